@@ -9,7 +9,16 @@ the finders are written once.
 from __future__ import annotations
 
 from .find import find_all, find_go, find_jdk, find_jdks, find_latex, find_maven, find_tool, read_jdk, which
-from .jmeter import MANIFEST, ListedFile, damage, find_jmeter, jmeter_home, jmeter_jar, list_tree, read_manifest
+from .jmeter import (
+    MANIFEST,
+    ListedFile,
+    damage,
+    find_jmeter,
+    jmeter_home,
+    jmeter_jar,
+    list_tree,
+    read_manifest,
+)
 from .tool import Jdk, State, Surroundings, Tool, parse_version
 from .wanted import JAVA_MINIMUM, JAVA_REFERENCE, JMETER_VERSION, WANTED, Wanted, how_to_get, wanted
 

@@ -78,7 +78,12 @@ def _java_homes(around: Surroundings) -> Iterator[tuple[Path, bool]]:
             yield on_path.resolve().parent.parent, False
     for pattern in ("jdk*", "jdk*/usr/lib/jvm/*"):
         yield from ((home, False) for home in sorted(around.tools.glob(pattern)))
-    for pattern in ("usr/lib/jvm/*", "usr/java/*", "opt/java/*", "Library/Java/JavaVirtualMachines/*/Contents/Home"):
+    for pattern in (
+        "usr/lib/jvm/*",
+        "usr/java/*",
+        "opt/java/*",
+        "Library/Java/JavaVirtualMachines/*/Contents/Home",
+    ):
         yield from ((home, False) for home in sorted(around.system.glob(pattern)))
     if around.environ.get("HOME"):
         home_folder = Path(around.environ["HOME"])
@@ -150,7 +155,7 @@ def find_latex(around: Surroundings) -> Tool:
     """latexmk with the classes and packages of the paper, or tectonic (which fetches them itself)."""
     row = wanted("latex")
     latexmk, pdflatex = which("latexmk", around), which("pdflatex", around)
-    absent = LATEX_FILES
+    absent: tuple[str, ...] = LATEX_FILES
     if latexmk is not None and pdflatex is not None:
         kpsewhich = which("kpsewhich", around)
         answer = ask([str(kpsewhich), *LATEX_FILES], around=around) if kpsewhich is not None else None
@@ -171,7 +176,7 @@ def find_latex(around: Surroundings) -> Tool:
 
 def _find_program(row: Wanted, around: Surroundings) -> Tool:
     """A tool that is simply a program on PATH (or, for PostgreSQL and GraalVM, in its usual folder)."""
-    places = [which(program, around) for program in row.programs]
+    places: list[Path | None] = [which(program, around) for program in row.programs]
     if row.name == "postgres":
         places += sorted(around.system.glob("usr/lib/postgresql/*/bin/postgres"), reverse=True)
     if row.name == "native-image" and around.environ.get("GRAALVM_HOME"):
@@ -207,7 +212,9 @@ def which(program: str, around: Surroundings) -> Path | None:
     return Path(found) if found is not None else None
 
 
-def ask(command: list[str], *, around: Surroundings | None = None, java_home: Path | None = None) -> str | None:
+def ask(
+    command: list[str], *, around: Surroundings | None = None, java_home: Path | None = None
+) -> str | None:
     """What a program prints (both streams), or None when it does not start or does not end.
 
     The exit status is not looked at: `wrk -v` answers with 1.

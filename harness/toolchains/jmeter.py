@@ -33,7 +33,9 @@ def jmeter_jar(home: Path) -> Path:
 
 def read_manifest(file: Path) -> tuple[ListedFile, ...]:
     """The committed list: lines of sha256, size in bytes and path, separated by tabs."""
-    rows = (line.split("\t") for line in file.read_text(encoding="utf-8").splitlines() if not line.startswith("#"))
+    rows = (
+        line.split("\t") for line in file.read_text(encoding="utf-8").splitlines() if not line.startswith("#")
+    )
     return tuple(ListedFile(sha256=sha256, size_bytes=int(size), path=path) for sha256, size, path in rows)
 
 

@@ -112,4 +112,8 @@ def parse_version(text: str) -> tuple[int, ...]:
     if match is None:
         return (0,)
     numbers = tuple(int(part) for part in match.group().split("."))
-    return numbers[1:] if numbers[0] == 1 and len(numbers) > 1 and numbers[1] in range(5, 9) and "_" in text else numbers
+    return (
+        numbers[1:]
+        if numbers[0] == 1 and len(numbers) > 1 and numbers[1] in range(5, 9) and "_" in text
+        else numbers
+    )
