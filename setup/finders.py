@@ -13,6 +13,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+__all__ = ["PROJECT", "toolchains"]
+
 PROJECT = Path(__file__).resolve().parent.parent
 
 
@@ -29,6 +31,6 @@ def _load(name: str, folder: Path) -> ModuleType:
 
 
 if TYPE_CHECKING:
-    from harness import toolchains as toolchains
+    from harness import toolchains
 else:
     toolchains = _load("rematch_toolchains", PROJECT / "harness" / "toolchains")
