@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import ssl
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -140,6 +141,10 @@ def bring_uv(project: Path, python: str, environ: Mapping[str, str]) -> tuple[Pa
         "UV_PYTHON_DOWNLOADS": "never",
     }
     env.pop("UV_PYTHON", None)
+    if ssl.get_default_verify_paths().cafile is not None:
+        # uv trusts a list of its own; pip and apt trust the machine's, to which a company may have added
+        for name in ("UV_SYSTEM_CERTS", "UV_NATIVE_TLS"):  # the newer and the older name
+            env.setdefault(name, "true")
     if "UV_CACHE_DIR" not in env and not _writable_home(environ):
         env["UV_CACHE_DIR"] = str(project / ".tools/uv-cache")
     return uv, env
