@@ -28,7 +28,8 @@ type countResponse struct {
 	V int `json:"v"`
 }
 
-var errEmpty = errors.New("Empty string") //nolint:staticcheck // ST1005: this capital letter is part of the published answer
+//lint:ignore ST1005 the capital letter is part of the published answer
+var errEmpty = errors.New("Empty string")
 
 // publishedRoutes is all that the published face answers. logger may be nil.
 func publishedRoutes(logger kitlog.Logger, metrics http.Handler) http.Handler {
