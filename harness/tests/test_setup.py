@@ -252,7 +252,7 @@ def service(folder: Path, text: str) -> None:
 
 def test_services_are_found_by_their_own_description_and_maven_keeps_to_one_lane(tmp_path: Path) -> None:
     service(tmp_path / "services/w/go-x", 'language = "go"\ntest = ["go", "test", "./..."]')
-    service(tmp_path / "services/w/java-y", 'language = "java"\ntest = ["mvn", "-q", "test"]')
+    service(tmp_path / "services/w/java-y", 'language = "java"\ntest = ["{mvn}", "-q", "test"]')
     maven, others = run_tests.lanes(run_tests.service_checks(tmp_path))
     assert [check.name for check in maven] == ["w/java-y: mvn -q"]
     assert [check.name for check in others] == ["w/go-x: go vet", "w/go-x: go test"]
