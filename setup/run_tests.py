@@ -61,7 +61,8 @@ def service_checks(project: Path) -> list[Check]:
             test = tuple(str(word).format_map(PROGRAMS) for word in service["test"])
         except (OSError, ValueError, LookupError, TypeError) as error:
             warn(
-                f"{file.relative_to(project)}: test: {error!r}; allowed: the words of a command, placeholders {sorted(PROGRAMS)}"
+                f"{file.relative_to(project)}: test: {error!r}; allowed: the words of a command,"
+                f" placeholders {sorted(PROGRAMS)}"
             )
             raise SystemExit(2) from error
         name = f"{file.parent.parent.name}/{file.parent.name}"
