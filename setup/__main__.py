@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import fcntl
 import os
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,6 +33,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except SetupError as error:
             warn(f"set-up stopped: {error}")
             return 2
+        except KeyboardInterrupt:
+            warn("set-up was interrupted; calling it again goes on where it stopped")
+            return 130
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -104,6 +108,9 @@ def _bring_with_apt(
 
 def _jdk_package() -> tuple[str, ...]:
     """The newest JDK that apt offers and that is new enough; nothing on Debian 12."""
+    words = apt.privilege(os.geteuid(), shutil.which("sudo"), apt.is_interactive(os.environ))
+    if words is not None and apt.lists_are_empty():
+        apt.update(words)
     for major in (toolchains.JAVA_REFERENCE, toolchains.JAVA_MINIMUM):
         if apt.candidate(f"openjdk-{major}-jdk-headless") is not None:
             return (f"openjdk-{major}-jdk-headless",)

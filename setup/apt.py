@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from .say import SetupError, run, step
 
@@ -94,6 +95,11 @@ def install(
          "install", "-y", "-qq", "--no-install-recommends", *packages],
         doing=f"installing {' '.join(packages)}",
     )  # fmt: skip
+
+
+def lists_are_empty() -> bool:
+    """Whether apt has no package lists yet (as in a new container), so that it knows of no candidate."""
+    return not any(Path("/var/lib/apt/lists").glob("*_Packages*"))
 
 
 def update(words: Sequence[str]) -> None:

@@ -5,7 +5,8 @@ Debian 12 offers Java 17. The next release's JDK needs a newer C library than
 Debian 12 has, so both are fetched (apt checks the signatures), unpacked into
 ``.tools``, and the JDK's programs are told to load that C library: their
 interpreter and library path are set with patchelf. The C library is then part of
-what is measured; its version is in the JDK's folder and in the table of tools.
+what is measured: the names and versions of the packages are kept beside the JDK,
+in ``packages.txt``.
 """
 
 from __future__ import annotations
@@ -57,6 +58,7 @@ def install_jdk(project: Path, uv: Path, env: Mapping[str, str]) -> Path:
     except BaseException:
         shutil.rmtree(home, ignore_errors=True)  # half a JDK would be found and believed
         raise
+    (home / "packages.txt").write_text("".join(f"{deb.name}\n" for deb in debs), encoding="utf-8")
     shutil.rmtree(home / "apt")
     return java_home
 
