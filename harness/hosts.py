@@ -41,7 +41,9 @@ class Command(Frozen):
     folder: Path = Field(description="working directory; exists")
     environment: dict[str, str] = Field(default_factory=dict)
     cpus: tuple[int, ...] | None = Field(default=None, description="pinned to these; None: not pinned")
-    stdout: Path | None = Field(default=None, description="appended to; below folder when relative; None: dropped")
+    stdout: Path | None = Field(
+        default=None, description="appended to; below folder when relative; None: dropped"
+    )
     stderr: Path | None = None
 
 
@@ -158,7 +160,9 @@ class LocalHost:
             finally:
                 process.stop(grace_s=0.0)
             if exit_code is None:
-                raise HostError(f"{command.argv[0]} on {self.name}: not done after {timeout_s:g} s; it was ended")
+                raise HostError(
+                    f"{command.argv[0]} on {self.name}: not done after {timeout_s:g} s; it was ended"
+                )
             return Completed(
                 exit_code=exit_code,
                 stdout=stdout.read_text(errors="replace"),
@@ -251,7 +255,9 @@ class LocalProcess:
         left = kill_group(self.pid, self.start_ticks)
         exit_code = self.wait(1.0)
         if left or exit_code is None:
-            raise HostError(f"process group {self.pid} does not end after SIGKILL; still there: {left or self.pid}")
+            raise HostError(
+                f"process group {self.pid} does not end after SIGKILL; still there: {left or self.pid}"
+            )
         self._stopped = Stopped(exit_code=exit_code, signal=how, stop_s=time.monotonic() - begin)
         return self._stopped
 
@@ -278,7 +284,9 @@ def _start(command: Command) -> LocalProcess:
         )
     except OSError as problem:
         os.close(read_end)
-        raise HostError(f"{command.argv[0]} on local: cannot start a process: {problem.strerror}") from problem
+        raise HostError(
+            f"{command.argv[0]} on local: cannot start a process: {problem.strerror}"
+        ) from problem
     finally:
         os.close(write_end)
     with open(read_end, "rb") as pipe:
