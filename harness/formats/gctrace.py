@@ -11,6 +11,7 @@ Source: the comment on gctrace in Go's ``runtime/extern.go``.
 from __future__ import annotations
 
 import gzip
+import itertools
 import re
 from pathlib import Path
 
@@ -108,7 +109,7 @@ def _warnings(ids: list[int], truncated: bool) -> list[str]:
         said.append("no gctrace line: either nothing was collected or GODEBUG=gctrace=1 was not set")
     elif ids[0] != 1:
         said.append(f"the log starts late: its first collection is gc {ids[0]}; earlier pauses are unknown")
-    if ids and any(later != earlier + 1 for earlier, later in zip(ids, ids[1:], strict=False)):
+    if ids and any(later != earlier + 1 for earlier, later in itertools.pairwise(ids)):
         said.append(
             "collection numbers have gaps or repeat: lines are missing, or two processes wrote into one log"
         )

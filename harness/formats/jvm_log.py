@@ -111,16 +111,15 @@ def rotated_parts(path: Path) -> tuple[Path, ...]:
 
 
 def _lines(path: Path) -> Iterator[tuple[str, bool]]:
+    opened = gzip.open if path.suffix == ".gz" else open
     try:
-        raw = gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", file=path) from error
-    with raw as stream:
-        try:
+        with opened(path, "rb") as stream:
             for line in stream:
                 yield line.decode("utf-8", "replace").rstrip("\r\n"), line.endswith(b"\n")
-        except EOFError:
-            yield "", False
+    except EOFError:
+        yield "", False
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", file=path) from error
 
 
 def _first_stamp(path: Path) -> tuple[float, str]:

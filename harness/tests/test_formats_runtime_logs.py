@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import re
 import tempfile
 from pathlib import Path
@@ -42,7 +43,7 @@ def test_each_safepoint_line_is_one_pause_of_its_total_length(path: Path) -> Non
 @pytest.mark.parametrize("path", WITH_SAFEPOINTS, ids=lambda path: path.name)
 def test_pauses_of_one_process_do_not_overlap(path: Path) -> None:
     stops = [event for event in read_jvm_log(path).events if event.whole_stop]
-    for earlier, later in zip(stops, stops[1:], strict=False):
+    for earlier, later in itertools.pairwise(stops):
         assert later.start_s >= earlier.end_s - 2e-3
 
 
@@ -59,7 +60,7 @@ def test_the_same_pauses_are_found_on_wall_and_on_uptime_decorators() -> None:
     path = next(log for log in LOGS if log.name == "jdk25-G1.log.gz")
     text = gzip.decompress(path.read_bytes()).decode()
     both = read_jvm_log(path)
-    uptime_only = re.sub(r"^\[\d+ms\]", "", text, flags=re.M)
+    uptime_only = re.sub(r"^\[\d+ms\]", "", text, flags=re.MULTILINE)
     stripped = _read_text(uptime_only)
     assert stripped.clock == "uptime"
     assert [e.duration_s for e in stripped.events] == pytest.approx(
