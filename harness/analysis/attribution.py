@@ -2,9 +2,13 @@
 """How much of the latency tail pauses explain, and how much stays unexplained.
 
 Every request's life is laid over the pauses; the overlap is what the pause took from it.
-Subtracting the overlap gives the latency it would have had, queueing behind the pause
-left in: a lower bound on the pause's effect. Beside it stands an upper bound, which also
-takes away the time until the backlog had drained.
+Three answers to "what would the quantile have been without pauses" stand side by side:
+
+* lower bound: the overlap is subtracted, queueing behind the pause is left in;
+* estimate: the requests that started clear of every pause and of its wake, which is what
+  the service does when it is left alone. They are chosen by when they started, never by
+  how long they took, so long requests are as likely among them as anywhere;
+* upper bound: everything in the wake is given the median.
 """
 
 from __future__ import annotations
@@ -46,6 +50,7 @@ ORDER: tuple[CauseName, ...] = (
 #: Fewer requests beyond the quantile than this, and its share is not said.
 MIN_TAIL = 20
 _BINS = 4000
+_CALM = 20
 
 
 class CauseShare(Frozen):
@@ -67,8 +72,12 @@ class Attribution(Frozen):
     latency_s: float = Field(description="the quantile as measured")
     n_tail: int
     causes: tuple[CauseShare, ...] = Field(description="in the order of ``ORDER``, then unexplained")
-    quantile_share: Estimate = Field(description="share of the quantile that vanishes with the pauses")
-    quantile_share_upper: Estimate = Field(description="the same with the backlog drained at once")
+    quantile_share: Estimate = Field(
+        description="share of the quantile that would vanish with the pauses and their wakes; value None "
+        "when too few requests started clear of them"
+    )
+    quantile_share_lower: Estimate = Field(description="the same, only the pauses' own time subtracted")
+    quantile_share_upper: Estimate = Field(description="the same, everything in a wake at the median")
     warnings: tuple[str, ...] = ()
 
 
@@ -129,7 +138,8 @@ def attributable_fraction(
     by_cause = attribute_latency(start, latency, events)
     paused = np.sum(list(by_cause.values()), axis=0) if by_cause else np.zeros_like(start)
     spans = _union([span for cause in by_cause for span in events[cause]])
-    drained = _drained(start, latency, paused, spans)
+    wake = _wake(start, latency, paused, spans)
+    drained = np.where(wake | (paused > 0), np.minimum(latency - paused, np.median(latency)), latency)
     blocks = np.unique(((start - start.min()) / block_s).astype(int), return_inverse=True)[1]
     weights = _weights(int(blocks.max()) + 1, resamples, seed)
     threshold, median = float(np.quantile(latency, quantile)), float(np.median(latency))
@@ -142,6 +152,9 @@ def attributable_fraction(
         n_tail=int(tail.sum()),
         causes=_causes(by_cause, columns, events, tail, blocks, weights, facts),
         quantile_share=_share(
+            latency, latency - paused, blocks, weights, facts, "without pauses and their wakes", clear=~wake
+        ),
+        quantile_share_lower=_share(
             latency, latency - paused, blocks, weights, facts, "without the pauses' own time"
         ),
         quantile_share_upper=_share(
@@ -211,17 +224,20 @@ def _share(
     weights: FloatArray,
     facts: _Facts,
     words: str,
+    clear: npt.NDArray[np.bool_] | None = None,
 ) -> Estimate:
     measured = float(np.quantile(latency, facts.quantile))
-    without = float(np.quantile(counterfactual, facts.quantile))
+    estimand = f"share of p{facts.quantile * 100:g} that goes {words}"
+    kept = np.ones(len(latency), dtype=bool) if clear is None else clear
+    if np.count_nonzero(kept) * (1 - facts.quantile) < MIN_TAIL or measured <= 0:
+        none = _estimate(None, np.empty(0), facts, estimand)
+        return none.model_copy(update={"warnings": (*none.warnings, "too few requests clear of every pause")})
+    without = float(np.quantile(counterfactual[kept], facts.quantile))
     low = max(float(min(latency.min(), counterfactual.min())), 1e-9)
     edges = np.geomspace(low, max(float(latency.max()), low * 1.001), _BINS)
     with_q = _resampled_quantile(latency, blocks, weights, edges, facts.quantile)
-    without_q = _resampled_quantile(counterfactual, blocks, weights, edges, facts.quantile)
-    value = 1 - without / measured if measured > 0 else None
-    return _estimate(
-        value, 1 - without_q / with_q, facts, f"share of p{facts.quantile * 100:g} that goes {words}"
-    )
+    without_q = _resampled_quantile(counterfactual[kept], blocks[kept], weights, edges, facts.quantile)
+    return _estimate(1 - without / measured, 1 - without_q / with_q, facts, estimand)
 
 
 def _estimate(value: float | None, draws: FloatArray, facts: _Facts, estimand: str) -> Estimate:
@@ -283,23 +299,28 @@ def _overlap(start: FloatArray, end: FloatArray, spans: Sequence[Span]) -> Float
     return np.asarray(np.interp(end, edges, total) - np.interp(start, edges, total))
 
 
-def _drained(start: FloatArray, latency: FloatArray, paused: FloatArray, spans: Sequence[Span]) -> FloatArray:
-    """Latency with each pause and the backlog behind it gone: requests in its wake get the median."""
-    if not spans:
-        return latency
-    ordinary = latency[paused == 0]
-    median, high = (np.quantile(ordinary, (0.5, 0.95)) if len(ordinary) else (0.0, np.inf))  # fmt: skip
-    order = np.argsort(start, kind="stable")
-    is_slow = (latency - paused)[order] > high
+def _wake(
+    start: FloatArray, latency: FloatArray, paused: FloatArray, spans: Sequence[Span]
+) -> npt.NDArray[np.bool_]:
+    """Which requests started in a pause, in the backlog behind it, or so shortly before that it caught them."""
     wake = np.zeros(len(start), dtype=bool)
+    if not spans:
+        return wake
+    ordinary = latency[paused == 0]
+    ordinary = ordinary if len(ordinary) else latency
+    high, reach = np.quantile(ordinary, (0.75, 0.99))
+    order = np.argsort(start, kind="stable")
     starts = start[order]
+    # Calm again: among the next CALM requests no more are above the upper quartile than usual.
+    is_slow = np.concatenate([[0], np.cumsum((latency - paused)[order] > high)])
+    n = len(starts)
+    ahead = np.minimum(np.arange(n) + _CALM, n)
+    calm = (is_slow[ahead] - is_slow[:n]) <= 0.25 * (ahead - np.arange(n))
     for low, end in spans:
-        first, after = np.searchsorted(starts, (low, end))
-        calm = np.flatnonzero(~is_slow[after:])
-        last = after + (calm[0] if len(calm) else len(starts) - after)
-        wake[order[first:last]] = True
-    wake |= paused > 0
-    return np.where(wake, np.minimum(latency - paused, median), latency)
+        first, after = np.searchsorted(starts, (low - reach, end))
+        back = np.flatnonzero(calm[after:])
+        wake[order[first : after + (int(back[0]) if len(back) else n - after)]] = True
+    return wake
 
 
 def _warnings(start: FloatArray, latency: FloatArray, spans: Sequence[Span], n_tail: int) -> tuple[str, ...]:

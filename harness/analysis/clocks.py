@@ -37,11 +37,11 @@ def estimate_clock_offset(
     search_s: float = 5.0,
     resolution_s: float = 0.0005,
 ) -> ClockOffset:
-    """Estimate the offset by the mode of (first completion after a gap - pause end), less one service time.
+    """Estimate the offset by the mode of (first completion after a gap - pause end), less what that one took.
 
-    When a pause ends the service answers at once what had waited: the end of a gap between
-    completions follows each pause end by about one service time. Over all pauses the
-    differences pile up at the clocks' offset.
+    When a pause ends the service goes on with what it had begun: the first answer follows the
+    pause's end by the smallest of the remaining service times, about one service time divided
+    by the number in service. Over all pauses the differences pile up at the clocks' offset.
 
     Args:
         completion_s: when each answer came, shape (n,), on the requests' clock.
@@ -80,7 +80,9 @@ def estimate_clock_offset(
             width,
             f"{agreeing} coincidences where chance gives {by_chance:.1f}: no offset stands out",
         )
-    offset = mode - median_service_s
+    span_s = float(completion_s.max() - completion_s.min())
+    in_service = max(1.0, len(completion_s) / span_s * median_service_s) if span_s > 0 else 1.0
+    offset = mode - median_service_s / in_service
     allowed = 0.5 * float(np.median(lengths))
     fits = abs(offset) <= max(allowed, width)
     return ClockOffset(
