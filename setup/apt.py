@@ -102,6 +102,18 @@ def lists_are_empty() -> bool:
     return not any(Path("/var/lib/apt/lists").glob("*_Packages*"))
 
 
+def may_install(environ: Mapping[str, str]) -> bool:
+    """Whether this user is root or has sudo (which may still refuse)."""
+    return privilege(os.geteuid(), shutil.which("sudo"), is_interactive(environ)) is not None
+
+
+def read_first_lists(environ: Mapping[str, str]) -> None:
+    """Read the package lists if there are none, where that is allowed; else `candidate` knows nothing."""
+    words = privilege(os.geteuid(), shutil.which("sudo"), is_interactive(environ))
+    if words is not None and lists_are_empty():
+        update(words)
+
+
 def update(words: Sequence[str]) -> None:
     """Read the package lists again."""
     _with_lock([*words, "apt-get", "update", "-qq"], doing="reading the package lists")
