@@ -105,7 +105,9 @@ def warm_up(endpoint: Endpoint, requests: tuple[Request, ...], n: int, timeout_s
 
 
 def bring_up(
-    launch: Callable[[], AnInstance], wait: Callable[[AnInstance], StartUp], port_taken: Callable[[AnInstance], bool]
+    launch: Callable[[], AnInstance],
+    wait: Callable[[AnInstance], StartUp],
+    port_taken: Callable[[AnInstance], bool],
 ) -> tuple[AnInstance, StartUp]:
     """Launch and wait; when somebody took the chosen port in between, stop and launch anew with another.
 
