@@ -9,12 +9,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from harness.launchers.process import ProcessLauncher
-from harness.launchers.tools import find_tools
-
 from harness.errors import InputError, MissingTool
 from harness.hosts import Host, LocalHost
 from harness.launchers.base import Launcher
+from harness.launchers.process import ProcessLauncher
+from harness.launchers.tools import find_tools
 from harness.loadgen.base import LoadGenerator
 from harness.loadgen.jmeter import JMeter
 from harness.loadgen.locust import Locust
