@@ -21,6 +21,7 @@ from harness.model import (
     Unavailable,
     make_plan,
 )
+from harness.provenance import without_paths
 from harness.session.assembly import Assembly
 
 #: Beside the load: launch, conformance, boundaries, stop and packing. Seen on two cores; for planning only.
@@ -157,3 +158,33 @@ def _unavailable(assembly: Assembly, study: Study, profile: ProfileName) -> tupl
     names = study.experiment.profiles[profile].variants or tuple(study.experiment.variants)
     reasons = variant_reasons(assembly, study)
     return tuple(Unavailable(variant=name, reason=reason) for name in names if (reason := reasons[name]))
+
+
+def commands_of(assembly: Assembly, prepared: Prepared) -> dict[str, tuple[str, ...]]:
+    """Return what -> command line of everything a session would start, paths of this machine named.
+
+    A command that cannot be told (its tool is missing) stands there as a comment with the reason.
+    """
+    study = prepared.study
+    said: dict[str, tuple[str, ...]] = {}
+    for trial in prepared.plan.trials:
+        configuration = trial.configuration
+        implementation = study.implementations[configuration.variant.implementation]
+        said.setdefault(f"build {implementation.name}", implementation.build)
+        said.setdefault(f"start {configuration.key}", _start_command(assembly, study, configuration))
+        if configuration.load is not None:
+            key = f"load {configuration.load.generator} {configuration.load_name} {configuration.mix}"
+            try:
+                command = load_command(assembly, configuration, study)
+            except RematchError as problem:
+                command = ("#", str(problem))
+            said.setdefault(key, command)
+    return {key: without_paths(argv, places=assembly.places) for key, argv in said.items()}
+
+
+def _start_command(assembly: Assembly, study: Study, configuration: Configuration) -> tuple[str, ...]:
+    implementation = study.implementations[configuration.variant.implementation]
+    try:
+        return assembly.launch_command(implementation, configuration.variant)
+    except RematchError as problem:
+        return ("#", str(problem))
