@@ -47,10 +47,14 @@ class Report(Frozen):
     throughput_per_s: float | None = Field(description="answers per second, errors included")
     correct_per_s: float | None
     resolution_ms: float
-    latency_ms: dict[str, float | None] = Field(description="of successful requests: mean, p50 ... p99.9, max")
+    latency_ms: dict[str, float | None] = Field(
+        description="of successful requests: mean, p50 ... p99.9, max"
+    )
     intervals: dict[str, tuple[float, float] | None]
-    errors_by_kind: dict[str, int] = {}
-    stalls: tuple[Stall, ...] | None = Field(description="None: the file has no single requests, or no start times")
+    errors_by_kind: dict[str, int] = Field(default_factory=dict)
+    stalls: tuple[Stall, ...] | None = Field(
+        description="None: the file has no single requests, or no start times"
+    )
     causes: tuple[str | None, ...] = Field(default=(), description="of each stall; None: no log was given")
     attribution: dict[str, Any] | None = None
     warnings: tuple[str, ...] = ()
@@ -67,7 +71,9 @@ class Report(Frozen):
                 "cause": cause,
                 "requests": stall.n_requests,
             }
-            for stall, cause in zip(self.stalls or (), self.causes or [None] * len(self.stalls or ()), strict=True)
+            for stall, cause in zip(
+                self.stalls or (), self.causes or [None] * len(self.stalls or ()), strict=True
+            )
         ]
         return plain
 
@@ -97,7 +103,10 @@ def _of_totals(table: AggregateTable, gc_log: GcLog | None) -> Report:
     latency: dict[str, float | None] = {"mean": _ms(total.latency_mean_s)}
     latency |= {name: _ms(known.get(name)) for name in QUANTILES}
     latency["max"] = _ms(total.latency_max_s)
-    said = [*table.notes, "totals only: no interval, stall or attribution can come from them; keep single requests"]
+    said = [
+        *table.notes,
+        "totals only: no interval, stall or attribution can come from them; keep single requests",
+    ]
     if gc_log is not None:
         said.append("the runtime's log was not used: this file has no single requests")
     return Report(
@@ -123,7 +132,10 @@ def _of_totals(table: AggregateTable, gc_log: GcLog | None) -> Report:
 def _of_requests(table: RequestTable, gc_log: GcLog | None) -> Report:
     if not table.n_requests:
         raise InputError(
-            "holds no request", file=table.path, found=str(table.unreadable), allowed="a header and at least one row"
+            "holds no request",
+            file=table.path,
+            found=str(table.unreadable),
+            allowed="a header and at least one row",
         )
     said = list(table.notes)
     if table.unreadable.n:
@@ -132,7 +144,11 @@ def _of_requests(table: RequestTable, gc_log: GcLog | None) -> Report:
         said.append(f"left out: {table.n_transactions_left_out} rows that sum up other rows")
     if not table.ok_known:
         said.append("the file does not say which requests failed: all are taken as successful")
-    order = np.argsort(table.start_epoch_s, kind="stable") if table.has_start_times else np.arange(table.n_requests)
+    order = (
+        np.argsort(table.start_epoch_s, kind="stable")
+        if table.has_start_times
+        else np.arange(table.n_requests)
+    )
     ok = table.ok[order]
     start, latency = table.start_epoch_s[order][ok], table.latency_s[order][ok]
     if table.n_errors:
@@ -183,7 +199,9 @@ def _latencies(
         said += [f"{name}: {warning}" for warning in estimate.warnings if estimate.value is None]
     values["max"] = float(latency.max()) * 1e3
     said += judge_resolution(float(np.median(latency)), resolution_s, "quantile")[2]
-    said.append("intervals speak of this one trial only; another start of the same process may lie outside them")
+    said.append(
+        "intervals speak of this one trial only; another start of the same process may lie outside them"
+    )
     return values, intervals
 
 
@@ -200,13 +218,19 @@ def _peaks(
         return stalls, (None,) * len(stalls), None
     said += [f"runtime's log: {warning}" for warning in gc_log.warnings]
     if gc_log.n_unknown:
-        said.append(f"runtime's log: {gc_log.n_unknown} lines could not be read, such as {gc_log.unknown_examples[0]!r}")
+        said.append(
+            f"runtime's log: {gc_log.n_unknown} lines could not be read, such as {gc_log.unknown_examples[0]!r}"
+        )
     events = _spans(gc_log)
     pauses = [span for cause in events.values() for span in cause]
     refusal, offset = _why_not(gc_log, pauses, start, latency)
     if refusal:
         said.append(f"attribution refused: {refusal}")
-        return stalls, (None,) * len(stalls), {"refused": refusal, "clock_offset_s": offset and offset.offset_s}
+        return (
+            stalls,
+            (None,) * len(stalls),
+            {"refused": refusal, "clock_offset_s": offset and offset.offset_s},
+        )
     causes = _causes(stalls, events)
     attribution = _attribution(start, latency, events, stalls, offset, said)
     return stalls, causes, attribution
@@ -234,7 +258,10 @@ def _why_not(
     first, last = float(start.min()), float((start + latency).max())
     inside = [pause for pause in pauses if pause[1] >= first and pause[0] <= last]
     if not inside:
-        return "no pause falls into the time of the requests: another process's log, or clocks that do not agree", None
+        return (
+            "no pause falls into the time of the requests: another process's log, or clocks that do not agree",
+            None,
+        )
     ordinary = float(np.median(latency))
     visible = [pause for pause in inside if pause[1] - pause[0] >= 2 * ordinary]
     offset = estimate_clock_offset(start + latency, visible, median_service_s=ordinary)

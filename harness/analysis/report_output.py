@@ -21,7 +21,11 @@ SHOWN = 10
 
 
 def main(
-    paths: Sequence[Path], *, gc: Path | None = None, process_start_epoch_s: float | None = None, as_json: bool = False
+    paths: Sequence[Path],
+    *,
+    gc: Path | None = None,
+    process_start_epoch_s: float | None = None,
+    as_json: bool = False,
 ) -> None:
     """Report on each of ``paths``; print one JSON object for one path, a list for several.
 
@@ -53,7 +57,10 @@ def read_runtime_log(path: Path, process_start_epoch_s: float | None = None) -> 
         return log
     moved = [
         event.model_copy(
-            update={"start_s": event.start_s + process_start_epoch_s, "end_s": event.end_s + process_start_epoch_s}
+            update={
+                "start_s": event.start_s + process_start_epoch_s,
+                "end_s": event.end_s + process_start_epoch_s,
+            }
         )
         for event in log.events
     ]
@@ -69,7 +76,9 @@ def show(report: Report, console: Console) -> None:
         began = datetime.fromtimestamp(report.start_epoch_s, UTC).isoformat(sep=" ", timespec="milliseconds")
         console.print(f"from {began} for {report.duration_s:.3f} s")
     if report.throughput_per_s is not None:
-        correct = f", {report.correct_per_s:,.1f} of them correct" if report.errors and report.correct_per_s else ""
+        correct = (
+            f", {report.correct_per_s:,.1f} of them correct" if report.errors and report.correct_per_s else ""
+        )
         console.print(f"{report.throughput_per_s:,.1f} answers per second{correct}")
     console.print(_latency_table(report))
     for kind, count in report.errors_by_kind.items():
@@ -100,7 +109,9 @@ def _show_stalls(report: Report, console: Console) -> None:
         return
     hard = [stall for stall in report.stalls if stall.kind == "stall"]
     console.print(f"{len(hard)} stalls, {len(report.stalls) - len(hard)} slow periods")
-    longest = sorted(zip(report.stalls, report.causes, strict=True), key=lambda pair: -pair[0].duration_s)[:SHOWN]
+    longest = sorted(zip(report.stalls, report.causes, strict=True), key=lambda pair: -pair[0].duration_s)[
+        :SHOWN
+    ]
     for stall, cause in sorted(longest, key=lambda pair: pair[0].start_s):
         since = stall.start_s - (report.start_epoch_s or 0.0)
         because = f", {cause}" if cause else ""
@@ -124,6 +135,8 @@ def _show_attribution(report: Report, console: Console) -> None:
         bounds = f" ({share['low']:.0%} to {share['high']:.0%})" if share["low"] is not None else ""
         console.print(f"{name}: {share['value']:.0%}{bounds} of it goes away with the pauses and their wakes")
         causes = ", ".join(
-            f"{cause} {share['value']:.0%}" for cause, share in part["causes"].items() if share["value"] is not None
+            f"{cause} {share['value']:.0%}"
+            for cause, share in part["causes"].items()
+            if share["value"] is not None
         )
         console.print(f"  time beyond the median in that tail: {causes}", highlight=False)

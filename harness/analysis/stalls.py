@@ -188,7 +188,9 @@ class _Trial:
         # What follows a stall at once is its backlog, not a finding of its own.
         wake_s = max(SCAN_WINDOWS_S)
         joined = _merged(found, wake_s)
-        return [p for p in joined if not any(p.start_s < s.end_s + wake_s and s.start_s < p.end_s for s in stalls)]
+        return [
+            p for p in joined if not any(p.start_s < s.end_s + wake_s and s.start_s < p.end_s for s in stalls)
+        ]
 
     def _scan(self, slow: npt.NDArray[np.bool_], width: float) -> list[Stall]:
         origin = self.start[0]

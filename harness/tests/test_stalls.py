@@ -160,7 +160,11 @@ def test_the_share_that_pauses_explain_agrees_with_running_the_same_queue_withou
     _, without, _ = open_trial(8, duration_s=40)
     truth = 1 - np.quantile(without, 0.99) / np.quantile(latency, 0.99)
     parts = attributable_fraction(start, latency, {"gc_pause": pauses.spans}, quantile=0.99)
-    share, low, high = parts.quantile_share.value, parts.quantile_share_lower.value, parts.quantile_share_upper.value
+    share, low, high = (
+        parts.quantile_share.value,
+        parts.quantile_share_lower.value,
+        parts.quantile_share_upper.value,
+    )
     assert share is not None and low is not None and high is not None
     assert share == pytest.approx(truth, abs=0.02)
     assert low <= share + 0.02 and share <= high + 0.02

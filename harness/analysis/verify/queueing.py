@@ -59,7 +59,9 @@ def service_times(n: int, law: ServiceLaw, rng: np.random.Generator) -> FloatArr
     return np.asarray(np.maximum(times, 1e-6))
 
 
-def arrival_times(kind: Arrivals, rate_per_s: float, duration_s: float, rng: np.random.Generator) -> FloatArray:
+def arrival_times(
+    kind: Arrivals, rate_per_s: float, duration_s: float, rng: np.random.Generator
+) -> FloatArray:
     """Return arrival times in [0, duration_s), shape (n,), sorted."""
     if kind == "even":
         return np.arange(int(rate_per_s * duration_s)) / rate_per_s
