@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from harness.store import SessionFolder
 
 
-def measure_command(  # noqa: PLR0917 - typer passes them all by name
+def measure_command(
     experiment: Annotated[
         str,
         typer.Argument(

@@ -29,9 +29,10 @@ from harness.model import (
     Plan,
     PlannedTrial,
     SessionHeader,
+    TrialRecord,
 )
 from harness.orphans import RunningProcesses
-from harness.provenance import collect_provenance, without_paths
+from harness.provenance import collect_provenance, name_places, without_paths
 from harness.runner import Limits, Parts, TrialOrder, run_trial
 from harness.session.assembly import Assembly
 from harness.session.interruption import Interrupted, interruptible
@@ -210,16 +211,16 @@ class _Session:
         study, parts = self.prepared.study, self._parts()
         planned_s = [expected_s(self.assembly, study, trial.configuration) for trial in left]
         cases = load_cases(self._contract())
-        spent_s = 0.0
+        spent_s, self.left_s = 0.0, sum(planned_s)
         for index, trial in enumerate(left):
-            slower = spent_s / sum(planned_s[:index]) if index else 1.0
-            self.left_s = sum(planned_s[index:]) * slower
             self._show(f"trial {trial.position}, block {trial.block}: {trial.configuration.key}")
             began = time.monotonic()
-            self._one(trial, cases, parts)
+            record = self._one(trial, cases, parts)
             spent_s += time.monotonic() - began
+            self.left_s = sum(planned_s[index + 1 :]) * spent_s / sum(planned_s[: index + 1])
+            self.progress.trial_done(self._state(trial.trial_id), record)
 
-    def _one(self, trial: PlannedTrial, cases: tuple[Case, ...], parts: Parts) -> None:
+    def _one(self, trial: PlannedTrial, cases: tuple[Case, ...], parts: Parts) -> TrialRecord:
         configuration = trial.configuration
         load = configuration.load
         folder = self.writer.begin(trial.trial_id)
@@ -240,10 +241,11 @@ class _Session:
             tidy=lambda argv: without_paths(argv, places=self._places(folder.folder)),
         )
         record = run_trial(order, parts)
+        name_places(folder.folder, places=self._places(folder.folder))
         record = self.writer.finish(folder, record)
         self.done += 1
         self.not_ok += record.outcome != Outcome.OK
-        self.progress.trial_done(self._state(trial.trial_id), record)
+        return record
 
     def _places(self, folder: Path) -> dict[str, Path]:
         return {**self.assembly.places, "trial": folder}
