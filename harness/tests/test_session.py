@@ -40,12 +40,15 @@ def fingerprints(folder: SessionFolder) -> dict[str, bytes]:
     return {path.parent.name: path.read_bytes() for path in sorted(folder.folder.glob("[0-9]*/record.json"))}
 
 
-def wait_for_work(root: Path, process: subprocess.Popen[str]) -> None:
-    """Until the first trial of this start is under way."""
-    folder = tiny_folder(root).folder
-    assert eventually(
-        lambda: process.poll() is not None or bool(list(folder.glob(".partial-*"))), within_s=60
-    )
+def wait_for_work(root: Path, process: subprocess.Popen[str], starts: int = 1) -> None:
+    """Until a trial of this start, the session's ``starts``-th, is under way."""
+    folder = tiny_folder(root)
+
+    def at_work() -> bool:
+        begun = sum(event["event"] in ("started", "resumed") for event in folder.events())
+        return begun == starts and bool(list(folder.folder.glob(".partial-*")))
+
+    assert eventually(lambda: process.poll() is not None or at_work(), within_s=60)
 
 
 def test_killed_at_random_moments_it_resumes_to_a_complete_session(tmp_path: Path) -> None:
