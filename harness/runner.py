@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One trial, start to finish, always stopped.
+
+place -> launch -> readiness of the real path -> conformance -> boundary ``first-response``
+-> warm-up -> boundary ``before-load`` -> load and samples -> boundary ``after-load`` -> stop -> record.
+A start-up trial has no load: after the first answer it stays idle, sampled, to boundary ``idle``.
+
+Whatever goes wrong with the service or the generator is an outcome and stands in the record.
+Only what says nothing about them (no disk, no tool, a signal to us) is raised.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from harness.boundaries import BoundaryName, take_boundary
+from harness.conformance import check
+from harness.errors import TrialFailure
+from harness.launchers.base import Instance, LaunchOrder
+from harness.load_phase import headroom_ratio, machine_during_load, measure
+from harness.model import Outcome, Phase, StartUp, TrialRecord
+from harness.placement import place
+from harness.readiness import bring_up, wait_first_response, warm_up
+from harness.sampling import Sampler
+from harness.trial_order import Limits, Notes, Parts, TrialOrder, now, phase, tidy_values, watch
+from harness.verdicts import crash, trial_flags
+from harness.workloads import Face
+
+__all__ = ["Limits", "Parts", "TrialOrder", "run_trial"]
+
+#: The request log that logging experiments write can outgrow everything else; its size is kept, not its text.
+REQUEST_LOG = "requests.log"
+SERVICE_STDERR = "service.stderr.txt"
+
+
+def run_trial(order: TrialOrder, parts: Parts) -> TrialRecord:
+    """Take a fresh instance through one configuration and return what happened.
+
+    Nothing that was started lives on when this returns or raises.
+
+    Raises:
+        MissingTool: the load generator is not there.
+        OSError: the trial's folder cannot be written.
+    """
+    notes = Notes(started=now())
+    notes.anchors.append(notes.started)
+    try:
+        _go_through(order, parts, notes)
+    except TrialFailure as failure:
+        notes.outcome, notes.reason = Outcome(failure.outcome), failure.reason
+    if notes.outcome == Outcome.FAILED and notes.out_of_memory is not None:
+        notes.outcome, notes.reason = Outcome.OUT_OF_MEMORY, f"{notes.reason} ({notes.out_of_memory})"
+    notes.anchors.append(now())
+    return _record(order, notes)
+
+
+def _go_through(order: TrialOrder, parts: Parts, notes: Notes) -> None:
+    configuration = order.planned.configuration
+    notes.placement = place(parts.cpus, configuration.variant.runtime.cpus)
+    with contextlib.ExitStack() as cleanup:
+        sampler = Sampler(
+            {},
+            samples=order.folder / "samples.csv",
+            machine=order.folder / "machine.csv",
+            hz=parts.sampling_hz,
+        )
+        sampler.start()
+        cleanup.callback(_stop_sampler, sampler, notes)
+        with phase("start-up", notes):
+            instance = _bring_up(order, parts, sampler, notes)
+            cleanup.callback(_stop_instance, instance, parts, notes)
+        _boundary("first-response", instance, order, parts, notes)
+        if configuration.kind == "startup":
+            _stay_idle(instance, order, parts, notes)
+            _check_conformance(instance, order, notes)
+        else:
+            _check_conformance(instance, order, notes)
+            _warm_up(instance, order, notes)
+            _boundary("before-load", instance, order, parts, notes)
+            measure(instance, sampler, order, parts, notes)
+            _boundary("after-load", instance, order, parts, notes)
+            notes.machine = machine_during_load(notes)
+        cool_down_began = now()
+    notes.phases.append(Phase(name="cool-down", start=cool_down_began, end=now()))
+
+
+def _bring_up(order: TrialOrder, parts: Parts, sampler: Sampler, notes: Notes) -> Instance:
+    """Launch and wait for the first right answer; once more on another port when somebody took ours."""
+    configuration = order.planned.configuration
+
+    def launch() -> Instance:
+        instance = parts.launcher.launch(
+            LaunchOrder(
+                implementation=order.implementation,
+                variant=configuration.variant,
+                build=order.build,
+                folder=order.folder,
+                cpus=notes.placement.service if notes.placement else None,
+            )
+        )
+        record = notes.instance = instance.record
+        parts.ledger.note(pid=record.pid, role=configuration.variant_name, port=record.port)
+        sampler.add("service", watch(instance))
+        return instance
+
+    def wait(instance: Instance) -> StartUp:
+        try:
+            return wait_first_response(
+                instance,
+                order.requests[0],
+                order.limits.ready_s,
+                stderr=order.folder / SERVICE_STDERR,
+                cpu_at_launch_s=instance.cpu_at_launch_s,
+            )
+        except BaseException:
+            _stop_instance(instance, parts, notes)
+            raise
+
+    instance, notes.start_up = bring_up(launch, wait, lambda instance: instance.port_taken())
+    notes.instance = instance.record
+    return instance
+
+
+def _boundary(name: BoundaryName, instance: Instance, order: TrialOrder, parts: Parts, notes: Notes) -> None:
+    """RSS "before" and "after" of the published tables are the readings at these points."""
+    if instance.exited() is not None:
+        raise crash(instance.exited(), f"before boundary {name}", order.folder)
+    jvm = order.implementation.runtime == "jvm"
+    nmt = jvm and order.planned.configuration.variant.runtime.nmt
+    notes.boundaries.append(
+        take_boundary(
+            name,
+            watch(instance),
+            instance.endpoint,
+            order.folder,
+            host=parts.host,
+            jcmd=Path(instance.record.argv[0]).with_name("jcmd") if nmt else None,
+        )
+    )
+
+
+def _check_conformance(instance: Instance, order: TrialOrder, notes: Notes) -> None:
+    face: Face = "matched"
+    if order.planned.configuration.variant.settings.get("face") == "published":
+        face = "published"
+    with phase("conformance", notes):
+        notes.conformance = check(instance.endpoint, order.cases, face, order.implementation.language)
+    if instance.exited() is not None:
+        raise crash(instance.exited(), "while its answers were checked", order.folder)
+    if notes.conformance.failures:
+        count = f"{len(notes.conformance.failures)} of {notes.conformance.n_cases} cases"
+        raise TrialFailure("nonconforming", f"{count}: {notes.conformance.failures[0]}")
+
+
+def _warm_up(instance: Instance, order: TrialOrder, notes: Notes) -> None:
+    wanted = order.planned.configuration.warm_up_requests
+    if wanted:
+        with phase("warm-up", notes):
+            warm_up(instance.endpoint, order.requests, wanted)
+
+
+def _stay_idle(instance: Instance, order: TrialOrder, parts: Parts, notes: Notes) -> None:
+    with phase("idle", notes):
+        until = time.monotonic() + order.planned.configuration.idle_s
+        while (left := until - time.monotonic()) > 0:
+            if instance.exited() is not None:
+                raise crash(instance.exited(), "while idle", order.folder)
+            time.sleep(min(left, 0.1))
+    _boundary("idle", instance, order, parts, notes)
+
+
+def _stop_instance(instance: Instance, parts: Parts, notes: Notes) -> None:
+    notes.instance = instance.stop()
+    notes.out_of_memory = instance.out_of_memory()
+    parts.ledger.forget(notes.instance.pid)
+
+
+def _stop_sampler(sampler: Sampler, notes: Notes) -> None:
+    summary = sampler.stop()
+    notes.longest_gap_s, notes.missed_ticks = summary.longest_gap_s, summary.missed_ticks
+
+
+def _record(order: TrialOrder, notes: Notes) -> TrialRecord:
+    generator = notes.generator
+    if generator is not None:
+        generator = generator.model_copy(update={"headroom_ratio": headroom_ratio(notes)})
+    instance = notes.instance
+    if instance is not None:
+        instance = instance.model_copy(
+            update={
+                "argv": order.tidy(instance.argv),
+                "environment": tidy_values(instance.environment, order),
+            }
+        )
+    extra: dict[str, JsonValue] = {"missed_ticks": notes.missed_ticks}
+    log = order.folder / REQUEST_LOG
+    if log.is_file():
+        extra["request_log_bytes"] = log.stat().st_size
+        log.unlink()
+    return TrialRecord(
+        experiment=order.experiment,
+        session_id=order.session_id,
+        planned=order.planned,
+        outcome=notes.outcome,
+        reason=notes.reason,
+        flags=trial_flags(
+            load=notes.load,
+            generator=generator,
+            instance=instance,
+            machine=notes.machine,
+            longest_gap_s=notes.longest_gap_s,
+            phases=notes.phases,
+            placement=notes.placement,
+        ),
+        started=notes.started,
+        ended=now(),
+        anchors=tuple(notes.anchors),
+        phases=tuple(notes.phases),
+        instance=instance,
+        start_up=notes.start_up,
+        conformance=notes.conformance,
+        load=notes.load,
+        generator=generator,
+        boundaries=tuple(notes.boundaries),
+        machine=notes.machine,
+        placement=notes.placement.words if notes.placement else "",
+        extra=extra,
+    )
