@@ -64,13 +64,13 @@ class Builder:
         """Return what the build lacks here, or ``None``."""
         words = " ".join(implementation.build[:1])
         why = f"to build {implementation.name}"
+        if implementation.runtime == "jvm" and self._tools.jdk_for(implementation.min_java) is None:
+            tool = f"JDK {implementation.min_java or ''}".strip()
+            return MissingTool(tool, why=why, how_to_get=self._how_to_get("jdk"))
         if words in ("go", "{go}") and self._tools.go is None:
             return MissingTool("go", why=why, how_to_get=self._how_to_get("go"))
         if words in ("mvn", "{mvn}") and self._tools.maven is None:
             return MissingTool("maven", why=why, how_to_get=self._how_to_get("maven"))
-        if implementation.runtime == "jvm" and self._tools.jdk_for(implementation.min_java) is None:
-            tool = f"JDK {implementation.min_java or ''}".strip()
-            return MissingTool(tool, why=why, how_to_get=self._how_to_get("jdk"))
         return None
 
     def folder(self, implementation: Implementation, source: str | None = None) -> Path:

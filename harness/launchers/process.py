@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -40,7 +41,7 @@ OUT_OF_MEMORY_WORDS = (
     "runtime: cannot allocate memory",
     "MemoryError",
 )
-PORT_TAKEN_WORDS = ("address already in use", "port is taken", "port taken", "in use")
+PORT_TAKEN = re.compile(r"already in use|port\b.* (is|was) (taken|in use)|EADDRINUSE", re.IGNORECASE)
 
 
 class ProcessInstance:
@@ -86,8 +87,7 @@ class ProcessInstance:
 
     def port_taken(self) -> bool:
         """Whether it ended because somebody else had its port."""
-        said = self._tail(STDERR).lower()
-        return self.exited() not in (None, 0) and any(word in said for word in PORT_TAKEN_WORDS)
+        return self.exited() not in (None, 0) and PORT_TAKEN.search(self._tail(STDERR)) is not None
 
     def _tail(self, name: str) -> str:
         try:

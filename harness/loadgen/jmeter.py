@@ -50,6 +50,10 @@ UNSAVED = (
 START_AND_STOP_S = 5.0
 #: For planning only: what one JMeter asks of a quick service on a small machine.
 ASSUMED_PER_S = 4000.0
+#: After the last arrival of an open loop; JMeter waits it out in full. What is later is dropped, and counted.
+LAST_ANSWERS_S = 5.0
+#: Before the first arrival: the schedule's clock starts before JMeter is ready to follow it.
+SETTLE_S = 1.0
 #: An answer that takes longer is an error.
 TIMEOUT_S = 60.0
 _CSV_FIELD = re.compile(r"[\w.]+$")
@@ -155,16 +159,16 @@ def render_properties() -> str:
 
 
 def _schedule(profile: OpenLoad) -> str:
-    """Arrivals, then time for the last answers: JMeter interrupts what runs when its schedule ends."""
+    """Arrivals, then time for the last answers: when the schedule ends JMeter interrupts what still runs."""
     arrivals = "even_arrivals" if profile.arrivals == "constant" else "random_arrivals"
     duration_ms = round(profile.duration_s * 1000)
     rate = f"{profile.rate_per_s:.6f}".rstrip("0").rstrip(".")
-    return f"rate({rate}/sec) {arrivals}({duration_ms} ms) pause({int(TIMEOUT_S)} sec)"
+    return f"pause({int(SETTLE_S)} sec) rate({rate}/sec) {arrivals}({duration_ms} ms) pause({int(LAST_ANSWERS_S)} sec)"
 
 
 def _offering_s(profile: LoadProfile) -> float:
     if isinstance(profile, OpenLoad):
-        return profile.duration_s
+        return SETTLE_S + profile.duration_s + LAST_ANSWERS_S
     if profile.duration_s is not None:
         return profile.duration_s
     loops = profile.loops or 1
@@ -186,10 +190,14 @@ def _template(name: str, *, xml: bool) -> Template:
 
 
 def _literal(text: str) -> str:
-    """Keep JMeter from reading ``${...}`` in a value as one of its variables or functions."""
-    return (
-        re.sub(r"\\(?=[$,\\])|\$(?=\{)", lambda match: "\\" + match.group(), text) if "${" in text else text
-    )
+    """Keep JMeter from reading ``${...}`` in a value as one of its variables or functions.
+
+    Its own escape, a backslash, works only in values that hold a real function: so one is used.
+    """
+    if "${" not in text:
+        return text
+    escaped = re.sub(r"\\(?=[$,\\])", r"\\\\", text)
+    return escaped.replace("${", "${__char(36)}{")
 
 
 def _errors_by_kind(path: Path) -> Counter[str]:

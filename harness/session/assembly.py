@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,7 +19,11 @@ from harness.loadgen.base import LoadGenerator
 from harness.loadgen.jmeter import JMeter
 from harness.loadgen.locust import Locust
 from harness.loadgen.wrk import Wrk
-from harness.toolchains import Surroundings, Tool, find_all, find_jdks
+from harness.model import Implementation, Variant
+from harness.toolchains import Surroundings, Tool, find_jdks, find_tool
+
+#: What measuring needs; asking every tool on the machine for its version takes seconds.
+TOOLS = ("go", "jdk", "maven", "jmeter", "wrk")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +40,7 @@ class Assembly:
     tools: tuple[Tool, ...] = ()
     places: Mapping[str, Path] = field(default_factory=dict)
     sampling_hz: float = 50.0
+    launch_command: Callable[[Implementation, Variant], tuple[str, ...]] = lambda _implementation, _variant: ()
 
     @cached_property
     def cpus(self) -> tuple[int, ...]:
@@ -70,16 +76,24 @@ def assemble(root: Path, *, host: str = "local", launcher: str = "process") -> A
     if launcher != "process":
         raise InputError("unknown launcher", place="--launcher", found=launcher, allowed="process")
     around = Surroundings(project=root)
-    tools = find_all(around)
+    tools = tuple(find_tool(name, around) for name in TOOLS)
     paths = {tool.name: tool.path for tool in tools if tool.usable}
     jdks = find_jdks(around)
     here = LocalHost()
     jmeter_jar = paths.get("jmeter")
     java = jdks[0].java if jdks else None
+    process = ProcessLauncher(here, root, find_tools(around))
+
+    def launch_command(implementation: Implementation, variant: Variant) -> tuple[str, ...]:
+        command = process.command(implementation, variant, folder=root, port=8080)
+        settings = tuple(f"{name}={value}" for name, value in sorted(command.environment.items()))
+        return ("env", *settings, *command.argv) if settings else command.argv
+
     return Assembly(
         root=root,
         host=here,
-        launcher=ProcessLauncher(here, root, find_tools(around)),
+        launcher=process,
+        launch_command=launch_command,
         generators={
             "jmeter": lambda: JMeter(home=jmeter_jar.parent.parent if jmeter_jar else None, java=java),
             "locust": Locust,
@@ -88,6 +102,7 @@ def assemble(root: Path, *, host: str = "local", launcher: str = "process") -> A
         tools=tools,
         places={
             "root": root,
+            "python_env": Path(sys.prefix),
             **({"java_home": jdks[0].home} if jdks else {}),
             **({"jmeter_home": jmeter_jar.parent.parent} if jmeter_jar else {}),
         },

@@ -11,6 +11,6 @@ from harness.tests.contracts.load_generator import LoadGeneratorContract
 
 
 class TestLocust(LoadGeneratorContract):
-    @pytest.fixture(scope="class")
+    @pytest.fixture
     def generator(self) -> LoadGenerator:
         return Locust()

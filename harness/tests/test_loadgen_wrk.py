@@ -18,12 +18,12 @@ from harness.tests.contracts.load_generator import LoadGeneratorContract
 class TestWrk(LoadGeneratorContract):
     one_row_per_request = False
 
-    @pytest.fixture(scope="class")
+    @pytest.fixture
     def generator(self) -> LoadGenerator:
         program = shutil.which("wrk")
         return Wrk(program=None if program is None else Path(program))
 
-    @pytest.fixture(scope="class")
+    @pytest.fixture
     def small(self) -> ClosedLoad:
         return ClosedLoad(users=4, duration_s=1)
 

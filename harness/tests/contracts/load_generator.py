@@ -82,11 +82,11 @@ class LoadGeneratorContract:
     #: A load with many times more requests than a killed tool can have sent.
     endless: LoadProfile = ClosedLoad(users=2, duration_s=60)
 
-    @pytest.fixture(scope="class")
+    @pytest.fixture
     def generator(self) -> LoadGenerator:
         raise NotImplementedError
 
-    @pytest.fixture(scope="class")
+    @pytest.fixture
     def small(self) -> ClosedLoad:
         """A small closed load that the tool supports."""
         return ClosedLoad(users=4, loops=25)
