@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rematch: are Java microservices as fast as Go ones, and what do they cost?"""

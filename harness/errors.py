@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One tree of errors. Every message says what happened, where or when, and what to do next."""
+
+from __future__ import annotations
+
+
+class RematchError(Exception):
+    """Base of every error this package raises on purpose.
+
+    ``exit_code`` is what the command line ends with: 1 when what was asked did
+    not hold, 2 when the input or the machine was not fit for it.
+    """
+
+    exit_code = 1
+
+
+class InputError(RematchError):
+    """Bad input: names the file, the place in it, what was found and what is allowed."""
+
+    exit_code = 2
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        file: object | None = None,
+        place: str | None = None,
+        found: object | None = None,
+        allowed: str | None = None,
+    ) -> None:
+        self.problem, self.file, self.place = problem, file, place
+        self.found, self.allowed = found, allowed
+        where = ": ".join(str(part) for part in (file, place) if part is not None)
+        parts = [f"{where}: {problem}" if where else problem]
+        if found is not None:
+            parts.append(f"found {found!r}")
+        if allowed is not None:
+            parts.append(f"allowed: {allowed}")
+        super().__init__("; ".join(parts).replace("\n", " "))
+
+
+class MissingTool(RematchError):
+    """A tool is not on this machine: says which, why it is wanted, and the one command that brings it."""
+
+    exit_code = 2
+
+    def __init__(self, tool: str, *, why: str, how_to_get: str) -> None:
+        self.tool, self.why, self.how_to_get = tool, why, how_to_get
+        super().__init__(f"{tool} is missing: it is wanted {why}; get it with: {how_to_get}")
+
+
+class StoreError(RematchError):
+    """data/raw cannot be read or written (read-only, full, or rewritten by somebody)."""
+
+    exit_code = 2
+
+
+class OrphanError(RematchError):
+    """A service of an earlier session still runs; measuring beside it would be wrong."""
+
+    exit_code = 2
+
+
+class HostError(RematchError):
+    """A host is gone, refuses us, or cannot do what was asked."""
+
+    exit_code = 2
+
+
+class TrialFailure(RematchError):
+    """A trial ended early; carries the outcome that goes into its record. Failed trials are data."""
+
+    def __init__(self, outcome: str, reason: str) -> None:
+        self.outcome, self.reason = outcome, reason
+        super().__init__(f"{outcome}: {reason}")
+
+
+class UnsupportedLoad(RematchError):
+    """A load generator cannot express a load profile, and refuses rather than turn it into another."""
+
+    exit_code = 2
+
+
+class PseudoReplicationError(RematchError, ValueError):
+    """Requests were handed over as if they were independent trials."""
+
+    exit_code = 2
+
+
+class UnknownKey(RematchError):
+    """A number, table or figure was asked for that no notebook published."""
+
+    exit_code = 2

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the runner sees of a launcher: bring a variant up, watch it, stop it. Always stop it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+from harness.loadgen.base import Endpoint
+from harness.model import BuildRecord, Frozen, Implementation, InstanceRecord, Variant
+
+
+class LaunchOrder(Frozen):
+    """One instance to be brought up. All its files go below ``folder``."""
+
+    implementation: Implementation
+    variant: Variant
+    build: BuildRecord
+    folder: Path
+    cpus: tuple[int, ...] | None = None
+    environment: Mapping[str, str] = {}
+
+
+class Instance(Protocol):
+    """A running variant."""
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Where it listens (or will, once ready)."""
+        ...
+
+    @property
+    def record(self) -> InstanceRecord:
+        """What is known of it now; after ``stop`` with exit code and signal."""
+        ...
+
+    def exited(self) -> int | None:
+        """Return the exit code when it is gone, else ``None``. Never blocks."""
+        ...
+
+    def stop(self) -> InstanceRecord:
+        """SIGTERM to its process group, SIGKILL after the grace period; idempotent; never raises
+        because the process is already gone. Nothing of the group lives on when this returns."""
+        ...
+
+
+class Launcher(Protocol):
+    """How variants come up in one kind of place."""
+
+    @property
+    def name(self) -> str:
+        """``process``, ``container``, ..."""
+        ...
+
+    def unavailable(self, implementation: Implementation, variant: Variant) -> str | None:
+        """Return why this variant cannot run here (missing JDK, no AOT cache before 24 ...), or ``None``."""
+        ...
+
+    def build(self, implementation: Implementation, variant: Variant) -> BuildRecord:
+        """Build the artifact (and its AOT cache) unless one of the same source content stands already.
+
+        Raises:
+            RematchError: the build failed; the message ends with the build log's path.
+        """
+        ...
+
+    def launch(self, order: LaunchOrder) -> Instance:
+        """Start a fresh process and return at once, before it is ready.
+
+        Raises:
+            TrialFailure: it could not be started at all.
+        """
+        ...

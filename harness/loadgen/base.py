@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every load generator's adapter is: pure. It builds a command and reads an output.
+
+Only the runner owns processes. An adapter that cannot express a load profile refuses.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+from pydantic import Field
+
+from harness.model import Frozen, LoadProfile, LoadSummary, Request
+
+
+class Endpoint(Frozen):
+    """Where the instance listens."""
+
+    host: str
+    port: int
+
+
+class LoadOrder(Frozen):
+    """One load to be offered: what, how, where, and the folder for everything the tool writes."""
+
+    profile: LoadProfile
+    requests: tuple[Request, ...] = Field(min_length=1, description="the requests of one mix")
+    endpoint: Endpoint
+    folder: Path = Field(description="absolute; exists and is empty before the command starts")
+    seed: int = 0
+
+
+class LoadCommand(Frozen):
+    """A command line, and the files that must stand in the folder before it starts."""
+
+    argv: tuple[str, ...]
+    environment: dict[str, str] = Field(default_factory=dict)
+    files: dict[str, str] = Field(default_factory=dict, description="file name -> content")
+    outputs: tuple[str, ...] = Field(
+        default=(), description="file names in the folder that belong in the store when they exist"
+    )
+    stdout: str = "generator.stdout.txt"
+    stderr: str = "generator.stderr.txt"
+    expected_s: float = Field(
+        gt=0, description="how long it should take, start to end; for progress and the time limit"
+    )
+
+
+class LoadGenerator(Protocol):
+    """A load generator's adapter. Holds no state and starts nothing."""
+
+    @property
+    def name(self) -> str:
+        """The tool's name as in ``GeneratorName``."""
+        ...
+
+    def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
+        """Return why the tool cannot offer this load as it is meant, or ``None`` when it can."""
+        ...
+
+    def command(self, order: LoadOrder) -> LoadCommand:
+        """Return the command for ``order``.
+
+        Raises:
+            UnsupportedLoad: ``supports`` gives a reason.
+            MissingTool: the tool is not on this machine.
+        """
+        ...
+
+    def read(self, folder: Path) -> LoadSummary:
+        """Read what the tool left in ``folder``. Half-written last lines are counted, not fatal.
+
+        Raises:
+            TrialFailure: there is nothing to read (outcome ``failed``).
+        """
+        ...

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The words of the project as frozen, strict types. No I/O, no clock, no randomness but a passed seed."""
+
+from harness.model.base import Frozen
+from harness.model.estimate import Estimate, Verdict
+from harness.model.load import ClosedLoad, GeneratorName, Load, LoadProfile, LoadSummary, OpenLoad
+from harness.model.plan import Configuration, Plan, PlannedTrial, configurations, make_plan
+from harness.model.session import (
+    BuildRecord,
+    EchoReading,
+    Machine,
+    Provenance,
+    SessionHeader,
+    Unavailable,
+)
+from harness.model.study import (
+    Expectation,
+    Experiment,
+    Implementation,
+    Level,
+    ProfileDefinition,
+    ProfileName,
+    Request,
+    RuntimeSettings,
+    Variant,
+)
+from harness.model.trial import (
+    SCHEMA_VERSION,
+    Boundary,
+    ClockReading,
+    ConformanceResult,
+    Flag,
+    GeneratorRecord,
+    InstanceRecord,
+    MachineWindow,
+    Outcome,
+    Phase,
+    ResourceReading,
+    StartUp,
+    StoredFile,
+    TrialRecord,
+)
+
+__all__ = [
+    "SCHEMA_VERSION",
+    "Boundary",
+    "BuildRecord",
+    "ClockReading",
+    "ClosedLoad",
+    "Configuration",
+    "ConformanceResult",
+    "EchoReading",
+    "Estimate",
+    "Expectation",
+    "Experiment",
+    "Flag",
+    "Frozen",
+    "GeneratorName",
+    "GeneratorRecord",
+    "Implementation",
+    "InstanceRecord",
+    "Level",
+    "Load",
+    "LoadProfile",
+    "LoadSummary",
+    "Machine",
+    "MachineWindow",
+    "OpenLoad",
+    "Outcome",
+    "Phase",
+    "Plan",
+    "PlannedTrial",
+    "ProfileDefinition",
+    "ProfileName",
+    "Provenance",
+    "Request",
+    "ResourceReading",
+    "RuntimeSettings",
+    "SessionHeader",
+    "StartUp",
+    "StoredFile",
+    "TrialRecord",
+    "Unavailable",
+    "Variant",
+    "Verdict",
+    "configurations",
+    "make_plan",
+]

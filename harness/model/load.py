@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Load profiles: how requests are offered.
+
+An open loop offers arrivals at a rate whatever the answers do; a closed loop has
+virtual users that wait for their answer before they ask again. The two are
+different types on purpose: nothing here can turn users into a rate.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from harness.model.base import Frozen
+
+GeneratorName = Literal["jmeter", "locust", "wrk", "wrk2", "k6", "oha", "vegeta"]
+
+
+class ClosedLoad(Frozen):
+    """Virtual users that wait. Ends after ``loops`` requests per user, or after ``duration_s``."""
+
+    model: Literal["closed"] = "closed"
+    users: int = Field(ge=1, le=100_000)
+    ramp_up_s: float = Field(default=0.0, ge=0)
+    loops: int | None = Field(default=None, ge=1)
+    duration_s: float | None = Field(default=None, gt=0)
+    think_time_s: float = Field(default=0.0, ge=0)
+
+    @model_validator(mode="after")
+    def _one_end(self) -> Self:
+        if (self.loops is None) == (self.duration_s is None):
+            raise ValueError("a closed load needs exactly one of loops, duration_s")
+        return self
+
+
+class OpenLoad(Frozen):
+    """Arrivals at ``rate_per_s`` for ``duration_s``, whether or not earlier ones were answered."""
+
+    model: Literal["open"] = "open"
+    rate_per_s: float = Field(gt=0)
+    duration_s: float = Field(gt=0)
+    arrivals: Literal["constant", "poisson"] = "poisson"
+    connections: int = Field(default=100, ge=1)
+
+
+LoadProfile = Annotated[ClosedLoad | OpenLoad, Field(discriminator="model")]
+
+
+class Load(Frozen):
+    """A load profile and the generator that offers it."""
+
+    generator: GeneratorName
+    profile: LoadProfile
+
+
+class LoadSummary(Frozen):
+    """What one load generator reported of one measurement. ``None``: the tool does not tell."""
+
+    n_requests: int = Field(ge=0)
+    n_errors: int = Field(ge=0)
+    start_epoch_s: float | None
+    duration_s: float = Field(ge=0)
+    offered_per_s: float | None = Field(description="arrivals per second; None in a closed loop")
+    achieved_per_s: float = Field(ge=0, description="answers per second, errors included")
+    latency_mean_s: float | None
+    latency_quantiles_s: dict[str, float] = Field(
+        default_factory=dict, description="only what the tool printed itself, keys like p99"
+    )
+    resolution_s: float = Field(gt=0, description="the tool's smallest step of latency")
+    has_requests: bool = Field(description="one row per request can be read from the tool's output")
+    n_dropped: int | None = Field(default=None, description="arrivals the generator never sent")
+    unreadable_lines: int = 0
+    errors_by_kind: dict[str, int] = Field(default_factory=dict)

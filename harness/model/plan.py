@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From an experiment to the ordered list of its trials.
+
+Randomised complete blocks: every configuration once per block, in an order shuffled
+anew, plus one duplicate of the reference's first configuration (the A/A arm).
+The order follows from (experiment, profile, seed) alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import random
+
+from pydantic import Field
+
+from harness.model.base import Frozen
+from harness.model.load import Load
+from harness.model.study import Experiment, Level, ProfileDefinition, ProfileName, RuntimeSettings, Variant
+
+
+class Configuration(Frozen):
+    """Workload x variant x load profile x host, with the factor levels that led to it."""
+
+    workload: str
+    variant_name: str
+    variant: Variant = Field(description="settings of all factor levels already applied")
+    levels: dict[str, str] = Field(description="factor -> level")
+    mix: str
+    load_name: str | None
+    load: Load | None
+    warm_up_requests: int
+    kind: str
+    idle_s: float = 0.0
+
+    @property
+    def key(self) -> str:
+        """Stable, readable and unique within an experiment: ``java-helidon,logging=on,warm_up=none``."""
+        return ",".join([self.variant_name, *(f"{f}={v}" for f, v in sorted(self.levels.items()))])
+
+
+class PlannedTrial(Frozen):
+    """One trial to be made. ``trial_id`` is also its folder's name."""
+
+    trial_id: str
+    block: int = Field(ge=1)
+    position: int = Field(ge=1, description="running number within the session, from 1")
+    duplicate: bool = Field(description="the second trial of the reference in its block (A/A arm)")
+    configuration: Configuration
+
+
+class Plan(Frozen):
+    """The ordered trials of a session."""
+
+    experiment: str
+    profile: ProfileName
+    seed: int
+    host: str
+    launcher: str
+    trials: tuple[PlannedTrial, ...]
+
+    @property
+    def n_blocks(self) -> int:
+        return max((trial.block for trial in self.trials), default=0)
+
+
+def configurations(experiment: Experiment, profile: ProfileName) -> tuple[Configuration, ...]:
+    """Every configuration of one block, in the file's order; variants of the reference first."""
+    definition = experiment.profiles[profile]
+    names = definition.variants or tuple(experiment.variants)
+    ordered = sorted(names, key=lambda name: name != experiment.reference)
+    return tuple(
+        _configuration(experiment, definition, name, cell)
+        for name in ordered
+        for cell in _cells(experiment, definition)
+    )
+
+
+def make_plan(
+    experiment: Experiment, profile: ProfileName, seed: int, *, host: str = "local", launcher: str = "process"
+) -> Plan:
+    """Return the plan that follows from (experiment, profile, seed).
+
+    Adding blocks to a profile leaves the order of the earlier blocks unchanged.
+    """
+    block_of = configurations(experiment, profile)
+    trials: list[PlannedTrial] = []
+    for block in range(1, experiment.profiles[profile].blocks + 1):
+        members = [(configuration, False) for configuration in block_of]
+        members.append((block_of[0], True))
+        _block_rng(experiment.name, profile, seed, block).shuffle(members)
+        for configuration, duplicate in members:
+            position = len(trials) + 1
+            trials.append(
+                PlannedTrial(
+                    trial_id=f"{position:04d}-{configuration.variant_name}{'-aa' if duplicate else ''}",
+                    block=block,
+                    position=position,
+                    duplicate=duplicate,
+                    configuration=configuration,
+                )
+            )
+    return Plan(
+        experiment=experiment.name,
+        profile=profile,
+        seed=seed,
+        host=host,
+        launcher=launcher,
+        trials=tuple(trials),
+    )
+
+
+def _block_rng(name: str, profile: str, seed: int, block: int) -> random.Random:
+    digest = hashlib.sha256(f"{name}/{profile}/{seed}/{block}".encode()).digest()
+    return random.Random(int.from_bytes(digest[:8], "big"))
+
+
+def _cells(experiment: Experiment, profile: ProfileDefinition) -> tuple[dict[str, str], ...]:
+    if profile.cells is not None:
+        return profile.cells
+    axes = [profile.levels.get(factor) or tuple(levels) for factor, levels in experiment.factors.items()]
+    return tuple(dict(zip(experiment.factors, levels, strict=True)) for levels in itertools.product(*axes))
+
+
+def _configuration(
+    experiment: Experiment, profile: ProfileDefinition, name: str, cell: dict[str, str]
+) -> Configuration:
+    base = experiment.variants[name]
+    levels: list[Level] = [experiment.factors[factor][level] for factor, level in cell.items()]
+    settings, runtime = dict(base.settings), base.runtime.model_dump()
+    mix, load_name, warm_up = experiment.mix, experiment.load, experiment.warm_up_requests
+    for level in levels:
+        settings |= level.settings
+        runtime |= level.runtime
+        mix = level.mix or mix
+        load_name = level.load or load_name
+        warm_up = warm_up if level.warm_up_requests is None else level.warm_up_requests
+    variant = base.model_copy(
+        update={"settings": settings, "runtime": RuntimeSettings.model_validate(runtime)}
+    )
+    return Configuration(
+        workload=experiment.workload,
+        variant_name=name,
+        variant=variant,
+        levels=cell,
+        mix=mix,
+        load_name=load_name,
+        load=profile.loads[load_name] if load_name else None,
+        warm_up_requests=warm_up,
+        kind=experiment.kind,
+        idle_s=profile.idle_s,
+    )

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A session as it stands on disk: what was written before the first trial, and beside the trials."""
+
+from __future__ import annotations
+
+from pydantic import Field, JsonValue
+
+from harness.model.base import Frozen
+from harness.model.load import Load
+from harness.model.plan import Plan
+from harness.model.study import Experiment, Implementation
+
+
+class Machine(Frozen):
+    """The machine in the terms a reader needs."""
+
+    hostname_hash: str = Field(description="tells two machines apart without naming them")
+    cpu_model: str
+    n_cpus: int
+    memory_bytes: int
+    kernel: str
+    distribution: str
+    cgroup: str
+    virtualisation: str | None
+    descriptor_limit: int
+    small: bool = Field(description="fewer cores than service and generator need for themselves")
+
+
+class Provenance(Frozen):
+    """Where numbers come from: commit, definition, machine, versions, clocks."""
+
+    commit: str | None
+    dirty: bool | None
+    definition_sha256: str
+    lock_sha256: str
+    machine: Machine
+    tools: dict[str, str] = Field(description="tool -> version as it prints itself")
+    python_packages: dict[str, str]
+    started_epoch_s: float
+    clock_source: str | None
+
+
+class BuildRecord(Frozen):
+    """How an artifact came to be."""
+
+    implementation: str
+    source_sha256: str
+    argv: tuple[str, ...]
+    build_s: float | None = Field(description="None: taken from an earlier build of the same source")
+    artifact_bytes: int = Field(description="the artifact with the libraries it needs beside it")
+    artifact_sha256: str
+    aot_training_s: float | None = None
+    aot_cache_bytes: int | None = None
+
+
+class EchoReading(Frozen):
+    """One generator against the minimal echo service: the most it can do here under one load and mix."""
+
+    load: Load
+    mix: str
+    achieved_per_s: float
+    n_requests: int
+    duration_s: float
+
+
+class Unavailable(Frozen):
+    """A variant that cannot run here, said out loud."""
+
+    variant: str
+    reason: str
+
+
+class SessionHeader(Frozen):
+    """Written first, never changed: the definition, the plan and the provenance."""
+
+    schema_version: int = 1
+    session_id: str
+    experiment: Experiment
+    implementations: dict[str, Implementation]
+    plan: Plan
+    provenance: Provenance
+    unavailable: tuple[Unavailable, ...] = ()
+    notes: dict[str, JsonValue] = Field(default_factory=dict)

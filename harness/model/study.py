@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is studied: workloads, implementations, variants, and an experiment with its factors."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+from pydantic import Field, JsonValue, model_validator
+
+from harness.model.base import Frozen
+from harness.model.load import Load
+
+Name = str
+SettingValue = str | int | float | bool
+ProfileName = Literal["smoke", "quick", "full"]
+
+
+class Expectation(Frozen):
+    """The right answer. ``body``: exact bytes as text; ``json_value``: compared as JSON; neither: status only."""
+
+    status: int
+    body: str | None = None
+    json_value: JsonValue = Field(default=None, alias="json")
+    headers: dict[str, str] = Field(default_factory=dict)
+
+
+class Request(Frozen):
+    """One request of a workload's mix, as ``contract/requests.jsonl`` has it."""
+
+    mix: str
+    name: str
+    weight: int = Field(default=1, ge=1)
+    method: str
+    path: str
+    headers: dict[str, str] = Field(default_factory=dict)
+    body: str | None = None
+    expect: Expectation
+
+
+class Implementation(Frozen):
+    """One source folder that fulfils a workload, as its ``service.toml`` describes it."""
+
+    name: Name
+    workload: Name
+    language: str
+    framework: str
+    runtime: Literal["go", "jvm", "native", "other"]
+    build: tuple[str, ...] = ()
+    test: tuple[str, ...] = ()
+    artifact: str
+    start: tuple[str, ...] = Field(min_length=1)
+    readiness: str = "/health"
+    min_java: int | None = None
+    settings: dict[str, str] = Field(default_factory=dict, description="variant setting -> flag")
+
+
+class RuntimeSettings(Frozen):
+    """Settings of the language runtime. ``None`` leaves the runtime's own default, and the record says so."""
+
+    cpus: int | None = Field(
+        default=None, ge=1, description="CPU limit: GOMAXPROCS = ActiveProcessorCount = this"
+    )
+    gogc: int | Literal["off"] | None = None
+    gomemlimit: str | None = None
+    gc: Literal["serial", "parallel", "g1", "z", "shenandoah"] | None = None
+    heap_max: str | None = Field(default=None, pattern=r"^\d+[kmgKMG]$")
+    heap_min: str | None = Field(default=None, pattern=r"^\d+[kmgKMG]$")
+    aot_cache: bool = False
+    nmt: bool = Field(default=False, description="JVM native memory tracking; costs throughput")
+    gc_log: bool = True
+    jvm_flags: tuple[str, ...] = ()
+
+
+class Variant(Frozen):
+    """An implementation plus its settings: the thing compared."""
+
+    implementation: Name
+    label: str | None = Field(default=None, description="how figures name it; default: its name")
+    settings: dict[str, SettingValue] = Field(default_factory=dict)
+    runtime: RuntimeSettings = RuntimeSettings()
+    lean: bool = Field(default=False, description="bench baseline: the leanest handler")
+
+
+class Level(Frozen):
+    """One value of a factor: what it changes in a configuration."""
+
+    settings: dict[str, SettingValue] = Field(default_factory=dict)
+    runtime: dict[str, Any] = Field(default_factory=dict)
+    mix: str | None = None
+    load: str | None = Field(default=None, description="name of one of the profile's loads")
+    warm_up_requests: int | None = Field(default=None, ge=0)
+
+
+class ProfileDefinition(Frozen):
+    """How much is measured under one profile name."""
+
+    blocks: int = Field(ge=1)
+    loads: dict[str, Load] = Field(default_factory=dict)
+    variants: tuple[Name, ...] | None = Field(default=None, description="None: all")
+    levels: dict[str, tuple[str, ...]] = Field(
+        default_factory=dict, description="factor -> the levels used; absent: all"
+    )
+    cells: tuple[dict[str, str], ...] | None = Field(
+        default=None, description="explicit combinations of levels; None: every combination"
+    )
+    idle_s: float = Field(default=0.0, ge=0, description="start-up trials: how long to stay idle")
+    large_host: bool = Field(default=False, description="planned for a large host")
+
+
+class Experiment(Frozen):
+    """A question with its factors: one TOML file."""
+
+    name: Name
+    title: str
+    question: str
+    workload: Name
+    kind: Literal["load", "startup"] = "load"
+    reference: Name
+    mix: str = "hello"
+    load: str | None = Field(default=None, description="default load name, when no factor names one")
+    warm_up_requests: int = Field(default=0, ge=0)
+    variants: dict[Name, Variant] = Field(min_length=1)
+    factors: dict[Name, dict[str, Level]] = Field(default_factory=dict)
+    profiles: dict[ProfileName, ProfileDefinition] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _names_exist(self) -> Self:
+        if self.reference not in self.variants:
+            raise ValueError(
+                f"reference {self.reference!r} is not one of the variants {sorted(self.variants)}"
+            )
+        for profile_name, profile in self.profiles.items():
+            self._check_profile(profile_name, profile)
+        return self
+
+    def _check_profile(self, profile_name: str, profile: ProfileDefinition) -> None:
+        where = f"profiles.{profile_name}"
+        for variant in profile.variants or ():
+            if variant not in self.variants:
+                raise ValueError(f"{where}.variants: unknown {variant!r}; allowed: {sorted(self.variants)}")
+        if profile.variants is not None and self.reference not in profile.variants:
+            raise ValueError(f"{where}.variants: must contain the reference {self.reference!r}")
+        for factor, levels in profile.levels.items():
+            self._check_levels(f"{where}.levels", {factor: level for level in levels}, levels)
+        for cell in profile.cells or ():
+            if set(cell) != set(self.factors):
+                raise ValueError(f"{where}.cells: {cell} must name each of {sorted(self.factors)} once")
+            for factor, level in cell.items():
+                self._check_levels(f"{where}.cells", {factor: level}, (level,))
+        if self.kind == "load":
+            wanted = {
+                level.load for levels in self.factors.values() for level in levels.values() if level.load
+            }
+            wanted |= {self.load} if self.load else set()
+            missing = sorted(name for name in wanted if name not in profile.loads)
+            if missing or not wanted:
+                raise ValueError(
+                    f"{where}.loads: missing {missing or 'a load'}; found {sorted(profile.loads)}"
+                )
+
+    def _check_levels(self, where: str, named: dict[str, str], levels: tuple[str, ...]) -> None:
+        for factor in named:
+            if factor not in self.factors:
+                raise ValueError(f"{where}: unknown factor {factor!r}; allowed: {sorted(self.factors)}")
+            for level in levels:
+                if level not in self.factors[factor]:
+                    raise ValueError(
+                        f"{where}: unknown level {level!r} of {factor}; allowed: {sorted(self.factors[factor])}"
+                    )

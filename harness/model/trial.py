@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The record of one trial, as it stands in ``record.json``. Absent is ``None``, never zero."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import Field, JsonValue
+
+from harness.model.base import Frozen
+from harness.model.load import LoadSummary
+from harness.model.plan import PlannedTrial
+
+SCHEMA_VERSION = 1
+
+PhaseName = Literal["start-up", "conformance", "warm-up", "measurement", "cool-down", "idle"]
+
+
+class Outcome(StrEnum):
+    """How a trial ended. Every outcome is data; only ``ok`` enters the estimates, the rest is counted."""
+
+    OK = "ok"
+    NONCONFORMING = "nonconforming"
+    FAILED = "failed"
+    TIMED_OUT = "timed out"
+    OUT_OF_MEMORY = "out of memory"
+    OVERLOADED = "overloaded"
+
+
+class ClockReading(Frozen):
+    """Wall and monotonic time read together: joins logs written on either clock."""
+
+    wall_epoch_s: float
+    monotonic_s: float
+
+
+class Phase(Frozen):
+    """One phase of a trial, on both clocks."""
+
+    name: PhaseName
+    start: ClockReading
+    end: ClockReading
+
+
+class ResourceReading(Frozen):
+    """Resources of one process (tree) at one moment. PSS costs 17 ms, so only at phase boundaries."""
+
+    at: ClockReading
+    rss_bytes: int | None
+    pss_bytes: int | None
+    cpu_s: float | None = Field(description="user + system CPU time since the process started")
+    n_threads: int | None
+    n_descriptors: int | None
+
+
+class Boundary(Frozen):
+    """The instance at the edge of a phase. ``before-load`` and ``after-load`` frame the measurement."""
+
+    name: Literal["first-response", "before-load", "after-load", "idle"]
+    reading: ResourceReading
+    runtime_metrics_file: str | None = Field(default=None, description="GET /metrics, kept raw")
+    nmt_file: str | None = Field(default=None, description="jcmd VM.native_memory summary, kept raw")
+
+
+class InstanceRecord(Frozen):
+    """The running variant: what was started, where, with which limits."""
+
+    argv: tuple[str, ...]
+    environment: dict[str, str] = Field(description="only what the harness set")
+    pid: int
+    process_start_ticks: int = Field(description="field 22 of /proc/PID/stat: tells a recycled pid apart")
+    port: int
+    launched: ClockReading
+    cpu_affinity: tuple[int, ...]
+    cpu_limit: int | None
+    artifact_sha256: str
+    artifact_bytes: int
+    runtime_bytes: int | None = Field(description="size of what must be installed beside the artifact")
+    runtime_version: str | None
+    stop_signal: Literal["SIGTERM", "SIGKILL", "exited"] | None = None
+    exit_code: int | None = None
+    stop_s: float | None = None
+
+
+class StartUp(Frozen):
+    """From launch to the first correct answer."""
+
+    time_to_first_response_s: float
+    polls: int
+    cpu_s_at_first_response: float | None
+    rss_bytes_at_first_response: int | None
+
+
+class ConformanceResult(Frozen):
+    """The contract's cases against this very instance."""
+
+    n_cases: int
+    failures: tuple[str, ...] = ()
+
+
+class GeneratorRecord(Frozen):
+    """The load generator: what ran, what it used, and how far it was from its own limit."""
+
+    name: str
+    version: str | None
+    argv: tuple[str, ...]
+    environment: dict[str, str] = Field(default_factory=dict)
+    cpu_affinity: tuple[int, ...]
+    cpu_s: float | None
+    exit_code: int | None
+    echo_achieved_per_s: float | None = Field(
+        description="what the same generator reached against the echo service in this session"
+    )
+    headroom_ratio: float | None = Field(
+        description="echo_achieved_per_s / achieved_per_s; near 1 means the generator was the limit"
+    )
+
+
+class MachineWindow(Frozen):
+    """The machine during the measurement: reasons to distrust it. ``None``: not to be had here."""
+
+    psi_cpu_some_s: float | None
+    psi_memory_some_s: float | None
+    psi_io_some_s: float | None
+    steal_s: float | None
+    idle_s: float | None
+    throttled_s: float | None
+    n_throttled: int | None
+    load_average_1m: float | None
+    other_cpu_s: float | None = Field(description="CPU time used by neither service nor generator")
+
+
+class StoredFile(Frozen):
+    """A file of the trial as it lies in the store. ``bytes``/``sha256`` are of the stored form."""
+
+    sha256: str
+    bytes: int
+
+
+#: Reasons to look twice at an ok trial; it stays in, flagged.
+Flag = Literal[
+    "generator_bottleneck",
+    "headroom_unknown",
+    "errors_seen",
+    "throttled",
+    "noisy_machine",
+    "shared_cores",
+    "killed_on_stop",
+    "sampling_gap",
+    "few_requests",
+]
+
+
+class TrialRecord(Frozen):
+    """One fresh instance taken through one configuration: the unit of replication."""
+
+    schema_version: int = SCHEMA_VERSION
+    experiment: str
+    session_id: str
+    planned: PlannedTrial
+    outcome: Outcome
+    reason: str | None = None
+    flags: tuple[Flag, ...] = ()
+    started: ClockReading
+    ended: ClockReading
+    anchors: tuple[ClockReading, ...] = ()
+    phases: tuple[Phase, ...] = ()
+    instance: InstanceRecord | None = None
+    start_up: StartUp | None = None
+    conformance: ConformanceResult | None = None
+    load: LoadSummary | None = None
+    generator: GeneratorRecord | None = None
+    boundaries: tuple[Boundary, ...] = ()
+    machine: MachineWindow | None = None
+    placement: str = Field(default="", description="in words: what was pinned where, or why not")
+    files: dict[str, StoredFile] = Field(default_factory=dict)
+    extra: dict[str, JsonValue] = Field(default_factory=dict)
