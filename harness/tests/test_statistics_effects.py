@@ -69,8 +69,8 @@ def test_the_order_of_the_blocks_does_not_matter(rows: list[tuple[float, float]]
     a, b = np.array(rows).T
     order = np.random.default_rng(seed).permutation(len(a))
     for estimator in ("log_t", "hodges_lehmann"):
-        one = effect_size_ci(a, b, paired=True, estimator=estimator)  # type: ignore[arg-type]
-        other = effect_size_ci(a[order], b[order], paired=True, estimator=estimator)  # type: ignore[arg-type]
+        one = effect_size_ci(a, b, paired=True, estimator=estimator)
+        other = effect_size_ci(a[order], b[order], paired=True, estimator=estimator)
         assert numbers(other) == pytest.approx(numbers(one))
     p = randomization_test(a, b, paired=True).p_value
     assert randomization_test(a[order], b[order], paired=True).p_value == p

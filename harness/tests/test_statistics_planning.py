@@ -94,7 +94,7 @@ def test_a_small_pilot_asks_for_more_blocks_than_it_seems_to_need() -> None:
     assert plan.n_blocks_assured is not None and plan.n_blocks_assured > plan.n_blocks
     for wrong in ({}, {"a": a, "cv": 0.1}, {"a": [1.0], "b": [1.0]}, {"cv": -1.0}):
         with pytest.raises(InputError):
-            plan_repetitions(**wrong)  # type: ignore[arg-type]
+            plan_repetitions(**wrong)
 
 
 def test_blocks_hold_every_name_once_and_earlier_ones_stay() -> None:
