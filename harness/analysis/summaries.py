@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from harness.analysis.checks import Statistic
+from harness.analysis.checks import Statistic, judge_resolution
 from harness.analysis.effects import mean_ci
 from harness.analysis.trial_table import inputs_of, require, split_excluded, split_missing, unit_of
 from harness.model import Estimate

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-<<<<<<< HEAD
 """``harness verify NAME``: simulations that show the statistics right, each with a control that shows they bite."""
 
 from __future__ import annotations
@@ -54,6 +53,3 @@ def run_verify(name: str, sims: int | None = None, seed: int = 1) -> VerifyResul
 
 
 __all__ = ["VERIFICATIONS", "Cell", "Verification", "VerifyResult", "run_verify"]
-=======
-"""Simulations with known truth: they show that the statistics say what they claim to say."""
->>>>>>> main
