@@ -63,6 +63,7 @@ def test_conda_asks_for_the_same_packages_and_bounds_as_pyproject() -> None:
         "texlive-core",
         "tectonic",
         "poppler",
+        "wrk",
     }
     assert set(bounds) == known | tools
     assert bounds["python"] == pyproject()["project"]["requires-python"]

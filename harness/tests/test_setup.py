@@ -13,8 +13,10 @@ from pathlib import Path
 import pytest
 
 from harness import toolchains
-from harness.tests.made_up_machine import program
-from setup import apt, go_wheel, jdk_debian, pip_settings, python_env, run_tests, say, scope
+from harness.tests.made_up_machine import around, program
+from setup import __main__ as setup_main
+from setup import apt, go_wheel, jdk_debian, pip_settings, python_env, run_tests, scope
+from setup.say import SetupError
 
 PROJECT = Path(__file__).resolve().parents[2]
 
@@ -163,7 +165,7 @@ def test_a_no_installs_nothing_and_leaves_the_command(
 ) -> None:
     log = fake_apt(tmp_path, monkeypatch, "exit 0")
     monkeypatch.setattr(apt, "is_interactive", lambda environ: True)
-    with pytest.raises(say.SetupError, match="apt-get install -y wrk"):
+    with pytest.raises(SetupError, match="apt-get install -y wrk"):
         apt.install([WRK], {}, ask=lambda question: "n")
     assert not log.exists()
 
@@ -185,7 +187,7 @@ def test_what_apt_says_is_shown_when_it_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fake_apt(tmp_path, monkeypatch, 'echo "E: Unable to locate package wrk" >&2; exit 100')
-    with pytest.raises(say.SetupError, match="failed"):
+    with pytest.raises(SetupError, match="failed"):
         apt.install([WRK], {"CI": "true"})
     assert "Unable to locate package wrk" in capsys.readouterr().err
 
@@ -239,7 +241,32 @@ def test_rebuilding_the_paper_from_recorded_data_needs_only_latex() -> None:
 
 @pytest.mark.parametrize("profile", ["smoke", "quick", "full"])
 def test_measuring_needs_the_services_tools_and_a_load_generator(profile: str) -> None:
-    assert {"go", "jdk", "maven", "jmeter", "wrk", "latex"} == set(scope.needs("paper", profile))
+    assert {"go", "jdk", "maven", "jmeter", "latex"} == set(scope.needs("paper", profile))
+    assert scope.wishes("paper", profile) == ("wrk",)
+
+
+def test_in_a_conda_environment_that_lacks_tools_conda_is_named_and_apt_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = fake_apt(tmp_path, monkeypatch, "exit 0")
+    program(tmp_path / "system/usr/bin/apt-get")
+    fake_environment(tmp_path / "project")
+    place = around(tmp_path, CONDA_PREFIX=str(tmp_path / "conda"))
+    with pytest.raises(
+        SetupError, match=rf"lacks maven, latex; get it with: conda env update --prefix {tmp_path}"
+    ):
+        setup_main.bring(("maven", "latex"), ("wrk",), place)
+    assert "maven >= 3.8 is missing: wanted to build" in capsys.readouterr().out
+    assert not log.exists()
+
+
+def test_a_tool_that_is_only_wished_for_stops_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake_environment(tmp_path / "project")
+    monkeypatch.setattr("setup.python_env.environment_is_current", lambda project, python: True)
+    setup_main.bring((), ("wrk",), around(tmp_path))
+    assert "going on without wrk" in capsys.readouterr().out
 
 
 # --- make test

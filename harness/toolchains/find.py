@@ -257,4 +257,4 @@ def _tool(row: Wanted, around: Surroundings, path: Path | None, version: str | N
 
 
 #: What the strings services need; everything else widens what can be measured.
-REQUIRED = frozenset({"go", "jdk", "maven", "jmeter", "wrk", "latex", "poppler"})
+REQUIRED = frozenset({"go", "jdk", "maven", "jmeter", "latex"})
