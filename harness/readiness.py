@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From launch to ready to from ready to warm: the first correct answer, and sequential warm-up calls."""
+"""From launch to ready, and from ready to warm: the first correct answer, and sequential warm-up calls."""
 
 from __future__ import annotations
 

@@ -258,3 +258,17 @@ def test_descriptors_of_the_sampler_itself_are_closed(puppet: Puppet, tmp_path: 
         time.sleep(0.05)
     read_resources(puppet.pid, puppet.start_ticks)
     assert n_open() == before
+
+
+def test_a_process_that_ended_and_was_not_reaped_has_no_reading(puppet: Puppet) -> None:
+    tree = TreeReader(puppet.pid, puppet.start_ticks)
+    assert tree.read() is not None
+    puppet.process.kill()
+
+    def is_zombie() -> bool:
+        stat = read_stat(puppet.pid)
+        return stat is not None and stat.ended
+
+    assert eventually(is_zombie)
+    assert tree.read() is None
+    tree.close()
