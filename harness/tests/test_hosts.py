@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.errors import HostError
 from harness.hosts import Command, Host, LocalHost, LocalProcess
 from harness.processes import alive, group_members, kill_group, parse_stat, read_stat, signal_group
 from harness.tests.contracts.host import HostContract
@@ -117,3 +118,26 @@ def test_a_command_name_may_hold_blanks_and_brackets() -> None:
     stat = parse_stat(line)
     assert (stat.state, stat.parent, stat.group, stat.session) == ("R", 1, 42, 43)
     assert (stat.n_threads, stat.start_ticks) == (17, 99)
+
+
+def test_an_interrupted_stop_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    process = LocalHost().spawn(
+        Command(argv=("sh", "-c", "trap '' TERM; touch deaf; while :; do sleep 60; done"), folder=tmp_path)
+    )
+    assert eventually((tmp_path / "deaf").exists)
+
+    def interrupted(self: LocalProcess, timeout_s: float) -> int | None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalProcess, "wait", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            process.stop(60)
+    assert group_members(process.pid, process.start_ticks) == ()
+    assert process.stop(1).exit_code == 137
+
+
+def test_words_that_no_program_can_get_are_refused(tmp_path: Path) -> None:
+    for word in ("x" * 3_000_000, "a\0b"):
+        with pytest.raises(HostError, match="true on local: cannot "):
+            LocalHost().spawn(Command(argv=("true", word), folder=tmp_path))
