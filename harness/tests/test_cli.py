@@ -95,7 +95,7 @@ def test_an_unknown_profile_is_one_line(tmp_path: Path, cli: Cli) -> None:
     assert "allowed: smoke" in cli.refused(root, "measure", "tiny", "--profile", "quick")
 
 
-def test_broken_toml_is_one_line_with_its_place(tmp_path: Path) -> None:
+def test_broken_toml_is_one_line_with_its_place(tmp_path: Path, cli: Cli) -> None:
     root = make_session_project(tmp_path)
     (root / "harness/experiments/tiny.toml").write_text('name = "tiny"\n[variants.calm\n')
     assert "harness/experiments/tiny.toml: line 2, column" in cli.refused(
