@@ -37,9 +37,8 @@ def tidy_command(
     done = tidy(find_root(), None if experiment is None else [experiment])
     print(f"{done.n_fresh} trials read, {done.n_unchanged} unchanged")
     for one in done.experiments:
-        print(
-            f"{one.experiment}: {one.n_planned} planned, {one.n_made} made, {one.n_kept} kept, {one.n_excluded} excluded"
-        )
+        counts = f"{one.n_planned} planned, {one.n_made} made, {one.n_kept} kept, {one.n_excluded} excluded"
+        print(f"{one.experiment}: {counts}")
         for excluded in one.excluded:
             print(f"  {excluded.trial}: {excluded.kind}: {excluded.reason}")
         for problem in one.problems:
