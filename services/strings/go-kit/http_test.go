@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"reflect"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	kitlog "github.com/go-kit/log"
+)
+
+type contractCase struct {
+	Name, Face, Language string
+	Request              struct {
+		Method, Path string
+		Headers      map[string]string
+		Body         string
+		BodyBase64   []byte `json:"body_base64"` // encoding/json decodes it
+		BodyRepeat   *struct {
+			Prefix, Unit, Suffix string
+			Count                int
+		} `json:"body_repeat"`
+	}
+	Expect struct {
+		Status  int
+		Body    *string
+		JSON    any
+		Headers map[string]string
+	}
+}
+
+func contractCases(t *testing.T, face string) []contractCase {
+	t.Helper()
+	data, err := os.ReadFile("../contract/cases.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []contractCase
+	for line := range bytes.Lines(data) {
+		var c contractCase
+		if err := json.Unmarshal(line, &c); err != nil {
+			t.Fatalf("%v in %s", err, line)
+		}
+		if c.Face == face && (c.Language == "" || c.Language == "go") {
+			cases = append(cases, c)
+		}
+	}
+	if len(cases) < 10 {
+		t.Fatalf("only %d cases of face %s", len(cases), face)
+	}
+	return cases
+}
+
+func (c contractCase) body() []byte {
+	if repeat := c.Request.BodyRepeat; repeat != nil {
+		return []byte(repeat.Prefix + strings.Repeat(repeat.Unit, repeat.Count) + repeat.Suffix)
+	}
+	if c.Request.BodyBase64 != nil {
+		return c.Request.BodyBase64
+	}
+	return []byte(c.Request.Body)
+}
+
+func (c contractCase) check(t *testing.T, server *httptest.Server) {
+	request, err := http.NewRequest(c.Request.Method, server.URL+c.Request.Path, bytes.NewReader(c.body()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range c.Request.Headers {
+		request.Header.Set(name, value)
+	}
+	response, err := server.Client().Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if response.StatusCode != c.Expect.Status {
+		t.Errorf("status %d, not %d", response.StatusCode, c.Expect.Status)
+	}
+	if c.Expect.Body != nil && string(body) != *c.Expect.Body {
+		t.Errorf("body %.200q, not %.200q", body, *c.Expect.Body)
+	}
+	for name, value := range c.Expect.Headers {
+		if got := response.Header.Get(name); got != value {
+			t.Errorf("header %s: %q, not %q", name, got, value)
+		}
+	}
+	if c.Face == "matched" && response.ContentLength != int64(len(body)) && c.Request.Path != "/metrics" {
+		t.Errorf("a body of %d bytes with Content-Length %d", len(body), response.ContentLength)
+	}
+	if c.Expect.JSON != nil {
+		var got any
+		if err := json.Unmarshal(body, &got); err != nil || !reflect.DeepEqual(got, c.Expect.JSON) {
+			t.Errorf("body %.200q is not %v", body, c.Expect.JSON)
+		}
+	}
+}
+
+func matchedServer(t *testing.T, sink io.Writer) *httptest.Server {
+	registry := newRegistry()
+	server := httptest.NewServer(matchedRoutes(newObserver(registry, sink), metricsHandler(registry)))
+	t.Cleanup(server.Close)
+	return server
+}
+
+func publishedServer(t *testing.T, sink io.Writer) *httptest.Server {
+	registry := newRegistry()
+	server := httptest.NewServer(publishedRoutes(kitlog.NewLogfmtLogger(sink), registry, metricsHandler(registry)))
+	t.Cleanup(server.Close)
+	return server
+}
+
+func TestMatchedFaceKeepsTheContract(t *testing.T) {
+	server := matchedServer(t, io.Discard)
+	for _, c := range contractCases(t, "matched") {
+		t.Run(c.Name, func(t *testing.T) { c.check(t, server) })
+	}
+}
+
+func TestPublishedFaceKeepsTheContract(t *testing.T) {
+	server := publishedServer(t, io.Discard)
+	for _, c := range contractCases(t, "published") {
+		t.Run(c.Name, func(t *testing.T) { c.check(t, server) })
+	}
+}
+
+func post(t *testing.T, server *httptest.Server, path, body string) *http.Response {
+	t.Helper()
+	response, err := server.Client().Post(server.URL+path, "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	return response
+}
+
+// lockedBuffer is a log sink that is read while the server may still write.
+type lockedBuffer struct {
+	mutex sync.Mutex
+	data  bytes.Buffer
+	calls int
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	b.calls++
+	return b.data.Write(p)
+}
+
+// lines waits for n lines: one is written after its answer was sent.
+func (b *lockedBuffer) lines(t *testing.T, n int) []string {
+	t.Helper()
+	for range 500 {
+		b.mutex.Lock()
+		text, calls := b.data.String(), b.calls
+		b.mutex.Unlock()
+		if strings.Count(text, "\n") >= n {
+			lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+			if len(lines) != n || calls != n {
+				t.Fatalf("%d lines by %d writes, not %d: %q", len(lines), calls, n, text)
+			}
+			return lines
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatalf("no %d lines came", n)
+	return nil
+}
+
+func TestEachWorkloadRequestIsOneLineAndOneWrite(t *testing.T) {
+	var sink lockedBuffer
+	server := matchedServer(t, &sink)
+	const stamp = `^ts=\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z `
+	post(t, server, "/health", "")
+	for i, c := range []struct{ path, body, line string }{
+		{"/uppercase", `{"s":"hello"}`, `method=POST path=/uppercase status=200 bytes_in=13 bytes_out=13 took_us=\d+$`},
+		{"/count?x=y", `{"s":1}`, `method=POST path=/count status=400 bytes_in=7 bytes_out=22 took_us=\d+$`},
+		{"/work", strings.Repeat(" ", maxBodyBytes+5), `method=POST path=/work status=413 bytes_in=65541 bytes_out=26 took_us=\d+$`},
+		{"/no\tsuch\npath", `{}`, `method=POST path=other status=404 bytes_in=2 bytes_out=21 took_us=\d+$`},
+	} {
+		post(t, server, strings.NewReplacer("\t", "%09", "\n", "%0A").Replace(c.path), c.body)
+		lines := sink.lines(t, i+1)
+		if !regexp.MustCompile(stamp + c.line).MatchString(lines[i]) {
+			t.Errorf("%s: %q does not match %s", c.path, lines[i], c.line)
+		}
+	}
+}
+
+func TestLogLineNeedsNoMemory(t *testing.T) {
+	observer := newObserver(newRegistry(), io.Discard).of("/uppercase", 200)
+	line := make([]byte, 0, 256)
+	seen := observation{method: "POST", status: 200, begin: time.Now(), took: 41 * time.Microsecond}
+	if n := testing.AllocsPerRun(50, func() { line = observer.observe(seen, line) }); n > 0 {
+		t.Errorf("%v allocations a line", n)
+	}
+}
+
+func scrape(t *testing.T, server *httptest.Server) string {
+	t.Helper()
+	response, err := server.Client().Get(server.URL + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if kind := response.Header.Get("Content-Type"); !strings.HasPrefix(kind, "text/plain; version=0.0.4") {
+		t.Errorf("content type %q", kind)
+	}
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
+}
+
+func TestMetricsCountRequestsByPathAndStatus(t *testing.T) {
+	var sink lockedBuffer
+	server := matchedServer(t, &sink)
+	post(t, server, "/uppercase", `{"s":"a"}`)
+	post(t, server, "/uppercase", `{"s":"b"}`)
+	post(t, server, "/work", `{`)
+	post(t, server, "/nothing", "")
+	sink.lines(t, 4) // written after the metrics
+	metrics := scrape(t, server)
+	for _, line := range []string{
+		`http_requests_total{path="/uppercase",status="200"} 2`,
+		`http_requests_total{path="/work",status="400"} 1`,
+		`http_requests_total{path="other",status="404"} 1`,
+		`http_request_duration_seconds_bucket{path="/uppercase",le="+Inf"} 2`,
+		`http_request_duration_seconds_count{path="other"} 1`,
+	} {
+		if !strings.Contains(metrics, "\n"+line+"\n") {
+			t.Errorf("no line %s", line)
+		}
+	}
+	bounds := regexp.MustCompile(`duration_seconds_bucket\{path="/count",le="([^"]+)"`).FindAllStringSubmatch(metrics, -1)
+	var got []string
+	for _, bound := range bounds {
+		got = append(got, bound[1])
+	}
+	const want = "0.0001 0.00025 0.0005 0.001 0.0025 0.005 0.01 0.025 0.05 0.1 0.25 0.5 1 2.5 +Inf"
+	if strings.Join(got, " ") != want {
+		t.Errorf("upper bounds %v, not %s", got, want)
+	}
+}
+
+func TestMetricsTellOfTheRuntime(t *testing.T) {
+	metrics := scrape(t, matchedServer(t, nil))
+	for _, name := range []string{
+		"go_goroutines", "go_memory_classes_heap_objects_bytes", "go_memory_classes_heap_released_bytes",
+		"go_gc_cycles_total_gc_cycles_total", "go_sched_pauses_total_gc_seconds_bucket", "go_sched_latencies_seconds_bucket",
+		"process_cpu_seconds_total", "process_resident_memory_bytes",
+	} {
+		if !strings.Contains(metrics, "\n"+name) {
+			t.Errorf("no metric %s", name)
+		}
+	}
+}
+
+func TestPublishedFaceLogsAsTheArticleDid(t *testing.T) {
+	var sink lockedBuffer
+	server := publishedServer(t, &sink)
+	post(t, server, "/uppercase", `{"s":"hello"}`)
+	post(t, server, "/uppercase", `{"s":""}`)
+	post(t, server, "/count", `{"s":"hé"}`)
+	for i, line := range sink.lines(t, 3) {
+		want := []string{
+			`^method=uppercase input=hello output=HELLO err=null took=\S+$`,
+			`^method=uppercase input= output= err="Empty string" took=\S+$`,
+			`^method=count input=hé n=3 took=\S+$`,
+		}[i]
+		if !regexp.MustCompile(want).MatchString(line) {
+			t.Errorf("%q does not match %s", line, want)
+		}
+	}
+}
+
+func TestPublishedFaceInstrumentsEachCall(t *testing.T) {
+	server := publishedServer(t, io.Discard)
+	post(t, server, "/uppercase", `{"s":"hello"}`)
+	post(t, server, "/uppercase", `{"s":""}`)
+	post(t, server, "/count", `{"s":"hello"}`)
+	metrics := scrape(t, server)
+	for _, line := range []string{
+		`request_count{error="false",method="uppercase"} 1`,
+		`request_count{error="true",method="uppercase"} 1`,
+		`request_count{error="false",method="count"} 1`,
+		`request_latency_microseconds_count{error="false",method="uppercase"} 1`,
+		`count_result_sum 5`,
+	} {
+		if !strings.Contains(metrics, "\nmy_group_string_service_"+line+"\n") {
+			t.Errorf("no line %s", line)
+		}
+	}
+}
+
+func TestPublishedFaceBoundsBodiesAndAnswersBadOnesAsGoKitDoes(t *testing.T) {
+	server := publishedServer(t, io.Discard)
+	for body, want := range map[string]int{
+		"": 500, "{": 500, `{"s":1}`: 500, `{"s":"` + strings.Repeat("x", maxBodyBytes) + `"}`: 413,
+	} {
+		if got := post(t, server, "/uppercase", body).StatusCode; got != want {
+			t.Errorf("%.20q: %d, not %d", body, got, want)
+		}
+	}
+}
+
+func TestLeanAnswersUppercaseAndHealthOnly(t *testing.T) {
+	server := httptest.NewServer(leanRoutes())
+	defer server.Close()
+	for path, want := range map[string]int{"/uppercase": 200, "/count": 404, "/metrics": 404} {
+		if got := post(t, server, path, "not even JSON").StatusCode; got != want {
+			t.Errorf("%s: %d, not %d", path, got, want)
+		}
+	}
+	response, err := server.Client().Get(server.URL + "/health")
+	if err != nil || response.StatusCode != 200 {
+		t.Errorf("health: %v, %v", response, err)
+	}
+}
+
+// raw sends bytes on a connection of its own and returns the first answer.
+func raw(t *testing.T, server *httptest.Server, text string) (*http.Response, string) {
+	t.Helper()
+	conn, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, text); err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response, string(body)
+}
+
+func TestPathsAreComparedAsTheyWereSent(t *testing.T) {
+	server := matchedServer(t, nil)
+	for _, path := range []string{"//uppercase", "/./uppercase", "/upper%63ase", "/uppercase%2F", "/count/../uppercase"} {
+		response, body := raw(t, server, "POST "+path+" HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{\"s\":\"a\"}")
+		if response.StatusCode != 404 || body != `{"error":"not_found"}` {
+			t.Errorf("%s: %d %s", path, response.StatusCode, body)
+		}
+	}
+}
+
+func TestChunkedBodiesAreReadAndCounted(t *testing.T) {
+	var sink lockedBuffer
+	server := matchedServer(t, &sink)
+	_, body := raw(t, server, "POST /uppercase HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n4\r\n{\"s\"\r\n5\r\n:\"a\"}\r\n0\r\n\r\n")
+	if body != `{"v":"A"}` {
+		t.Errorf("body %q", body)
+	}
+	if line := sink.lines(t, 1)[0]; !strings.Contains(line, " bytes_in=9 ") {
+		t.Errorf("line %q", line)
+	}
+}
+
+func TestConnectionsSendSmallPacketsAtOnce(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	client, err := net.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	conn, err := listener.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	control, err := conn.(syscall.Conn).SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	noDelay := 0
+	if e := control.Control(func(fd uintptr) {
+		noDelay, err = syscall.GetsockoptInt(int(fd), syscall.IPPROTO_TCP, syscall.TCP_NODELAY)
+	}); e != nil || err != nil || noDelay == 0 {
+		t.Errorf("TCP_NODELAY is %d, %v, %v", noDelay, e, err)
+	}
+}
+
+func TestAnswersAreWholeWhenManyAskAtOnce(t *testing.T) {
+	server := matchedServer(t, io.Discard)
+	var group sync.WaitGroup
+	for worker := range 8 {
+		group.Go(func() {
+			for i := range 50 {
+				text := strings.Repeat(fmt.Sprintf("w%d-%d ", worker, i), 1+i*7)
+				response, err := server.Client().Post(server.URL+"/uppercase", "", strings.NewReader(`{"s":"`+text+`"}`))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				body, err := io.ReadAll(response.Body)
+				response.Body.Close()
+				if want := `{"v":"` + strings.ToUpper(text) + `"}`; err != nil || string(body) != want {
+					t.Errorf("%.50q instead of %.50q, %v", body, want, err)
+				}
+			}
+		})
+	}
+	group.Wait()
+}
