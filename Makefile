@@ -4,14 +4,13 @@
 PROFILE ?= quick
 SEED ?=
 EXPERIMENTS ?=
-HOST ?=
 
 VENV := .venv/bin
 # asked for only by rules that use it
 FIND_PYTHON = PYTHON="$(PYTHON)" sh setup/find_python.sh
 SETUP = python=$$($(FIND_PYTHON)) || { echo "Python >= 3.11 is missing: everything here runs on it; get it with: apt-get install -y python3 (Debian 12 or newer), or conda env create --file environment.yml" >&2; exit 2; }; \
 	PYTHONDONTWRITEBYTECODE=1 "$$python" -m setup
-PARAMETERS = -p profile $(PROFILE) $(if $(SEED),-p seed $(SEED)) $(if $(EXPERIMENTS),-p experiments "$(EXPERIMENTS)") $(if $(HOST),-p host "$(HOST)")
+PARAMETERS = -p profile $(PROFILE) $(if $(SEED),-p seed $(SEED)) $(if $(EXPERIMENTS),-p experiments "$(EXPERIMENTS)") $(if $(filter command,$(origin HOST)),-p host "$(HOST)")
 
 .DEFAULT_GOAL := help
 .PHONY: help setup paper test lab workshop check clean

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the runner sees of a machine: four small interfaces. The session decides who stands behind them."""
+"""What the runner sees of a machine: small interfaces. The session decides who stands behind them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from harness.hosts import Host
 from harness.launchers.base import Instance, Launcher
-from harness.loadgen.base import Endpoint, LoadCommand
+from harness.loadgen.base import Endpoint
 from harness.model import (
     ConformanceResult,
     Implementation,
@@ -28,37 +29,6 @@ class CpuPlan:
     service: tuple[int, ...] | None
     generator: tuple[int, ...] | None
     words: str
-
-
-class Command(Protocol):
-    """A started command (a load generator). It dies with us."""
-
-    @property
-    def pid(self) -> int: ...
-
-    def poll(self) -> int | None:
-        """Return the exit code, negative for a signal, or ``None`` while it runs. Never blocks."""
-        ...
-
-    def stop(self) -> None:
-        """End its whole process group. Idempotent."""
-        ...
-
-
-class Machine(Protocol):
-    """Where the trial happens."""
-
-    def place(self, variant: Variant) -> CpuPlan:
-        """Decide who gets which CPUs."""
-        ...
-
-    def start(self, command: LoadCommand, *, folder: Path, cpus: tuple[int, ...] | None) -> Command:
-        """Start a command in ``folder``, its output in the files that ``command`` names.
-
-        Raises:
-            MissingTool: there is no such program.
-        """
-        ...
 
 
 class Prober(Protocol):
@@ -140,8 +110,9 @@ class Ledger(Protocol):
 class Parts:
     """Everything the runner works with."""
 
+    host: Host
     launcher: Launcher
-    machine: Machine
+    place: Callable[[Variant], CpuPlan]
     prober: Prober
     observer: Observer
     ledger: Ledger

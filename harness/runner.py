@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from harness.errors import TrialFailure
+from harness.hosts import Command, Process
 from harness.launchers.base import Instance, LaunchOrder
 from harness.loadgen.base import LoadCommand, LoadGenerator, LoadOrder
 from harness.model import (
@@ -44,7 +45,9 @@ PhaseName = Literal["start-up", "conformance", "warm-up", "measurement", "cool-d
 BoundaryName = Literal["first-response", "before-load", "after-load", "idle"]
 #: The request log that logging experiments write can outgrow everything else; its size is kept, not its text.
 REQUEST_LOG = "requests.log"
-_POLL_S = 0.01
+_POLL_S = 0.02
+#: A shell's way to tell the signal that ended a program: 128 + its number.
+_SIGNALLED = 128
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +57,7 @@ class Limits:
     ready_s: float = 60.0
     load_factor: float = 3.0
     load_extra_s: float = 30.0
+    generator_stop_s: float = 3.0
 
     def load_s(self, expected_s: float) -> float:
         return expected_s * self.load_factor + self.load_extra_s
@@ -75,7 +79,7 @@ class TrialOrder:
     seed: int
     echo_achieved_per_s: float | None = None
     limits: Limits = Limits()
-    tidy_argv: Callable[[tuple[str, ...]], tuple[str, ...]] = tuple
+    tidy: Callable[[Sequence[str]], tuple[str, ...]] = tuple
 
 
 @dataclass
@@ -126,7 +130,7 @@ def run_trial(order: TrialOrder, parts: Parts) -> TrialRecord:
 
 def _go_through(order: TrialOrder, parts: Parts, notes: _Notes) -> None:
     configuration = order.planned.configuration
-    notes.cpus = parts.machine.place(configuration.variant)
+    notes.cpus = parts.place(configuration.variant)
     with contextlib.ExitStack() as cleanup:
         start_up_began = now()
         instance = parts.launcher.launch(
@@ -237,38 +241,45 @@ def _measure(instance: Instance, sampling: Sampling, order: TrialOrder, parts: P
         (load_folder / name).write_text(content, "utf-8")
     exit_code: int | None = None
     with _phase("measurement", notes):
-        running = parts.machine.start(command, folder=load_folder, cpus=cpus.generator)
+        running = parts.host.spawn(
+            Command(
+                argv=command.argv,
+                folder=load_folder,
+                environment=command.environment,
+                cpus=cpus.generator,
+                stdout=Path(command.stdout),
+                stderr=Path(command.stderr),
+            )
+        )
         parts.ledger.note(pid=running.pid, role=f"load generator {generator.name}")
         try:
             sampling.watch("generator", running.pid)
-            exit_code = _wait_for_load(running.poll, instance, order, command)
+            exit_code = _wait_for_load(running, instance, order, command)
         finally:
-            running.stop()
+            running.stop(grace_s=order.limits.generator_stop_s)
             parts.ledger.forget(running.pid)
             notes.samples = sampling.stop()
             notes.generator = GeneratorRecord(
                 name=generator.name,
                 version=order.generator_version,
-                argv=order.tidy_argv(command.argv),
-                environment=dict(command.environment),
+                argv=order.tidy(command.argv),
+                environment=_tidy_values(command.environment, order),
                 cpu_affinity=cpus.generator or (),
                 cpu_s=notes.samples.cpu_s.get("generator"),
                 exit_code=exit_code,
                 echo_achieved_per_s=order.echo_achieved_per_s,
                 headroom_ratio=None,
             )
-    if exit_code is not None and exit_code < 0:
-        raise TrialFailure("failed", f"the load generator was killed by signal {-exit_code}")
+    if exit_code is not None and exit_code > _SIGNALLED:
+        raise TrialFailure("failed", f"the load generator was killed by signal {exit_code - _SIGNALLED}")
     notes.load = generator.read(load_folder)
     notes.outcome, notes.reason = judge_load(notes.load)
 
 
-def _wait_for_load(
-    poll: Callable[[], int | None], instance: Instance, order: TrialOrder, command: LoadCommand
-) -> int:
+def _wait_for_load(running: Process, instance: Instance, order: TrialOrder, command: LoadCommand) -> int:
     limit_s = order.limits.load_s(command.expected_s)
     deadline = time.monotonic() + limit_s
-    while (exit_code := poll()) is None:
+    while (exit_code := running.wait(_POLL_S)) is None:
         if (service_exit := instance.exited()) is not None:
             raise crash(service_exit, "while under load", order.folder)
         if time.monotonic() > deadline:
@@ -276,7 +287,6 @@ def _wait_for_load(
                 "timed out",
                 f"the load took longer than {limit_s:.0f} s (expected: {command.expected_s:.0f} s)",
             )
-        time.sleep(_POLL_S)
     if (service_exit := instance.exited()) is not None:
         raise crash(service_exit, "while under load", order.folder)
     return exit_code
@@ -308,7 +318,12 @@ def _record(order: TrialOrder, notes: _Notes) -> TrialRecord:
         generator = generator.model_copy(update={"headroom_ratio": _headroom(notes)})
     instance = notes.instance
     if instance is not None:
-        instance = instance.model_copy(update={"argv": order.tidy_argv(instance.argv)})
+        instance = instance.model_copy(
+            update={
+                "argv": order.tidy(instance.argv),
+                "environment": _tidy_values(instance.environment, order),
+            }
+        )
     extra = {} if notes.warm_up_answered is None else {"warm_up_answered": notes.warm_up_answered}
     log = order.folder / REQUEST_LOG
     if log.is_file():
@@ -349,3 +364,7 @@ def _headroom(notes: _Notes) -> float | None:
     if echo is None or notes.load is None or notes.load.achieved_per_s <= 0:
         return None
     return echo / notes.load.achieved_per_s
+
+
+def _tidy_values(environment: Mapping[str, str], order: TrialOrder) -> dict[str, str]:
+    return dict(zip(environment, order.tidy(tuple(environment.values())), strict=True))

@@ -8,8 +8,8 @@ or the kernel's count of kills says so. ``overloaded``: more than half of the re
 or an open loop got less than half of its arrivals answered.
 
 Flags. ``generator_bottleneck``: against the echo service the generator did less than 1.25 times as much
-(closed loops; in an open loop: it dropped more than 1 % of the arrivals, or answers came at less than
-95 % of the offered rate), or it used more than 90 % of its own CPUs. ``headroom_unknown``: no echo reading.
+(closed loop), or did not keep 95 % of the offered rate even there (open loop), or it used more than
+90 % of the CPUs that were its own. ``headroom_unknown``: no echo reading.
 ``errors_seen``: any error. ``throttled``: the cgroup was throttled. ``noisy_machine``: steal above 1 %
 of the window's CPU time, or other processes used more than 10 % of it. ``shared_cores``: service and
 generator were not pinned apart. ``killed_on_stop``: it needed SIGKILL. ``sampling_gap``: no sample for
@@ -38,11 +38,11 @@ OVERLOADED_SHARE = 0.5
 HEADROOM_ENOUGH = 1.25
 GENERATOR_BUSY_SHARE = 0.9
 OPEN_LOOP_KEPT_SHARE = 0.95
-DROPPED_SHARE = 0.01
 STEAL_SHARE = 0.01
 OTHER_CPU_SHARE = 0.10
 SAMPLING_GAP_S = 0.25
 FEW_REQUESTS = 1_000
+_SIGNALLED = 128
 
 _MEMORY_WORDS = ("OutOfMemoryError", "runtime: out of memory", "cannot allocate memory")
 _LOGS = ("service.stderr.txt", "service.stdout.txt")
@@ -70,7 +70,8 @@ class Evidence:
 def crash(exit_code: int | None, when: str, folder: Path) -> TrialFailure:
     """Describe a service that ended on its own, with the last line it wrote to stderr."""
     last = _tail(folder / "service.stderr.txt").strip().rpartition("\n")[2][:200]
-    how = f"signal {-exit_code}" if exit_code is not None and exit_code < 0 else f"exit code {exit_code}"
+    signalled = exit_code is not None and exit_code > _SIGNALLED  # as a shell tells it
+    how = f"signal {(exit_code or 0) - _SIGNALLED}" if signalled else f"exit code {exit_code}"
     said = f"; its last words: {last}" if last else ""
     return TrialFailure("failed", f"the service ended {when} ({how}){said}")
 
@@ -104,7 +105,7 @@ def trial_flags(
     if load is not None and generator is not None:
         flags += [
             ("generator_bottleneck", _is_bottleneck(load, generator, window_s)),
-            ("headroom_unknown", load.offered_per_s is None and generator.headroom_ratio is None),
+            ("headroom_unknown", generator.echo_achieved_per_s is None),
             ("errors_seen", load.n_errors > 0),
             ("few_requests", load.n_requests < FEW_REQUESTS),
             ("shared_cores", cpus is None or cpus.service is None or cpus.generator is None),
@@ -124,8 +125,8 @@ def _is_bottleneck(load: LoadSummary, generator: GeneratorRecord, window_s: floa
     if n_cpus and cores_used > GENERATOR_BUSY_SHARE * n_cpus:
         return True
     if load.offered_per_s is not None:
-        dropped = (load.n_dropped or 0) > DROPPED_SHARE * max(load.n_requests, 1)
-        return dropped or load.achieved_per_s < OPEN_LOOP_KEPT_SHARE * load.offered_per_s
+        echo = generator.echo_achieved_per_s
+        return echo is not None and echo < OPEN_LOOP_KEPT_SHARE * load.offered_per_s
     return generator.headroom_ratio is not None and generator.headroom_ratio < HEADROOM_ENOUGH
 
 

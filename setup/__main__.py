@@ -13,7 +13,7 @@ from pathlib import Path
 from . import apt, go_wheel, jdk_debian, jmeter, python_env
 from .finders import PROJECT, toolchains
 from .say import SetupError, step, table, warn
-from .scope import PROFILES, PURPOSES, needs
+from .scope import PROFILES, PURPOSES, needs, wishes
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -27,11 +27,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 print(jmeter.write_manifest(PROJECT))
                 return 0
             if not options.check:
-                bring(needs(options.purpose, options.profile))
+                around = toolchains.Surroundings(project=PROJECT)
+                bring(
+                    needs(options.purpose, options.profile), wishes(options.purpose, options.profile), around
+                )
             return report(needs(options.purpose, options.profile), full=not options.brief)
         except SetupError as error:
             warn(f"set-up stopped: {error}")
             return 2
+        except KeyboardInterrupt:
+            warn("set-up was interrupted; calling it again goes on where it stopped")
+            return 130
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -57,14 +63,18 @@ def _wait_for(descriptor: int) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
 
 
-def bring(names: Sequence[str]) -> None:
-    """Bring everything that is missing, in the order in which one thing needs another."""
-    around = toolchains.Surroundings(project=PROJECT)
+def bring(names: Sequence[str], wished: Sequence[str], around: toolchains.Surroundings) -> None:
+    """Bring everything that is missing, in the order in which one thing needs another.
+
+    Raises:
+        SetupError: one of ``names`` cannot be had. For those only ``wished`` a line is printed instead.
+    """
     lacking = [tool for name in names if not (tool := toolchains.find_tool(name, around)).usable]
-    python_ready = python_env.environment_is_current(PROJECT, sys.executable)
-    if python_ready and not lacking:
+    extras = [tool for name in wished if not (tool := toolchains.find_tool(name, around)).usable]
+    python_ready = python_env.environment_is_current(around.project, sys.executable)
+    if python_ready and not lacking and not extras:
         return
-    for tool in lacking:
+    for tool in (*lacking, *extras):
         step(tool.complaint())
     if around.conda is not None and (absent := [t for t in lacking if toolchains.wanted(t.name).conda]):
         raise SetupError(
@@ -72,7 +82,10 @@ def bring(names: Sequence[str]) -> None:
             f" get it with: {absent[0].how_to_get}"
             " (or deactivate the environment, and set-up uses what the system offers)"
         )
-    _bring_with_apt(lacking, around, python_ready)
+    if extras and not (around.apt and apt.may_install(os.environ)):
+        step(f"going on without {', '.join(tool.name for tool in extras)}: nothing here can install packages")
+        extras = []
+    _bring_with_apt([*lacking, *extras], around, python_ready)
     if not python_ready:
         python_env.make_environment(PROJECT, sys.executable, os.environ)
     for bringer in (_bring_go, _bring_jdk, _bring_jmeter):
@@ -104,6 +117,7 @@ def _bring_with_apt(
 
 def _jdk_package() -> tuple[str, ...]:
     """The newest JDK that apt offers and that is new enough; nothing on Debian 12."""
+    apt.read_first_lists(os.environ)
     for major in (toolchains.JAVA_REFERENCE, toolchains.JAVA_MINIMUM):
         if apt.candidate(f"openjdk-{major}-jdk-headless") is not None:
             return (f"openjdk-{major}-jdk-headless",)

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from .say import SetupError, run, step
 
@@ -94,6 +95,23 @@ def install(
          "install", "-y", "-qq", "--no-install-recommends", *packages],
         doing=f"installing {' '.join(packages)}",
     )  # fmt: skip
+
+
+def lists_are_empty() -> bool:
+    """Whether apt has no package lists yet (as in a new container), so that it knows of no candidate."""
+    return not any(Path("/var/lib/apt/lists").glob("*_Packages*"))
+
+
+def may_install(environ: Mapping[str, str]) -> bool:
+    """Whether this user is root or has sudo (which may still refuse)."""
+    return privilege(os.geteuid(), shutil.which("sudo"), is_interactive(environ)) is not None
+
+
+def read_first_lists(environ: Mapping[str, str]) -> None:
+    """Read the package lists if there are none, where that is allowed; else `candidate` knows nothing."""
+    words = privilege(os.geteuid(), shutil.which("sudo"), is_interactive(environ))
+    if words is not None and lists_are_empty():
+        update(words)
 
 
 def update(words: Sequence[str]) -> None:

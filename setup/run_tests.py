@@ -23,6 +23,8 @@ from .finders import PROJECT, toolchains
 from .say import step, warn
 
 SHOWN_LINES = 120
+#: Programs a service may name as placeholders; `environment` puts the preferred ones first on PATH.
+PROGRAMS = {name: name for name in ("go", "mvn", "java", "javac")}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,10 +58,11 @@ def service_checks(project: Path) -> list[Check]:
     for file in sorted(project.glob("services/*/*/service.toml")):
         try:
             service = tomllib.loads(file.read_text(encoding="utf-8"))
-            test = tuple(str(word) for word in service["test"])
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            test = tuple(str(word).format_map(PROGRAMS) for word in service["test"])
+        except (OSError, ValueError, LookupError, TypeError) as error:
             warn(
-                f"{file.relative_to(project)}: test: {error!r}; allowed: a list of words, the command to run"
+                f"{file.relative_to(project)}: test: {error!r}; allowed: the words of a command,"
+                f" placeholders {sorted(PROGRAMS)}"
             )
             raise SystemExit(2) from error
         name = f"{file.parent.parent.name}/{file.parent.name}"

@@ -9,9 +9,11 @@ Purpose = Literal["all", "paper", "test", "lab", "workshop"]
 PURPOSES: tuple[Purpose, ...] = ("all", "paper", "test", "lab", "workshop")
 PROFILES = ("smoke", "quick", "full", "sample")
 
-MEASURING = ("go", "jdk", "maven", "jmeter", "wrk")
+MEASURING = ("go", "jdk", "maven", "jmeter")
 WRITING = ("latex",)
 CHECKING = ("poppler",)
+#: Brought where a package is in reach, done without elsewhere: the experiments that use it say so and go on.
+WISHED = ("wrk",)
 
 
 def needs(purpose: Purpose, profile: str) -> tuple[str, ...]:
@@ -24,3 +26,8 @@ def needs(purpose: Purpose, profile: str) -> tuple[str, ...]:
     if purpose == "paper":
         return WRITING if profile == "sample" else (*MEASURING, *WRITING)
     return (*MEASURING, *WRITING, *CHECKING)
+
+
+def wishes(purpose: Purpose, profile: str) -> tuple[str, ...]:
+    """Names of the outside tools that a command can use and can do without."""
+    return WISHED if set(MEASURING) <= set(needs(purpose, profile)) else ()

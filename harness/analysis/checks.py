@@ -38,7 +38,9 @@ class Assumptions(Frozen):
     mode_sizes: tuple[int, int] | None = Field(default=None, description="trials below and above the gap")
     drift: bool | None
     drift_p: float | None = Field(default=None, description="Kendall's tau of value against position")
-    outliers: tuple[int, ...] = Field(description="indices beyond 5 median absolute deviations; kept, not cut")
+    outliers: tuple[int, ...] = Field(
+        description="indices beyond 5 median absolute deviations; kept, not cut"
+    )
     unseen_mode_share: float = Field(description="a mode rarer than this may be unseen (95 %)")
     warnings: tuple[str, ...]
 
@@ -65,11 +67,15 @@ def check_assumptions(
     x = trial_values(values, "values")
     order = np.arange(x.size, dtype=np.float64) if positions is None else finite(positions, "positions")
     if order.size != x.size:
-        raise InputError("one position per value", found=f"{order.size} for {x.size}", allowed="equal lengths")
+        raise InputError(
+            "one position per value", found=f"{order.size} for {x.size}", allowed="equal lengths"
+        )
     kind, steps, warnings = judge_resolution(float(np.median(x)), resolution, statistic)
     multimodal, sizes = _modes(x)
     if multimodal and sizes is not None:
-        warnings += (f"two groups of trials ({sizes[0]} low, {sizes[1]} high): no single value describes them",)
+        warnings += (
+            f"two groups of trials ({sizes[0]} low, {sizes[1]} high): no single value describes them",
+        )
     drift_p = _drift(x, order)
     if drift_p is not None and drift_p < ALPHA:
         warnings += (f"values drift with the order of the trials (p = {drift_p:.2g})",)
@@ -104,14 +110,22 @@ def judge_resolution(
     if resolution is None:
         return "unknown", None, ()
     if not resolution > 0:
-        raise InputError("a resolution is a step", place="resolution", found=resolution, allowed="above 0, or None")
+        raise InputError(
+            "a resolution is a step", place="resolution", found=resolution, allowed="above 0, or None"
+        )
     steps = typical / resolution
     if steps >= COARSE_BELOW_STEPS:
         return "fine", steps, ()
     if steps < REFUSED_BELOW_STEPS and statistic == "quantile":
-        return "refused", steps, (f"{steps:.2g} steps of the tool's resolution: a quantile cannot be read from it",)
-    return "coarse", steps, (
-        f"{steps:.2g} steps of the tool's resolution (below {COARSE_BELOW_STEPS:.0f}): ratios may be off",
+        return (
+            "refused",
+            steps,
+            (f"{steps:.2g} steps of the tool's resolution: a quantile cannot be read from it",),
+        )
+    return (
+        "coarse",
+        steps,
+        (f"{steps:.2g} steps of the tool's resolution (below {COARSE_BELOW_STEPS:.0f}): ratios may be off",),
     )
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
+from harness.analysis.audit import noise_of
 from harness.analysis.checks import Statistic, check_assumptions, judge_resolution
 from harness.analysis.decisions import (
     FEWEST_FOR_P,
@@ -114,7 +115,12 @@ def summarise(
 
 
 def _summary(
-    kept: pd.DataFrame, metric: str, *, mean: Literal["geometric", "arithmetic"], level: float, n_excluded: int
+    kept: pd.DataFrame,
+    metric: str,
+    *,
+    mean: Literal["geometric", "arithmetic"],
+    level: float,
+    n_excluded: int,
 ) -> Estimate:
     present, warnings = split_missing(kept, metric)
     if n_excluded:
@@ -122,19 +128,33 @@ def _summary(
     estimand = f"{mean} mean over trials of {metric}"
     if present.empty:
         return Estimate(
-            value=None, level=level, unit=unit_of(metric), method="none", estimand=estimand, n_trials=0,
+            value=None,
+            level=level,
+            unit=unit_of(metric),
+            method="none",
+            estimand=estimand,
+            n_trials=0,
             warnings=(*warnings, "no trial has this value"),
         )
     refused, notes = _resolution(present, metric)
     if refused:
         return Estimate(
-            value=None, level=level, unit=unit_of(metric), method="refused", estimand=estimand,
-            n_trials=len(present), inputs=inputs_of(present), warnings=(*warnings, *notes),
+            value=None,
+            level=level,
+            unit=unit_of(metric),
+            method="refused",
+            estimand=estimand,
+            n_trials=len(present),
+            inputs=inputs_of(present),
+            warnings=(*warnings, *notes),
         )
     estimate = mean_ci(
         present[metric].to_numpy(dtype=np.float64),
         scale="log" if mean == "geometric" else "linear",
-        level=level, unit=unit_of(metric), what=metric, inputs=inputs_of(present),
+        level=level,
+        unit=unit_of(metric),
+        what=metric,
+        inputs=inputs_of(present),
     )
     return estimate.model_copy(
         update={"warnings": (*estimate.warnings, *warnings, *notes), "n_requests": _requests(present)}
@@ -173,14 +193,23 @@ def compare(
     require(trials, metric, by)
     names = list(dict.fromkeys(trials["variant"].astype(str)))
     if reference not in names:
-        raise InputError("no trial of the reference", place="reference", found=reference, allowed=", ".join(names))
+        raise InputError(
+            "no trial of the reference", place="reference", found=reference, allowed=", ".join(names)
+        )
     noise = aa_noise(trials, metric)
     first = trials[~trials["duplicate"].astype(bool)]
     cells = first.groupby(list(by), sort=False, observed=True) if by else [((), first)]
     found = [
         _compare(
-            cell, metric, variant=name, reference=reference, levels=dict(zip(by, map(str, key), strict=True)),
-            margin=margin, noise=noise, level=level, family=family,
+            cell,
+            metric,
+            variant=name,
+            reference=reference,
+            levels=dict(zip(by, map(str, key), strict=True)),
+            margin=margin,
+            noise=noise,
+            level=level,
+            family=family,
         )
         for key, cell in cells
         for name in names
@@ -191,8 +220,16 @@ def compare(
 
 
 def _compare(
-    cell: pd.DataFrame, metric: str, *, variant: str, reference: str, levels: dict[str, str],
-    margin: float | None, noise: AANoise, level: float, family: Family,
+    cell: pd.DataFrame,
+    metric: str,
+    *,
+    variant: str,
+    reference: str,
+    levels: dict[str, str],
+    margin: float | None,
+    noise: AANoise,
+    level: float,
+    family: Family,
 ) -> Comparison:
     arms = cell[cell["variant"].isin([variant, reference])]
     kept, n_excluded = split_excluded(arms)
@@ -204,8 +241,15 @@ def _compare(
         warnings += (f"{n_alone} trials left out: their block lacks the other arm",)
     chosen, notes = _margin(metric, margin, noise)
     facts = {
-        "variant": variant, "reference": reference, "levels": levels, "metric": metric, "margin": chosen,
-        "family": family, "grade": grade(len(a), family), "n_blocks": len(a), "n_excluded": n_excluded,
+        "variant": variant,
+        "reference": reference,
+        "levels": levels,
+        "metric": metric,
+        "margin": chosen,
+        "family": family,
+        "grade": grade(len(a), family),
+        "n_blocks": len(a),
+        "n_excluded": n_excluded,
         "p_adjusted": None,
     }
     refused, steps = _resolution(pd.concat([a, b]), metric) if len(a) else (False, ())
@@ -215,18 +259,24 @@ def _compare(
         why = () if refused else ("no block has both arms" if len(a) == 0 else "a value is zero: no ratio",)
         nothing = _no_ratio(metric, len(a), level)
         return Comparison.model_validate(
-            facts | {"ratio": nothing, "hodges_lehmann": nothing, "equivalence": nothing, "p_value": None,
-                     "verdict": Verdict.INCONCLUSIVE, "warnings": warnings + why}
+            facts
+            | {
+                "ratio": nothing,
+                "hodges_lehmann": nothing,
+                "equivalence": nothing,
+                "p_value": None,
+                "verdict": Verdict.INCONCLUSIVE,
+                "warnings": warnings + why,
+            }
         )
-    return _judge(x, y, a, b, facts, warnings, level)
+    return _judge(a, b, facts, warnings, level)
 
 
 def _judge(
-    x: np.ndarray[tuple[int, ...], np.dtype[np.float64]], y: np.ndarray[tuple[int, ...], np.dtype[np.float64]],
-    a: pd.DataFrame, b: pd.DataFrame, facts: dict[str, object], warnings: tuple[str, ...], level: float,
+    a: pd.DataFrame, b: pd.DataFrame, facts: dict[str, object], warnings: tuple[str, ...], level: float
 ) -> Comparison:
-    inputs = inputs_of(pd.concat([a, b]))
-    n_requests = _requests(pd.concat([a, b]))
+    x, y = (arm[str(facts["metric"])].to_numpy(dtype=np.float64) for arm in (a, b))
+    inputs, n_requests = inputs_of(pd.concat([a, b])), _requests(pd.concat([a, b]))
     what = f" of {facts['metric']}, {facts['variant']} over {facts['reference']}"
     margin = float(facts["margin"])  # type: ignore[arg-type]  # _compare put a float there
 
@@ -248,7 +298,10 @@ def _judge(
     return Comparison.model_validate(
         facts
         | {
-            "ratio": ratio, "hodges_lehmann": robust, "equivalence": equivalence, "verdict": said,
+            "ratio": ratio,
+            "hodges_lehmann": robust,
+            "equivalence": equivalence,
+            "verdict": said,
             "p_value": randomization_test(x, y, paired=True).p_value,
             "warnings": tuple(dict.fromkeys((*warnings, *ratio.warnings))),
         }
@@ -272,18 +325,22 @@ def aa_noise(trials: pd.DataFrame, metric: str, *, level: float = 0.95) -> AANoi
     x, y = (arm[metric].to_numpy(dtype=np.float64) for arm in (a, b))
     if len(a) < 2 or min(x.min(), y.min()) <= 0:
         return AANoise(
-            metric=metric, ratio=_no_ratio(metric, len(a), level), noise=None, p_value=None, n_blocks=len(a),
+            metric=metric,
+            ratio=_no_ratio(metric, len(a), level),
+            noise=None,
+            p_value=None,
+            n_blocks=len(a),
             warnings=(*warnings, "no A/A pairs to measure the noise with"),
         )
     estimand = f"ratio of geometric means of {metric}, reference over its duplicate"
     ratio = effect_size_ci(x, y, paired=True, level=level, inputs=inputs_of(pd.concat([a, b])))
     inner = effect_size_ci(x, y, paired=True, level=0.90)
-    noise = None
-    if inner.low is not None and inner.high is not None:
-        noise = max(inner.high, 1 / inner.low) - 1
     return AANoise(
-        metric=metric, ratio=ratio.model_copy(update={"estimand": estimand}), noise=noise,
-        p_value=randomization_test(x, y, paired=True).p_value, n_blocks=len(a),
+        metric=metric,
+        ratio=ratio.model_copy(update={"estimand": estimand}),
+        noise=noise_of(inner),
+        p_value=randomization_test(x, y, paired=True).p_value,
+        n_blocks=len(a),
         warnings=(*warnings, *ratio.warnings),
     )
 
@@ -318,8 +375,9 @@ def _resolution(trials: pd.DataFrame, metric: str) -> tuple[bool, tuple[str, ...
     return kind == "refused", warnings
 
 
-def _arm_warnings(arm: pd.DataFrame, values: np.ndarray[tuple[int, ...], np.dtype[np.float64]],
-                  name: str) -> tuple[str, ...]:
+def _arm_warnings(
+    arm: pd.DataFrame, values: np.ndarray[tuple[int, ...], np.dtype[np.float64]], name: str
+) -> tuple[str, ...]:
     found = check_assumptions(values, positions=arm["position"].to_numpy(dtype=np.float64))
     notes = tuple(f"{name}: {warning}" for warning in found.warnings if "too few" not in warning)
     flags = arm["flags"].fillna("").astype(str).str.split().explode().dropna().value_counts()
@@ -334,7 +392,12 @@ def _disagree(ratio: Estimate, robust: Estimate) -> bool:
 
 def _no_ratio(metric: str, n: int, level: float) -> Estimate:
     return Estimate(
-        value=None, level=level, unit="ratio", method="none", estimand=f"ratio of {metric}", n_trials=n,
+        value=None,
+        level=level,
+        unit="ratio",
+        method="none",
+        estimand=f"ratio of {metric}",
+        n_trials=n,
         warnings=("cannot be said",),
     )
 

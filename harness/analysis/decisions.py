@@ -80,7 +80,9 @@ def randomization_test(
     """
     left, right = arms(a, b, paired=paired, unit=unit)
     if min(left.min(), right.min()) <= 0:
-        raise InputError("the test is on log ratios", found="a value of zero or less", allowed="positive numbers")
+        raise InputError(
+            "the test is on log ratios", found="a value of zero or less", allowed="positive numbers"
+        )
     la, lb = np.log(left), np.log(right)
     n_trials = min(la.size, lb.size)
     observed = float(la.mean() - lb.mean())
@@ -181,7 +183,13 @@ def equivalence_test(
     ratio = effect_size_ci(left, right, paired=paired, estimator=estimator, level=1 - 2 * alpha, unit=unit)
     if ratio.value is None or ratio.low is None or ratio.high is None:
         return EquivalenceTest(
-            equivalent=None, margin=margin, alpha=alpha, p_value=None, p_low=None, p_high=None, ratio=ratio,
+            equivalent=None,
+            margin=margin,
+            alpha=alpha,
+            p_value=None,
+            p_low=None,
+            p_high=None,
+            ratio=ratio,
             warnings=ratio.warnings,
         )
     la, lb = np.log(left), np.log(right)
@@ -193,7 +201,13 @@ def equivalence_test(
     p_low, p_high = one_sided_p(centre, error, df, margin)
     p = max(p_low, p_high)
     return EquivalenceTest(
-        equivalent=p <= alpha, margin=margin, alpha=alpha, p_value=p, p_low=p_low, p_high=p_high, ratio=ratio,
+        equivalent=p <= alpha,
+        margin=margin,
+        alpha=alpha,
+        p_value=p,
+        p_low=p_low,
+        p_high=p_high,
+        ratio=ratio,
         warnings=ratio.warnings,
     )
 
@@ -226,8 +240,8 @@ def adjust_pvalues(
             raise InputError("not a p-value", place=f"p_values[{i}]", found=p, allowed="a number in [0, 1]")
     if method not in ("holm", "bh"):
         raise InputError("no such adjustment", place="method", found=method, allowed="holm, bh")
-    p = np.array([p for _, p in present])
-    adjusted = _holm(p) if method == "holm" else _benjamini_hochberg(p)
+    family = np.array([p for _, p in present])
+    adjusted = _holm(family) if method == "holm" else _benjamini_hochberg(family)
     out: list[float | None] = [None] * len(p_values)
     for (i, _), value in zip(present, adjusted, strict=True):
         out[i] = float(value)
@@ -269,11 +283,15 @@ def verdict(difference: Estimate, equivalence: Estimate, *, margin: float) -> Ve
     Missing bounds say nothing: inconclusive.
     """
     _check_margin(margin)
-    different = difference.low is not None and difference.high is not None and not (
-        difference.low <= 1.0 <= difference.high
+    different = (
+        difference.low is not None
+        and difference.high is not None
+        and not (difference.low <= 1.0 <= difference.high)
     )
-    equivalent = equivalence.low is not None and equivalence.high is not None and (
-        equivalence.low >= 1 / (1 + margin) and equivalence.high <= 1 + margin
+    equivalent = (
+        equivalence.low is not None
+        and equivalence.high is not None
+        and (equivalence.low >= 1 / (1 + margin) and equivalence.high <= 1 + margin)
     )
     if different and equivalent:
         return Verdict.DIFFERENT_BUT_NEGLIGIBLE
@@ -286,13 +304,18 @@ def grade(n_blocks: int, family: Family) -> Grade:
     """Return what a comparison over ``n_blocks`` may be called (5-9: exploratory whatever was planned)."""
     if n_blocks < FEWEST_FOR_P:
         return "too few"
-    return "confirmatory" if family == "confirmatory" and n_blocks >= FEWEST_FOR_CONFIRMATORY else "exploratory"
+    return (
+        "confirmatory" if family == "confirmatory" and n_blocks >= FEWEST_FOR_CONFIRMATORY else "exploratory"
+    )
 
 
 def _check_margin(margin: float) -> None:
     if not 0 < margin < float("inf"):
         raise InputError(
-            "a margin is a share of the reference", place="margin", found=margin, allowed="above 0, such as 0.05"
+            "a margin is a share of the reference",
+            place="margin",
+            found=margin,
+            allowed="above 0, such as 0.05",
         )
 
 

@@ -58,8 +58,15 @@ def mean_ci(
     x = trial_values(values, "values", unit=unit_of_analysis)
     name = "geometric" if scale == "log" else "arithmetic"
     if scale == "log" and x.min() <= 0:
-        return _nothing(f"log-t over trials, {name} mean", f"{name} mean of {what}", unit, x.size, level,
-                        inputs, "a value is zero or negative: there is no geometric mean; use the arithmetic")
+        return _nothing(
+            "a value is zero or negative: there is no geometric mean; use the arithmetic",
+            method="log-t over trials",
+            estimand=f"geometric mean over trials of {what}",
+            unit=unit,
+            n_trials=x.size,
+            level=level,
+            inputs=inputs,
+        )
     work = np.log(x) if scale == "log" else x
     bounds = intervals.student(work, fraction(level, "level"))
     return _estimate(
@@ -115,25 +122,44 @@ def effect_size_ci(
     """
     fraction(level, "level")
     if estimator == "hierarchical_bootstrap":
-        return _hierarchical(a, b, paired=paired, level=level, seed=seed, n_resamples=n_resamples,
-                             unit=unit, inputs=inputs)
+        return _hierarchical(
+            a, b, paired=paired, level=level, seed=seed, n_resamples=n_resamples, unit=unit, inputs=inputs
+        )
     left, right = arms(np.asarray(a), np.asarray(b), paired=paired, unit=unit)
     n_trials = left.size if paired else left.size + right.size
     if estimator == "fieller":
         return _fieller(left, right, paired=paired, level=level, inputs=inputs)
     if min(left.min(), right.min()) <= 0:
-        return _nothing(f"{estimator} over trials", "ratio of a over b", "ratio", n_trials, level, inputs,
-                        f"{NOT_POSITIVE}; use fieller for a ratio of arithmetic means")
+        return _nothing(
+            f"{NOT_POSITIVE}; use fieller for a ratio of arithmetic means",
+            method=f"{estimator} over trials",
+            estimand="ratio of a over b",
+            unit="ratio",
+            n_trials=n_trials,
+            level=level,
+            inputs=inputs,
+        )
     la, lb = np.log(left), np.log(right)
-    constant = intervals.is_constant(la - lb) if paired else (
-        intervals.is_constant(la) and intervals.is_constant(lb)
+    constant = (
+        intervals.is_constant(la - lb)
+        if paired
+        else (intervals.is_constant(la) and intervals.is_constant(lb))
     )
     bounds, method, estimand, extra = _on_logs(
         la, lb, paired=paired, estimator=estimator, level=level, seed=seed, n_resamples=n_resamples
     )
     return _estimate(
-        np.exp, bounds, method=method, estimand=estimand, unit="ratio", n_trials=n_trials, level=level,
-        inputs=inputs, constant=constant, seed=seed if estimator == "bootstrap_t" else None, extra=extra,
+        np.exp,
+        bounds,
+        method=method,
+        estimand=estimand,
+        unit="ratio",
+        n_trials=n_trials,
+        level=level,
+        inputs=inputs,
+        constant=constant,
+        seed=seed if estimator == "bootstrap_t" else None,
+        extra=extra,
     )
 
 
@@ -149,7 +175,9 @@ def _on_logs(
     if estimator == "welch_log_t":
         if paired:
             raise InputError(
-                "Welch's interval ignores the pairing", place="estimator", found=estimator,
+                "Welch's interval ignores the pairing",
+                place="estimator",
+                found=estimator,
                 allowed="log_t for paired arms; welch_log_t with paired=False",
             )
         return intervals.two_sample(la, lb, level, welch=True), "Welch log-t over trials", geometric, ()
@@ -159,7 +187,9 @@ def _on_logs(
     if estimator == "hodges_lehmann":
         return _hodges_lehmann(la, lb, paired=paired, level=level)
     raise InputError(
-        "no such estimator", place="estimator", found=estimator,
+        "no such estimator",
+        place="estimator",
+        found=estimator,
         allowed="log_t, welch_log_t, fieller, bootstrap_t, hierarchical_bootstrap, hodges_lehmann",
     )
 
@@ -188,9 +218,18 @@ def _hodges_lehmann(
 
 def _fieller(left: Floats, right: Floats, *, paired: bool, level: float, inputs: tuple[str, ...]) -> Estimate:
     n_trials = left.size if paired else left.size + right.size
-    facts = ("Fieller", "ratio of arithmetic means over trials", "ratio", n_trials, level, inputs)
+    method = "Fieller, paired by block" if paired else "Fieller, unpaired"
+    estimand = "ratio of arithmetic means over trials"
     if float(right.mean()) == 0.0:
-        return _nothing(*facts, "the mean of b is zero: there is no ratio")
+        return _nothing(
+            "the mean of b is zero: there is no ratio",
+            method=method,
+            estimand=estimand,
+            unit="ratio",
+            n_trials=n_trials,
+            level=level,
+            inputs=inputs,
+        )
     if min(left.size, right.size) < 2:
         bounds = intervals.Bounds(
             centre=np.asarray(left.mean() / right.mean()), low=np.asarray(np.nan), high=np.asarray(np.nan)
@@ -199,30 +238,55 @@ def _fieller(left: Floats, right: Floats, *, paired: bool, level: float, inputs:
         bounds = intervals.fieller(left, right, level, paired=paired)
     constant = intervals.is_constant(left) and intervals.is_constant(right)
     return _estimate(
-        None, bounds, method="Fieller, paired by block" if paired else "Fieller, unpaired",
-        estimand=facts[1], unit="ratio", n_trials=n_trials, level=level, inputs=inputs, constant=constant,
+        None,
+        bounds,
+        method=method,
+        estimand=estimand,
+        unit="ratio",
+        n_trials=n_trials,
+        level=level,
+        inputs=inputs,
+        constant=constant,
         unbounded="the mean of b may be zero: the interval has no end",
     )
 
 
 def _hierarchical(
-    a: ArrayLike | Sequence[ArrayLike], b: ArrayLike | Sequence[ArrayLike], *, paired: bool, level: float,
-    seed: int, n_resamples: int, unit: Unit, inputs: tuple[str, ...],
+    a: ArrayLike | Sequence[ArrayLike],
+    b: ArrayLike | Sequence[ArrayLike],
+    *,
+    paired: bool,
+    level: float,
+    seed: int,
+    n_resamples: int,
+    unit: Unit,
+    inputs: tuple[str, ...],
 ) -> Estimate:
     left, right = _per_trial(a, "a", unit), _per_trial(b, "b", unit)
     if paired and len(left) != len(right):
-        raise InputError("paired arms need one trial per block in each", found=f"{len(left)} and {len(right)}",
-                         allowed="equal numbers of trials")
-    bounds = hierarchical_bootstrap(left, right, paired=paired, level=level, seed=seed,
-                                    n_resamples=n_resamples)
+        raise InputError(
+            "paired arms need one trial per block in each",
+            found=f"{len(left)} and {len(right)}",
+            allowed="equal numbers of trials",
+        )
+    bounds = hierarchical_bootstrap(
+        left, right, paired=paired, level=level, seed=seed, n_resamples=n_resamples
+    )
     return _estimate(
-        None, bounds, method=f"hierarchical bootstrap (trials, then batches of requests), {n_resamples} resamples",
-        estimand="ratio of arithmetic means over trials", unit="ratio",
-        n_trials=len(left) if paired else len(left) + len(right), level=level, inputs=inputs,
-        constant=False, seed=seed,
+        None,
+        bounds,
+        method=f"hierarchical bootstrap (trials, then batches of requests), {n_resamples} resamples",
+        estimand="ratio of arithmetic means over trials",
+        unit="ratio",
+        n_trials=len(left) if paired else len(left) + len(right),
+        level=level,
+        inputs=inputs,
+        constant=False,
+        seed=seed,
         n_requests=sum(t.size for t in (*left, *right)),
         extra=("percentile bootstrap over trials: too narrow below 20 trials",)
-        if min(len(left), len(right)) < 20 else (),
+        if min(len(left), len(right)) < 20
+        else (),
     )
 
 
@@ -234,22 +298,47 @@ def _per_trial(values: ArrayLike | Sequence[ArrayLike], what: str, unit: Unit) -
 
 
 def _nothing(
-    method: str, estimand: str, unit: str, n_trials: int, level: float, inputs: tuple[str, ...], warning: str
+    warning: str,
+    *,
+    method: str,
+    estimand: str,
+    unit: str,
+    n_trials: int,
+    level: float,
+    inputs: tuple[str, ...],
 ) -> Estimate:
     return Estimate(
-        value=None, level=level, unit=unit, method=method, estimand=estimand, n_trials=n_trials,
-        inputs=inputs, warnings=(warning,),
+        value=None,
+        level=level,
+        unit=unit,
+        method=method,
+        estimand=estimand,
+        n_trials=n_trials,
+        inputs=inputs,
+        warnings=(warning,),
     )
 
 
 def _estimate(
-    back: np.ufunc | None, bounds: intervals.Bounds, *, method: str, estimand: str, unit: str, n_trials: int,
-    level: float, inputs: tuple[str, ...], constant: bool, seed: int | None = None,
-    n_requests: int | None = None, extra: tuple[str, ...] = (),
+    back: np.ufunc | None,
+    bounds: intervals.Bounds,
+    *,
+    method: str,
+    estimand: str,
+    unit: str,
+    n_trials: int,
+    level: float,
+    inputs: tuple[str, ...],
+    constant: bool,
+    seed: int | None = None,
+    n_requests: int | None = None,
+    extra: tuple[str, ...] = (),
     unbounded: str = "too few trials for an interval",
 ) -> Estimate:
     """Turn bounds into an estimate: NaN or meaningless bounds become ``None``, and a warning says why."""
-    centre, low, high = (float(v if back is None else back(v)) for v in (bounds.centre, bounds.low, bounds.high))
+    centre, low, high = (
+        float(v if back is None else back(v)) for v in (bounds.centre, bounds.low, bounds.high)
+    )
     warnings = extra
     has_interval = bool(np.isfinite(low) and np.isfinite(high)) and not constant
     if not has_interval and not extra:
@@ -257,7 +346,16 @@ def _estimate(
     elif constant and n_trials > 1:
         warnings += (CONSTANT,)
     return Estimate(
-        value=centre, low=low if has_interval else None, high=high if has_interval else None, level=level,
-        unit=unit, method=method, estimand=estimand, n_trials=n_trials, n_requests=n_requests, seed=seed,
-        inputs=inputs, warnings=warnings,
+        value=centre,
+        low=low if has_interval else None,
+        high=high if has_interval else None,
+        level=level,
+        unit=unit,
+        method=method,
+        estimand=estimand,
+        n_trials=n_trials,
+        n_requests=n_requests,
+        seed=seed,
+        inputs=inputs,
+        warnings=warnings,
     )

@@ -85,8 +85,6 @@ def request_arrays(trials: Sequence[ArrayLike], what: str) -> tuple[Floats, ...]
     Raises:
         PseudoReplicationError: a flat array of numbers came instead of one array per trial.
     """
-    if isinstance(trials, np.ndarray) and trials.ndim == 1 and trials.dtype != object:
-        raise _flat(what)
     if len(trials) == 0:
         raise InputError(f"{what} holds no trial", found="0 trials", allowed="at least one")
     if all(np.ndim(trial) == 0 for trial in trials):

@@ -38,7 +38,8 @@ def t_critical(level: float, degrees: ArrayLike) -> Floats:
 
 def t_two_sided_p(statistic: ArrayLike, degrees: ArrayLike) -> Floats:
     """Return the two-sided p of a t statistic."""
-    return np.asarray(2.0 * special.stdtr(degrees, -np.abs(statistic)), dtype=np.float64)
+    df, t = np.asarray(degrees, dtype=np.float64), np.asarray(statistic, dtype=np.float64)
+    return np.asarray(2.0 * special.stdtr(df, -np.abs(t)), dtype=np.float64)
 
 
 def is_constant(values: Floats) -> bool:

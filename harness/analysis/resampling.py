@@ -13,9 +13,7 @@ from harness.analysis.intervals import Bounds, mean_and_error, two_sample_error
 N_BATCHES = 30
 
 
-def bootstrap_t(
-    la: Floats, lb: Floats, *, paired: bool, level: float, seed: int, n_resamples: int
-) -> Bounds:
+def bootstrap_t(la: Floats, lb: Floats, *, paired: bool, level: float, seed: int, n_resamples: int) -> Bounds:
     """Return the studentised bootstrap interval of mean(la) - mean(lb) (Efron & Tibshirani 1993, 12.5)."""
     rng = np.random.default_rng(seed)
     if paired:
@@ -61,12 +59,13 @@ def hierarchical_bootstrap(
 
 def _batch_means(trials: tuple[Floats, ...]) -> Floats:
     """Return the means of batches in time order, shape (trials, batches)."""
-    n = min(N_BATCHES, min(trial.size for trial in trials))
+    n = min(N_BATCHES, *(trial.size for trial in trials))
     return np.asarray([[part.mean() for part in np.array_split(trial, n)] for trial in trials])
 
 
-def _resampled_mean(means: Floats, which: np.ndarray[tuple[int, ...], np.dtype[np.int64]],
-                    rng: np.random.Generator) -> Floats:
+def _resampled_mean(
+    means: Floats, which: np.ndarray[tuple[int, ...], np.dtype[np.int64]], rng: np.random.Generator
+) -> Floats:
     n_batches = means.shape[1]
     total = np.zeros(which.shape[0])
     for trial in which.T:  # one resampled trial at a time bounds the memory

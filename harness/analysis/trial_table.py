@@ -9,8 +9,18 @@ import pandas as pd
 
 from harness.errors import InputError
 
-NEEDED = ("experiment", "session_id", "trial_id", "block", "position", "duplicate", "variant", "configuration",
-          "excluded", "flags")
+NEEDED = (
+    "experiment",
+    "session_id",
+    "trial_id",
+    "block",
+    "position",
+    "duplicate",
+    "variant",
+    "configuration",
+    "excluded",
+    "flags",
+)
 
 _UNITS = (
     ("cpu_s_per_request", "s/request"),
@@ -37,12 +47,17 @@ def require(trials: pd.DataFrame, metric: str, by: Sequence[str]) -> None:
     for column in (*NEEDED, metric, *by):
         if column not in trials.columns:
             raise InputError(
-                "no such column among the trials", place=column, found=", ".join(map(str, trials.columns)),
+                "no such column among the trials",
+                place=column,
+                found=", ".join(map(str, trials.columns)),
                 allowed="the columns of trials.parquet (docs/data.md)",
             )
     if not pd.api.types.is_numeric_dtype(trials[metric]) or pd.api.types.is_bool_dtype(trials[metric]):
         raise InputError(
-            "a metric is a number per trial", place=metric, found=str(trials[metric].dtype), allowed="a numeric column"
+            "a metric is a number per trial",
+            place=metric,
+            found=str(trials[metric].dtype),
+            allowed="a numeric column",
         )
 
 

@@ -141,12 +141,12 @@ class Experiment(Frozen):
         if profile.variants is not None and self.reference not in profile.variants:
             raise ValueError(f"{where}.variants: must contain the reference {self.reference!r}")
         for factor, levels in profile.levels.items():
-            self._check_levels(f"{where}.levels", {factor: level for level in levels}, levels)
+            self._check_levels(f"{where}.levels", factor, levels)
         for cell in profile.cells or ():
             if set(cell) != set(self.factors):
                 raise ValueError(f"{where}.cells: {cell} must name each of {sorted(self.factors)} once")
             for factor, level in cell.items():
-                self._check_levels(f"{where}.cells", {factor: level}, (level,))
+                self._check_levels(f"{where}.cells", factor, (level,))
         if self.kind == "load":
             wanted = {
                 level.load for levels in self.factors.values() for level in levels.values() if level.load
@@ -158,12 +158,11 @@ class Experiment(Frozen):
                     f"{where}.loads: missing {missing or 'a load'}; found {sorted(profile.loads)}"
                 )
 
-    def _check_levels(self, where: str, named: dict[str, str], levels: tuple[str, ...]) -> None:
-        for factor in named:
-            if factor not in self.factors:
-                raise ValueError(f"{where}: unknown factor {factor!r}; allowed: {sorted(self.factors)}")
-            for level in levels:
-                if level not in self.factors[factor]:
-                    raise ValueError(
-                        f"{where}: unknown level {level!r} of {factor}; allowed: {sorted(self.factors[factor])}"
-                    )
+    def _check_levels(self, where: str, factor: str, levels: tuple[str, ...]) -> None:
+        if factor not in self.factors:
+            raise ValueError(f"{where}: unknown factor {factor!r}; allowed: {sorted(self.factors)}")
+        for level in levels:
+            if level not in self.factors[factor]:
+                raise ValueError(
+                    f"{where}: unknown level {level!r} of {factor}; allowed: {sorted(self.factors[factor])}"
+                )

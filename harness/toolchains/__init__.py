@@ -20,12 +20,22 @@ from .jmeter import (
     read_manifest,
 )
 from .tool import Jdk, State, Surroundings, Tool, parse_version
-from .wanted import JAVA_MINIMUM, JAVA_REFERENCE, JMETER_VERSION, WANTED, Wanted, how_to_get, wanted
+from .wanted import (
+    JAVA_MINIMUM,
+    JAVA_REFERENCE,
+    JMETER_VERSION,
+    LATEX_FILES,
+    WANTED,
+    Wanted,
+    how_to_get,
+    wanted,
+)
 
 __all__ = [
     "JAVA_MINIMUM",
     "JAVA_REFERENCE",
     "JMETER_VERSION",
+    "LATEX_FILES",
     "MANIFEST",
     "WANTED",
     "Jdk",

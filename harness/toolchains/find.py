@@ -77,14 +77,14 @@ def _java_homes(around: Surroundings) -> Iterator[tuple[Path, bool]]:
         if on_path is not None:
             yield on_path.resolve().parent.parent, False
     for pattern in ("jdk*", "jdk*/usr/lib/jvm/*"):
-        yield from ((home, False) for home in sorted(around.tools.glob(pattern)))
+        yield from ((home.resolve(), False) for home in sorted(around.tools.glob(pattern)))
     for pattern in (
         "usr/lib/jvm/*",
         "usr/java/*",
         "opt/java/*",
         "Library/Java/JavaVirtualMachines/*/Contents/Home",
     ):
-        yield from ((home, False) for home in sorted(around.system.glob(pattern)))
+        yield from ((home.resolve(), False) for home in sorted(around.system.glob(pattern)))
     if around.environ.get("HOME"):
         home_folder = Path(around.environ["HOME"])
         for pattern in (".sdkman/candidates/java/*", ".jdks/*"):
@@ -257,4 +257,4 @@ def _tool(row: Wanted, around: Surroundings, path: Path | None, version: str | N
 
 
 #: What the strings services need; everything else widens what can be measured.
-REQUIRED = frozenset({"go", "jdk", "maven", "jmeter", "wrk", "latex", "poppler"})
+REQUIRED = frozenset({"go", "jdk", "maven", "jmeter", "latex"})

@@ -41,7 +41,7 @@ def read_manifest(file: Path) -> tuple[ListedFile, ...]:
 
 def list_tree(home: Path) -> tuple[ListedFile, ...]:
     """The list that describes a folder as it is now, sorted by path."""
-    files = sorted(file for file in home.rglob("*") if file.is_file())
+    files = sorted((file for file in home.rglob("*") if file.is_file()), key=Path.as_posix)
     return tuple(
         ListedFile(
             path=file.relative_to(home).as_posix(),

@@ -58,7 +58,7 @@ WANTED: tuple[Wanted, ...] = (
         programs=("wrk",),
         version_flag="-v",
         apt=("wrk",),
-        elsewhere="a wrk 4.x on PATH (conda-forge may not carry it)",
+        conda=True,
     ),
     Wanted(
         name="latex",

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Do two lists of spans tell of the same events? One-to-one matching, its score, and chance.
+
+Stalls seen by the load generator are compared with pauses that the runtime's log reports.
+A share of coincidences means nothing without what chance alone would give: the circular
+shift keeps the rhythm of both lists and breaks only their alignment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from harness.errors import InputError
+from harness.model import Frozen
+
+FloatArray = npt.NDArray[np.float64]
+Span = tuple[float, float]
+
+
+class Matching(Frozen):
+    """One-to-one pairs of indices (found, truth), and how good the finding was."""
+
+    pairs: tuple[tuple[int, int], ...]
+    n_found: int
+    n_truth: int
+    tolerance_s: float
+
+    @property
+    def precision(self) -> float | None:
+        """Matched share of what was found; None when nothing was found."""
+        return len(self.pairs) / self.n_found if self.n_found else None
+
+    @property
+    def recall(self) -> float | None:
+        """Matched share of the truth; None when there was none."""
+        return len(self.pairs) / self.n_truth if self.n_truth else None
+
+    @property
+    def f1(self) -> float | None:
+        """Harmonic mean of precision and recall; None when neither list has anything."""
+        total = self.n_found + self.n_truth
+        return 2 * len(self.pairs) / total if total else None
+
+
+class Coincidence(Frozen):
+    """Matches against what circular shifts of one list give."""
+
+    n_matched: int
+    expected_by_chance: float
+    p_value: float | None = Field(description="one-sided; None: one list is empty, nothing can be said")
+    n_shifts: int
+    seed: int
+
+
+def match_events(found: Sequence[Span], truth: Sequence[Span], *, tolerance_s: float) -> Matching:
+    """Pair spans that overlap once each is widened by ``tolerance_s``; each belongs to one pair at most.
+
+    Both lists are walked in time order, taking for each true span the earliest free found
+    span that touches it: for intervals on a line this pairs as many as any other way can.
+
+    Raises:
+        InputError: a span ends before it starts, or the tolerance is negative.
+    """
+    if tolerance_s < 0:
+        raise InputError("a tolerance cannot be negative", found=tolerance_s, allowed="seconds >= 0")
+    for name, spans in (("found", found), ("truth", truth)):
+        for span in spans:
+            if not span[0] <= span[1]:
+                raise InputError(f"a {name} span ends before it starts", found=span)
+    by_end_found = sorted(range(len(found)), key=lambda i: found[i][1])
+    by_end_truth = sorted(range(len(truth)), key=lambda i: truth[i][1])
+    free = list(by_end_found)
+    pairs: list[tuple[int, int]] = []
+    for j in by_end_truth:
+        low, high = truth[j][0] - tolerance_s, truth[j][1] + tolerance_s
+        while free and found[free[0]][1] < low:
+            free.pop(0)
+        for k, i in enumerate(free):
+            if found[i][0] <= high and found[i][1] >= low:
+                pairs.append((i, j))
+                free.pop(k)
+                break
+            if found[i][1] - _longest(found) > high:
+                break
+    return Matching(
+        pairs=tuple(sorted(pairs)), n_found=len(found), n_truth=len(truth), tolerance_s=tolerance_s
+    )
+
+
+def precision_recall(
+    found: Sequence[Span], truth: Sequence[Span], *, tolerance_s: float
+) -> dict[str, float | None]:
+    """Return precision, recall and F1 of ``match_events``; None where they are undefined."""
+    matching = match_events(found, truth, tolerance_s=tolerance_s)
+    return {"precision": matching.precision, "recall": matching.recall, "f1": matching.f1}
+
+
+def coincidence_test(
+    found: Sequence[Span],
+    truth: Sequence[Span],
+    *,
+    window: Span,
+    tolerance_s: float,
+    shifts: int = 999,
+    seed: int = 0,
+) -> Coincidence:
+    """Test whether more spans coincide than circular shifts of ``found`` within ``window`` would give.
+
+    Args:
+        window: start and end of the measurement; spans are moved around it as on a ring.
+        shifts: how many random shifts; the p-value cannot fall below 1 / (shifts + 1).
+
+    Raises:
+        InputError: the window is empty.
+    """
+    length = window[1] - window[0]
+    if length <= 0:
+        raise InputError("the window is empty", found=window, allowed="start < end")
+    observed = _n_touching(found, truth, tolerance_s)
+    if not found or not truth:
+        return Coincidence(n_matched=observed, expected_by_chance=0.0, p_value=None, n_shifts=0, seed=seed)
+    rng = np.random.default_rng(seed)
+    starts = np.array([span[0] for span in found]) - window[0]
+    lengths = np.array([span[1] - span[0] for span in found])
+    by_chance = np.empty(shifts)
+    for i, shift in enumerate(rng.uniform(0, length, shifts)):
+        moved = (starts + shift) % length + window[0]
+        by_chance[i] = _n_touching(list(zip(moved, moved + lengths, strict=True)), truth, tolerance_s)
+    p_value = (1 + int(np.count_nonzero(by_chance >= observed))) / (shifts + 1)
+    return Coincidence(
+        n_matched=observed,
+        expected_by_chance=float(by_chance.mean()),
+        p_value=p_value,
+        n_shifts=shifts,
+        seed=seed,
+    )
+
+
+def _longest(spans: Sequence[Span]) -> float:
+    return max(span[1] - span[0] for span in spans)
+
+
+def _n_touching(found: Sequence[Span], truth: Sequence[Span], tolerance_s: float) -> int:
+    """How many found spans touch any true span: a count that a shift can be repeated for quickly."""
+    if not found or not truth:
+        return 0
+    ordered = np.array(sorted(truth))
+    starts, ends = ordered[:, 0], np.maximum.accumulate(ordered[:, 1])
+    spans = np.array(found)
+    last = np.searchsorted(starts, spans[:, 1] + tolerance_s, side="right") - 1
+    touching = (last >= 0) & (ends[np.maximum(last, 0)] >= spans[:, 0] - tolerance_s)
+    return int(np.count_nonzero(touching))

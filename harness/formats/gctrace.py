@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Go's ``GODEBUG=gctrace=1`` lines (Go 1.18 to 1.26), among whatever else a service wrote to stderr.
+
+Times are seconds since the process started, in whole milliseconds: the log alone cannot
+place a pause better than that, and needs the process's start time to be placed at all.
+Each collection stops the world twice: at sweep termination and at mark termination.
+
+Source: the comment on gctrace in Go's ``runtime/extern.go``.
+"""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import re
+from pathlib import Path
+
+from harness.errors import InputError
+from harness.formats.gc_events import GcLog, PauseEvent
+
+_TRACE = re.compile(
+    r"gc (?P<id>\d+) @(?P<at>[\d.]+)s (?P<share>\d+)%: "
+    r"(?P<sweep>[\d.e+-]+?)\+(?P<mark>[\d.e+-]+?)\+(?P<term>[\d.e+-]+) ms clock, "
+    r"[^,]* ms cpu, (?P<before>\d+)->(?P<peak>\d+)->(?P<live>\d+) MB, (?P<goal>\d+) MB goal,"
+    r"(?: \d+ MB stacks, \d+ MB globals,)? (?P<procs>\d+) P(?P<forced> \(forced\))?"
+)
+_STARTS_LIKE_ONE = re.compile(r"gc \d+ @")
+_MIB = 1024**2
+RESOLUTION_S = 1e-3
+
+
+def read_gctrace(path: Path) -> GcLog:
+    """Read the gctrace lines of ``path`` (gzipped or not); other lines are the service's own and are passed over.
+
+    A line that begins like a trace and cannot be read is counted as unknown.
+
+    Raises:
+        InputError: the file cannot be opened.
+    """
+    try:
+        data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", file=path) from error
+    return parse_gctrace(data.decode("utf-8", "replace"))
+
+
+def parse_gctrace(text: str) -> GcLog:
+    """Parse what a Go process wrote to stderr under ``GODEBUG=gctrace=1``."""
+    events: list[PauseEvent] = []
+    unknown: list[str] = []
+    ids: list[int] = []
+    n_lines = 0
+    last_s: float | None = None
+    first_s: float | None = None
+    lines = text.split("\n")
+    for line in lines:
+        if not _STARTS_LIKE_ONE.match(line):
+            continue
+        n_lines += 1
+        found = _TRACE.match(line)
+        if found is None:
+            unknown.append(line[:200])
+            continue
+        at_s, gc_id = float(found["at"]), int(found["id"])
+        sweep_s, mark_s, term_s = (float(found[part]) / 1e3 for part in ("sweep", "mark", "term"))
+        ids.append(gc_id)
+        first_s = at_s if first_s is None else first_s
+        last_s = at_s + sweep_s + mark_s + term_s
+        before, live = int(found["before"]) * _MIB, int(found["live"]) * _MIB
+        events.append(_pause("sweep termination", gc_id, at_s, sweep_s, before, None))
+        events.append(_pause("mark termination", gc_id, at_s + sweep_s + mark_s, term_s, None, live))
+    truncated = bool(unknown) and bool(lines) and lines[-1][:200] == unknown[-1]
+    return GcLog(
+        runtime="go",
+        collector="Go",
+        version=None,
+        clock="process_start",
+        resolution_s=RESOLUTION_S,
+        start_s=first_s,
+        end_s=last_s,
+        events=tuple(events),
+        n_collections=len(ids),
+        n_lines=n_lines,
+        n_unknown=len(unknown),
+        unknown_examples=tuple(unknown[:3]),
+        truncated=truncated,
+        warnings=tuple(_warnings(ids, truncated)),
+    )
+
+
+def _pause(
+    name: str, gc_id: int, at_s: float, length_s: float, before: int | None, after: int | None
+) -> PauseEvent:
+    return PauseEvent(
+        start_s=at_s,
+        end_s=at_s + length_s,
+        cause="gc_pause",
+        name=name,
+        gc_id=gc_id,
+        heap_before_bytes=before,
+        heap_after_bytes=after,
+        whole_stop=False,
+    )
+
+
+def _warnings(ids: list[int], truncated: bool) -> list[str]:
+    said: list[str] = []
+    if not ids:
+        said.append("no gctrace line: either nothing was collected or GODEBUG=gctrace=1 was not set")
+    elif ids[0] != 1:
+        said.append(f"the log starts late: its first collection is gc {ids[0]}; earlier pauses are unknown")
+    if ids and any(later != earlier + 1 for earlier, later in itertools.pairwise(ids)):
+        said.append(
+            "collection numbers have gaps or repeat: lines are missing, or two processes wrote into one log"
+        )
+    if truncated:
+        said.append("the last line is half-written; it was left out")
+    return said

@@ -1,0 +1,3 @@
+module rematch/services/echo/go-raw
+
+go 1.26
