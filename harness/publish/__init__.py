@@ -8,6 +8,7 @@ Everything lands in ``paper/generated/``, which is all the paper reads. ``trace`
 from harness.publish.contribution import clear, merge, read_values, trace
 from harness.publish.formatting import Shown, show
 from harness.publish.latex import escape
+from harness.publish.published import published_rounds
 from harness.publish.publisher import Published, Publisher
 
-__all__ = ["Published", "Publisher", "Shown", "clear", "escape", "merge", "read_values", "show", "trace"]
+__all__ = ["Published", "Publisher", "Shown", "clear", "escape", "merge", "published_rounds", "read_values", "show", "trace"]
