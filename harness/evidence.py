@@ -16,7 +16,7 @@ from harness.errors import InputError
 from harness.model import Machine, Phase, SessionHeader, TrialRecord
 from harness.project import find_root
 from harness.stages.parameters import StageParameters
-from harness.stages.plan import sessions_read
+from harness.stages.sessions import sessions_read
 from harness.store import SessionFolder
 
 PROCESSED = Path("data") / "processed"
@@ -37,7 +37,7 @@ class Evidence:
 
     @cached_property
     def trials(self) -> pd.DataFrame:
-        """One row per trial of these sessions, excluded ones too."""
+        """One row per trial of these sessions, excluded ones too; by cell in the definition's order, then as made."""
         path = self._processed / "trials.parquet"
         if not path.is_file():
             raise InputError("not tidied yet; run notebooks/20-tidy.ipynb", file=path)
@@ -45,7 +45,9 @@ class Evidence:
         mine = frame[frame["session_id"].isin([session.folder.name for session in self.sessions])]
         if mine.empty:
             raise InputError("holds no trial of this session; run notebooks/20-tidy.ipynb", file=path)
-        return mine.reset_index(drop=True)
+        places = [mine[factor].map(self._rank(factor)) for factor in self.factors]
+        order = pd.concat([*places, mine["position"]], axis=1, keys=range(len(places) + 1))
+        return mine.loc[order.sort_values(list(order.columns)).index].reset_index(drop=True)
 
     @property
     def reference(self) -> str:
@@ -88,13 +90,8 @@ class Evidence:
         """Return the combinations of levels that were measured, in the definition's order."""
         if not self.factors:
             return [{}]
-        rank = {
-            factor: {level: place for place, level in enumerate(levels)}
-            for factor, levels in self.header.experiment.factors.items()
-        }
         found = self.trials[list(self.factors)].drop_duplicates().to_dict("records")
-        cells = [{str(factor): str(level) for factor, level in row.items()} for row in found]
-        return sorted(cells, key=lambda cell: [rank[factor].get(level, 99) for factor, level in cell.items()])
+        return [{str(factor): str(level) for factor, level in row.items()} for row in found]
 
     def latencies(self, trials: pd.DataFrame) -> dict[str, list[NDArray[np.float64]]]:
         """Return variant -> one array of latencies in seconds per trial (answered requests of kept trials).
@@ -141,6 +138,9 @@ class Evidence:
     @property
     def _processed(self) -> Path:
         return self.root / PROCESSED / self.experiment
+
+    def _rank(self, factor: str) -> dict[str, int]:
+        return {level: place for place, level in enumerate(self.header.experiment.factors[factor])}
 
     def _at(self, levels: Mapping[str, str]) -> pd.DataFrame:
         chosen = self.trials

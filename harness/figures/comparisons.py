@@ -11,7 +11,7 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from harness.analysis.comparisons import Comparison
 from harness.errors import InputError
-from harness.figures.style import BAND, FAINT, INK, canvas, label_ends, looks, ordered, styled
+from harness.figures.style import BAND, FAINT, INK, canvas, label_ends, log_scale, looks, ordered, styled
 from harness.model import Verdict
 
 _SIGNS = {
@@ -78,17 +78,12 @@ def pareto(trials: pd.DataFrame, *, latency: str = "latency_mean_s", memory: str
     styles = looks(trials)
     figure, panels = canvas(height=2.5)
     axes = panels[0, 0]
-    axes.set_xscale("log")
-    axes.set_yscale("log")
     ends = []
     for name in ordered(kept):
         mine = kept[kept["variant"] == name]
         axes.plot(mine[memory] / 2**20, mine[latency] * 1e3, **styles[name].dots)
         ends.append((float(mine[latency].median() * 1e3), styles[name].label, styles[name].colour))
-    plain = FuncFormatter(lambda value, _: f"{value:g}")
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter(plain)
-        axis.set_minor_formatter(NullFormatter())
+    log_scale(axes, "x", "y")
     axes.set_xlabel("resident memory after the load / MiB (log)")
     axes.set_ylabel(f"{latency.removeprefix('latency_').removesuffix('_s')} latency / ms (log)")
     label_ends(axes, ends)

@@ -9,11 +9,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter
 from numpy.typing import NDArray
 
 from harness.errors import InputError
-from harness.figures.style import BAND, FAINT, INK, canvas, label_ends, looks, ordered, styled
+from harness.figures.style import BAND, FAINT, INK, canvas, label_ends, legend, log_scale, looks, ordered, styled
 
 Floats = NDArray[np.float64]
 _NINES = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
@@ -48,9 +47,7 @@ def percentiles(
         axes.fill_between(grid, curves.min(axis=0), curves.max(axis=0), color=look.colour, alpha=0.18, linewidth=0)
         axes.plot(grid, middle, color=look.colour, linestyle=look.line)
         ends.append((float(middle[-1]), look.label, look.colour))
-    _log_ms(axes.yaxis)
-    axes.set_yscale("log")
-    _log_ms(axes.yaxis)
+    log_scale(axes, "y")
     _nines(axes, depth)
     if resolution_s:
         axes.axhspan(axes.get_ylim()[0], 2 * resolution_s * 1e3, color=BAND, linewidth=0, zorder=0)
@@ -69,25 +66,16 @@ def ecdf(latencies: Mapping[str, Sequence[Floats]], trials: pd.DataFrame) -> Fig
     figure, panels = canvas(height=2.3)
     axes = panels[0, 0]
     share = np.linspace(0.001, 0.999, 400)
-    ends = []
     for name in (name for name in ordered(trials) if latencies.get(name)):
         look = styles[name]
         curves = [np.quantile(one, share) * 1e3 for one in latencies[name]]
         for curve in curves:
             axes.plot(curve, share, color=look.colour, linestyle=look.line, linewidth=0.6, alpha=0.7)
-        ends.append((float(np.median([curve[200] for curve in curves])), look.label, look.colour))
-    axes.set_xscale("log")
-    _log_ms(axes.xaxis)
+    log_scale(axes, "x")
     axes.set_ylim(0, 1)
     axes.set_xlabel("latency / ms (log)")
     axes.set_ylabel("share of requests")
-    for index, (x, text, colour) in enumerate(sorted(ends)):
-        height = 0.12 + 0.8 * (index + 0.5) / len(ends)
-        axes.annotate(
-            text, xy=(x, 0.5), xytext=(1.03, height), textcoords="axes fraction", fontsize=6.2, color=INK,
-            va="center", annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.6},
-        )
+    legend(axes, (name for name in ordered(trials) if latencies.get(name)), styles, lines=True)
     return figure
 
 
@@ -112,11 +100,6 @@ def _nines(axes: Axes, depth: float) -> None:
     axes.set_xlim(0, depth)
 
 
-def _log_ms(axis: object) -> None:
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))  # type: ignore[attr-defined]  # XAxis or YAxis
-    axis.set_minor_formatter(NullFormatter())  # type: ignore[attr-defined]  # XAxis or YAxis
-
-
 def _error_strip(axes: Axes, trials: pd.DataFrame, names: Sequence[str]) -> None:
     """Share of failed requests, one dot a trial: a fast answer that is wrong is no answer."""
     styles = looks(trials)
@@ -124,7 +107,7 @@ def _error_strip(axes: Axes, trials: pd.DataFrame, names: Sequence[str]) -> None
         mine = trials[(trials["variant"] == name) & ~trials["excluded"].astype(bool)]
         share = 100 * mine["n_errors"] / mine["n_requests"].clip(lower=1)
         axes.plot(np.full(len(mine), x), share, **styles[name].dots)
-    axes.set_xticks(range(len(names)), [styles[name].label for name in names], fontsize=5.5)
+    axes.set_xticks(range(len(names)), [styles[name].label.replace(" ", "\n", 1) for name in names], fontsize=5.2)
     axes.set_ylim(bottom=-0.05, top=max(1.0, axes.get_ylim()[1]))
     axes.set_xlim(-0.5, len(names) - 0.5)
     axes.set_ylabel("failed / %", color=INK)

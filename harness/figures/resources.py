@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from harness.errors import InputError
-from harness.figures.style import INK, canvas, label_ends, looks, ordered, styled
+from harness.figures.style import INK, canvas, label_ends, log_scale, looks, ordered, styled
 
 _PHASE_SHADES = {"start-up": "#DDDDDD", "warm-up": "#F0F0F0", "measurement": "#FFF4D6", "idle": "#F7F7F7"}
 
@@ -34,9 +33,7 @@ def startup(trials: pd.DataFrame, *, metric: str = "time_to_first_response_s", l
         axes.text(1.01, y, f"{middle:,.0f} ms", transform=axes.get_yaxis_transform(), fontsize=6, va="center")
     axes.set_yticks(range(len(order)), [styles[name].label for name in order])
     axes.set_ylim(-0.6, len(order) - 0.4)
-    axes.set_xscale("log")
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.xaxis.set_minor_formatter(NullFormatter())
+    log_scale(axes, "x")
     axes.set_xlabel(label or "launch to first correct answer / ms (log); bar: median")
     return figure
 
@@ -58,7 +55,6 @@ def memory_timeline(
     styles = looks(trials)
     figure, panels = canvas(height=2.4)
     axes = panels[0, 0]
-    axes.set_yscale("log")
     ends = []
     latest = 0.0
     for name in (name for name in ordered(trials) if name in samples):
@@ -80,8 +76,7 @@ def memory_timeline(
             if end - start > 0.1 * latest:
                 axes.text((start + end) / 2, 1.01, phase, transform=axes.get_xaxis_transform(), ha="center",
                           fontsize=5.8)
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.yaxis.set_minor_formatter(NullFormatter())
+    log_scale(axes, "y")
     axes.set_xlim(0, latest or 1)
     axes.set_xlabel("time since launch / s")
     axes.set_ylabel("resident memory / MiB (log)")

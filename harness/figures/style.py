@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Any, ParamSpec
+from typing import Any, Literal, ParamSpec
 
 import matplotlib as mpl
 import numpy as np
@@ -16,6 +16,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 P = ParamSpec("P")
 
@@ -150,12 +152,40 @@ def label_ends(axes: Axes, ends: Sequence[tuple[float, str, str]], *, gap: float
         )
 
 
+def log_scale(axes: Axes, *names: Literal["x", "y"]) -> None:
+    """Give axes a log scale with plain numbers at 1, 2 and 5 of each decade."""
+    for name in names:
+        axes.set_xscale("log") if name == "x" else axes.set_yscale("log")
+        axis = axes.xaxis if name == "x" else axes.yaxis
+        low, high = axis.get_view_interval()
+        ratio = high / max(low, 1e-12)
+        steps: tuple[float, ...] = tuple(range(1, 10)) if ratio < 8 else (1, 2, 5) if ratio < 200 else (1,)
+        axis.set_major_locator(LogLocator(subs=steps))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axis.set_minor_formatter(NullFormatter())
+
+
+def legend(axes: Axes, names: Iterable[str], styles: Mapping[str, Look], *, lines: bool) -> None:
+    """Name the variants right of the axes by marker, or by line style."""
+    handles = [
+        Line2D([], [], color=styles[name].colour, linestyle=styles[name].line, label=styles[name].label)
+        if lines
+        else Line2D([], [], label=styles[name].label, **styles[name].dots)
+        for name in names
+    ]
+    axes.legend(handles=handles, loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize=6.2,
+                handlelength=2.2 if lines else 1.0, labelspacing=0.7)
+
+
 def stamp(figure: Figure, words: str) -> None:
     """Mark a figure as a draft; a second call changes the words and adds nothing."""
     for text in figure.texts:
         if text.get_gid() == _STAMP:
             text.set_text(words)
             return
+    engine = figure.get_layout_engine()
+    if engine is not None:  # room for the stamp above the panels
+        engine.set(rect=(0, 0, 1, 1 - 0.12 / figure.get_figheight()))  # type: ignore[call-arg]  # of constrained layout
     figure.text(0.995, 0.995, words, ha="right", va="top", fontsize=5.0, color="#B22222", gid=_STAMP)
 
 

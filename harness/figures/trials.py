@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import FuncFormatter
 
 from harness.errors import InputError
-from harness.figures.style import FAINT, INK, PAGE_INCHES, canvas, label_ends, looks, ordered, styled
+from harness.figures.style import FAINT, INK, PAGE_INCHES, canvas, legend, log_scale, looks, ordered, styled
 
 
 @styled
@@ -49,9 +49,7 @@ def by_cell(
         axes.set_ylim(-0.6, len(order) - 0.4)
         axes.set_title(", ".join(f"{c.replace('_', '-')} {v}" for c, v in zip(by, cell, strict=True)), loc="left")
         if log:
-            axes.set_xscale("log")
-            axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-            axes.xaxis.set_minor_formatter(NullFormatter())
+            log_scale(axes, "x")
         elif kept[metric].max() * factor >= 10_000:
             axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / 1000:g} k"))
         if not log:
@@ -80,17 +78,14 @@ def run_order(trials: pd.DataFrame, metric: str, *, label: str) -> Figure:
     axes.axhline(1, color=INK, linewidth=0.7)
     for _, block in frame.groupby("block"):
         axes.axvline(float(block["position"].max()) + 0.5, color=FAINT, linewidth=0.4, linestyle=":")
-    ends = []
     for name in ordered(frame):
         mine = frame[frame["variant"] == name]
         axes.plot(mine["position"], mine["relative"], **styles[name].dots)
-        latest = mine.sort_values("position")["relative"].tail(3).mean()
-        ends.append((float(latest), styles[name].label, styles[name].colour))
     out = frame[frame["excluded"].astype(bool)]
     axes.plot(out["position"], out["relative"], "x", color=INK, markersize=5)
     axes.set_xlabel("order in the session (dotted: end of a block)")
     axes.set_ylabel(f"{label} / mean of\nits configuration")
-    label_ends(axes, ends, gap=0.085)
+    legend(axes, ordered(frame), styles, lines=False)
     return figure
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from harness.analysis.audit import audit_plan
 from harness.errors import InputError
 from harness.project import find_root
 
@@ -46,13 +47,15 @@ def published_rounds(*, root: Path | None = None) -> pd.DataFrame:
 
 def _audit(frame: pd.DataFrame) -> dict[str, pd.Series]:
     latency_s = frame["latency_mean_ms"] / 1e3
-    started_s = RAMP_UP_S * (USERS - 1) / USERS  # the last user starts one step before the ramp's end
-    predicted = USERS * LOOPS / (started_s + LOOPS * latency_s)
+    audits = [
+        audit_plan(threads=USERS, loops=LOOPS, ramp_up_s=RAMP_UP_S, mean_response_s=mean) for mean in latency_s
+    ]
+    predicted = pd.Series([audit.expected_throughput_per_s for audit in audits], index=frame.index)
     duration = USERS * LOOPS / frame["throughput_per_s"]
     return {
         "predicted_per_s": predicted,
         "audit_ratio": frame["throughput_per_s"] / predicted,
         "busy_users": frame["throughput_per_s"] * latency_s,
         "duration_s": duration,
-        "ramp_share": started_s / duration,
+        "ramp_share": RAMP_UP_S * (USERS - 1) / USERS / duration,
     }

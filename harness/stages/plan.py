@@ -17,6 +17,7 @@ from harness.stages import fingerprint
 from harness.stages.fingerprint import Memory, in_short, read_memory
 from harness.stages.notebook import FOLDER, NotebookFile, analysis_notebooks, closure, module_path
 from harness.stages.parameters import StageParameters
+from harness.stages.sessions import session_of, sessions_read
 from harness.stages.table import StageTable
 from harness.store import SessionFolder, Store
 
@@ -145,19 +146,6 @@ def chosen_experiments(root: Path, settings: StageParameters) -> tuple[str, ...]
     if settings.experiments != "all":
         return settings.chosen(known)
     return tuple(name for name in known if name != TRIAL_EXPERIMENT)
-
-
-def session_of(root: Path, settings: StageParameters, experiment: str) -> SessionFolder:
-    """Return the session that these parameters measure or resume."""
-    return Store(root).session(experiment, f"{settings.profile}-{settings.host}-{settings.seed}")
-
-
-def sessions_read(root: Path, settings: StageParameters, experiment: str) -> tuple[SessionFolder, ...]:
-    """Return the sessions an analysis reads: the measured one, or those that come with the project."""
-    if settings.bundled:
-        return Store(root).sessions(experiment, bundled=True)
-    session = session_of(root, settings, experiment)
-    return (session,) if session.exists else ()
 
 
 def remaining_s(session: SessionFolder, trials: tuple[PlannedTrial, ...]) -> float:
