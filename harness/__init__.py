@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from harness import figures
     from harness.analysis.comparisons import aa_noise, compare, summarise
     from harness.evidence import Evidence, open_evidence
-    from harness.publish import Publisher, published_rounds
+    from harness.publish import Publisher, comparison_rows, published_rounds
+    from harness.publish.facts import describe_session, paper_values, publish_rounds
     from harness.stages import RunAllParameters, StageParameters, check_parameters
     from harness.stages.execute import run as run_stages
     from harness.stages.plan import make_plan as plan_stages
@@ -29,11 +30,15 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "aa_noise": ("harness.analysis.comparisons", "aa_noise"),
     "check_machine": ("harness.stages.work", "check_machine"),
     "check_parameters": ("harness.stages", "check_parameters"),
+    "comparison_rows": ("harness.publish", "comparison_rows"),
     "compare": ("harness.analysis.comparisons", "compare"),
+    "describe_session": ("harness.publish.facts", "describe_session"),
     "figures": ("harness.figures", None),
     "measure_all": ("harness.stages.work", "measure_all"),
     "open_evidence": ("harness.evidence", "open_evidence"),
+    "paper_values": ("harness.publish.facts", "paper_values"),
     "plan_stages": ("harness.stages.plan", "make_plan"),
+    "publish_rounds": ("harness.publish.facts", "publish_rounds"),
     "published_rounds": ("harness.publish", "published_rounds"),
     "run_stages": ("harness.stages.execute", "run"),
     "summarise": ("harness.analysis.comparisons", "summarise"),
@@ -49,10 +54,14 @@ __all__ = [
     "check_machine",
     "check_parameters",
     "compare",
+    "comparison_rows",
+    "describe_session",
     "figures",
     "measure_all",
     "open_evidence",
+    "paper_values",
     "plan_stages",
+    "publish_rounds",
     "published_rounds",
     "run_stages",
     "summarise",

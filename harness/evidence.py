@@ -3,23 +3,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from harness.analysis.comparisons import Comparison, compare, summarise
+from harness.analysis.processed import Source
+from harness.analysis.schema import factor_column
+from harness.analysis.tidy import load_requests, load_samples, load_trials
 from harness.errors import InputError
 from harness.model import Machine, Phase, SessionHeader, TrialRecord
 from harness.project import find_root
 from harness.stages.parameters import StageParameters
 from harness.stages.sessions import sessions_read
 from harness.store import SessionFolder
-
-PROCESSED = Path("data") / "processed"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,13 +41,10 @@ class Evidence:
     @cached_property
     def trials(self) -> pd.DataFrame:
         """One row per trial of these sessions, excluded ones too; by cell in the definition's order, then as made."""
-        path = self._processed / "trials.parquet"
-        if not path.is_file():
-            raise InputError("not tidied yet; run notebooks/20-tidy.ipynb", file=path)
-        frame = pd.read_parquet(path)
+        frame = load_trials(self.root, self.experiment, "sample" if self._source == "bundled" else None)
         mine = frame[frame["session_id"].isin([session.folder.name for session in self.sessions])]
         if mine.empty:
-            raise InputError("holds no trial of this session; run notebooks/20-tidy.ipynb", file=path)
+            raise InputError("not tidied yet; run notebooks/20-tidy.ipynb", place=self.sessions[0].key)
         places = [mine[factor].map(self._rank(factor)) for factor in self.factors]
         order = pd.concat([*places, mine["position"]], axis=1, keys=range(len(places) + 1))
         return mine.loc[order.sort_values(list(order.columns)).index].reset_index(drop=True)
@@ -74,7 +74,7 @@ class Evidence:
     @property
     def factors(self) -> tuple[str, ...]:
         """The experiment's factors: what tells the cells apart."""
-        return tuple(self.header.experiment.factors)
+        return tuple(factor_column(factor) for factor in self.header.experiment.factors)
 
     @property
     def variants(self) -> dict[str, str]:
@@ -82,9 +82,12 @@ class Evidence:
         return {name: v.label or name for name, v in self.header.experiment.variants.items()}
 
     def cell(self, **levels: str) -> pd.DataFrame:
-        """Return the trials at these levels; where there are none, those of the last cell measured."""
-        chosen = self._at(levels)
-        return chosen if len(chosen) else self._at(self.cells()[-1])
+        """Return the trials at these levels."""
+        return self._at(levels)
+
+    def main_cell(self, **levels: str) -> dict[str, str]:
+        """Return these levels when they were measured, else those of the last cell that was."""
+        return dict(levels) if len(self._at(levels)) else self.cells()[-1]
 
     def cells(self) -> list[dict[str, str]]:
         """Return the combinations of levels that were measured, in the definition's order."""
@@ -93,6 +96,48 @@ class Evidence:
         found = self.trials[list(self.factors)].drop_duplicates().to_dict("records")
         return [{str(factor): str(level) for factor, level in row.items()} for row in found]
 
+    def rows(self, trials: pd.DataFrame, metrics: Sequence[str], *, by: Sequence[str] = ()) -> list[Any]:
+        """Return table rows: label of the variant, levels, and an ``Estimate`` per metric.
+
+        Rows are grouped by ``by`` first, with ``None`` (a gap) between groups.
+        """
+        groups = [*by, "variant"]
+        frames = [
+            summarise(trials, metric, by=groups, mean="arithmetic" if (trials[metric] == 0).any() else "geometric")
+            for metric in metrics
+        ]
+        rows = [
+            {"variant": self.variants[str(first["variant"])]} | {level: str(first[level]) for level in by}
+            | {metric: frame.iloc[place]["estimate"] for metric, frame in zip(metrics, frames, strict=True)}
+            for place, first in frames[0].iterrows()
+        ]
+        return _with_gaps(rows, by)
+
+    def effect_of(self, factor: str, metric: str, *, variant: str, base: str, **levels: str) -> Comparison | None:
+        """Compare the other level of a factor with ``base`` within one variant, block by block.
+
+        Returns:
+            The comparison of the first other level; ``None`` where only one level was measured.
+        """
+        mine = self._at(levels)[lambda frame: frame["variant"] == variant]
+        as_variants = mine.assign(variant=mine[factor])
+        if base not in set(as_variants["variant"]):
+            return None
+        return next(iter(compare(as_variants, metric, reference=base)), None)
+
+    def aot_effects(self, metric: str) -> dict[str, Comparison | None]:
+        """Return implementation -> the variant with AOT cache over the plain one; ``None``: not both measured."""
+        variants, measured = self.header.experiment.variants, set(self.trials["variant"])
+        plain = {v.implementation: name for name, v in variants.items() if not v.runtime.aot_cache}
+        found: dict[str, Comparison | None] = {}
+        for name, variant in variants.items():
+            if variant.runtime.aot_cache and variant.implementation in plain:
+                pair = plain[variant.implementation]
+                both = self.trials[self.trials["variant"].isin([pair, name])]
+                there = {pair, name} <= measured
+                found[variant.implementation] = next(iter(compare(both, metric, reference=pair))) if there else None
+        return found
+
     def latencies(self, trials: pd.DataFrame) -> dict[str, list[NDArray[np.float64]]]:
         """Return variant -> one array of latencies in seconds per trial (answered requests of kept trials).
 
@@ -100,21 +145,20 @@ class Evidence:
         """
         found: dict[str, list[NDArray[np.float64]]] = {}
         for row in _kept(trials).itertuples():
-            path = self._processed / "requests" / str(row.session_id) / f"{row.trial_id}.parquet"
-            if path.is_file():
-                frame = pd.read_parquet(path, columns=["latency_s", "ok"])
+            frame = self._table(load_requests, str(row.session_id), str(row.trial_id))
+            if frame is not None and frame["ok"].any():
                 values = frame.loc[frame["ok"], "latency_s"].to_numpy(dtype=np.float64)
-                if values.size:
-                    found.setdefault(str(row.variant), []).append(values)
+                found.setdefault(str(row.variant), []).append(values)
         return found
 
     def samples(self, trials: pd.DataFrame) -> dict[str, pd.DataFrame]:
         """Return variant -> the samples of its first kept trial that has any."""
         found: dict[str, pd.DataFrame] = {}
         for row in _kept(trials).sort_values("position").itertuples():
-            path = self._processed / "samples" / str(row.session_id) / f"{row.trial_id}.parquet"
-            if str(row.variant) not in found and path.is_file():
-                found[str(row.variant)] = pd.read_parquet(path)
+            if str(row.variant) not in found:
+                frame = self._table(load_samples, str(row.session_id), str(row.trial_id))
+                if frame is not None:
+                    found[str(row.variant)] = frame
         return found
 
     def phases(self, trials: pd.DataFrame, variant: str) -> list[tuple[str, float, float]]:
@@ -128,19 +172,25 @@ class Evidence:
         launched = record.instance.launched.monotonic_s
         return [(phase.name, *_since(phase, launched)) for phase in record.phases]
 
-    def audit(self) -> Mapping[str, int]:
-        """Return how many trials were planned, made, and excluded, and why."""
-        made, excluded = len(self.trials), self.trials["excluded"].astype(bool)
-        reasons = self.trials.loc[excluded, "exclusion_reason"].value_counts()
-        planned = sum(len(session.header.plan.trials) for session in self.sessions)
-        return {"planned": planned, "made": made} | {f"excluded: {why}": int(n) for why, n in reasons.items()}
+    def example_phases(self, trials: pd.DataFrame) -> list[tuple[str, float, float]]:
+        """Return the phases of the variant that started up longest: its trial is the example of a timeline."""
+        all_phases = [self.phases(trials, str(variant)) for variant in trials["variant"].unique()]
+        return max(all_phases, key=lambda phases: phases[0][2] if phases else 0.0, default=[])
 
     @property
-    def _processed(self) -> Path:
-        return self.root / PROCESSED / self.experiment
+    def _source(self) -> Source:
+        return "bundled" if self.sessions[0].bundled else "measured"
+
+    def _table(self, load: Callable[..., pd.DataFrame], session_id: str, trial_id: str) -> pd.DataFrame | None:
+        try:
+            return load(self.root, self.experiment, session_id, trial_id, source=self._source)
+        except InputError:
+            return None  # a tool without single requests, or a trial without samples: there is nothing to show
 
     def _rank(self, factor: str) -> dict[str, int]:
-        return {level: place for place, level in enumerate(self.header.experiment.factors[factor])}
+        factors = self.header.experiment.factors
+        levels = next(levels for name, levels in factors.items() if factor_column(name) == factor)
+        return {level: place for place, level in enumerate(levels)}
 
     def _at(self, levels: Mapping[str, str]) -> pd.DataFrame:
         chosen = self.trials
@@ -167,6 +217,15 @@ def open_evidence(settings: StageParameters, experiment: str, *, root: Path | No
             found=f"profile {settings.profile}, host {settings.host}, seed {settings.seed}",
         )
     return Evidence(root=here, experiment=experiment, sessions=sessions)
+
+
+def _with_gaps(rows: list[dict[str, Any]], by: Sequence[str]) -> list[Any]:
+    found: list[Any] = []
+    for row in rows:
+        if by and found and [found[-1][level] for level in by] != [row[level] for level in by]:
+            found.append(None)
+        found.append(row)
+    return found
 
 
 def _kept(trials: pd.DataFrame) -> pd.DataFrame:

@@ -6,16 +6,19 @@ from __future__ import annotations
 import base64
 import html
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from matplotlib.figure import Figure
 
-from harness.analysis.comparisons import Comparison
+from harness.analysis.comparisons import Comparison, summarise
+from harness.analysis.trial_table import unit_of
 from harness.errors import InputError
 from harness.figures.style import save, stamp
 from harness.model import Estimate, Verdict
+from harness.project import find_root
 from harness.publish import contribution
 from harness.publish.formatting import DASH, show
 from harness.publish.latex import render_table
@@ -44,14 +47,15 @@ class Publisher:
 
     Args:
         notebook: its name without ending; each key belongs to one notebook.
-        root: the project's root.
+        root: the project's root; found from here when absent.
         draft: what figures are stamped with, such as "draft measurement: quick"; ``None``: no stamp.
     """
 
-    def __init__(self, notebook: str, *, root: Path, draft: str | None = None) -> None:
+    def __init__(self, notebook: str, *, root: Path | None = None, draft: str | None = None) -> None:
         self.notebook = notebook
         self.draft = draft
-        self._generated = root / contribution.GENERATED
+        self.root = root or find_root()
+        self._generated = self.root / contribution.GENERATED
 
     def number(self, key: str, estimate: Estimate) -> Published:
         r"""Publish an estimate as ``\val{key}`` and, with its interval, ``\valci{key}``."""
@@ -87,6 +91,54 @@ class Publisher:
         self._text(key, text, "text", 0, inputs)
         return Published(f"{key}: {text}")
 
+    def value(self, key: str, value: float | None, unit: str, what: str) -> Published:
+        r"""Publish a plain number that is no estimate over trials: a count, a published number."""
+        estimate = Estimate(value=value, unit=unit, method="as is", estimand=what, n_trials=0)
+        return self.number(key, estimate)
+
+    def comparisons(
+        self, prefix: str, found: Sequence[Comparison], *, variants: Iterable[str], main: Mapping[str, str]
+    ) -> Published:
+        r"""Publish ratio and verdict of every variant: ``<prefix>.ratio.<variant>`` for the main cell, with the
+        other cells' levels behind for the rest.
+
+        A variant that was not measured in the main cell is published as absent, so that the text of the
+        paper need not know what a profile leaves out.
+        """
+        said = []
+        for comparison in found:
+            levels = "" if comparison.levels == dict(main) else "." + slug(*map("-".join, comparison.levels.items()))
+            said.append(self._compared(prefix, slug(comparison.variant) + levels, comparison))
+        there = {comparison.variant for comparison in found if comparison.levels == dict(main)}
+        for variant in variants:
+            if variant not in there:
+                self.absent(f"{prefix}.ratio.{slug(variant)}", "ratio", "not measured in this profile")
+                self._text(f"{prefix}.verdict.{slug(variant)}", "not compared with", "verdict", 0, ())
+        return Published("\n".join(said))
+
+    def summary(self, prefix: str, variant: str, trials: pd.DataFrame, metric: str) -> Published:
+        r"""Publish a metric's mean over one variant's trials as ``<prefix>.<variant>``; no trial: absent."""
+        key = f"{prefix}.{slug(variant)}"
+        if trials.empty:
+            return self.absent(key, unit_of(metric), "not measured in this profile")
+        return self.number(key, summarise(trials, metric).iloc[0]["estimate"])
+
+    def comparison(self, prefix: str, name: str, found: Comparison | None) -> Published:
+        r"""Publish one comparison as ``<prefix>.ratio.<name>`` and ``<prefix>.verdict.<name>``; ``None``: absent."""
+        if found is not None:
+            return Published(self._compared(prefix, slug(name), found))
+        self._text(f"{prefix}.verdict.{slug(name)}", "not compared with", "verdict", 0, ())
+        return self.absent(f"{prefix}.ratio.{slug(name)}", "ratio", "not measured in this profile")
+
+    def absent(self, key: str, unit: str, why: str) -> Published:
+        """Publish that there is no number, and why: a dash with the reason."""
+        nothing = Estimate(value=None, unit=unit, method="none", estimand="", n_trials=0, warnings=(why,))
+        return self.number(key, nothing)
+
+    def _compared(self, prefix: str, name: str, found: Comparison) -> str:
+        number = self.number(f"{prefix}.ratio.{name}", found.ratio)
+        return f"{number}; {self.verdict(f'{prefix}.verdict.{name}', found).text.partition(': ')[2]} {found.reference}"
+
     def table(
         self,
         key: str,
@@ -96,6 +148,7 @@ class Publisher:
         caption: str,
         notes: Sequence[str] = (),
         wide: bool = False,
+        right: Sequence[str] = (),
     ) -> Published:
         """Publish a table as ``tables/<key>.tex``.
 
@@ -104,11 +157,12 @@ class Publisher:
             rows: cells by name; an ``Estimate`` is printed with its interval in the unit of its column,
                 ``None`` (and an estimate without value) as a dash, with the reason below the table.
                 A row that is ``None`` leaves a small gap.
-            wide: over both columns of the page.
+            wide: over both columns of the page. right: columns of text to be set flush right.
         """
         heads, body, reasons = _cells(columns, rows)
         numeric = [
-            any(row is not None and isinstance(row.get(name), Estimate | int) for row in rows) for name in columns
+            name in right or any(row is not None and isinstance(row.get(name), Estimate | int) for row in rows)
+            for name in columns
         ]
         below = [*notes, *reasons]
         name = f"tables/{_file(key)}.tex"
@@ -170,6 +224,23 @@ def verdict_words(comparison: Comparison) -> str:
         Verdict.EQUIVALENT: f"equivalent (within {comparison.margin * 100:.0f} %) to",
         Verdict.INCONCLUSIVE: "not shown to differ from",
     }[comparison.verdict]
+
+
+def slug(*words: str) -> str:
+    """Return words as a part of a key: ``java-helidon`` is ``java_helidon``."""
+    return ".".join(re.sub(r"[^a-z0-9]+", "_", word.lower()).strip("_") for word in words)
+
+
+def comparison_rows(found: Sequence[Comparison], labels: Mapping[str, str]) -> list[Mapping[str, Cell]]:
+    """Return rows for ``Publisher.table``: variant, levels, both ratios, adjusted p, verdict."""
+    return [
+        {
+            "variant": labels.get(c.variant, c.variant), **c.levels, "ratio": c.ratio,
+            "hodges_lehmann": c.hodges_lehmann, "p": None if c.p_adjusted is None else f"{c.p_adjusted:.2g}",
+            "verdict": str(c.verdict).replace("_", " "), "blocks": c.n_blocks,
+        }
+        for c in found
+    ]
 
 
 def _file(key: str) -> str:

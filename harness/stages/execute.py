@@ -71,6 +71,7 @@ def _one(plan: StagePlan, stage: PlannedStage, table: StageTable, shown: Progres
         shown.show(table, table.line(stage.name))
         raise
     row.state, row.took_s = "done", time.monotonic() - started
+    row.why = row.why if stage.kind == "measure" else f"was: {now.why}"
     remember(plan.root, plan.settings, now, row.took_s)
     shown.show(table, table.line(stage.name))
 

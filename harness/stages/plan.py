@@ -17,7 +17,7 @@ from harness.stages import fingerprint
 from harness.stages.fingerprint import Memory, in_short, read_memory
 from harness.stages.notebook import FOLDER, NotebookFile, analysis_notebooks, closure, module_path
 from harness.stages.parameters import StageParameters
-from harness.stages.sessions import session_of, sessions_read
+from harness.stages.sessions import session_of
 from harness.stages.table import StageTable
 from harness.store import SessionFolder, Store
 
@@ -248,11 +248,10 @@ def _parameters(settings: StageParameters, experiments: tuple[str, ...]) -> dict
 
 def _raw_files(root: Path, stage: PlannedStage) -> list[Path]:
     """The headers and records: each record carries the hashes of its trial's other files."""
-    settings = StageParameters.model_validate(stage.parameters)
     files: list[Path] = []
     for name in stage.experiments:
-        for session in sessions_read(root, settings, name):
-            files += [session.folder / "session.json", session.folder / "builds.json", session.folder / "echo.json"]
+        for session in Store(root).sessions(name):
+            files += [session.folder / file for file in ("session.json", "builds.json", "echo.json")]
             files += [session.path(trial_id, "record.json") for trial_id in sorted(session.finished())]
     return files
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.stages.parameters import StageParameters
+from harness.stages.parameters import ALL, StageParameters
 from harness.store import SessionFolder, Store
 
 
@@ -20,3 +20,13 @@ def sessions_read(root: Path, settings: StageParameters, experiment: str) -> tup
         return Store(root).sessions(experiment, bundled=True)
     session = session_of(root, settings, experiment)
     return (session,) if session.exists else ()
+
+
+def measured_experiments(root: Path, settings: StageParameters) -> tuple[str, ...]:
+    """Return those of the chosen experiments that have a session under these parameters, by name."""
+    there = {session.folder.parent.name for session in Store(root).sessions(bundled=settings.bundled)}
+    known = tuple(sorted(name for name in there if sessions_read(root, settings, name)))
+    if settings.experiments == ALL:
+        return known
+    wanted = {name.strip() for name in settings.experiments.split(",")}
+    return tuple(name for name in known if name in wanted)

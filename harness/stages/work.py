@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from harness.analysis.tidy import tidy
 from harness.errors import RematchError
 from harness.project import find_root
 from harness.stages.execute import die_with_parent
@@ -65,15 +66,15 @@ def measure_all(settings: StageParameters, *, root: Path | None = None) -> pd.Da
 
 
 def tidy_all(settings: StageParameters, *, root: Path | None = None) -> pd.DataFrame:
-    """Derive ``data/processed`` from ``data/raw`` and return how many trials were planned, made, excluded."""
-    from harness.analysis.tidy import tidy
-
+    """Derive ``data/processed`` from ``data/raw``; return one row per experiment: planned, made, kept, why not."""
     here = root or find_root()
     rows = []
-    for name in chosen_experiments(here, settings):
-        sessions = sessions_read(here, settings, name)
-        if sessions:
-            rows.append({"experiment": name} | tidy(sessions, here))
+    for one in tidy(here, chosen_experiments(here, settings)).experiments:
+        reasons = "; ".join(f"{n} {why}" for why, n in one.by_reason.items())
+        rows.append({
+            "experiment": one.experiment, "planned": one.n_planned, "made": one.n_made, "kept": one.n_kept,
+            "left out": reasons or "none", "unreadable sessions": len(one.problems),
+        })
     return pd.DataFrame(rows)
 
 
