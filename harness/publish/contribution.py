@@ -98,9 +98,10 @@ def _merge(generated: Path) -> None:
     parts = contributions(generated)
     values = {key: entry for part in parts for key, entry in part["values"].items()}
     figures = {key: entry for part in parts for key, entry in part["figures"].items()}
+    tables = [key for part in parts for key in part["tables"]]
     write_json(generated / VALUES, values)
     write_json(generated / FIGURES, figures)
-    _replace(generated / MACROS, render_values(values, figures))
+    _replace(generated / MACROS, render_values(values, figures, tables))
 
 
 def _refuse_foreign(generated: Path, notebook: str, kind: str, key: str) -> None:
