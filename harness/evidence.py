@@ -40,13 +40,15 @@ class Evidence:
 
     @cached_property
     def trials(self) -> pd.DataFrame:
-        """One row per trial of these sessions, excluded ones too; by cell in the definition's order, then as made."""
+        """One row per trial of these sessions, excluded ones too; by cell and variant in the definition's order."""
         frame = load_trials(self.root, self.experiment, "sample" if self._source == "bundled" else None)
         mine = frame[frame["session_id"].isin([session.folder.name for session in self.sessions])]
         if mine.empty:
             raise InputError("not tidied yet; run notebooks/20-tidy.ipynb", place=self.sessions[0].key)
         places = [mine[factor].map(self._rank(factor)) for factor in self.factors]
-        order = pd.concat([*places, mine["position"]], axis=1, keys=range(len(places) + 1))
+        rank = {name: place for place, name in enumerate(self.variants)}
+        places += [mine["variant"].map(rank), mine["position"]]
+        order = pd.concat(places, axis=1, keys=range(len(places)))
         return mine.loc[order.sort_values(list(order.columns)).index].reset_index(drop=True)
 
     @property

@@ -70,6 +70,7 @@ def publish_rounds(publisher: Publisher, audited: pd.DataFrame) -> Published:
         caption="Published results (Nelson and Nagy 2020, Chinese edition), with what follows from them: audit is "
                 "the printed throughput over the one that the printed latency implies; busy, the users waiting for an "
                 "answer at a time; ramp, the share of the run spent starting users.",
+        wide=True,
         right=("latency", "throughput", "ratio", "busy", "ramp"),
     )
 

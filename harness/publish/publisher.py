@@ -254,7 +254,7 @@ def _cells(
     for name, head in columns.items():
         found = [row[name] for row in rows if row is not None and isinstance(row.get(name), Estimate)]
         sizes = [cell.value for cell in found if isinstance(cell, Estimate) and cell.value is not None]
-        like[name] = max(sizes, key=abs) if sizes else None
+        like[name] = min((abs(size) for size in sizes if size), default=None)
         unit = next((show(c, like=like[name]).unit for c in found if isinstance(c, Estimate) and c.value), "")
         heads.append(f"{head} ({unit})" if unit else head)
     reasons: dict[str, None] = {}
