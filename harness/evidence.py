@@ -48,7 +48,7 @@ class Evidence:
         places = [mine[factor].map(self._rank(factor)) for factor in self.factors]
         rank = {name: place for place, name in enumerate(self.variants)}
         places += [mine["variant"].map(rank), mine["position"]]
-        order = pd.concat(places, axis=1, keys=range(len(places)))
+        order: pd.DataFrame = pd.DataFrame({str(place): column for place, column in enumerate(places)})
         return mine.loc[order.sort_values(list(order.columns)).index].reset_index(drop=True)
 
     @property
@@ -105,17 +105,22 @@ class Evidence:
         """
         groups = [*by, "variant"]
         frames = [
-            summarise(trials, metric, by=groups, mean="arithmetic" if (trials[metric] == 0).any() else "geometric")
+            summarise(
+                trials, metric, by=groups, mean="arithmetic" if (trials[metric] == 0).any() else "geometric"
+            )
             for metric in metrics
         ]
         rows = [
-            {"variant": self.variants[str(first["variant"])]} | {level: str(first[level]) for level in by}
+            {"variant": self.variants[str(first["variant"])]}
+            | {level: str(first[level]) for level in by}
             | {metric: frame.iloc[place]["estimate"] for metric, frame in zip(metrics, frames, strict=True)}
-            for place, first in frames[0].iterrows()
+            for place, (_, first) in enumerate(frames[0].iterrows())
         ]
         return _with_gaps(rows, by)
 
-    def effect_of(self, factor: str, metric: str, *, variant: str, base: str, **levels: str) -> Comparison | None:
+    def effect_of(
+        self, factor: str, metric: str, *, variant: str, base: str, **levels: str
+    ) -> Comparison | None:
         """Compare the other level of a factor with ``base`` within one variant, block by block.
 
         Returns:
@@ -137,7 +142,9 @@ class Evidence:
                 pair = plain[variant.implementation]
                 both = self.trials[self.trials["variant"].isin([pair, name])]
                 there = {pair, name} <= measured
-                found[variant.implementation] = next(iter(compare(both, metric, reference=pair))) if there else None
+                found[variant.implementation] = (
+                    next(iter(compare(both, metric, reference=pair))) if there else None
+                )
         return found
 
     def latencies(self, trials: pd.DataFrame) -> dict[str, list[NDArray[np.float64]]]:
@@ -165,7 +172,8 @@ class Evidence:
 
     def phases(self, trials: pd.DataFrame, variant: str) -> list[tuple[str, float, float]]:
         """Return (name, start, end) in seconds since launch of the phases of a variant's first kept trial."""
-        mine = _kept(trials)[lambda frame: frame["variant"] == variant].sort_values("position")
+        kept = _kept(trials)
+        mine = kept[kept["variant"] == variant].sort_values("position")
         if mine.empty:
             return []
         record = self._record(str(mine.iloc[0]["session_id"]), str(mine.iloc[0]["trial_id"]))
@@ -183,11 +191,15 @@ class Evidence:
     def _source(self) -> Source:
         return "bundled" if self.sessions[0].bundled else "measured"
 
-    def _table(self, load: Callable[..., pd.DataFrame], session_id: str, trial_id: str) -> pd.DataFrame | None:
+    def _table(
+        self, load: Callable[..., pd.DataFrame], session_id: str, trial_id: str
+    ) -> pd.DataFrame | None:
         try:
             return load(self.root, self.experiment, session_id, trial_id, source=self._source)
         except InputError:
-            return None  # a tool without single requests, or a trial without samples: there is nothing to show
+            return (
+                None  # a tool without single requests, or a trial without samples: there is nothing to show
+            )
 
     def _rank(self, factor: str) -> dict[str, int]:
         factors = self.header.experiment.factors
@@ -215,7 +227,8 @@ def open_evidence(settings: StageParameters, experiment: str, *, root: Path | No
     sessions = sessions_read(here, settings, experiment)
     if not sessions:
         raise InputError(
-            "nothing measured yet; run notebooks/10-measure.ipynb", place=experiment,
+            "nothing measured yet; run notebooks/10-measure.ipynb",
+            place=experiment,
             found=f"profile {settings.profile}, host {settings.host}, seed {settings.seed}",
         )
     return Evidence(root=here, experiment=experiment, sessions=sessions)

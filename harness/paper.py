@@ -35,7 +35,9 @@ def build_paper(root: Path) -> Path:
         MissingTool: latexmk or LaTeX is not here. PaperFailed: LaTeX refused something, such as an
             unknown key. InputError: no notebook has published anything yet.
     """
-    if not any(path.name not in ("values.json", "figures.json") for path in (root / GENERATED).glob("*.json")):
+    if not any(
+        path.name not in ("values.json", "figures.json") for path in (root / GENERATED).glob("*.json")
+    ):
         raise InputError(
             "no notebook has published anything; run papermill notebooks/run_all.ipynb", file=root / GENERATED
         )
@@ -68,15 +70,33 @@ def explain(log: Path, said: str = "") -> str:
 
 def _latexmk(folder: Path) -> subprocess.CompletedProcess[str]:
     environment = {
-        **os.environ, "SOURCE_DATE_EPOCH": _EPOCH, "FORCE_SOURCE_DATE": "1", "TZ": "UTC", "max_print_line": "1000",
+        **os.environ,
+        "SOURCE_DATE_EPOCH": _EPOCH,
+        "FORCE_SOURCE_DATE": "1",
+        "TZ": "UTC",
+        "max_print_line": "1000",
     }
     command = [
-        "latexmk", "-pdf", "-norc", "-g", "-interaction=nonstopmode", "-halt-on-error", "-file-line-error", "main.tex",
+        "latexmk",
+        "-pdf",
+        "-norc",
+        "-g",
+        "-interaction=nonstopmode",
+        "-halt-on-error",
+        "-file-line-error",
+        "main.tex",
     ]
     try:
         return subprocess.run(
-            command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-            errors="replace", timeout=_BUILD_WITHIN_S, check=False,
+            command,
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_BUILD_WITHIN_S,
+            check=False,
         )
     except subprocess.TimeoutExpired:
         raise PaperFailed(f"LaTeX did not end within {_BUILD_WITHIN_S} s; see {PAPER / 'main.log'}") from None

@@ -10,6 +10,7 @@ argument is a notebook of a Rematch project, so papermill stays itself everywher
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 from collections.abc import Sequence
@@ -22,15 +23,45 @@ ENGINE = "rematch"
 STATUS_MIME = "application/vnd.rematch.status+json"
 
 _FLAGS = frozenset(
-    "--inject-input-path --inject-output-path --inject-paths --request-save-on-cell-execute "
-    "--no-request-save-on-cell-execute --prepare-only --prepare-execute --progress-bar --no-progress-bar "
-    "--log-output --no-log-output --report-mode --no-report-mode".split()
+    [
+        "--inject-input-path",
+        "--inject-output-path",
+        "--inject-paths",
+        "--request-save-on-cell-execute",
+        "--no-request-save-on-cell-execute",
+        "--prepare-only",
+        "--prepare-execute",
+        "--progress-bar",
+        "--no-progress-bar",
+        "--log-output",
+        "--no-log-output",
+        "--report-mode",
+        "--no-report-mode",
+    ]
 )
 _TAKE_TWO = frozenset(("-p", "--parameters", "-r", "--parameters_raw"))
 _TAKE_ONE = frozenset(
-    "-f --parameters_file -y --parameters_yaml -b --parameters_base64 --engine --autosave-cell-every -k --kernel "
-    "-l --language --cwd --stdout-file --stderr-file --log-level --start-timeout --start_timeout "
-    "--execution-timeout".split()
+    [
+        "-f",
+        "--parameters_file",
+        "-y",
+        "--parameters_yaml",
+        "-b",
+        "--parameters_base64",
+        "--engine",
+        "--autosave-cell-every",
+        "-k",
+        "--kernel",
+        "-l",
+        "--language",
+        "--cwd",
+        "--stdout-file",
+        "--stderr-file",
+        "--log-level",
+        "--start-timeout",
+        "--start_timeout",
+        "--execution-timeout",
+    ]
 )
 
 
@@ -102,9 +133,7 @@ def _is_papermill() -> bool:
     if program.parts[-2:] == ("papermill", "__main__.py"):
         return True
     words = sys.orig_argv  # while `python -m papermill` is looked up, argv[0] is still "-m"
-    return sys.argv[:1] == ["-m"] and any(
-        pair == ("-m", "papermill") for pair in zip(words, words[1:], strict=False)
-    )
+    return sys.argv[:1] == ["-m"] and any(pair == ("-m", "papermill") for pair in itertools.pairwise(words))
 
 
 def _complete_command_line() -> None:
@@ -124,21 +153,24 @@ class RematchEngine:
     """
 
     @classmethod
-    def execute_notebook(
+    def execute_notebook(  # noqa: PLR0917  # papermill's signature
         cls,
         nb: Any,
         kernel_name: str,
         output_path: str | None = None,
-        progress_bar: object = None,  # noqa: ARG003  # the status lines take its place
+        progress_bar: object = None,  # the status lines take its place
         log_output: bool = False,
         autosave_cell_every: int = 30,
         **kwargs: Any,
     ) -> Any:
         """Execute and return the notebook, saved after every cell like papermill's default engine."""
-        from papermill.engines import NotebookExecutionManager
+        from papermill.engines import NotebookExecutionManager  # type: ignore[import-untyped]  # papermill ships no types
 
         manager = NotebookExecutionManager(
-            nb, output_path=output_path, progress_bar=False, log_output=log_output,
+            nb,
+            output_path=output_path,
+            progress_bar=False,
+            log_output=log_output,
             autosave_cell_every=autosave_cell_every,
         )
         manager.notebook_start()
@@ -151,7 +183,7 @@ class RematchEngine:
     @classmethod
     def nb_kernel_name(cls, nb: Any, name: str | None = None) -> str:
         """Return the kernel's name as papermill finds it."""
-        from papermill.utils import nb_kernel_name
+        from papermill.utils import nb_kernel_name  # type: ignore[import-untyped]  # papermill ships no types
 
         return str(nb_kernel_name(nb, name))
 
@@ -164,8 +196,8 @@ class RematchEngine:
 
 
 def _speaking_client(manager: Any, kernel_name: str, log_output: bool, options: dict[str, Any]) -> Any:
-    from papermill.clientwrap import PapermillNotebookClient
-    from papermill.log import logger
+    from papermill.clientwrap import PapermillNotebookClient  # type: ignore[import-untyped]  # papermill ships no types
+    from papermill.log import logger  # type: ignore[import-untyped]  # papermill ships no types
 
     class SpeakingClient(PapermillNotebookClient):  # type: ignore[misc]  # papermill has no types
         def process_message(self, msg: Any, *args: Any, **kwargs: Any) -> Any:
@@ -176,8 +208,13 @@ def _speaking_client(manager: Any, kernel_name: str, log_output: bool, options: 
     timeout = options.pop("execution_timeout", None) or options.pop("timeout", None)
     startup_s = options.pop("start_timeout", 60)
     return SpeakingClient(
-        manager, timeout=timeout, startup_timeout=startup_s, kernel_name=kernel_name, log=logger,
-        log_output=log_output, **options,
+        manager,
+        timeout=timeout,
+        startup_timeout=startup_s,
+        kernel_name=kernel_name,
+        log=logger,
+        log_output=log_output,
+        **options,
     )
 
 

@@ -47,26 +47,40 @@ def forest(comparisons: Sequence[Comparison], trials: pd.DataFrame, *, quantity:
         for y, row in enumerate(rows):
             look = styles[row.variant]
             if row.ratio.value is None:
-                axes.text(0.5, y, "cannot be said", transform=axes.get_yaxis_transform(), fontsize=6, color=FAINT,
-                          va="center", ha="center")
+                axes.text(
+                    0.5,
+                    y,
+                    "cannot be said",
+                    transform=axes.get_yaxis_transform(),
+                    fontsize=6,
+                    color=FAINT,
+                    va="center",
+                    ha="center",
+                )
                 continue
             if row.ratio.low is not None and row.ratio.high is not None:
                 axes.plot([row.ratio.low, row.ratio.high], [y, y], color=look.colour, linewidth=1.6)
             axes.plot([row.ratio.value], [y], **look.dots)
-            axes.text(1.01, y, _SIGNS[row.verdict], transform=axes.get_yaxis_transform(), fontsize=5.8, va="center")
+            axes.text(
+                1.01, y, _SIGNS[row.verdict], transform=axes.get_yaxis_transform(), fontsize=5.8, va="center"
+            )
         axes.set_yticks(range(len(rows)), [styles[row.variant].label for row in rows])
         axes.set_ylim(-0.6, len(rows) - 0.4)
         axes.set_xscale("log")
         axes.grid(axis="y", visible=False)
     last = panels[-1, 0]
     last.xaxis.set_major_formatter(FuncFormatter(_plain_ratio))
-    last.xaxis.set_minor_formatter(FuncFormatter(_plain_ratio) if _narrow(last.get_xlim()) else NullFormatter())
+    last.xaxis.set_minor_formatter(
+        FuncFormatter(_plain_ratio) if _narrow(last.get_xlim()) else NullFormatter()
+    )
     last.set_xlabel(f"{quantity}, ratio to {styles[reference].label} (log scale)")
     return figure
 
 
 @styled
-def pareto(trials: pd.DataFrame, *, latency: str = "latency_mean_s", memory: str = "rss_after_bytes") -> Figure:
+def pareto(
+    trials: pd.DataFrame, *, latency: str = "latency_mean_s", memory: str = "rss_after_bytes"
+) -> Figure:
     """Return latency against memory: every trial a dot, one colour and marker a variant; lower left is better.
 
     Raises:
@@ -88,8 +102,6 @@ def pareto(trials: pd.DataFrame, *, latency: str = "latency_mean_s", memory: str
     axes.set_ylabel(f"{latency.removeprefix('latency_').removesuffix('_s')} latency / ms (log)")
     label_ends(axes, ends)
     return figure
-
-
 
 
 def _cell(comparison: Comparison) -> str:

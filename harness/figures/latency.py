@@ -12,7 +12,18 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from harness.errors import InputError
-from harness.figures.style import BAND, FAINT, INK, canvas, label_ends, legend, log_scale, looks, ordered, styled
+from harness.figures.style import (
+    BAND,
+    FAINT,
+    INK,
+    canvas,
+    label_ends,
+    legend,
+    log_scale,
+    looks,
+    ordered,
+    styled,
+)
 
 Floats = NDArray[np.float64]
 _NINES = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
@@ -44,7 +55,9 @@ def percentiles(
         curves = np.array([np.quantile(one, shares) for one in latencies[name]]) * 1e3
         look = styles[name]
         middle = np.median(curves, axis=0)
-        axes.fill_between(grid, curves.min(axis=0), curves.max(axis=0), color=look.colour, alpha=0.18, linewidth=0)
+        axes.fill_between(
+            grid, curves.min(axis=0), curves.max(axis=0), color=look.colour, alpha=0.18, linewidth=0
+        )
         axes.plot(grid, middle, color=look.colour, linestyle=look.line)
         ends.append((float(middle[-1]), look.label, look.colour))
     log_scale(axes, "y")
@@ -83,7 +96,8 @@ def _some(latencies: Mapping[str, Sequence[Floats]]) -> None:
     if not any(len(rows) for rows in latencies.values()):
         raise InputError(
             "no latencies to draw: the load generator wrote no row per request, or no trial is here",
-            found="0 trials", allowed="at least one trial of a tool that writes one row per request",
+            found="0 trials",
+            allowed="at least one trial of a tool that writes one row per request",
         )
 
 
@@ -107,7 +121,9 @@ def _error_strip(axes: Axes, trials: pd.DataFrame, names: Sequence[str]) -> None
         mine = trials[(trials["variant"] == name) & ~trials["excluded"].astype(bool)]
         share = 100 * mine["n_errors"] / mine["n_requests"].clip(lower=1)
         axes.plot(np.full(len(mine), x), share, **styles[name].dots)
-    axes.set_xticks(range(len(names)), [styles[name].label.replace(" ", "\n", 1) for name in names], fontsize=5.2)
+    axes.set_xticks(
+        range(len(names)), [styles[name].label.replace(" ", "\n", 1) for name in names], fontsize=5.2
+    )
     axes.set_ylim(bottom=-0.05, top=max(1.0, axes.get_ylim()[1]))
     axes.set_xlim(-0.5, len(names) - 0.5)
     axes.set_ylabel("failed / %", color=INK)

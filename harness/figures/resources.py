@@ -15,7 +15,9 @@ _PHASE_SHADES = {"start-up": "#DDDDDD", "warm-up": "#F0F0F0", "measurement": "#F
 
 
 @styled
-def startup(trials: pd.DataFrame, *, metric: str = "time_to_first_response_s", label: str | None = None) -> Figure:
+def startup(
+    trials: pd.DataFrame, *, metric: str = "time_to_first_response_s", label: str | None = None
+) -> Figure:
     """Return time to the first correct answer of every trial, log scale, one row a variant."""
     kept = trials[~trials["excluded"].astype(bool)].dropna(subset=[metric])
     if kept.empty:
@@ -40,8 +42,11 @@ def startup(trials: pd.DataFrame, *, metric: str = "time_to_first_response_s", l
 
 @styled
 def memory_timeline(
-    samples: Mapping[str, pd.DataFrame], trials: pd.DataFrame, *,
-    phases: Sequence[tuple[str, float, float]] = (), garbage_collections: Mapping[str, Sequence[float]] | None = None,
+    samples: Mapping[str, pd.DataFrame],
+    trials: pd.DataFrame,
+    *,
+    phases: Sequence[tuple[str, float, float]] = (),
+    garbage_collections: Mapping[str, Sequence[float]] | None = None,
 ) -> Figure:
     """Return resident memory of the service over time since launch, one trial a variant.
 
@@ -67,15 +72,27 @@ def memory_timeline(
         ends.append((float(mine["rss_bytes"].iloc[-1] / 2**20), look.label, look.colour))
         latest = max(latest, float(mine["since_launch_s"].max()))
         ticks = (garbage_collections or {}).get(name, ())
-        axes.plot(list(ticks), [0.015 + 0.02 * len(ends)] * len(ticks), "|", color=look.colour, markersize=3,
-                  transform=axes.get_xaxis_transform())
+        axes.plot(
+            list(ticks),
+            [0.015 + 0.02 * len(ends)] * len(ticks),
+            "|",
+            color=look.colour,
+            markersize=3,
+            transform=axes.get_xaxis_transform(),
+        )
     for phase, start, end in phases:
         shade = _PHASE_SHADES.get(phase)
         if shade and end > start:
             axes.axvspan(start, end, color=shade, linewidth=0, zorder=0)
             if end - start > 0.1 * latest:
-                axes.text((start + end) / 2, 1.01, phase, transform=axes.get_xaxis_transform(), ha="center",
-                          fontsize=5.8)
+                axes.text(
+                    (start + end) / 2,
+                    1.01,
+                    phase,
+                    transform=axes.get_xaxis_transform(),
+                    ha="center",
+                    fontsize=5.8,
+                )
     log_scale(axes, "y")
     axes.set_xlim(0, latest or 1)
     axes.set_xlabel("time since launch / s")

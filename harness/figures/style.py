@@ -35,7 +35,11 @@ _SHAPES: dict[str, tuple[str, Any]] = {
     "java-jdkhttp": ("v", ":"),
 }
 _SPARE: tuple[tuple[str, Any], ...] = (
-    ("P", "-."), ("X", (0, (5, 1))), ("<", (0, (3, 1, 1, 1))), (">", (0, (1, 1))), ("p", (0, (6, 2, 1, 2))),
+    ("P", "-."),
+    ("X", (0, (5, 1))),
+    ("<", (0, (3, 1, 1, 1))),
+    (">", (0, (1, 1))),
+    ("p", (0, (6, 2, 1, 2))),
 )
 
 COLUMN_INCHES, PAGE_INCHES = 3.5, 7.16  # IEEE column and page
@@ -80,9 +84,17 @@ class Look:
     def dots(self) -> dict[str, Any]:
         """Keywords of a scatter of trials."""
         return {
-            "marker": self.marker, "linestyle": "none", "markerfacecolor": self.face,
-            "markeredgecolor": self.colour, "markeredgewidth": 0.9, "alpha": 0.85,
+            "marker": self.marker,
+            "linestyle": "none",
+            "markerfacecolor": self.face,
+            "markeredgecolor": self.colour,
+            "markeredgewidth": 0.9,
+            "alpha": 0.85,
         }
+
+
+def _settings() -> dict[Any, Any]:
+    return dict(mpl.rcParamsDefault) | _RC | {"backend": mpl.rcParams["backend"]}
 
 
 def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
@@ -90,7 +102,7 @@ def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
 
     @wraps(draw)
     def inner(*args: P.args, **kwargs: P.kwargs) -> Figure:
-        with mpl.rc_context({**mpl.rcParamsDefault, **_RC, "backend": mpl.rcParams["backend"]}):
+        with mpl.rc_context(_settings()):
             return draw(*args, **kwargs)
 
     return inner
@@ -128,8 +140,11 @@ def describe(trials: pd.DataFrame) -> str:
     seconds = counted["measurement_s"].dropna() if "measurement_s" in counted else pd.Series(dtype=float)
     if len(seconds):
         low, high = float(seconds.min()), float(seconds.max())
-        parts.append(f"measured for {low:.2g} s to {high:.2g} s each" if f"{low:.2g}" != f"{high:.2g}"
-                     else f"measured for {low:.2g} s each")
+        parts.append(
+            f"measured for {low:.2g} s to {high:.2g} s each"
+            if f"{low:.2g}" != f"{high:.2g}"
+            else f"measured for {low:.2g} s each"
+        )
     return ", ".join(parts) + "."
 
 
@@ -146,8 +161,15 @@ def label_ends(axes: Axes, ends: Sequence[tuple[float, str, str]], *, gap: float
     for index, height in zip(order, placed, strict=True):
         y, text, colour = ends[index]
         axes.annotate(
-            text, xy=(1.0, y), xycoords=transform, xytext=(1.03, max(0.0, height - shift)),
-            textcoords="axes fraction", fontsize=6.2, color=INK, va="center", annotation_clip=False,
+            text,
+            xy=(1.0, y),
+            xycoords=transform,
+            xytext=(1.03, max(0.0, height - shift)),
+            textcoords="axes fraction",
+            fontsize=6.2,
+            color=INK,
+            va="center",
+            annotation_clip=False,
             arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.8, "shrinkA": 0, "shrinkB": 0},
         )
 
@@ -173,8 +195,15 @@ def legend(axes: Axes, names: Iterable[str], styles: Mapping[str, Look], *, line
         else Line2D([], [], label=styles[name].label, **styles[name].dots)
         for name in names
     ]
-    axes.legend(handles=handles, loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize=6.2,
-                handlelength=2.2 if lines else 1.0, labelspacing=0.7)
+    axes.legend(
+        handles=handles,
+        loc="center left",
+        bbox_to_anchor=(1.01, 0.5),
+        frameon=False,
+        fontsize=6.2,
+        handlelength=2.2 if lines else 1.0,
+        labelspacing=0.7,
+    )
 
 
 def stamp(figure: Figure, words: str) -> None:
@@ -198,7 +227,7 @@ def save(figure: Figure, stem: Path) -> tuple[Path, Path, Path]:
         {"Date": None, "Creator": None},
         {"Software": None},
     )
-    with mpl.rc_context({key: _RC[key] for key in ("pdf.fonttype", "svg.fonttype", "svg.hashsalt", "savefig.dpi")}):
+    with mpl.rc_context(_settings()):  # parts of a figure are made only when it is drawn
         for path, metadata in zip(paths, without_date, strict=True):
             figure.savefig(path, metadata=metadata)
     return paths[0], paths[1], paths[2]
@@ -213,5 +242,8 @@ def _look(row: pd.Series) -> Look:
     label = row.get("label")
     return Look(
         label=variant if label is None or pd.isna(label) else str(label),
-        colour=colour, marker=marker, line=line, face=colour if plain else "white",
+        colour=colour,
+        marker=marker,
+        line=line,
+        face=colour if plain else "white",
     )

@@ -17,7 +17,13 @@ from harness.figures.style import FAINT, INK, PAGE_INCHES, canvas, legend, log_s
 
 @styled
 def by_cell(
-    trials: pd.DataFrame, metric: str, *, by: Sequence[str], label: str, factor: float = 1.0, log: bool = False,
+    trials: pd.DataFrame,
+    metric: str,
+    *,
+    by: Sequence[str],
+    label: str,
+    factor: float = 1.0,
+    log: bool = False,
     errors: bool = False,
 ) -> Figure:
     """Return a metric of every trial, one panel per cell, one row of dots a variant, blocks from left to right.
@@ -33,9 +39,12 @@ def by_cell(
     order, styles = ordered(kept), looks(trials)
     rows = 2 if errors else 1
     figure, panels = canvas(
-        rows, len(cells), width=PAGE_INCHES if len(cells) > 2 else 3.5,
+        rows,
+        len(cells),
+        width=PAGE_INCHES if len(cells) > 2 else 3.5,
         height=(1.0 + 0.26 * len(order)) * (1.35 if errors else 1.0),
-        sharey="row", sharex="row" if log else False,
+        sharey="row",
+        sharex="row" if log else False,
         gridspec_kw={"height_ratios": [3, 1]} if errors else {},
     )
     for index, cell in enumerate(cells):
@@ -47,7 +56,9 @@ def by_cell(
             _dots(axes, mine[mine["variant"] == name], metric, y, factor, styles[name].dots)
         axes.set_yticks(range(len(order)), [styles[name].label for name in reversed(order)])
         axes.set_ylim(-0.6, len(order) - 0.4)
-        axes.set_title(", ".join(f"{c.replace('_', '-')} {v}" for c, v in zip(by, cell, strict=True)), loc="left")
+        axes.set_title(
+            ", ".join(f"{c.replace('_', '-')} {v}" for c, v in zip(by, cell, strict=True)), loc="left"
+        )
         if log:
             log_scale(axes, "x")
         elif kept[metric].max() * factor >= 10_000:
@@ -89,7 +100,9 @@ def run_order(trials: pd.DataFrame, metric: str, *, label: str) -> Figure:
     return figure
 
 
-def _dots(axes: Axes, mine: pd.DataFrame, metric: str, y: int, factor: float, look: dict[str, object]) -> None:
+def _dots(  # noqa: PLR0917  # what one row of dots is made of
+    axes: Axes, mine: pd.DataFrame, metric: str, y: int, factor: float, look: dict[str, object]
+) -> None:
     if mine.empty:
         return
     rank = mine["block"].rank(method="dense").to_numpy()
@@ -105,5 +118,5 @@ def _error_strip(axes: Axes, mine: pd.DataFrame, order: Sequence[str]) -> None:
     axes.scatter(shares, range(len(order)), marker="|", s=22, color=[INK if s else FAINT for s in shares])
     axes.set_ylim(-0.6, len(order) - 0.4)
     axes.set_yticks([])
-    axes.set_xlim(-0.02 * max(max(shares), 1), max(max(shares) * 1.15, 1))
+    axes.set_xlim(-0.02 * max(*shares, 1), max(max(shares) * 1.15, 1))
     axes.set_title("failed requests / %", loc="left", fontsize=6, pad=2)

@@ -11,4 +11,16 @@ from harness.publish.latex import escape
 from harness.publish.published import published_rounds
 from harness.publish.publisher import Published, Publisher, comparison_rows
 
-__all__ = ["Published", "Publisher", "Shown", "clear", "comparison_rows", "escape", "merge", "published_rounds", "read_values", "show", "trace"]
+__all__ = [
+    "Published",
+    "Publisher",
+    "Shown",
+    "clear",
+    "comparison_rows",
+    "escape",
+    "merge",
+    "published_rounds",
+    "read_values",
+    "show",
+    "trace",
+]

@@ -7,10 +7,10 @@ import pandas as pd
 
 from harness.analysis.tidy import load_exclusions
 from harness.evidence import Evidence, open_evidence
-from harness.publish.contribution import read_values
-from harness.publish.publisher import Cell, Published, Publisher, slug
 from harness.model import Estimate
 from harness.project import find_root
+from harness.publish.contribution import read_values
+from harness.publish.publisher import Cell, Published, Publisher, slug
 from harness.stages.parameters import StageParameters
 from harness.stages.sessions import measured_experiments
 
@@ -46,30 +46,50 @@ def publish_rounds(publisher: Publisher, audited: pd.DataFrame) -> Published:
     ratio = audited["audit_ratio"]
     publisher.value("published.audit.n", len(audited), "1", "published rows")
     for name, value in (("low", ratio.min()), ("median", ratio.median()), ("high", ratio.max())):
-        publisher.value(f"published.audit.{name}", float(value), "ratio", f"{name} of published over predicted throughput")
-    share = audited.loc[audited["ramp_share"].idxmax()]
-    publisher.value("published.audit.ramp_share", float(share["ramp_share"]), "share", "longest share of ramp in a row")
-    publisher.value("published.audit.busy_users", float(audited["busy_users"].min()), "1", "fewest users busy at once")
+        publisher.value(
+            f"published.audit.{name}", float(value), "ratio", f"{name} of published over predicted throughput"
+        )
+    share = audited["ramp_share"].max()
+    publisher.value("published.audit.ramp_share", float(share), "share", "longest share of ramp in a row")
+    publisher.value(
+        "published.audit.busy_users", float(audited["busy_users"].min()), "1", "fewest users busy at once"
+    )
     for number in audited["round"].unique():
         _published_ratio(publisher, audited[audited["round"] == number], int(number))
     rows: list[dict[str, Cell] | None] = []
     for _, row in audited.iterrows():
         if rows and rows[-1] is not None and rows[-1]["table"] != row["table"]:
             rows.append(None)
-        rows.append({
-            "table": str(row["table"]), "application": str(row["application"]), "logging": str(row["logging"]),
-            "warm_up": str(row["warm_up"]), "latency": f"{row['latency_mean_ms']:.2f}",
-            "throughput": f"{row['throughput_per_s']:,.0f}", "ratio": f"{row['audit_ratio']:.3f}",
-            "busy": f"{row['busy_users']:.0f}", "ramp": f"{100 * row['ramp_share']:.0f}",
-        })
+        rows.append(
+            {
+                "table": str(row["table"]),
+                "application": str(row["application"]),
+                "logging": str(row["logging"]),
+                "warm_up": str(row["warm_up"]),
+                "latency": f"{row['latency_mean_ms']:.2f}",
+                "throughput": f"{row['throughput_per_s']:,.0f}",
+                "ratio": f"{row['audit_ratio']:.3f}",
+                "busy": f"{row['busy_users']:.0f}",
+                "ramp": f"{100 * row['ramp_share']:.0f}",
+            }
+        )
     return publisher.table(
         "published.rounds",
-        {"table": "round", "application": "program", "logging": "log", "warm_up": "warm-up", "latency": "mean/ms",
-         "throughput": "req/s", "ratio": "audit", "busy": "busy", "ramp": "ramp/%"},
+        {
+            "table": "round",
+            "application": "program",
+            "logging": "log",
+            "warm_up": "warm-up",
+            "latency": "mean/ms",
+            "throughput": "req/s",
+            "ratio": "audit",
+            "busy": "busy",
+            "ramp": "ramp/%",
+        },
         rows,
         caption="Published results (Nelson and Nagy 2020, Chinese edition), with what follows from them: audit is "
-                "the printed throughput over the one that the printed latency implies; busy, the users waiting for an "
-                "answer at a time; ramp, the share of the run spent starting users.",
+        "the printed throughput over the one that the printed latency implies; busy, the users waiting for an "
+        "answer at a time; ramp, the share of the run spent starting users.",
         wide=True,
         right=("latency", "throughput", "ratio", "busy", "ramp"),
     )
@@ -78,7 +98,12 @@ def publish_rounds(publisher: Publisher, audited: pd.DataFrame) -> Published:
 def paper_values() -> pd.DataFrame:
     """Return what stands in the paper: key, number with interval, trials, and the notebook it comes from."""
     rows = [
-        {"key": key, "value": entry["interval_text"], "trials": entry["n_trials"], "notebook": entry["notebook"]}
+        {
+            "key": key,
+            "value": entry["interval_text"],
+            "trials": entry["n_trials"],
+            "notebook": entry["notebook"],
+        }
         for key, entry in read_values(find_root()).items()
     ]
     return pd.DataFrame(rows, columns=["key", "value", "trials", "notebook"])
@@ -87,12 +112,18 @@ def paper_values() -> pd.DataFrame:
 def _published_ratio(publisher: Publisher, rows: pd.DataFrame, number: int) -> None:
     """Publish Helidon over Go, warm and without logging, the comparison the article leads with."""
     warm = rows[(rows["logging"] == "off") & (rows["warm_up"] == "calls-1000")].set_index("application")
-    ratio = float(warm.loc["Helidon JVM", "throughput_per_s"]) / float(warm.loc["Go", "throughput_per_s"])
+    rate = warm["throughput_per_s"].to_dict()
+    ratio = rate["Helidon JVM"] / rate["Go"]
     publisher.number(
         f"published.round{number}.ratio",
-        Estimate(value=ratio, unit="ratio", method="published, one trial each", n_trials=1,
-                 estimand="throughput of Helidon on the JVM over Go, warm, no logging",
-                 warnings=("no interval can be had from one trial",)),
+        Estimate(
+            value=ratio,
+            unit="ratio",
+            method="published, one trial each",
+            n_trials=1,
+            estimand="throughput of Helidon on the JVM over Go, warm, no logging",
+            warnings=("no interval can be had from one trial",),
+        ),
     )
 
 
@@ -119,7 +150,10 @@ def _session(evidence: Evidence, settings: StageParameters) -> list[tuple[str, s
         ("status", evidence.draft or "full measurement"),
         ("session.day", day),
         ("session.seed", str(evidence.header.plan.seed)),
-        ("session.commit", (provenance.commit or "unknown")[:12] + (" with changes" if provenance.dirty else "")),
+        (
+            "session.commit",
+            (provenance.commit or "unknown")[:12] + (" with changes" if provenance.dirty else ""),
+        ),
         ("session.host", evidence.header.plan.host),
     ]
 

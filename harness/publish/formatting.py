@@ -18,7 +18,12 @@ DASH = "–"
 _SCALES: dict[str, tuple[tuple[float, float, str], ...]] = {
     "s": ((0.0, 1e6, "µs"), (1e-3, 1e3, "ms"), (1.0, 1.0, "s"), (600.0, 1 / 60, "min")),
     "s/request": ((0.0, 1e6, "µs"), (1e-3, 1e3, "ms"), (1.0, 1.0, "s")),
-    "B": ((0.0, 1.0, "B"), (2.0**10, 2.0**-10, "KiB"), (2.0**20, 2.0**-20, "MiB"), (2.0**30, 2.0**-30, "GiB")),
+    "B": (
+        (0.0, 1.0, "B"),
+        (2.0**10, 2.0**-10, "KiB"),
+        (2.0**20, 2.0**-20, "MiB"),
+        (2.0**30, 2.0**-30, "GiB"),
+    ),
     "1/s": ((0.0, 1.0, "/s"),),
     "ratio": ((0.0, 1.0, ""),),
     "1": ((0.0, 1.0, ""),),
@@ -58,7 +63,9 @@ def show(estimate: Estimate, *, like: float | None = None) -> Shown:
     factor, name = scale_of(estimate.unit, estimate.value if like is None else like)
     value = estimate.value * factor
     low, high = (None if bound is None else bound * factor for bound in (estimate.low, estimate.high))
-    places = decimals(value, low, high, whole=estimate.unit in ("1", "") and float(estimate.value).is_integer())
+    places = decimals(
+        value, low, high, whole=estimate.unit in ("1", "") and float(estimate.value).is_integer()
+    )
     text = fixed(value, places)
     unit = joined(name)
     if low is None or high is None:

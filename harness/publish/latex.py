@@ -93,15 +93,19 @@ def render_table(
     numeric: Sequence[bool],
 ) -> str:
     """Return a booktabs table. Cells are plain text; a row that is ``None`` is a small gap."""
-    return environment().from_string(_TABLE).render(
-        notebook=escape(notebook),
-        star="*" if wide else "",
-        caption=escape(caption),
-        label=key,
-        columns="".join("r" if right else "l" for right in numeric),
-        header=[escape(head) for head in header],
-        rows=[None if row is None else [escape(cell) for cell in row] for row in rows],
-        notes=[escape(note) for note in notes],
+    return (
+        environment()
+        .from_string(_TABLE)
+        .render(
+            notebook=escape(notebook),
+            star="*" if wide else "",
+            caption=escape(caption),
+            label=key,
+            columns="".join("r" if right else "l" for right in numeric),
+            header=[escape(head) for head in header],
+            rows=[None if row is None else [escape(cell) for cell in row] for row in rows],
+            notes=[escape(note) for note in notes],
+        )
     )
 
 

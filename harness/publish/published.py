@@ -19,8 +19,18 @@ from harness.project import find_root
 
 FILE = Path("data") / "published" / "strings-rounds.csv"
 COLUMNS = (
-    "source", "table", "round", "application", "language", "logging", "warm_up", "latency_mean_ms",
-    "throughput_per_s", "rss_start_kb", "rss_end_kb", "note",
+    "source",
+    "table",
+    "round",
+    "application",
+    "language",
+    "logging",
+    "warm_up",
+    "latency_mean_ms",
+    "throughput_per_s",
+    "rss_start_kb",
+    "rss_end_kb",
+    "note",
 )
 USERS, LOOPS, RAMP_UP_S = 100, 10_000, 10.0
 
@@ -38,7 +48,9 @@ def published_rounds(*, root: Path | None = None) -> pd.DataFrame:
     path = (root or find_root()) / FILE
     frame = pd.read_csv(path, comment="#")
     if tuple(frame.columns) != COLUMNS:
-        raise InputError("wrong columns", file=path, found=", ".join(frame.columns), allowed=", ".join(COLUMNS))
+        raise InputError(
+            "wrong columns", file=path, found=", ".join(frame.columns), allowed=", ".join(COLUMNS)
+        )
     for column in ("latency_mean_ms", "throughput_per_s"):
         if not pd.api.types.is_numeric_dtype(frame[column]) or not (frame[column] > 0).all():
             raise InputError("must be positive numbers", file=path, place=column)
@@ -48,7 +60,8 @@ def published_rounds(*, root: Path | None = None) -> pd.DataFrame:
 def _audit(frame: pd.DataFrame) -> dict[str, pd.Series]:
     latency_s = frame["latency_mean_ms"] / 1e3
     audits = [
-        audit_plan(threads=USERS, loops=LOOPS, ramp_up_s=RAMP_UP_S, mean_response_s=mean) for mean in latency_s
+        audit_plan(threads=USERS, loops=LOOPS, ramp_up_s=RAMP_UP_S, mean_response_s=mean)
+        for mean in latency_s
     ]
     predicted = pd.Series([audit.expected_throughput_per_s for audit in audits], index=frame.index)
     duration = USERS * LOOPS / frame["throughput_per_s"]

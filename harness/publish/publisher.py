@@ -107,7 +107,11 @@ class Publisher:
         """
         said = []
         for comparison in found:
-            levels = "" if comparison.levels == dict(main) else "." + slug(*map("-".join, comparison.levels.items()))
+            levels = (
+                ""
+                if comparison.levels == dict(main)
+                else "." + slug(*map("-".join, comparison.levels.items()))
+            )
             said.append(self._compared(prefix, slug(comparison.variant) + levels, comparison))
         there = {comparison.variant for comparison in found if comparison.levels == dict(main)}
         for variant in variants:
@@ -161,7 +165,8 @@ class Publisher:
         """
         heads, body, reasons = _cells(columns, rows)
         numeric = [
-            name in right or any(row is not None and isinstance(row.get(name), Estimate | int) for row in rows)
+            name in right
+            or any(row is not None and isinstance(row.get(name), Estimate | int) for row in rows)
             for name in columns
         ]
         below = [*notes, *reasons]
@@ -169,14 +174,28 @@ class Publisher:
         self._write(
             name,
             render_table(
-                notebook=self.notebook, key=key, header=heads, rows=body, caption=caption, notes=below,
-                wide=wide, numeric=numeric,
+                notebook=self.notebook,
+                key=key,
+                header=heads,
+                rows=body,
+                caption=caption,
+                notes=below,
+                wide=wide,
+                numeric=numeric,
             ),
         )
-        self._put("tables", key, {
-            "caption": caption, "header": heads, "rows": body, "notes": below, "files": [name],
-            "inputs": _inputs(rows),
-        })
+        self._put(
+            "tables",
+            key,
+            {
+                "caption": caption,
+                "header": heads,
+                "rows": body,
+                "notes": below,
+                "files": [name],
+                "inputs": _inputs(rows),
+            },
+        )
         return Published(_plain(heads, body), page=_table_page(heads, body, caption, below, numeric))
 
     def figure(self, key: str, figure: Figure, *, alt: str, caption: str) -> Published:
@@ -197,8 +216,16 @@ class Publisher:
 
     def _text(self, key: str, text: str, method: str, n_trials: int, inputs: Sequence[str]) -> None:
         entry = {
-            "value": None, "low": None, "high": None, "unit": "", "text": text, "interval_text": text,
-            "method": method, "estimand": "", "n_trials": n_trials, "inputs": list(inputs),
+            "value": None,
+            "low": None,
+            "high": None,
+            "unit": "",
+            "text": text,
+            "interval_text": text,
+            "method": method,
+            "estimand": "",
+            "n_trials": n_trials,
+            "inputs": list(inputs),
             "notebook": self.notebook,
         }
         self._put("values", key, entry)
@@ -235,9 +262,13 @@ def comparison_rows(found: Sequence[Comparison], labels: Mapping[str, str]) -> l
     """Return rows for ``Publisher.table``: variant, levels, both ratios, adjusted p, verdict."""
     return [
         {
-            "variant": labels.get(c.variant, c.variant), **c.levels, "ratio": c.ratio,
-            "hodges_lehmann": c.hodges_lehmann, "p": None if c.p_adjusted is None else f"{c.p_adjusted:.2g}",
-            "verdict": str(c.verdict).replace("_", " "), "blocks": c.n_blocks,
+            "variant": labels.get(c.variant, c.variant),
+            **c.levels,
+            "ratio": c.ratio,
+            "hodges_lehmann": c.hodges_lehmann,
+            "p": None if c.p_adjusted is None else f"{c.p_adjusted:.2g}",
+            "verdict": str(c.verdict).replace("_", " "),
+            "blocks": c.n_blocks,
         }
         for c in found
     ]
@@ -287,14 +318,21 @@ def _plain(heads: Sequence[str], body: Sequence[Sequence[str] | None]) -> str:
 
 
 def _table_page(
-    heads: Sequence[str], body: Sequence[Sequence[str] | None], caption: str, notes: Sequence[str],
+    heads: Sequence[str],
+    body: Sequence[Sequence[str] | None],
+    caption: str,
+    notes: Sequence[str],
     numeric: Sequence[bool],
 ) -> str:
     def line(row: Sequence[str], tag: str) -> str:
-        return "<tr>" + "".join(
-            f'<{tag} style="text-align:{"right" if right else "left"}">{html.escape(cell)}</{tag}>'
-            for cell, right in zip(row, numeric, strict=True)
-        ) + "</tr>"
+        return (
+            "<tr>"
+            + "".join(
+                f'<{tag} style="text-align:{"right" if right else "left"}">{html.escape(cell)}</{tag}>'
+                for cell, right in zip(row, numeric, strict=True)
+            )
+            + "</tr>"
+        )
 
     rows = "".join(line(row, "td") for row in body if row is not None)
     below = "".join(f"<p><small>{html.escape(note)}</small></p>" for note in notes)

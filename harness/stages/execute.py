@@ -89,7 +89,9 @@ def _execute(plan: StagePlan, stage: PlannedStage, tell: Callable[[], None]) -> 
     if stage.kind == "measure":
         session = session_of(plan.root, plan.settings, stage.experiments[0])
         if not (session.exists and session.complete):
-            raise StageFailed(f"{stage.name}: trials are missing from {session.key}; resume: {resume_command(plan)}")
+            raise StageFailed(
+                f"{stage.name}: trials are missing from {session.key}; resume: {resume_command(plan)}"
+            )
 
 
 def _execute_notebook(plan: StagePlan, stage: PlannedStage, tell: Callable[[], None]) -> None:
@@ -97,14 +99,28 @@ def _execute_notebook(plan: StagePlan, stage: PlannedStage, tell: Callable[[], N
     output = plan.results / f"{_copy_name(stage)}.ipynb"
     log = output.with_suffix(".log")
     command = [
-        sys.executable, "-m", "papermill", str(stage.notebook.path), str(output), "--no-progress-bar",
-        "--log-level", "ERROR", "--cwd", str(plan.root / "notebooks"), "-y", json.dumps(stage.parameters),
+        sys.executable,
+        "-m",
+        "papermill",
+        str(stage.notebook.path),
+        str(output),
+        "--no-progress-bar",
+        "--log-level",
+        "ERROR",
+        "--cwd",
+        str(plan.root / "notebooks"),
+        "-y",
+        json.dumps(stage.parameters),
     ]
     output.unlink(missing_ok=True)  # a copy of an earlier time must not pass for this one's
     with log.open("wb") as stream:
         child = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=stream, stderr=subprocess.STDOUT,
-            env=_environment(plan.root), preexec_fn=die_with_parent,
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=stream,
+            stderr=subprocess.STDOUT,
+            env=_environment(plan.root),
+            preexec_fn=die_with_parent,  # noqa: PLW1509  # one system call, no lock and no allocation
         )
         _watch(child, tell)
     if child.returncode:
@@ -143,7 +159,7 @@ def _teller(
         row.took_s = whole
         if session is not None and session.exists:
             row.why = _trials_made(session)
-        news = ()
+        news: tuple[str, ...] = ()
         if now - last_line[0] >= _LINE_EVERY_S:
             last_line[0] = now
             news = (table.line(stage.name),)
@@ -193,7 +209,9 @@ def resume_command(plan: StagePlan) -> str:
     settings = plan.settings
     default = type(settings)()
     words = [
-        f"-p {name} {value}" for name, value in settings.model_dump().items() if value != getattr(default, name)
+        f"-p {name} {value}"
+        for name, value in settings.model_dump().items()
+        if value != getattr(default, name)
     ]
     return " ".join(["papermill notebooks/run_all.ipynb", *words])
 
@@ -213,7 +231,12 @@ def _drop_outsiders(plan: StagePlan) -> None:
 
 def _environment(root: Path) -> dict[str, str]:
     path = os.pathsep.join(part for part in (str(root), os.environ.get("PYTHONPATH", "")) if part)
-    return {**os.environ, "PYTHONPATH": path, "REMATCH_ROOT": str(root), "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
+    return {
+        **os.environ,
+        "PYTHONPATH": path,
+        "REMATCH_ROOT": str(root),
+        "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+    }
 
 
 def die_with_parent() -> None:

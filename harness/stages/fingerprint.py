@@ -84,7 +84,9 @@ def why_stale(now: Mapping[str, str], before: Memory | None, outputs: Mapping[st
     """Return the reasons to run again, in words; empty: nothing that counts has changed."""
     if before is None:
         return ("never ended well here",)
-    reasons = [f"{name} changed" for name in now if name in before.depends and now[name] != before.depends[name]]
+    reasons = [
+        f"{name} changed" for name in now if name in before.depends and now[name] != before.depends[name]
+    ]
     reasons += [f"{name} is new" for name in now if name not in before.depends]
     reasons += [f"{name} is gone" for name in before.depends if name not in now]
     for name, digest in before.outputs.items():

@@ -61,7 +61,9 @@ class StageParameters(Parameters):
         names = [name.strip() for name in self.experiments.split(",")]
         for name in names:
             if name not in known:
-                raise InputError("no such experiment", place="experiments", found=name, allowed=", ".join(known))
+                raise InputError(
+                    "no such experiment", place="experiments", found=name, allowed=", ".join(known)
+                )
         return tuple(name for name in known if name in names)
 
 
@@ -84,7 +86,9 @@ def check_parameters(model: type[M], namespace: Mapping[str, Any]) -> M:
         if name not in allowed:
             near = difflib.get_close_matches(name, allowed, n=1)
             hint = f" (did you mean {near[0]}?)" if near else ""
-            raise InputError("unknown parameter" + hint, place="parameters", found=name, allowed=", ".join(allowed))
+            raise InputError(
+                "unknown parameter" + hint, place="parameters", found=name, allowed=", ".join(allowed)
+            )
     values = {name: namespace[name] for name in allowed if name in namespace}
     try:
         return model.model_validate(values)
@@ -92,7 +96,10 @@ def check_parameters(model: type[M], namespace: Mapping[str, Any]) -> M:
         first = error.errors(include_url=False)[0]
         name = ".".join(str(part) for part in first["loc"])
         raise InputError(
-            "not an allowed value", place=f"parameter {name}", found=first["input"], allowed=_allowed(model, name)
+            "not an allowed value",
+            place=f"parameter {name}",
+            found=first["input"],
+            allowed=_allowed(model, name),
         ) from None
 
 
@@ -107,12 +114,12 @@ def _assigned(history: object) -> list[str]:
             newest = list(row)
         elif source.strip():
             row = []
-    names: list[str] = []
-    for source in newest:
-        for node in ast.walk(ast.parse(source)):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                names.append(node.id)
-    return names
+    return [
+        node.id
+        for source in newest
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    ]
 
 
 def _allowed(model: type[Parameters], name: str) -> str:

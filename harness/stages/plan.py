@@ -159,20 +159,25 @@ def remaining_s(session: SessionFolder, trials: tuple[PlannedTrial, ...]) -> flo
 
 
 def _measuring(root: Path, settings: StageParameters, chosen: tuple[str, ...]) -> list[PlannedStage]:
-    notebooks = {name: NotebookFile(root / FOLDER / f"{name}.ipynb") for name in ("00-check-this-machine", "10-measure")}
-    check, measure = notebooks.values()
+    check = NotebookFile(root / FOLDER / "00-check-this-machine.ipynb")
+    measure = NotebookFile(root / FOLDER / "10-measure.ipynb")
     if settings.bundled:
         why = "nothing is measured: the data come with the project"
         return [
-            PlannedStage(name=name, kind=kind, state="bundled", why=why, expected_s=0.0)
-            for name, kind in (("check", "check"), ("measure", "measure"))
+            PlannedStage(name="check", kind="check", state="bundled", why=why, expected_s=0.0),
+            PlannedStage(name="measure", kind="measure", state="bundled", why=why, expected_s=0.0),
         ]
     stages = [_measure(root, settings, name, measure) for name in chosen]
     todo = any(stage.state == "to do" for stage in stages)
     first = PlannedStage(
-        name="check", kind="check", state="to do" if todo else "done", notebook=check,
+        name="check",
+        kind="check",
+        state="to do" if todo else "done",
+        notebook=check,
         why="before anything is measured" if todo else "nothing is to be measured",
-        expected_s=_took(root, settings, "check"), parameters=_parameters(settings, chosen), experiments=chosen,
+        expected_s=_took(root, settings, "check"),
+        parameters=_parameters(settings, chosen),
+        experiments=chosen,
     )
     return [first, *stages]
 
@@ -196,15 +201,26 @@ def _measure(root: Path, settings: StageParameters, name: str, notebook: Noteboo
     else:
         why = f"{len(session.finished())} of {len(session.header.plan.trials)} trials made; the rest follows"
     return PlannedStage(
-        name=f"measure {name}", kind="measure", state=state, why=why, expected_s=expected, notebook=notebook,
-        parameters=_parameters(settings, (name,)), experiments=(name,),
+        name=f"measure {name}",
+        kind="measure",
+        state=state,
+        why=why,
+        expected_s=expected,
+        notebook=notebook,
+        parameters=_parameters(settings, (name,)),
+        experiments=(name,),
     )
 
 
 def _tidy(root: Path, settings: StageParameters, chosen: tuple[str, ...]) -> PlannedStage:
     return PlannedStage(
-        name="tidy", kind="tidy", state="to do", why="", expected_s=None,
-        notebook=NotebookFile(root / FOLDER / "20-tidy.ipynb"), parameters=_parameters(settings, chosen),
+        name="tidy",
+        kind="tidy",
+        state="to do",
+        why="",
+        expected_s=None,
+        notebook=NotebookFile(root / FOLDER / "20-tidy.ipynb"),
+        parameters=_parameters(settings, chosen),
         experiments=chosen,
     )
 
@@ -215,8 +231,13 @@ def _analysis(
     missing = [name for name in notebook.experiments if name not in chosen]
     skipped = f"{', '.join(missing)} not among the experiments" if missing else ""
     return PlannedStage(
-        name=notebook.name, kind="analysis", state="skipped" if missing else "to do", why=skipped, expected_s=None,
-        notebook=notebook, parameters=_parameters(settings, notebook.experiments or chosen),
+        name=notebook.name,
+        kind="analysis",
+        state="skipped" if missing else "to do",
+        why=skipped,
+        expected_s=None,
+        notebook=notebook,
+        parameters=_parameters(settings, notebook.experiments or chosen),
         experiments=notebook.experiments or chosen,
     )
 
@@ -241,7 +262,9 @@ def _feeds(earlier: PlannedStage, later: PlannedStage) -> bool:
 
 def _parameters(settings: StageParameters, experiments: tuple[str, ...]) -> dict[str, object]:
     return {
-        "profile": settings.profile, "experiments": ",".join(experiments) or "all", "host": settings.host,
+        "profile": settings.profile,
+        "experiments": ",".join(experiments) or "all",
+        "host": settings.host,
         "seed": settings.seed,
     }
 
@@ -258,7 +281,11 @@ def _raw_files(root: Path, stage: PlannedStage) -> list[Path]:
 
 def _paper_sources(root: Path) -> list[Path]:
     paper = root / "paper"
-    return [path for ending in ("*.tex", "*.sty", "*.bib", "sections/*.tex") for path in sorted(paper.glob(ending))]
+    return [
+        path
+        for ending in ("*.tex", "*.sty", "*.bib", "sections/*.tex")
+        for path in sorted(paper.glob(ending))
+    ]
 
 
 def _took(root: Path, settings: StageParameters, kind: Kind) -> float:
@@ -269,8 +296,11 @@ def _took(root: Path, settings: StageParameters, kind: Kind) -> float:
 
 def _trial_s(trial: PlannedTrial) -> float:
     configuration = trial.configuration
-    return _TRIAL_OVERHEAD_S + configuration.idle_s + _load_s(configuration.load) + (
-        configuration.warm_up_requests / 1000
+    return (
+        _TRIAL_OVERHEAD_S
+        + configuration.idle_s
+        + _load_s(configuration.load)
+        + (configuration.warm_up_requests / 1000)
     )
 
 

@@ -24,7 +24,7 @@ class KernelProgress:
     def __init__(self) -> None:
         from IPython.display import DisplayHandle
 
-        self._handle = DisplayHandle()  # type: ignore[no-untyped-call]  # IPython's own signature is untyped
+        self._handle: Any = DisplayHandle()  # type: ignore[no-untyped-call]  # IPython's own is untyped
         self._shown = False
 
     def show(self, table: StageTable, *lines: str) -> None:
@@ -40,7 +40,7 @@ class KernelProgress:
 class LineProgress:
     """The news as lines on stderr."""
 
-    def show(self, table: StageTable, *lines: str) -> None:  # noqa: ARG002  # the table stands in the lines
+    def show(self, table: StageTable, *lines: str) -> None:
         """Print the news, nothing else."""
         for line in lines:
             print(line, file=sys.stderr, flush=True)

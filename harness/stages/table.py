@@ -9,7 +9,13 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 _MARKS = {
-    "done": "✓", "to do": "·", "skipped": "–", "bundled": "–", "running": "▶", "failed": "✗", "unchanged": "✓",
+    "done": "✓",
+    "to do": "·",
+    "skipped": "–",
+    "bundled": "–",
+    "running": "▶",
+    "failed": "✗",
+    "unchanged": "✓",
 }
 _COLOURS = {"running": "#0072B2", "failed": "#B22222", "to do": "#666666"}
 
@@ -73,12 +79,20 @@ class StageTable:
     def _row(self, row: Row) -> str:
         colour = _COLOURS.get(row.state, "inherit")
         cells = (
-            _MARKS.get(row.state, ""), row.name, row.state, row.why, _expected(row),
+            _MARKS.get(row.state, ""),
+            row.name,
+            row.state,
+            row.why,
+            _expected(row),
             "" if row.took_s is None else duration(row.took_s),
         )
-        return "<tr>" + "".join(
-            f'<td style="text-align:left;color:{colour}">{html.escape(cell)}</td>' for cell in cells
-        ) + "</tr>"
+        return (
+            "<tr>"
+            + "".join(
+                f'<td style="text-align:left;color:{colour}">{html.escape(cell)}</td>' for cell in cells
+            )
+            + "</tr>"
+        )
 
 
 def duration(seconds: float) -> str:

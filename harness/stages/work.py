@@ -71,10 +71,16 @@ def tidy_all(settings: StageParameters, *, root: Path | None = None) -> pd.DataF
     rows = []
     for one in tidy(here, chosen_experiments(here, settings)).experiments:
         reasons = "; ".join(f"{n} {why}" for why, n in one.by_reason.items())
-        rows.append({
-            "experiment": one.experiment, "planned": one.n_planned, "made": one.n_made, "kept": one.n_kept,
-            "left out": reasons or "none", "unreadable sessions": len(one.problems),
-        })
+        rows.append(
+            {
+                "experiment": one.experiment,
+                "planned": one.n_planned,
+                "made": one.n_made,
+                "kept": one.n_kept,
+                "left out": reasons or "none",
+                "unreadable sessions": len(one.problems),
+            }
+        )
     return pd.DataFrame(rows)
 
 
@@ -82,8 +88,14 @@ def _harness(arguments: list[str], root: Path) -> tuple[int, str]:
     """Run the command line, its words shown as they come; return status and last line."""
     path = os.pathsep.join(part for part in (str(root), os.environ.get("PYTHONPATH", "")) if part)
     child = subprocess.Popen(
-        [sys.executable, "-u", "-m", "harness", *arguments], cwd=root, text=True, stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace", preexec_fn=die_with_parent,
+        [sys.executable, "-u", "-m", "harness", *arguments],
+        cwd=root,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        errors="replace",
+        preexec_fn=die_with_parent,  # noqa: PLW1509  # one system call, no lock and no allocation
         env={**os.environ, "PYTHONPATH": path, "NO_COLOR": "1", "COLUMNS": "110"},
     )
     last = ""
