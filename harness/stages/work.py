@@ -21,6 +21,7 @@ from harness.stages.execute import die_with_parent
 from harness.stages.parameters import StageParameters
 from harness.stages.plan import chosen_experiments
 from harness.stages.sessions import sessions_read
+from harness.store import Store
 
 
 class CommandFailed(RematchError):
@@ -69,7 +70,9 @@ def tidy_all(settings: StageParameters, *, root: Path | None = None) -> pd.DataF
     """Derive ``data/processed`` from ``data/raw``; return one row per experiment: planned, made, kept, why not."""
     here = root or find_root()
     rows = []
-    for one in tidy(here, chosen_experiments(here, settings)).experiments:
+    chosen = chosen_experiments(here, settings)
+    there = [name for name in chosen if Store(here).sessions(name)]  # what was never measured has nothing to tidy
+    for one in tidy(here, there or chosen).experiments:
         reasons = "; ".join(f"{n} {why}" for why, n in one.by_reason.items())
         rows.append(
             {

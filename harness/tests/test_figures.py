@@ -17,7 +17,13 @@ from harness.analysis.comparisons import compare
 from harness.errors import InputError
 from harness.figures.style import looks, ordered
 
-VARIANTS = {"go-kit": "go", "go-nethttp": "go", "java-helidon": "java", "java-helidon-aot": "java", "rust-x": "rust"}
+VARIANTS = {
+    "go-kit": "go",
+    "go-nethttp": "go",
+    "java-helidon": "java",
+    "java-helidon-aot": "java",
+    "rust-x": "rust",
+}
 
 
 @pytest.fixture
@@ -43,12 +49,16 @@ def all_figures(trials: pd.DataFrame) -> dict[str, Callable[[], Figure]]:
     rng = np.random.default_rng(2)
     latencies = {name: [rng.lognormal(-6, 0.5, 2000) for _ in range(3)] for name in VARIANTS}
     samples = {
-        "go-kit": pd.DataFrame({"since_launch_s": [0.0, 1.0, 2.0], "role": "service", "rss_bytes": [1e7, 2e7, 2e7]})
+        "go-kit": pd.DataFrame(
+            {"since_launch_s": [0.0, 1.0, 2.0], "role": "service", "rss_bytes": [1e7, 2e7, 2e7]}
+        )
     }
     ratios = compare(trials, "throughput_per_s", reference="go-nethttp", by=["logging"])
     return {
         "forest": lambda: figures.forest(ratios, trials, quantity="throughput"),
-        "by_cell": lambda: figures.by_cell(trials, "throughput_per_s", by=["logging"], label="1/s", errors=True),
+        "by_cell": lambda: figures.by_cell(
+            trials, "throughput_per_s", by=["logging"], label="1/s", errors=True
+        ),
         "run_order": lambda: figures.run_order(trials, "throughput_per_s", label="throughput"),
         "percentiles": lambda: figures.percentiles(latencies, trials, resolution_s=0.001),
         "ecdf": lambda: figures.ecdf(latencies, trials),
@@ -61,7 +71,9 @@ def all_figures(trials: pd.DataFrame) -> dict[str, Callable[[], Figure]]:
 def test_every_figure_has_the_same_bytes_every_time(trials: pd.DataFrame, tmp_path: Path) -> None:
     for name, draw in all_figures(trials).items():
         first = [path.read_bytes() for path in figures.save(draw(), tmp_path / "a" / name)]
-        with mpl.rc_context({"font.size": 20, "svg.hashsalt": None}):  # a notebook's own settings leave no trace
+        with mpl.rc_context(
+            {"font.size": 20, "svg.hashsalt": None}
+        ):  # a notebook's own settings leave no trace
             again = [path.read_bytes() for path in figures.save(draw(), tmp_path / "b" / name)]
         assert first == again, name
         assert b"CreationDate" not in first[0], name

@@ -28,7 +28,14 @@ def notebook(*cells: str) -> str:
     """Return a notebook's JSON."""
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     code = [
-        {"cell_type": "code", "id": f"c{i}", "source": source, "metadata": {}, "outputs": [], "execution_count": None}
+        {
+            "cell_type": "code",
+            "id": f"c{i}",
+            "source": source,
+            "metadata": {},
+            "outputs": [],
+            "execution_count": None,
+        }
         for i, source in enumerate(cells)
     ]
     return json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": code})
@@ -45,7 +52,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     info = tmp_path / "site" / "rematch-0.1.0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: rematch\nVersion: 0.1.0\n")
-    (info / "entry_points.txt").write_text("[papermill.engine]\nrematch = harness.papermill_engine:RematchEngine\n")
+    (info / "entry_points.txt").write_text(
+        "[papermill.engine]\nrematch = harness.papermill_engine:RematchEngine\n"
+    )
     path = os.pathsep.join([str(info.parent), str(ROOT), os.environ.get("PYTHONPATH", "")])
     monkeypatch.setenv("PYTHONPATH", path)
     monkeypatch.chdir(root)
@@ -84,7 +93,9 @@ def test_on_a_terminal_the_one_argument_form_runs_and_says_where_the_output_goes
 
 
 def test_with_stdout_redirected_no_notebook_is_printed(project: Path) -> None:
-    done = subprocess.run([*PAPERMILL, RUN_ALL], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+    done = subprocess.run(
+        [*PAPERMILL, RUN_ALL], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout == ""
     assert ran(project)
@@ -101,7 +112,9 @@ def test_with_a_pipe_for_stdin_the_notebook_is_the_input_and_is_not_overwritten(
 
 def test_a_failing_cell_still_makes_papermill_fail(project: Path) -> None:
     (project / RUN_ALL).write_text(notebook("raise ValueError('it broke')"))
-    done = subprocess.run([*PAPERMILL, RUN_ALL], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+    done = subprocess.run(
+        [*PAPERMILL, RUN_ALL], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False
+    )
     assert done.returncode == 1
     assert "it broke" in done.stderr
 
@@ -122,7 +135,11 @@ def test_importing_the_entry_point_from_the_api_touches_no_arguments(project: Pa
         "e.get_engine('rematch'); print(sys.argv[1:])"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, RUN_ALL], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=True
+        [sys.executable, "-c", code, RUN_ALL],
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        check=True,
     )
     assert done.stdout.strip() == str([RUN_ALL])
     assert done.stderr == ""

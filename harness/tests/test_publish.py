@@ -14,7 +14,9 @@ from harness.publish import Publisher, clear, escape, published_rounds, read_val
 from harness.publish.latex import render_table
 
 
-def estimate(value: float | None, low: float | None = None, high: float | None = None, unit: str = "s") -> Estimate:
+def estimate(
+    value: float | None, low: float | None = None, high: float | None = None, unit: str = "s"
+) -> Estimate:
     return Estimate(
         value=value, low=low, high=high, unit=unit, method="log-t", estimand="mean", n_trials=5,
         inputs=("e/s/0001-a", "e/s/0002-a"),
@@ -106,7 +108,9 @@ def test_text_prints_as_itself_in_latex() -> None:
 
 def test_a_table_shows_a_dash_and_says_why_below(tmp_path: Path) -> None:
     publisher = Publisher("30-a", root=tmp_path)
-    nothing = Estimate(value=None, unit="s", method="none", estimand="", n_trials=0, warnings=("below resolution",))
+    nothing = Estimate(
+        value=None, unit="s", method="none", estimand="", n_trials=0, warnings=("below resolution",)
+    )
     publisher.table(
         "a.table", {"v": "variant", "t": "time"},
         [{"v": "x_1", "t": estimate(0.012, 0.011, 0.013)}, None, {"v": "y", "t": nothing}], caption="Times & more",
