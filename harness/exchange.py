@@ -56,11 +56,15 @@ def request_bytes(
 
 
 class Connection:
-    """A keep-alive connection that is opened when needed and opened anew after it was closed."""
+    """A keep-alive connection that is opened when needed and opened anew after it was closed.
+
+    ``timeout_s`` holds for each wait for bytes, from the next opening on.
+    """
 
     def __init__(self, endpoint: Endpoint, timeout_s: float = 10.0) -> None:
-        self._endpoint, self._timeout_s = endpoint, timeout_s
+        self._endpoint, self.timeout_s = endpoint, timeout_s
         self._socket: socket.socket | None = None
+        self._address: tuple[int, tuple[object, ...]] | None = None
         self._rest = b""
         self.n_opened = 0
 
@@ -76,13 +80,23 @@ class Connection:
         Raises:
             OSError: refused, or no answer in time.
         """
-        if self._socket is None:
-            self._socket = socket.create_connection(
-                (self._endpoint.host, self._endpoint.port), timeout=self._timeout_s
-            )
-            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._rest = b""
-            self.n_opened += 1
+        if self._socket is not None:
+            return
+        if self._address is None:  # looked up once: readiness connects a thousand times
+            family, _, _, _, address = socket.getaddrinfo(
+                self._endpoint.host, self._endpoint.port, type=socket.SOCK_STREAM
+            )[0]
+            self._address = (family, address)
+        opened = socket.socket(self._address[0], socket.SOCK_STREAM)
+        try:
+            opened.settimeout(self.timeout_s)
+            opened.connect(self._address[1])
+            opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        except BaseException:
+            opened.close()
+            raise
+        self._socket, self._rest = opened, b""
+        self.n_opened += 1
 
     def close(self) -> None:
         if self._socket is not None:

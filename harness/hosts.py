@@ -250,8 +250,12 @@ class LocalProcess:
         if self.exited() is None:
             how = "SIGTERM"
             signal_group(self.pid, self.start_ticks, signal.SIGTERM)
-            if self.wait(grace_s) is None:
-                how = "SIGKILL"
+            try:
+                if self.wait(grace_s) is None:
+                    how = "SIGKILL"
+            except BaseException:  # whoever cannot wait any longer (Ctrl-C) leaves nothing behind either
+                kill_group(self.pid, self.start_ticks)
+                raise
         left = kill_group(self.pid, self.start_ticks)
         exit_code = self.wait(1.0)
         if left or exit_code is None:
@@ -282,11 +286,9 @@ def _start(command: Command) -> LocalProcess:
         popen = subprocess.Popen(
             [sys.executable, "-I", "-S", str(STUB), json.dumps(order), str(write_end)], pass_fds=(write_end,)
         )
-    except OSError as problem:
+    except (OSError, ValueError) as problem:  # too long, or a NUL in it
         os.close(read_end)
-        raise HostError(
-            f"{command.argv[0]} on local: cannot start a process: {problem.strerror}"
-        ) from problem
+        raise HostError(f"{command.argv[0]} on local: cannot start a process: {problem}") from problem
     finally:
         os.close(write_end)
     with open(read_end, "rb") as pipe:

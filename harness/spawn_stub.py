@@ -31,7 +31,7 @@ def main() -> None:
         now = {"wall_epoch_s": time.time(), "monotonic_s": time.monotonic(), "cpu_s": time.process_time()}
         os.write(report, json.dumps(now).encode() + b"\n")
         os.execvpe(order["argv"][0], order["argv"], order["environment"])
-    except OSError as problem:
+    except (OSError, ValueError) as problem:  # ValueError: a NUL in a word
         os.write(report, json.dumps({"error": str(problem)}).encode() + b"\n")
     os._exit(127)
 

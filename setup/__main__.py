@@ -144,8 +144,9 @@ def _bring_jmeter(lacking: set[str]) -> None:
     if "jmeter" not in lacking:
         return
     around = toolchains.Surroundings(project=PROJECT)
-    maven, jdk = toolchains.find_maven(around), toolchains.find_jdk(around)
-    fetch = jmeter.fetch_with_maven(PROJECT, _path_of(maven), _path_of(jdk), os.environ)
+    _path_of(toolchains.find_jdk(around))
+    maven = _path_of(toolchains.find_maven(around))
+    fetch = jmeter.fetch_with_maven(PROJECT, maven, toolchains.build_environment(around))
     jmeter.ensure_jmeter(PROJECT, fetch)
 
 

@@ -74,7 +74,7 @@ def _unpack_bin(jar: Path, home: Path) -> None:
                 archive.extract(name, home)
 
 
-def fetch_with_maven(project: Path, maven: Path, java_home: Path, environ: Mapping[str, str]) -> Fetch:
+def fetch_with_maven(project: Path, maven: Path, env: Mapping[str, str]) -> Fetch:
     """A fetcher that asks Maven for the jars of ``setup/jmeter/pom.xml``."""
 
     def fetch(folder: Path) -> None:
@@ -83,7 +83,7 @@ def fetch_with_maven(project: Path, maven: Path, java_home: Path, environ: Mappi
             [maven, "-B", "-q", "-f", project / POM, "dependency:copy-dependencies", "-DincludeScope=runtime",
              f"-DoutputDirectory={folder}"],
             doing="fetching JMeter's jars",
-            env={**environ, "JAVA_HOME": str(java_home)},
+            env=env,
             cwd=project,
             then="check that Maven can reach its repository, then call this again",
         )  # fmt: skip

@@ -80,17 +80,10 @@ def lanes(checks: Iterable[Check]) -> tuple[list[Check], list[Check]]:
 
 
 def environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment of all checks: the Go, Java and Maven that the finders prefer come first."""
-    around = toolchains.Surroundings(project=PROJECT, environ=environ)
-    folders = [str(PROJECT / ".venv/bin")]
-    go, jdk, maven = (toolchains.find_tool(name, around) for name in ("go", "jdk", "maven"))
-    made = dict(environ)
+    """The environment of all checks: `.venv` first, then the tools that the finders prefer."""
+    made = toolchains.build_environment(toolchains.Surroundings(project=PROJECT, environ=environ))
     made.pop("PYTHONPATH", None)  # another checkout on it would be tested in place of this one
-    if jdk.path is not None:
-        made["JAVA_HOME"] = str(jdk.path)
-        folders.append(str(jdk.path / "bin"))
-    folders += [str(tool.path.parent) for tool in (go, maven) if tool.path is not None]
-    made["PATH"] = os.pathsep.join((*folders, environ.get("PATH", "")))
+    made["PATH"] = os.pathsep.join((str(PROJECT / ".venv/bin"), made["PATH"]))
     return made
 
 

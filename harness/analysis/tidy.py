@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -23,7 +23,7 @@ from harness.analysis.processed import Processed, Source
 from harness.errors import InputError
 from harness.formats.detect import read_any
 from harness.formats.table import RequestTable
-from harness.model import TrialRecord
+from harness.model import BuildRecord, TrialRecord
 from harness.model.base import Frozen
 from harness.store import SessionFolder, Store
 from harness.store.reading import file_sha256
@@ -133,8 +133,19 @@ class _Tidying:
                 continue
             self.factors |= dict.fromkeys(map(schema.factor_column, header.experiment.factors))
             self.n_planned += len(header.plan.trials)
+            finished = session.finished()
+            self.n_made += len(finished)
+            self.excluded += [
+                Excluded(
+                    trial=f"{session.key}/{t.trial_id}", kind="not made", reason="planned, without a record"
+                )
+                for t in header.plan.trials
+                if t.trial_id not in finished
+            ]
+            builds = self._builds(session)
             for planned in header.plan.trials:
-                self._trial(session, planned.trial_id)
+                if planned.trial_id in finished:
+                    self._trial(session, planned.trial_id, builds)
         frame = schema.as_trials(self.rows, tuple(self.factors))
         result = self._result(frame)
         self.processed.write_trials(frame)
@@ -154,12 +165,15 @@ class _Tidying:
             problems=tuple(self.problems),
         )
 
-    def _trial(self, session: SessionFolder, trial_id: str) -> None:
+    def _builds(self, session: SessionFolder) -> Mapping[str, BuildRecord]:
+        try:
+            return session.builds()
+        except InputError as error:  # build times are lost, nothing else
+            self.problems.append(str(error))
+            return {}
+
+    def _trial(self, session: SessionFolder, trial_id: str, builds: Mapping[str, BuildRecord]) -> None:
         key = f"{session.key}/{trial_id}"
-        if trial_id not in session.finished():
-            self.excluded.append(Excluded(trial=key, kind="not made", reason="planned, without a record"))
-            return
-        self.n_made += 1
         try:
             record = session.record(trial_id)
         except InputError as error:
@@ -168,7 +182,7 @@ class _Tidying:
         row = self._row(session, record)
         build = record.planned.configuration.variant.implementation
         sha = record.instance.artifact_sha256 if record.instance else None
-        row["build_s"] = trial_rows.build_seconds(sha, build, session.builds())
+        row["build_s"] = trial_rows.build_seconds(sha, build, builds)
         self.rows.append(row)
         if row["excluded"]:
             kind = "damaged" if str(row["exclusion_reason"]).startswith("damaged") else record.outcome.value

@@ -146,3 +146,20 @@ def test_every_tool_names_its_reason_and_one_command_on_debian_in_conda_and_else
 def test_an_unknown_tool_is_refused_with_the_names_there_are(machine: toolchains.Surroundings) -> None:
     with pytest.raises(KeyError, match=r"unknown tool 'jmetre'; allowed: go, jdk"):
         toolchains.find_tool("jmetre", machine)
+
+
+def test_builds_see_the_preferred_tools_first(tmp_path: Path) -> None:
+    old = go(tmp_path / "bin/go", "1.19.8")
+    new = go(tmp_path / "project/.tools/go-1.26.6/go/bin/go", "1.26.6")
+    home = jdk(tmp_path / "system/usr/lib/jvm/25", "25.0.2")
+    made = toolchains.build_environment(around(tmp_path, old.parent))
+    assert made["JAVA_HOME"] == str(home)
+    assert made["PATH"].split(":")[:3] == [str(home / "bin"), str(new.parent), str(old.parent)]
+
+
+def test_maven_gets_a_home_where_the_user_has_none(tmp_path: Path) -> None:
+    environ = {"HOME": str(tmp_path), "MAVEN_OPTS": "-Xmx1g"}
+    assert toolchains.maven_options(environ, tmp_path / "absent") == f"-Xmx1g -Duser.home={tmp_path}"
+    assert toolchains.maven_options(environ, None) == f"-Xmx1g -Duser.home={tmp_path}"
+    assert toolchains.maven_options(environ, tmp_path) is None
+    assert toolchains.maven_options({}, None) is None

@@ -8,6 +8,7 @@ the finders are written once.
 
 from __future__ import annotations
 
+from .environment import build_environment, maven_options
 from .find import find_all, find_go, find_jdk, find_jdks, find_latex, find_maven, find_tool, read_jdk, which
 from .jmeter import (
     MANIFEST,
@@ -44,6 +45,7 @@ __all__ = [
     "Surroundings",
     "Tool",
     "Wanted",
+    "build_environment",
     "damage",
     "find_all",
     "find_go",
@@ -57,6 +59,7 @@ __all__ = [
     "jmeter_home",
     "jmeter_jar",
     "list_tree",
+    "maven_options",
     "parse_version",
     "read_jdk",
     "read_manifest",

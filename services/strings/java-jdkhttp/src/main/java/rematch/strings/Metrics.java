@@ -10,6 +10,7 @@ import io.prometheus.metrics.instrumentation.jvm.JvmMetrics;
 import io.prometheus.metrics.model.registry.PrometheusRegistry;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 
 /** The contract's counter and histogram beside the runtime's own metrics. */
@@ -23,6 +24,7 @@ final class Metrics {
     private static final int STATUSES = 600;
 
     private final PrometheusRegistry registry = new PrometheusRegistry();
+    private final AtomicBoolean runtimeRegistered = new AtomicBoolean();
     private final Counter requests = Counter.builder()
             .name("http_requests_total")
             .help("Requests answered.")
@@ -47,7 +49,6 @@ final class Metrics {
         for (Route route : Route.values()) {
             durations[route.ordinal()] = histogram.labelValues(route.path());
         }
-        JvmMetrics.builder().register(registry);
     }
 
     void request(Route route, int status, long tookNs) {
@@ -61,10 +62,18 @@ final class Metrics {
         durations[route.ordinal()].observe(tookNs / NS_PER_S);
     }
 
-    /** Everything in Prometheus text format 0.0.4. */
+    /** Everything in Prometheus text format 0.0.4; the runtime's own metrics join at the first call. */
     byte[] text() throws IOException {
+        registerRuntime();
         ByteArrayOutputStream out = new ByteArrayOutputStream(16 * 1024);
         PrometheusTextFormatWriter.create().write(out, registry.scrape());
         return out.toByteArray();
+    }
+
+    /** Late, because JMX takes longer to wake than all the rest of the service takes to start. */
+    private void registerRuntime() {
+        if (runtimeRegistered.compareAndSet(false, true)) {
+            JvmMetrics.builder().register(registry);
+        }
     }
 }
