@@ -33,8 +33,13 @@ def tidy_command(
 
 def report_command(
     paths: Annotated[list[Path], typer.Argument(help="JMeter or Locust CSV files, from anywhere")],
-    gc: Annotated[Path | None, typer.Option(help="the service's garbage collection log")] = None,
-    samples: Annotated[Path | None, typer.Option(help="resource samples as CSV")] = None,
+    gc: Annotated[
+        Path | None, typer.Option(help="the service's garbage collection log (JVM, or Go's gctrace)")
+    ] = None,
+    process_start: Annotated[
+        float | None,
+        typer.Option(help="when the service started, as a Unix time: for a log that counts from there"),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False,
 ) -> None:
     """Analyse load results that need not come from here: counts, errors, rates, quantiles, stalls.
@@ -45,8 +50,6 @@ def report_command(
 
         rematch report results.jtl --gc gc.log --json
     """
-    from harness.analysis.report import main
+    from harness.analysis.report_output import main
 
-    code = main(paths, gc=gc, samples=samples, as_json=as_json)
-    if code:
-        raise typer.Exit(code)
+    main(paths, gc=gc, process_start_epoch_s=process_start, as_json=as_json)

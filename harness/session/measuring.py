@@ -146,6 +146,8 @@ class _Session:
     def _continue(self) -> SessionHeader:
         header = self.writer.session.header
         refuse_other_plan(header, self.prepared)
+        for _ in self.writer.session.records():
+            pass  # a damaged record is said before anything is measured beside it
         return header
 
     def _build(self, left: list[PlannedTrial]) -> None:

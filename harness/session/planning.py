@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.definitions import Study, load_study
-from harness.errors import InputError, RematchError
+from harness.errors import InputError, MissingTool, RematchError, UnsupportedLoad
 from harness.headroom import bounded, wanted_readings
 from harness.loadgen.base import Endpoint, LoadOrder
 from harness.model import (
@@ -16,6 +16,7 @@ from harness.model import (
     Experiment,
     Load,
     Plan,
+    ProfileDefinition,
     ProfileName,
     Request,
     Unavailable,
@@ -73,7 +74,7 @@ def plan_without(
     seed: int,
     launcher: str,
 ) -> Plan:
-    """Return the plan of the variants that are left.
+    """Return the plan of the variants and levels that are left; a level is named ``factor=level``.
 
     Raises:
         InputError: the reference is not among them.
@@ -88,17 +89,34 @@ def plan_without(
             place=experiment.name,
         )
     left = tuple(name for name in names if name not in reasons)
+    changes: dict[str, object] = {} if len(left) == len(names) else {"variants": left}
+    if any("=" in name for name in reasons):
+        changes |= _levels_left(experiment, definition, reasons)
     reduced = experiment.model_copy(
-        update={
-            "profiles": {
-                **experiment.profiles,
-                profile: definition.model_copy(update={"variants": left}),
-            }
+        update={"profiles": {**experiment.profiles, profile: definition.model_copy(update=changes)}}
+    )
+    return make_plan(reduced, profile, seed, host=host, launcher=launcher)
+
+
+def _levels_left(
+    experiment: Experiment, definition: ProfileDefinition, reasons: Mapping[str, str]
+) -> dict[str, object]:
+    """What is left of a profile without the levels ``factor=level`` that cannot be had here."""
+    if definition.cells is not None:
+        cells = tuple(
+            cell for cell in definition.cells if not any(f"{f}={lev}" in reasons for f, lev in cell.items())
+        )
+        return {"cells": cells}
+    used = {
+        factor: definition.levels.get(factor) or tuple(levels)
+        for factor, levels in experiment.factors.items()
+    }
+    return {
+        "levels": {
+            factor: tuple(level for level in levels if f"{factor}={level}" not in reasons)
+            for factor, levels in used.items()
         }
-    )
-    return make_plan(
-        reduced if len(left) < len(names) else experiment, profile, seed, host=host, launcher=launcher
-    )
+    }
 
 
 def variant_reasons(assembly: Assembly, study: Study) -> dict[str, str | None]:
@@ -155,9 +173,43 @@ def _order(load: Load, requests: tuple[Request, ...]) -> LoadOrder:
 
 
 def _unavailable(assembly: Assembly, study: Study, profile: ProfileName) -> tuple[Unavailable, ...]:
-    names = study.experiment.profiles[profile].variants or tuple(study.experiment.variants)
+    """Variants that cannot run here, and levels whose load generator is not here.
+
+    Raises:
+        MissingTool, UnsupportedLoad: without the generator nothing at all would be left.
+    """
+    experiment, definition = study.experiment, study.experiment.profiles[profile]
+    names = definition.variants or tuple(experiment.variants)
     reasons = variant_reasons(assembly, study)
-    return tuple(Unavailable(variant=name, reason=reason) for name in names if (reason := reasons[name]))
+    found = [Unavailable(variant=name, reason=reason) for name in names if (reason := reasons[name])]
+    problems = _load_problems(assembly, study, definition)
+    for factor, levels in experiment.factors.items():
+        used = definition.levels.get(factor) or tuple(levels)
+        without = [name for name in used if levels[name].load in problems]
+        if without and len(without) == len(used):
+            raise problems[levels[without[0]].load or ""]
+        found += [
+            Unavailable(variant=f"{factor}={name}", reason=str(problems[levels[name].load or ""]))
+            for name in without
+        ]
+    named = any(level.load for levels in experiment.factors.values() for level in levels.values())
+    if not named and experiment.load in problems:
+        raise problems[experiment.load]
+    return tuple(found)
+
+
+def _load_problems(
+    assembly: Assembly, study: Study, definition: ProfileDefinition
+) -> dict[str | None, RematchError]:
+    """Return load name -> why it cannot be offered here."""
+    problems: dict[str | None, RematchError] = {}
+    for name, load in definition.loads.items():
+        try:
+            requests = study.requests[study.experiment.mix]
+            assembly.generator(load.generator).command(_order(load, requests))
+        except (MissingTool, UnsupportedLoad) as problem:
+            problems[name] = problem
+    return problems
 
 
 def commands_of(assembly: Assembly, prepared: Prepared) -> dict[str, tuple[str, ...]]:

@@ -146,7 +146,10 @@ def _default_signals() -> None:
 
 
 def _main() -> None:
-    harness.session.assemble = lambda root, host="local", launcher="process": tiny_assembly(root)
+    def assemble(root: Path, *, host: str = "local", launcher: str = "process") -> Assembly:
+        return tiny_assembly(root)
+
+    harness.session.assemble = assemble
     from harness.cli import main
 
     main()
