@@ -41,7 +41,7 @@ def by_cell(
     figure, panels = canvas(
         rows,
         len(cells),
-        width=PAGE_INCHES if len(cells) > 2 else 3.5,
+        width=PAGE_INCHES,
         height=(1.0 + 0.26 * len(order)) * (1.35 if errors else 1.0),
         sharey="row",
         sharex="row" if log else False,

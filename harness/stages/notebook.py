@@ -110,10 +110,17 @@ def module_path(root: Path, module: str) -> Path | None:
 
 
 def _imports(source: str) -> list[tuple[str, tuple[str, ...]]]:
+    """Return (module, names) of every import that can run; those for type checkers alone cannot."""
     found: list[tuple[str, tuple[str, ...]]] = []
-    for node in ast.walk(ast.parse(source)):
+    waiting: list[ast.AST] = [ast.parse(source)]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            waiting += node.orelse
+            continue
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:
             found.append((node.module, tuple(alias.name for alias in node.names)))
         elif isinstance(node, ast.Import):
             found += [(alias.name, ()) for alias in node.names]
+        waiting += ast.iter_child_nodes(node)
     return found

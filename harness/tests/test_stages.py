@@ -104,6 +104,7 @@ def test_a_notebook_depends_on_modules_it_only_reaches_through_others() -> None:
     modules = closure(ROOT, {"harness.figures"})
     assert {"harness.figures.style", "harness.analysis.comparisons", "harness.model.estimate"} <= set(modules)
     assert not any(module.startswith("harness.session") for module in modules)
+    assert "harness.figures.trials" not in closure(ROOT, {"harness.stages.work"})  # tidying draws nothing
 
 
 def test_a_file_gone_from_a_folder_changes_the_folder(tmp_path: Path) -> None:
