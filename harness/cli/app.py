@@ -8,7 +8,7 @@ import sys
 
 import typer
 
-from harness.cli import analysing, checking, listing, measuring, tracing
+from harness.cli import analysing, building, checking, listing, measuring, tracing
 from harness.errors import RematchError
 
 app = typer.Typer(
@@ -34,6 +34,7 @@ app.command("tidy")(analysing.tidy_command)
 app.command("report")(analysing.report_command)
 app.command("verify")(analysing.verify_command)
 app.command("trace")(tracing.trace)
+app.command("paper")(building.paper_command)
 
 
 def main() -> None:
