@@ -32,6 +32,7 @@ app.command("list")(listing.list_all)
 app.command("measure")(measuring.measure_command)
 app.command("tidy")(analysing.tidy_command)
 app.command("report")(analysing.report_command)
+app.command("verify")(analysing.verify_command)
 app.command("trace")(tracing.trace)
 app.command("paper")(building.paper_command)
 

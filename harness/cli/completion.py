@@ -46,3 +46,10 @@ def keys(incomplete: str) -> list[str]:
     except (OSError, ValueError, RematchError):
         return []
     return sorted(key for key in values if key.startswith(incomplete))
+
+
+def verifications(incomplete: str) -> list[str]:
+    """Names of the simulations behind ``verify``."""
+    from harness.analysis.verify import VERIFICATIONS
+
+    return [name for name in VERIFICATIONS if name.startswith(incomplete)]
