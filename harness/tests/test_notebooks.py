@@ -95,7 +95,7 @@ def opened(root: Path, name: str, **parameters: object) -> NotebookClient:
     place = next(i for i, cell in enumerate(nb.cells) if "parameters" in cell.metadata.get("tags", []))
     source = "\n".join(["# Parameters", *(f"{key} = {value!r}" for key, value in parameters.items())])
     cell = {"cell_type": "code", "id": "injected", "metadata": {}, "source": source}
-    nb.cells.insert(place + 1, nbformat.from_dict({**cell, "outputs": [], "execution_count": None}))
+    nb.cells.insert(place + 1, nbformat.from_dict({**cell, "outputs": [], "execution_count": None}))  # type: ignore[no-untyped-call]  # nbformat has no types
     return NotebookClient(nb, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(root)}})
 
 
