@@ -76,8 +76,13 @@ def measure(commands: list[str], keep: Path | None) -> int:
         if status:
             print(f"{command} ended with {status}; its output: {log.name}", file=sys.stderr)
             return status
-    machine = {"cpus": os.cpu_count(), "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")}
-    READINGS.write_text(json.dumps({"machine": machine, "readings": readings}, indent=2) + "\n", encoding="utf-8")
+    machine = {
+        "cpus": os.cpu_count(),
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+    }
+    READINGS.write_text(
+        json.dumps({"machine": machine, "readings": readings}, indent=2) + "\n", encoding="utf-8"
+    )
     if keep is None:
         shutil.rmtree(folder)
     return 0
@@ -105,7 +110,10 @@ def render() -> int:
     """Put the table between the README's markers."""
     text = README.read_text(encoding="utf-8")
     if BEGIN not in text or END not in text:
-        print(f"README.md: the markers {BEGIN} and {END} are missing; put them where the table belongs", file=sys.stderr)
+        print(
+            f"README.md: the markers {BEGIN} and {END} are missing; put them where the table belongs",
+            file=sys.stderr,
+        )
         return 2
     head, rest = text.split(BEGIN, 1)
     README.write_text(f"{head}{BEGIN}\n{table()}\n{END}{rest.split(END, 1)[1]}", encoding="utf-8")

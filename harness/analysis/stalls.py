@@ -185,8 +185,12 @@ class _Trial:
         found: list[Stall] = []
         for width in SCAN_WINDOWS_S:
             found += self._scan(slow, width)
-        clear = [p for p in found if not any(p.start_s < s.end_s and s.start_s < p.end_s for s in stalls)]
-        return _merged(sorted(clear, key=lambda p: p.start_s), max(SCAN_WINDOWS_S))
+        # What follows a stall at once is its backlog, not a finding of its own.
+        wake_s = max(SCAN_WINDOWS_S)
+        joined = _merged(found, wake_s)
+        return [
+            p for p in joined if not any(p.start_s < s.end_s + wake_s and s.start_s < p.end_s for s in stalls)
+        ]
 
     def _scan(self, slow: npt.NDArray[np.bool_], width: float) -> list[Stall]:
         origin = self.start[0]

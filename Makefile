@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+# Two commands matter: `make paper` and `make test`. Both set everything up first.
+
+PROFILE ?= quick
+SEED ?=
+EXPERIMENTS ?=
+
+VENV := .venv/bin
+# asked for only by rules that use it
+FIND_PYTHON = PYTHON="$(PYTHON)" sh setup/find_python.sh
+SETUP = python=$$($(FIND_PYTHON)) || { echo "Python >= 3.11 is missing: everything here runs on it; get it with: apt-get install -y python3 (Debian 12 or newer), or conda env create --file environment.yml" >&2; exit 2; }; \
+	PYTHONDONTWRITEBYTECODE=1 "$$python" -m setup
+PARAMETERS = -p profile $(PROFILE) $(if $(SEED),-p seed $(SEED)) $(if $(EXPERIMENTS),-p experiments "$(EXPERIMENTS)") $(if $(filter command,$(origin HOST)),-p host "$(HOST)")
+
+.DEFAULT_GOAL := help
+.PHONY: help setup paper test lab workshop check clean
+
+help:  ## print this table
+	@echo "make paper     set up, measure, execute the notebooks, build paper/main.pdf"
+	@echo "make test      set up and run all tests"
+	@echo "make setup     only set up, and print what is here and what is missing"
+	@echo "make lab       JupyterLab in the environment of this project"
+	@echo "make workshop  JupyterLab at the exercise notebooks"
+	@echo "make clean     remove what was built; recorded data, tools and the environment stay"
+	@echo "make help      this table"
+	@echo
+	@echo "PROFILE=smoke|quick|full|sample  how much is measured (now: $(PROFILE)); sample measures nothing"
+	@echo "SEED=N                           order of the trials and of every resampling"
+	@echo "EXPERIMENTS=a,b                  only these experiments"
+	@echo "HOST=name                        where the services run (hosts.toml)"
+	@echo "YES=1                            install missing packages without asking"
+
+setup:
+	@$(SETUP)
+
+paper:
+	@$(SETUP) --for paper --profile $(PROFILE) --brief
+	@mkdir -p results
+	$(VENV)/papermill notebooks/run_all.ipynb results/run_all.ipynb $(PARAMETERS)
+	@test -s paper/main.pdf || { echo "the notebooks ended well but paper/main.pdf is not there; see results/run_all.ipynb" >&2; exit 1; }
+	@echo "the paper: $(CURDIR)/paper/main.pdf"
+
+test:
+	@$(SETUP) --for test --brief
+	@$(VENV)/python -m setup.run_tests $(PYTEST)
+
+lab:
+	@$(SETUP) --for lab --brief
+	$(VENV)/jupyter lab notebooks
+
+workshop:
+	@$(SETUP) --for workshop --brief
+	$(VENV)/jupyter lab notebooks/workshop
+
+check: setup
+	@$(VENV)/rematch check
+
+clean:
+	rm -rf results paper/generated paper/main.pdf data/processed
+	rm -rf .cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -f paper/main.aux paper/main.bbl paper/main.blg paper/main.fdb_latexmk paper/main.fls paper/main.log paper/main.out paper/main.toc
+	rm -rf services/*/*/target

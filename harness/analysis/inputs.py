@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the statistics accept: finite numbers, one per trial, and nothing that only looks like it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from harness.errors import InputError, PseudoReplicationError
+
+Floats = NDArray[np.float64]
+Unit = Literal["trial", "request"]
+
+#: Nobody makes more fresh processes than this for one cell of one experiment: beyond it, these are requests.
+MAX_TRIALS = 1000
+
+
+def finite(values: ArrayLike, what: str) -> Floats:
+    """Return ``values`` as a one-dimensional float64 array, shape (n,), n >= 1.
+
+    Raises:
+        InputError: not one-dimensional, not numbers, empty, or with NaN or infinity in it.
+    """
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"{what} must be numbers", found=type(values).__name__, allowed="a flat sequence of numbers"
+        ) from error
+    if array.ndim != 1:
+        raise InputError(f"{what} must be flat", found=f"shape {array.shape}", allowed="shape (n,)")
+    if array.size == 0:
+        raise InputError(f"{what} is empty", found="0 values", allowed="at least one")
+    n_bad = int(np.count_nonzero(~np.isfinite(array)))
+    if n_bad:
+        raise InputError(
+            f"{what} has missing or infinite values: leave such trials out, and count them",
+            found=f"{n_bad} of {array.size}",
+            allowed="finite numbers",
+        )
+    return array
+
+
+def trial_values(values: ArrayLike, what: str, *, unit: Unit = "trial") -> Floats:
+    """Return per-trial statistics, shape (k,): one number per fresh process, never one per request.
+
+    Raises:
+        InputError: see :func:`finite`.
+        PseudoReplicationError: there are so many values that they must be requests, and
+            ``unit="request"`` does not say that this is meant.
+    """
+    array = finite(values, what)
+    if unit == "trial" and array.size > MAX_TRIALS:
+        raise PseudoReplicationError(
+            f"{what} has {array.size} values: these look like requests, and requests of one process are not "
+            "independent; reduce each trial to one number with run_statistics(latency_s, trial_ids), or say "
+            'unit="request" when every value really is its own unit'
+        )
+    return array
+
+
+def arms(a: ArrayLike, b: ArrayLike, *, paired: bool, unit: Unit = "trial") -> tuple[Floats, Floats]:
+    """Return both arms of a comparison, shapes (k,) and (k,) when paired, (m,) and (n,) otherwise.
+
+    Raises:
+        InputError: paired arms of different length.
+        PseudoReplicationError: see :func:`trial_values`.
+    """
+    left, right = trial_values(a, "a", unit=unit), trial_values(b, "b", unit=unit)
+    if paired and left.size != right.size:
+        raise InputError(
+            "paired arms need one value per block in each",
+            found=f"{left.size} and {right.size} values",
+            allowed="equal lengths; or paired=False when the session was not blocked",
+        )
+    return left, right
+
+
+def request_arrays(trials: Sequence[ArrayLike], what: str) -> tuple[Floats, ...]:
+    """Return the requests of every trial, one array of shape (n_i,) per trial.
+
+    Raises:
+        PseudoReplicationError: a flat array of numbers came instead of one array per trial.
+    """
+    if len(trials) == 0:
+        raise InputError(f"{what} holds no trial", found="0 trials", allowed="at least one")
+    if all(np.ndim(trial) == 0 for trial in trials):
+        raise _flat(what)
+    return tuple(finite(trial, f"{what}, trial {i}") for i, trial in enumerate(trials))
+
+
+def _flat(what: str) -> PseudoReplicationError:
+    return PseudoReplicationError(
+        f"{what} is one flat array of requests: hand over one array per trial, because the trial, "
+        "not the request, is the unit of analysis"
+    )
+
+
+def fraction(value: float, what: str) -> float:
+    """Return ``value`` when it lies strictly between 0 and 1 (a level, a quantile, an alpha)."""
+    if not 0.0 < value < 1.0:
+        raise InputError(
+            f"{what} out of range", found=value, allowed="strictly between 0 and 1, such as 0.95"
+        )
+    return float(value)

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Print a report: for a person as a page, for a program as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from harness.analysis.report import QUANTILES, Report, report_file
+from harness.formats.gc_events import GcLog
+from harness.formats.gctrace import read_gctrace
+from harness.formats.jvm_log import read_jvm_log, rotated_parts
+
+#: Stalls shown on a page; all of them stand in the JSON.
+SHOWN = 10
+
+
+def main(
+    paths: Sequence[Path],
+    *,
+    gc: Path | None = None,
+    process_start_epoch_s: float | None = None,
+    as_json: bool = False,
+) -> None:
+    """Report on each of ``paths``; print one JSON object for one path, a list for several.
+
+    Raises:
+        InputError: a file cannot be used; names the file, the place, what was found and what is allowed.
+    """
+    log = read_runtime_log(gc, process_start_epoch_s) if gc else None
+    reports = [report_file(path, log) for path in paths]
+    if as_json:
+        plain = [report.as_json() for report in reports]
+        print(json.dumps(plain[0] if len(plain) == 1 else plain, indent=2, allow_nan=False))
+        return
+    console = Console()
+    for report in reports:
+        show(report, console)
+
+
+def read_runtime_log(path: Path, process_start_epoch_s: float | None = None) -> GcLog:
+    """Read a JVM's unified log (with its rotated parts) or a Go process's gctrace, whichever it is.
+
+    ``process_start_epoch_s`` places a log that counts from the start of its process.
+
+    Raises:
+        InputError: it is neither.
+    """
+    trace = read_gctrace(path)
+    log = trace if trace.n_collections else read_jvm_log(*rotated_parts(path))
+    if log.clock == "epoch" or process_start_epoch_s is None:
+        return log
+    moved = [
+        event.model_copy(
+            update={
+                "start_s": event.start_s + process_start_epoch_s,
+                "end_s": event.end_s + process_start_epoch_s,
+            }
+        )
+        for event in log.events
+    ]
+    return log.model_copy(update={"events": tuple(moved), "clock": "epoch"})
+
+
+def show(report: Report, console: Console) -> None:
+    """Print one report for a person."""
+    console.print(f"[bold]{report.path}[/bold]  ({report.source}, resolution {report.resolution_ms:g} ms)")
+    share = f" ({report.errors / report.requests:.2%})" if report.requests else ""
+    console.print(f"{report.requests:,} requests, {report.errors:,} errors{share}")
+    if report.start_epoch_s is not None and report.duration_s is not None:
+        began = datetime.fromtimestamp(report.start_epoch_s, UTC).isoformat(sep=" ", timespec="milliseconds")
+        console.print(f"from {began} for {report.duration_s:.3f} s")
+    if report.throughput_per_s is not None:
+        correct = (
+            f", {report.correct_per_s:,.1f} of them correct" if report.errors and report.correct_per_s else ""
+        )
+        console.print(f"{report.throughput_per_s:,.1f} answers per second{correct}")
+    console.print(_latency_table(report))
+    for kind, count in report.errors_by_kind.items():
+        console.print(f"  {count:,} x {kind}", markup=False)
+    _show_stalls(report, console)
+    _show_attribution(report, console)
+    for warning in report.warnings:
+        console.print(f"note: {warning}", style="yellow", markup=False, highlight=False)
+    console.print()
+
+
+def _latency_table(report: Report) -> Table:
+    table = Table(title="latency, ms", title_justify="left", show_edge=False)
+    for column in ("", "value", "95 % interval, this trial"):
+        table.add_column(column, justify="left" if not column else "right")
+    for name in ("mean", *QUANTILES, "max"):
+        value, interval = report.latency_ms.get(name), report.intervals.get(name)
+        table.add_row(
+            name,
+            "cannot say" if value is None else f"{value:,.3f}",
+            "" if interval is None else f"{interval[0]:,.3f} to {interval[1]:,.3f}",
+        )
+    return table
+
+
+def _show_stalls(report: Report, console: Console) -> None:
+    if report.stalls is None:
+        return
+    hard = [stall for stall in report.stalls if stall.kind == "stall"]
+    console.print(f"{len(hard)} stalls, {len(report.stalls) - len(hard)} slow periods")
+    longest = sorted(zip(report.stalls, report.causes, strict=True), key=lambda pair: -pair[0].duration_s)[
+        :SHOWN
+    ]
+    for stall, cause in sorted(longest, key=lambda pair: pair[0].start_s):
+        since = stall.start_s - (report.start_epoch_s or 0.0)
+        because = f", {cause}" if cause else ""
+        console.print(
+            f"  at {since:9.3f} s  {stall.duration_s * 1e3:8.1f} ms  {stall.n_requests:6,} requests  "
+            f"{stall.kind.replace('_', ' ')}{because}"
+        )
+    if len(report.stalls) > SHOWN:
+        console.print(f"  the longest {SHOWN} of {len(report.stalls)}; all of them with --json")
+
+
+def _show_attribution(report: Report, console: Console) -> None:
+    if report.attribution is None or "refused" in report.attribution:
+        return
+    for name in ("p99", "p99.9"):
+        part = report.attribution[name]
+        share = part["share"]
+        if share["value"] is None:
+            console.print(f"{name}: too few requests clear of pauses to say what they explain")
+            continue
+        bounds = f" ({share['low']:.0%} to {share['high']:.0%})" if share["low"] is not None else ""
+        console.print(f"{name}: {share['value']:.0%}{bounds} of it goes away with the pauses and their wakes")
+        causes = ", ".join(
+            f"{cause} {share['value']:.0%}"
+            for cause, share in part["causes"].items()
+            if share["value"] is not None
+        )
+        console.print(f"  time beyond the median in that tail: {causes}", highlight=False)

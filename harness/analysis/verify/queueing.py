@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A simulated service with pauses at known times: the truth that stall detection is held against.
+
+A first-come-first-served queue with several servers, in open or closed loop. A pause stops
+every server: the queue is computed in working time and mapped back to wall time, so a
+simulation with and without pauses differs in nothing else.
+"""
+
+from __future__ import annotations
+
+import heapq
+from bisect import bisect_left
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy.signal import lfilter
+from scipy.special import ndtr
+
+from harness.model import Frozen
+
+FloatArray = npt.NDArray[np.float64]
+Arrivals = Literal["poisson", "even", "gamma", "on_off"]
+
+
+class ServiceLaw(Frozen):
+    """How long requests take when nothing is in their way."""
+
+    median_s: float = 0.003
+    sigma: float = 0.4
+    rho: float = 0.0
+    outlier_share: float = 0.003
+    tail: Literal["lognormal", "weibull"] = "lognormal"
+
+
+class Pauses(Frozen):
+    """Spans in which every server stands still."""
+
+    starts_s: tuple[float, ...] = ()
+    lengths_s: tuple[float, ...] = ()
+
+    @property
+    def spans(self) -> list[tuple[float, float]]:
+        """(start, end) of each, in time order."""
+        return [(start, start + length) for start, length in zip(self.starts_s, self.lengths_s, strict=True)]
+
+
+def service_times(n: int, law: ServiceLaw, rng: np.random.Generator) -> FloatArray:
+    """Return n service times in seconds: autocorrelated, with isolated outliers of 5 to 20 times the usual."""
+    noise = rng.standard_normal(n) * np.sqrt(1 - law.rho**2)
+    noise[0] = rng.standard_normal()
+    z = lfilter([1.0], [1.0, -law.rho], noise)
+    if law.tail == "weibull":
+        times = law.median_s * (-np.log1p(-ndtr(z)) / np.log(2)) ** (1 / 1.6)
+    else:
+        times = law.median_s * np.exp(law.sigma * z)
+    outliers = rng.random(n) < law.outlier_share
+    times[outliers] *= rng.uniform(5, 20, int(outliers.sum()))
+    return np.asarray(np.maximum(times, 1e-6))
+
+
+def arrival_times(
+    kind: Arrivals, rate_per_s: float, duration_s: float, rng: np.random.Generator
+) -> FloatArray:
+    """Return arrival times in [0, duration_s), shape (n,), sorted."""
+    if kind == "even":
+        return np.arange(int(rate_per_s * duration_s)) / rate_per_s
+    if kind == "gamma":
+        gaps = rng.gamma(0.4, 1 / (0.4 * rate_per_s), int(rate_per_s * duration_s * 1.3) + 50)
+        times = np.cumsum(gaps)
+        return np.asarray(times[times < duration_s])
+    if kind == "on_off":
+        parts, now, high = [], 0.0, True
+        while now < duration_s:
+            length = rng.exponential(0.2)
+            n = rng.poisson(rate_per_s * (1.7 if high else 0.3) * length)
+            parts.append(now + np.sort(rng.random(n)) * length)
+            now, high = now + length, not high
+        times = np.concatenate(parts)
+        return np.asarray(times[times < duration_s])
+    return np.asarray(np.sort(rng.random(rng.poisson(rate_per_s * duration_s)) * duration_s))
+
+
+def regular_pauses(
+    duration_s: float, length_s: float, every_s: float, rng: np.random.Generator, *, spread: float = 0.3
+) -> Pauses:
+    """Return pauses of ``length_s`` to ``(1 + spread) length_s``, one in each stretch of ``every_s``."""
+    n = int(duration_s / every_s)
+    starts = (np.arange(n) + 0.2 + 0.6 * rng.random(n)) * every_s
+    return Pauses(
+        starts_s=tuple(starts.tolist()), lengths_s=tuple((length_s * rng.uniform(1, 1 + spread, n)).tolist())
+    )
+
+
+def simulate_open(
+    arrivals: FloatArray, service: FloatArray, *, servers: int, pauses: Pauses | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Return (start_s, latency_s) of an open loop: everybody comes when they come."""
+    clock = _WorkingClock(pauses or Pauses())
+    coming = clock.to_work(arrivals)
+    free = [0.0] * servers
+    done = np.empty(len(arrivals))
+    for i, (at, needs) in enumerate(zip(coming.tolist(), service.tolist(), strict=True)):
+        done[i] = max(heapq.heappop(free), at) + needs
+        heapq.heappush(free, done[i])
+    return arrivals, clock.to_wall(done) - arrivals
+
+
+def simulate_closed(
+    users: int,
+    duration_s: float,
+    law: ServiceLaw,
+    rng: np.random.Generator,
+    *,
+    servers: int,
+    think_s: float = 0.0,
+    pauses: Pauses | None = None,
+) -> tuple[FloatArray, FloatArray]:
+    """Return (start_s, latency_s) of a closed loop: ``users`` wait for their answer, think, and ask again."""
+    clock = _WorkingClock(pauses or Pauses())
+    pool = service_times(200_000, law, rng)
+    waiting = [(rng.random() * 0.1, user) for user in range(users)]
+    heapq.heapify(waiting)
+    free = [0.0] * servers
+    starts: list[float] = []
+    latencies: list[float] = []
+    while waiting:
+        at, user = heapq.heappop(waiting)
+        if at > duration_s:
+            continue
+        done = max(heapq.heappop(free), clock.to_work_one(at)) + float(pool[len(starts) % len(pool)])
+        heapq.heappush(free, done)
+        answered = clock.to_wall_one(done)
+        starts.append(at)
+        latencies.append(answered - at)
+        heapq.heappush(waiting, (answered + (rng.exponential(think_s) if think_s else 0.0), user))
+    return np.array(starts), np.array(latencies)
+
+
+class _WorkingClock:
+    """Wall time without the pauses, and back."""
+
+    def __init__(self, pauses: Pauses) -> None:
+        self.starts = np.array(pauses.starts_s)
+        self.ends = self.starts + np.array(pauses.lengths_s)
+        self.before = np.concatenate([[0.0], np.cumsum(self.ends - self.starts)])
+        self.work_starts = self.starts - self.before[:-1]
+        self._work_list, self._before_list = self.work_starts.tolist(), self.before.tolist()
+
+    def to_work(self, wall: FloatArray) -> FloatArray:
+        if not len(self.starts):
+            return wall
+        i = np.searchsorted(self.ends, wall, side="right")
+        inside = wall >= np.append(self.starts, np.inf)[i]
+        return np.where(inside, np.append(self.work_starts, 0.0)[i], wall - self.before[i])
+
+    def to_wall(self, work: FloatArray) -> FloatArray:
+        return np.asarray(work + self.before[np.searchsorted(self.work_starts, work, side="left")])
+
+    def to_work_one(self, wall: float) -> float:
+        return float(self.to_work(np.array([wall]))[0]) if len(self.starts) else wall
+
+    def to_wall_one(self, work: float) -> float:
+        return float(work + self._before_list[bisect_left(self._work_list, work)])

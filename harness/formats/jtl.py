@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read JMeter result files (JTL, csv): any columns JMeter can write, in any order, of any size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from harness.errors import InputError
+from harness.formats.collect import collect
+from harness.formats.jtl_layout import detect_layout
+from harness.formats.rows import Layout, read_chunks
+from harness.formats.source import SourceNotes, read_blocks, read_head, read_text_pieces, without_first_line
+from harness.formats.table import RequestChunk, RequestTable
+
+#: JMeter writes whole milliseconds.
+RESOLUTION_S = 0.001
+
+
+def read_jtl(path: Path) -> RequestTable:
+    """Read a whole file; memory is about 21 bytes a row.
+
+    Rows of transaction controllers are left out (and counted) when the rows they sum up stand in
+    the same file; kept when there is nothing else.
+
+    Raises:
+        InputError: empty, XML, not from JMeter, without ``elapsed``, or without one readable row.
+    """
+    layout, said = _layout(path)
+    notes = SourceNotes()
+    table = collect(
+        _chunks(path, layout, notes), path=path, source="jmeter", resolution_s=RESOLUTION_S, layout=layout
+    )
+    return table.with_notes(*said, *notes.notes)
+
+
+def iter_jtl(path: Path) -> Iterator[RequestChunk]:
+    """Yield a file of any size in stretches of some 100,000 rows, in bounded memory.
+
+    Rows of transaction controllers are marked, not left out: whether they sum up other rows
+    is known at the end only.
+
+    Raises:
+        InputError: as ``read_jtl``, but a file without one readable row yields none.
+    """
+    layout, _ = _layout(path)
+    yield from _chunks(path, layout, SourceNotes())
+
+
+def _layout(path: Path) -> tuple[Layout, tuple[str, ...]]:
+    head = read_head(path)
+    if not head.strip():
+        raise InputError("is empty", file=path, allowed="a JMeter result file in csv")
+    return detect_layout(head, path)
+
+
+def _chunks(path: Path, layout: Layout, notes: SourceNotes) -> Iterator[RequestChunk]:
+    pieces = read_text_pieces(path, notes)
+    if layout.header is None:
+        return read_chunks(read_blocks(pieces, begins_record=layout.begins_a_row), layout)
+    rows = read_blocks(without_first_line(pieces), begins_record=layout.begins_a_row, first_line=2)
+    return read_chunks(rows, layout)

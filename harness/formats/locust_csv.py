@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read what Locust leaves: its own ``--csv`` files of several releases, and raw samples of our listener.
+
+Locust keeps response times rounded (whole ms below 100, then two digits), so its percentiles are no
+finer than that; means are not rounded. Names of columns changed between releases: read by meaning.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+from harness.errors import InputError
+from harness.formats.collect import collect
+from harness.formats.rows import EPOCH_S, Layout, read_chunks
+from harness.formats.source import SourceNotes, read_blocks, read_head, read_text_pieces, without_first_line
+from harness.formats.table import (
+    AggregateRow,
+    AggregateTable,
+    HistoryPoint,
+    RequestChunk,
+    RequestTable,
+)
+
+#: First columns of the raw samples; further ones are allowed.
+SAMPLE_COLUMNS = ("start_epoch_s", "latency_ms", "ok", "name")
+#: The listener writes ten-thousandths of a millisecond; the clock behind it is finer.
+SAMPLE_RESOLUTION_S = 1e-7
+STATS_RESOLUTION_S = 0.001
+ROUNDED = "Locust rounds response times to two digits (whole ms below 100) before it takes percentiles"
+
+_COUNT = ("request count", "# requests", "total request count")
+_FAILED = ("failure count", "# failures", "total failure count")
+_MEAN = ("average response time", "total average response time")
+_MIN = ("min response time", "total min response time")
+_MAX = ("max response time", "total max response time")
+_MEDIAN = ("median response time", "total median response time")
+_RATE = ("requests/s",)
+_TOTAL_NAMES = {"aggregated", "total"}
+
+Fields = dict[str, str]
+
+
+def kind_of(header: list[str]) -> str | None:
+    """Return samples, stats, history, failures, exceptions, or None when no Locust file begins so."""
+    names = [name.strip().lower() for name in header]
+    if tuple(names[: len(SAMPLE_COLUMNS)]) == SAMPLE_COLUMNS:
+        return "samples"
+    if "timestamp" in names and "user count" in names:
+        return "history"
+    if "occurrences" in names and "error" in names:
+        return "failures"
+    if {"count", "message", "traceback"} <= set(names):
+        return "exceptions"
+    if "name" in names and any(name in names for name in _COUNT):
+        return "stats"
+    return None
+
+
+def first_fields(head: str) -> list[str]:
+    """The first line's fields."""
+    return next(csv.reader([head.split("\n", 1)[0].rstrip("\r")]), [])
+
+
+def read_locust(path: Path) -> RequestTable | AggregateTable:
+    """Read any csv that Locust or our listener wrote.
+
+    Raises:
+        InputError: empty or none of them.
+    """
+    kind = kind_of(first_fields(read_head(path)))
+    if kind == "samples":
+        return read_samples(path)
+    if kind is None:
+        raise InputError(
+            "is no file of Locust's",
+            file=path,
+            place="line 1",
+            found=read_head(path).split("\n", 1)[0][:80],
+            allowed="_stats.csv, _stats_history.csv, _failures.csv, _exceptions.csv "
+            "or samples with the columns " + ",".join(SAMPLE_COLUMNS),
+        )
+    return _Tables(path).read(kind)
+
+
+def read_samples(path: Path) -> RequestTable:
+    """Read the raw samples of our request listener: one row per request, latencies in float ms.
+
+    Raises:
+        InputError: empty, another file, or no line of it can be read.
+    """
+    header = first_fields(read_head(path))
+    if tuple(header[: len(SAMPLE_COLUMNS)]) != SAMPLE_COLUMNS:
+        raise InputError(
+            "is no sample file of the request listener",
+            file=path,
+            place="line 1",
+            found=",".join(header)[:80],
+            allowed="columns " + ",".join(SAMPLE_COLUMNS),
+        )
+    layout = Layout(
+        delimiter=",",
+        n_columns=len(header),
+        start=0,
+        latency=1,
+        ok=2,
+        label=3,
+        time=EPOCH_S,
+        whole_ms=False,
+        header=tuple(header),
+    )
+    notes = SourceNotes()
+    chunks: Iterator[RequestChunk] = read_chunks(
+        read_blocks(
+            without_first_line(read_text_pieces(path, notes)), begins_record=layout.begins_a_row, first_line=2
+        ),
+        layout,
+    )
+    table = collect(chunks, path=path, source="locust", resolution_s=SAMPLE_RESOLUTION_S, layout=layout)
+    return table.with_notes(*notes.notes)
+
+
+class _Tables:
+    """One of Locust's own csv files; they are small (a row per name, or per second)."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.notes = SourceNotes()
+        text = b"".join(read_text_pieces(path, self.notes)).decode()
+        try:
+            lines = list(csv.reader(text.splitlines(keepends=True)))
+        except csv.Error as problem:
+            raise InputError(f"is not csv ({problem})", file=path) from problem
+        self.header = [name.strip().lower() for name in lines[0]]
+        full = [line for line in lines[1:] if len(line) == len(self.header)]
+        self.n_unreadable = sum(bool(line) for line in lines[1:]) - len(full)
+        self.rows: list[Fields] = [dict(zip(self.header, line, strict=True)) for line in full]
+
+    def read(self, kind: str) -> AggregateTable:
+        readers = {
+            "stats": self._stats,
+            "history": self._history,
+            "failures": self._failures,
+            "exceptions": self._exceptions,
+        }
+        table = readers[kind]()
+        return table.model_copy(
+            update={"unreadable_lines": self.n_unreadable, "notes": (*table.notes, *self.notes.notes)}
+        )
+
+    def _stats(self) -> AggregateTable:
+        rows = [row for row in map(self._aggregate_row, self.rows) if row is not None]
+        total = next((row for row in rows if row.name.lower() in _TOTAL_NAMES), None)
+        each = tuple(row for row in rows if row is not total)
+        notes = (ROUNDED, "Locust's last flush may be missing: totals can be a little low")
+        return AggregateTable(
+            path=self.path,
+            source="locust",
+            kind="stats",
+            rows=each,
+            total=total,
+            resolution_s=STATS_RESOLUTION_S,
+            notes=notes if total is not None else (*notes, "no Aggregated row: the file is cut or a part"),
+        )
+
+    def _aggregate_row(self, fields: Fields) -> AggregateRow | None:
+        n_requests = _count(fields, _COUNT)
+        if n_requests is None:
+            self.n_unreadable += 1
+            return None
+        quantiles = _quantiles(fields)
+        median = _ms(fields, _MEDIAN)
+        if median is not None:
+            quantiles.setdefault("p50", median)
+        some = n_requests > 0  # Locust prints zeros for what nobody measured
+        return AggregateRow(
+            name=fields.get("name", ""),
+            method=fields.get("type") or fields.get("method") or None,
+            n_requests=n_requests,
+            n_errors=_count(fields, _FAILED) or 0,
+            latency_mean_s=_ms(fields, _MEAN) if some else None,
+            latency_min_s=_ms(fields, _MIN) if some else None,
+            latency_max_s=_ms(fields, _MAX) if some else None,
+            latency_quantiles_s=quantiles if some else {},
+            answers_per_s=_number(fields, _RATE),
+        )
+
+    def _history(self) -> AggregateTable:
+        mine = [row for row in self.rows if row.get("name", "").lower() in _TOTAL_NAMES]
+        points = [point for point in map(self._point, mine) if point is not None]
+        counted = [row for row in mine if (_count(row, _COUNT) or 0) > 0]
+        start = points[0].epoch_s if points else None
+        return AggregateTable(
+            path=self.path,
+            source="locust",
+            kind="history",
+            total=self._aggregate_row(counted[-1]) if counted else None,
+            history=tuple(points),
+            start_epoch_s=start,
+            duration_s=points[-1].epoch_s - points[0].epoch_s if points else None,
+            resolution_s=STATS_RESOLUTION_S,
+            notes=(ROUNDED, "percentiles in the history are those of the last ten seconds"),
+        )
+
+    def _point(self, fields: Fields) -> HistoryPoint | None:
+        epoch_s = _number(fields, ("timestamp",))
+        if epoch_s is None:
+            self.n_unreadable += 1
+            return None
+        return HistoryPoint(
+            epoch_s=epoch_s,
+            users=_count(fields, ("user count",)),
+            answers_per_s=_number(fields, _RATE),
+            errors_per_s=_number(fields, ("failures/s",)),
+            n_requests=_count(fields, _COUNT),
+            n_errors=_count(fields, _FAILED),
+            latency_quantiles_s=_quantiles(fields),
+        )
+
+    def _failures(self) -> AggregateTable:
+        return self._kinds("failures", "error", "occurrences")
+
+    def _exceptions(self) -> AggregateTable:
+        return self._kinds("exceptions", "message", "count")
+
+    def _kinds(self, kind: str, what: str, how_often: str) -> AggregateTable:
+        kinds: dict[str, int] = {}
+        for fields in self.rows:
+            n = _count(fields, (how_often,))
+            if n is None:
+                self.n_unreadable += 1
+                continue
+            kinds[fields[what]] = kinds.get(fields[what], 0) + n
+        return AggregateTable.model_validate(
+            {
+                "path": self.path,
+                "source": "locust",
+                "kind": kind,
+                "errors_by_kind": kinds,
+                "resolution_s": STATS_RESOLUTION_S,
+            }
+        )
+
+
+def _number(fields: Fields, names: tuple[str, ...]) -> float | None:
+    for name in names:
+        try:
+            number = float(fields[name])
+        except (KeyError, ValueError):  # absent in this release, or empty, or N/A
+            continue
+        return number if math.isfinite(number) else None
+    return None
+
+
+def _count(fields: Fields, names: tuple[str, ...]) -> int | None:
+    number = _number(fields, names)
+    return int(number) if number is not None and number >= 0 else None
+
+
+def _ms(fields: Fields, names: tuple[str, ...]) -> float | None:
+    number = _number(fields, names)
+    return None if number is None else number / 1000.0
+
+
+def _quantiles(fields: Fields) -> dict[str, float]:
+    """Columns like ``99.9%`` as ``p99.9``, in seconds."""
+    found: dict[str, float] = {}
+    for name in fields:
+        share = name.removesuffix("%")
+        if share == name or not share.replace(".", "", 1).isdigit():
+            continue
+        latency_s = _ms(fields, (name,))
+        if latency_s is not None:
+            found["max" if float(share) == 100 else f"p{share}"] = latency_s
+    return found

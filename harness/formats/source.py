@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a file as somebody sent it to UTF-8 text in blocks of whole CSV records.
+
+gzip is recognised by its first bytes, UTF-16 and byte order marks likewise; bytes that are
+not UTF-8 are taken as Windows-1252, the superset of Latin-1 that old tools write.
+A gzip stream that ends early gives what it holds.
+"""
+
+from __future__ import annotations
+
+import codecs
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.errors import InputError
+
+BLOCK_BYTES = 8 << 20
+PIECE_BYTES = 1 << 20
+#: A quoted field longer than this is a quote that somebody forgot to close (or a cut file).
+LONGEST_RECORD_BYTES = 32 << 20
+
+#: How far back from the end of a block the beginning of a record is looked for.
+_LINES_LOOKED_AT = 200
+
+_GZIP = b"\x1f\x8b"
+_GZIP_WINDOW = 16 + zlib.MAX_WBITS
+
+
+@dataclass
+class SourceNotes:
+    """What was met on the way; filled while the text is read."""
+
+    notes: list[str] = field(default_factory=list)
+
+    def say(self, note: str) -> None:
+        if note not in self.notes:
+            self.notes.append(note)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """Whole records, UTF-8. ``first_line`` counts physical lines from 1."""
+
+    data: bytes
+    first_line: int
+
+
+def read_text_pieces(path: Path, notes: SourceNotes) -> Iterator[bytes]:
+    """Yield the file as UTF-8 without byte order mark, in pieces of any length.
+
+    Raises:
+        InputError: the file cannot be opened or read.
+    """
+    raw = _raw_pieces(path, notes)
+    first = b""
+    for piece in raw:
+        first += piece
+        if len(first) >= 4:
+            break
+    codec, skip = _guess_codec(first)
+    if codec is None:
+        yield from _utf8(_chain(first[skip:], raw), notes)
+        return
+    notes.say(f"the text is {codec}")
+    decoder = codecs.getincrementaldecoder(codec)(errors="replace")
+    for piece in _chain(first[skip:], raw):
+        yield decoder.decode(piece).encode()
+    yield decoder.decode(b"", final=True).encode()
+
+
+def read_head(path: Path, size: int = 65536) -> str:
+    """Return the first ``size`` characters or so, decoded; used to recognise a file."""
+    head = b""
+    for piece in read_text_pieces(path, SourceNotes()):
+        head += piece
+        if len(head) >= size:
+            break
+    return head[:size].decode(errors="ignore")
+
+
+def without_first_line(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Drop everything up to and with the first line end."""
+    head, found = b"", False
+    for piece in pieces:
+        if found:
+            yield piece
+            continue
+        head += piece
+        _, newline, rest = head.partition(b"\n")
+        if newline:
+            found = True
+            yield rest
+
+
+def read_blocks(
+    pieces: Iterator[bytes], *, begins_record: Callable[[bytes], bool] | None = None, first_line: int = 1
+) -> Iterator[Block]:
+    """Cut UTF-8 pieces into blocks that end where a record ends.
+
+    That is before a line of which ``begins_record`` is sure; else at a line end outside quotes.
+    """
+    waiting: list[bytes] = []
+    size, line = 0, first_line
+    for piece in pieces:
+        waiting.append(piece)
+        size += len(piece)
+        if size < BLOCK_BYTES:
+            continue
+        data = b"".join(waiting)
+        cut = _record_start(data, begins_record) or _last_record_end(data)
+        if cut == 0 and size >= LONGEST_RECORD_BYTES:
+            cut = data.rfind(b"\n") + 1 or len(data)
+        if cut:
+            yield Block(data=data[:cut], first_line=line)
+            line += data.count(b"\n", 0, cut)
+        waiting, size = [data[cut:]], len(data) - cut
+    rest = b"".join(waiting)
+    cut = rest.rfind(b"\n") + 1
+    if rest.count(b'"', 0, cut) % 2:
+        cut = 0  # somewhere a quote never closes: only a patient reader can tell where
+    if cut:
+        yield Block(data=rest[:cut], first_line=line)
+        line += rest.count(b"\n", 0, cut)
+    if cut < len(rest):
+        yield Block(data=rest[cut:], first_line=line)
+
+
+def _record_start(data: bytes, begins_record: Callable[[bytes], bool] | None) -> int:
+    """Index of the last line but few that begins a record for sure; 0: none of them does."""
+    if begins_record is None:
+        return 0
+    end = len(data)
+    for _ in range(_LINES_LOOKED_AT):
+        start = data.rfind(b"\n", 0, end)
+        if start < 0:
+            return 0
+        if begins_record(data[start + 1 : end]):
+            return start + 1
+        end = start
+    return 0
+
+
+def _last_record_end(data: bytes) -> int:
+    """Index after the last line end at which the quotes before it pair up; 0: there is none."""
+    end = data.rfind(b"\n")
+    quotes = data.count(b'"', 0, end + 1)
+    while end >= 0 and quotes % 2:
+        quote = data.rfind(b'"', 0, end)
+        quotes -= 1
+        end = data.rfind(b"\n", 0, quote)
+        quotes -= data.count(b'"', end + 1, quote)
+    return end + 1
+
+
+def _raw_pieces(path: Path, notes: SourceNotes) -> Iterator[bytes]:
+    try:
+        with path.open("rb") as stream:
+            head = stream.read(2)
+            stream.seek(0)
+            pieces = iter(lambda: stream.read(PIECE_BYTES), b"")
+            yield from (_gunzip(pieces, notes) if head == _GZIP else pieces)
+    except OSError as problem:
+        raise InputError(f"cannot be read ({problem.strerror or problem})", file=path) from problem
+
+
+def _gunzip(pieces: Iterator[bytes], notes: SourceNotes) -> Iterator[bytes]:
+    """Decompress one member after another; unlike ``gzip`` it keeps what precedes a cut or damage."""
+    member, inside = zlib.decompressobj(_GZIP_WINDOW), False
+    for piece in pieces:
+        data = piece
+        while data:
+            if not inside and not data.startswith(_GZIP[: len(data)]):
+                if data.strip(b"\0"):  # zeros are padding
+                    notes.say("something that is not gzip follows the gzip stream; it was left out")
+                return
+            inside = True
+            try:
+                text = member.decompress(data)
+            except zlib.error as problem:
+                notes.say(f"the gzip stream is damaged ({problem}); what stands before the damage was read")
+                return
+            if text:
+                yield text
+            data = member.unused_data
+            if member.eof:
+                member, inside = zlib.decompressobj(_GZIP_WINDOW), False
+    if inside:
+        notes.say("the gzip stream ends early; what it holds was read")
+
+
+def _guess_codec(head: bytes) -> tuple[str | None, int]:
+    """The codec when it is not UTF-8, and how many bytes of mark to skip."""
+    marks = ((codecs.BOM_UTF8, None), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+    for mark, codec in marks:
+        if head.startswith(mark):
+            return codec, len(mark)
+    if len(head) >= 4 and head[1] == head[3] == 0 != head[0]:
+        return "utf-16-le", 0
+    if len(head) >= 4 and head[0] == head[2] == 0 != head[1]:
+        return "utf-16-be", 0
+    return None, 0
+
+
+def _chain(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
+    if first:
+        yield first
+    yield from rest
+
+
+def _utf8(pieces: Iterator[bytes], notes: SourceNotes) -> Iterator[bytes]:
+    """Pass UTF-8 through; lines that are not UTF-8 are read as Windows-1252."""
+    kept = b""
+    for piece in pieces:
+        if not kept and piece.isascii():
+            yield piece
+            continue
+        data = kept + piece
+        cut = data.rfind(b"\n") + 1  # a character may be cut at the end of a piece, never at a line end
+        kept = data[cut:]
+        if cut:
+            yield _lines_as_utf8(data[:cut], notes)
+    if kept:
+        yield _lines_as_utf8(kept, notes)
+
+
+def _lines_as_utf8(data: bytes, notes: SourceNotes) -> bytes:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        notes.say("some lines are not UTF-8: they were read as Windows-1252")
+    else:
+        return data
+    lines = []
+    for line in data.split(b"\n"):
+        try:
+            line.decode()
+            lines.append(line)
+        except UnicodeDecodeError:
+            lines.append(line.decode("cp1252", errors="replace").encode())
+    return b"\n".join(lines)

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the readers of load generators' files return: one row per request, or the tool's own totals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from pydantic import Field
+
+from harness.model import Frozen
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+CodeArray = npt.NDArray[np.int32]
+
+RequestSource = Literal["jmeter", "locust"]
+AggregateSource = Literal["locust", "wrk"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unreadable:
+    """Lines that could not be read: how many, and the first one for a person to look at.
+
+    ``n_cut``: how many of them (0 or 1) are a last line without line end, as a killed tool leaves it.
+    """
+
+    n: int = 0
+    first_line: int | None = None
+    first_text: str | None = None
+    n_cut: int = 0
+
+    def plus(self, other: Unreadable) -> Unreadable:
+        """Both together; the first stays the first."""
+        if self.n == 0:
+            return other
+        return replace(self, n=self.n + other.n, n_cut=self.n_cut + other.n_cut)
+
+    def __str__(self) -> str:
+        if self.n == 0:
+            return "no unreadable line"
+        lines = "line" if self.n == 1 else "lines"
+        return f"{self.n} unreadable {lines}, the first is line {self.first_line}: {self.first_text!r}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequestTable:
+    """One row per request, in the file's order. All arrays have the shape ``(n_requests,)``.
+
+    ``start_epoch_s`` is NaN throughout when the file has no time stamps (``has_start_times``).
+    ``ok`` is the tool's own verdict; when the file has none, ``ok_known`` is False and ``ok`` all True.
+    ``resolution_s`` is the tool's smallest step of latency: nothing below it can be told apart.
+    """
+
+    path: Path
+    source: RequestSource
+    start_epoch_s: FloatArray
+    latency_s: FloatArray
+    ok: BoolArray
+    label_codes: CodeArray
+    labels: tuple[str, ...]
+    resolution_s: float
+    unreadable: Unreadable = field(default_factory=Unreadable)
+    n_transactions_left_out: int = 0
+    has_start_times: bool = True
+    ok_known: bool = True
+    notes: tuple[str, ...] = ()
+
+    @property
+    def n_requests(self) -> int:
+        """Rows, successful or not."""
+        return len(self.latency_s)
+
+    @property
+    def n_errors(self) -> int:
+        """Rows that the tool did not count as a success."""
+        return int(self.n_requests - np.count_nonzero(self.ok))
+
+    @property
+    def first_start_epoch_s(self) -> float | None:
+        """When the first request began; None without rows or time stamps."""
+        if not self.n_requests or not self.has_start_times:
+            return None
+        return float(self.start_epoch_s.min())
+
+    @property
+    def duration_s(self) -> float | None:
+        """First start to last answer; None without rows or time stamps."""
+        first = self.first_start_epoch_s
+        if first is None:
+            return None
+        return float((self.start_epoch_s + self.latency_s).max()) - first
+
+    @property
+    def label(self) -> pd.Categorical[str]:
+        """The name of each row's request."""
+        return pd.Categorical.from_codes(self.label_codes, categories=pd.Index(self.labels, dtype=str))
+
+    def with_notes(self, *notes: str) -> RequestTable:
+        """The same table with more said about it."""
+        return replace(self, notes=(*self.notes, *notes))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Columns ``start_epoch_s``, ``latency_s`` (float64), ``ok`` (bool), ``label`` (category)."""
+        return pd.DataFrame(
+            {
+                "start_epoch_s": self.start_epoch_s,
+                "latency_s": self.latency_s,
+                "ok": self.ok,
+                "label": self.label,
+            }
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequestChunk:
+    """A stretch of consecutive rows of a file. ``transaction``: the row sums up other rows."""
+
+    start_epoch_s: FloatArray
+    latency_s: FloatArray
+    ok: BoolArray
+    label: pd.Categorical[str]
+    transaction: BoolArray
+    unreadable: Unreadable
+
+
+class AggregateRow(Frozen):
+    """What a tool says of one kind of request, or of all. ``None``: it does not say."""
+
+    name: str
+    method: str | None = None
+    n_requests: int
+    n_errors: int
+    latency_mean_s: float | None = None
+    latency_min_s: float | None = None
+    latency_max_s: float | None = None
+    latency_quantiles_s: dict[str, float] = Field(default_factory=dict)
+    answers_per_s: float | None = None
+
+
+class HistoryPoint(Frozen):
+    """One moment of a run, over all requests: rates of the last seconds, counts since the start."""
+
+    epoch_s: float
+    users: int | None
+    answers_per_s: float | None
+    errors_per_s: float | None
+    n_requests: int | None
+    n_errors: int | None
+    latency_quantiles_s: dict[str, float] = Field(default_factory=dict)
+
+
+class AggregateTable(Frozen):
+    """Totals that a tool computed itself. There are no single requests in it, so no quantile beyond
+    those printed, no interval and no stall can come from it."""
+
+    path: Path
+    source: AggregateSource
+    kind: Literal["stats", "history", "failures", "exceptions", "summary"]
+    rows: tuple[AggregateRow, ...] = ()
+    total: AggregateRow | None = None
+    history: tuple[HistoryPoint, ...] = ()
+    errors_by_kind: dict[str, int] = Field(default_factory=dict)
+    start_epoch_s: float | None = None
+    duration_s: float | None = None
+    resolution_s: float
+    unreadable_lines: int = 0
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""JMeter: closed loop by a Thread Group, open loop by the Open Model Thread Group.
+
+Kept of each request (about 40 bytes): start and elapsed in whole ms, label, status, success, why it
+failed, and the time to connect, which shows whether connections were kept alive. Each user of a closed
+loop keeps one connection. In the open model every arrival is a new user with a new connection: that is
+how JMeter does it, and it is part of what is measured there.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+
+from jinja2 import Environment, StrictUndefined, Template
+
+from harness.errors import InputError, MissingTool, TrialFailure, UnsupportedLoad
+from harness.formats.jtl import read_jtl
+from harness.loadgen.base import LoadCommand, LoadOrder
+from harness.loadgen.mix import one_round, right_bodies, unsupported_mix
+from harness.loadgen.outcome import (
+    ORDER_FILE,
+    existing,
+    last_words,
+    open_text,
+    order_text,
+    read_order,
+    summarise,
+)
+from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad, Request
+
+SAMPLES = "samples.jtl"
+PLAN, PROPERTIES, LOG, GC_LOG = "plan.jmx", "jmeter.properties", "jmeter.log", "generator-gc.log"
+
+SAVED = (
+    "time", "label", "response_code", "successful", "assertion_results_failure_message", "connect_time",
+)  # fmt: skip
+UNSAVED = (
+    "response_message", "thread_name", "data_type", "bytes", "sent_bytes", "thread_counts", "url", "filename",
+    "latency", "encoding", "sample_count", "hostname", "idle_time", "subresults", "assertions",
+    "samplerData", "responseHeaders", "requestHeaders", "response_data",
+)  # fmt: skip
+
+#: JVM start to first request, and last answer to exit.
+START_AND_STOP_S = 5.0
+#: For planning only: what one JMeter asks of a quick service on a small machine.
+ASSUMED_PER_S = 4000.0
+#: Before the first arrival: the schedule's clock starts before JMeter is ready to follow it.
+SETTLE_S = 1.0
+#: An answer that takes longer is an error.
+TIMEOUT_S = 60.0
+_CSV_FIELD = re.compile(r"[\w.]+$")
+
+
+@dataclass(frozen=True, kw_only=True)
+class JMeter:
+    """``home``: JMeter's folder; ``java``: the ``java`` program that runs it. None: not on this machine.
+
+    ``last_answers_s``: how long an open loop stays after its last arrival; JMeter waits it out in full,
+    and what is answered later is dropped, and counted.
+    """
+
+    home: Path | None
+    java: Path | None
+    heap: str = "1g"
+    last_answers_s: int = 5
+    name: str = "jmeter"
+
+    def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
+        """Refuses parts of seconds in ramp-up and duration of a closed loop: JMeter has whole ones."""
+        if isinstance(profile, ClosedLoad):
+            for what, value_s in (("ramp_up_s", profile.ramp_up_s), ("duration_s", profile.duration_s)):
+                if value_s is not None and value_s != int(value_s):
+                    return f"JMeter counts {what} in whole seconds, found {value_s}: choose a whole number"
+        return unsupported_mix(requests)
+
+    def command(self, order: LoadOrder) -> LoadCommand:
+        """A JVM without GUI, its plan and its properties; JMeter's own pauses go to ``generator-gc.log``."""
+        refusal = self.supports(order.profile, order.requests)
+        if refusal is not None:
+            raise UnsupportedLoad(refusal)
+        java, jar = self._tools()
+        folder = order.folder
+        return LoadCommand(
+            argv=(
+                str(java),
+                f"-Xms{self.heap}",
+                f"-Xmx{self.heap}",
+                "-XX:+UseG1GC",
+                f"-Xlog:gc*,safepoint:file={folder / GC_LOG}:timemillis,uptimenanos,level,tags",
+                "-Djava.awt.headless=true",
+                f"-Djava.util.prefs.userRoot={folder}",  # else it writes to the user's home
+                "-jar",
+                str(jar),
+                "-n",
+                *("-t", str(folder / PLAN)),
+                *("-q", str(folder / PROPERTIES)),
+                *("-l", str(folder / SAMPLES)),
+                *("-j", str(folder / LOG)),
+                "-Lorg.apache.jmeter.threads=WARN",  # else two lines for every arrival of an open loop
+            ),
+            files={
+                PLAN: render_plan(order, self.last_answers_s),
+                PROPERTIES: render_properties(),
+                ORDER_FILE: order_text(order),
+            },
+            outputs=(SAMPLES, PLAN, PROPERTIES, ORDER_FILE, LOG, GC_LOG),
+            expected_s=START_AND_STOP_S + self._offering_s(order.profile),
+        )
+
+    def read(self, folder: Path) -> LoadSummary:
+        """Totals of ``samples.jtl``; ``n_dropped``: arrivals of the schedule that left no row."""
+        order, path = read_order(folder), existing(folder, SAMPLES)
+        try:
+            table = read_jtl(path)
+        except InputError as problem:
+            said = last_words(folder, "generator.stderr.txt", "generator.stdout.txt", LOG)
+            raise TrialFailure("failed", f"JMeter left no samples ({problem}); it said: {said}") from problem
+        if not table.n_requests:
+            raise TrialFailure("failed", f"JMeter sent nothing: {path} has no rows; see {folder / LOG}")
+        kinds = _errors_by_kind(path) if table.n_errors else Counter[str]()
+        dropped = None
+        if isinstance(order.profile, OpenLoad):
+            dropped = max(0, n_arrivals(order.profile) - table.n_requests)
+        return summarise(table, order, errors_by_kind=kinds, n_dropped=dropped)
+
+    def _offering_s(self, profile: LoadProfile) -> float:
+        if isinstance(profile, OpenLoad):
+            return SETTLE_S + profile.duration_s + self.last_answers_s
+        if profile.duration_s is not None:
+            return profile.duration_s
+        loops = profile.loops or 1
+        return profile.ramp_up_s + profile.users * loops / ASSUMED_PER_S + loops * profile.think_time_s
+
+    def _tools(self) -> tuple[Path, Path]:
+        if self.java is None or not self.java.exists():
+            raise MissingTool(
+                "java", why="to run JMeter", how_to_get="make setup (or any JDK of 17 or later)"
+            )
+        jar = None if self.home is None else self.home / "bin" / "ApacheJMeter.jar"
+        if jar is None or not jar.exists():
+            raise MissingTool("JMeter", why="to offer the load", how_to_get="make setup")
+        return self.java, jar
+
+
+def n_arrivals(profile: OpenLoad) -> int:
+    """How many arrivals JMeter's schedule holds: it makes that number exact, also when it is random."""
+    return int(profile.rate_per_s * profile.duration_s)
+
+
+def render_plan(order: LoadOrder, last_answers_s: int = 5) -> str:
+    """The test plan as JMX."""
+    return _template("plan.jmx.jinja", xml=True).render(
+        closed=isinstance(order.profile, ClosedLoad),
+        profile=order.profile,
+        schedule=_schedule(order.profile, last_answers_s) if isinstance(order.profile, OpenLoad) else None,
+        seed=order.seed,
+        requests=order.requests,
+        choice=[order.requests[index] for index in one_round(order.requests)],
+        bodies={request.name: right_bodies(request.expect) for request in order.requests},
+        endpoint=order.endpoint,
+        timeout_ms=int(TIMEOUT_S * 1000),
+    )
+
+
+def render_properties() -> str:
+    """JMeter's properties, all that matter written out."""
+    return _template("jmeter.properties.jinja", xml=False).render(saved=SAVED, unsaved=UNSAVED)
+
+
+def _schedule(profile: OpenLoad, last_answers_s: int) -> str:
+    """Arrivals, then time for the last answers: when the schedule ends JMeter interrupts what still runs."""
+    arrivals = "even_arrivals" if profile.arrivals == "constant" else "random_arrivals"
+    duration_ms = round(profile.duration_s * 1000)
+    rate = f"{profile.rate_per_s:.6f}".rstrip("0").rstrip(".")
+    return f"pause({int(SETTLE_S)} sec) rate({rate}/sec) {arrivals}({duration_ms} ms) pause({last_answers_s} sec)"
+
+
+@cache
+def _environment(xml: bool) -> Environment:
+    environment = Environment(
+        autoescape=xml, undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=True
+    )
+    environment.filters["literal"] = _literal
+    return environment
+
+
+def _template(name: str, *, xml: bool) -> Template:
+    text = resources.files("harness.loadgen").joinpath("templates", name).read_text(encoding="utf-8")
+    return _environment(xml).from_string(text)
+
+
+def _literal(text: str) -> str:
+    """Keep JMeter from reading ``${...}`` in a value as one of its variables or functions.
+
+    Its own escape, a backslash, works only in values that hold a real function: so one is used.
+    """
+    if "${" not in text:
+        return text
+    escaped = re.sub(r"\\(?=[$,\\])", r"\\\\", text)
+    return escaped.replace("${", "${__char(36)}{")
+
+
+def _errors_by_kind(path: Path) -> Counter[str]:
+    """Failed rows by status, by exception, or as ``wrong body``."""
+    kinds: Counter[str] = Counter()
+    with open_text(path) as stream:
+        for row in csv.DictReader(stream):
+            if row.get("success") == "false":
+                kinds[_kind(row.get("responseCode") or "", row.get("failureMessage") or "")] += 1
+    return kinds
+
+
+def _kind(code: str, message: str) -> str:
+    if code.isdigit():
+        return message if message == "wrong body" else f"status {code}"
+    name = _CSV_FIELD.search(code)
+    return name.group().rsplit(".", 1)[-1] if name else code or message

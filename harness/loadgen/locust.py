@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Locust: closed loop, one process, latencies in float milliseconds by a request listener.
+
+Its own statistics are not used: they are rounded, and the last flush is missing from its csv.
+"""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import json
+import sys
+from collections import Counter
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+
+from harness.errors import InputError, MissingTool, TrialFailure, UnsupportedLoad
+from harness.formats.locust_csv import read_samples
+from harness.loadgen.base import LoadCommand, LoadOrder
+from harness.loadgen.mix import right_bodies
+from harness.loadgen.outcome import (
+    ORDER_FILE,
+    existing,
+    last_words,
+    open_text,
+    order_text,
+    read_order,
+    summarise,
+)
+from harness.model import ClosedLoad, LoadProfile, LoadSummary, Request
+
+SAMPLES, TOTALS, SCRIPT, ANSWERS = "samples.csv", "totals.json", "locustfile.py", "answers.json"
+START_AND_STOP_S = 4.0
+#: For planning only: what one Locust process asks of a quick service on a small machine.
+ASSUMED_PER_S = 2000.0
+#: How long users may take to finish their request when the duration is over.
+STOP_WITHIN_S = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Locust:
+    """``python``: the interpreter that has Locust; None: not on this machine."""
+
+    python: Path | None = field(default_factory=lambda: Path(sys.executable))
+    name: str = "locust"
+
+    def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
+        """Refuses open loops: a Locust user waits for its answer, so arrivals would follow the answers."""
+        if not isinstance(profile, ClosedLoad):
+            return "Locust's users wait for their answers, so it has no open loop: use jmeter (or k6, vegeta)"
+        names = [request.name for request in requests]
+        return None if len(set(names)) == len(names) else f"the mix names a request twice: {names}"
+
+    def command(self, order: LoadOrder) -> LoadCommand:
+        """Locust without web interface; the script and what it reads stand in the folder."""
+        refusal = self.supports(order.profile, order.requests)
+        if refusal is not None or not isinstance(order.profile, ClosedLoad):
+            raise UnsupportedLoad(str(refusal))
+        if self.python is None or not self.python.exists() or importlib.util.find_spec("locust") is None:
+            raise MissingTool("locust", why="to offer the load", how_to_get="make setup")
+        profile = order.profile
+        per_s = profile.users / profile.ramp_up_s if profile.ramp_up_s else float(profile.users)
+        script = resources.files("harness.loadgen").joinpath("templates", SCRIPT).read_text(encoding="utf-8")
+        answers = {request.name: right_bodies(request.expect) for request in order.requests}
+        return LoadCommand(
+            argv=(
+                str(self.python),
+                *("-m", "locust", "--headless", "--only-summary", "--loglevel", "WARNING"),
+                *("-f", str(order.folder / SCRIPT)),
+                *("--host", f"http://{order.endpoint.host}:{order.endpoint.port}"),
+                *("-u", str(profile.users), "-r", repr(per_s)),
+                *("--stop-timeout", str(STOP_WITHIN_S)),
+                *("--exit-code-on-error", "0"),  # errors are data; a crash still ends with another code
+            ),
+            files={SCRIPT: script, ORDER_FILE: order_text(order), ANSWERS: json.dumps(answers) + "\n"},
+            outputs=(SAMPLES, TOTALS, SCRIPT, ORDER_FILE, ANSWERS),
+            expected_s=START_AND_STOP_S + _offering_s(profile),
+        )
+
+    def read(self, folder: Path) -> LoadSummary:
+        """Totals of ``samples.csv``, the file of every single request."""
+        order, path = read_order(folder), existing(folder, SAMPLES)
+        try:
+            table = read_samples(path)
+        except InputError as problem:
+            said = last_words(folder, "generator.stderr.txt", "generator.stdout.txt")
+            raise TrialFailure("failed", f"Locust left no samples ({problem}); it said: {said}") from problem
+        if not table.n_requests:
+            said = last_words(folder, "generator.stderr.txt", "generator.stdout.txt")
+            raise TrialFailure("failed", f"Locust sent nothing: {path} has no rows; it said: {said}")
+        return summarise(table, order, errors_by_kind=_errors_by_kind(path) if table.n_errors else Counter())
+
+
+def _offering_s(profile: ClosedLoad) -> float:
+    if profile.duration_s is not None:
+        return profile.duration_s
+    loops = profile.loops or 1
+    return profile.ramp_up_s + profile.users * loops / ASSUMED_PER_S + loops * profile.think_time_s
+
+
+def _errors_by_kind(path: Path) -> Counter[str]:
+    with open_text(path) as stream:
+        return Counter(row["error"] or "" for row in csv.DictReader(stream) if row.get("ok") == "false")

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every adapter needs of a request mix: its proportions, and the answers that count as right."""
+
+from __future__ import annotations
+
+import json
+import math
+
+from harness.model import Expectation, Request
+
+#: Tools that choose by repeating a request get no more entries than this.
+MAX_ROUND = 1000
+
+
+def weights(requests: tuple[Request, ...]) -> tuple[int, ...]:
+    """The weights in lowest terms: (100, 50) is (2, 1)."""
+    divisor = math.gcd(*(request.weight for request in requests))
+    return tuple(request.weight // divisor for request in requests)
+
+
+def one_round(requests: tuple[Request, ...]) -> tuple[int, ...]:
+    """Indexes of ``requests``, each as often as its weight, spread evenly (smooth weighted round robin)."""
+    shares = weights(requests)
+    credit = [0] * len(shares)
+    order: list[int] = []
+    for _ in range(sum(shares)):
+        credit = [have + share for have, share in zip(credit, shares, strict=True)]
+        chosen = credit.index(max(credit))
+        credit[chosen] -= sum(shares)
+        order.append(chosen)
+    return tuple(order)
+
+
+def unsupported_mix(requests: tuple[Request, ...]) -> str | None:
+    """Why a mix cannot be offered by repeating requests, or None."""
+    names = [request.name for request in requests]
+    if len(set(names)) != len(names):
+        return f"the mix names a request twice: {names}"
+    if sum(weights(requests)) > MAX_ROUND:
+        return f"the weights of the mix need a round of more than {MAX_ROUND} requests: choose rounder ones"
+    return None
+
+
+def right_bodies(expect: Expectation) -> tuple[str, ...] | None:
+    """Texts that are the right answer, the likeliest first; None: any body is right.
+
+    An exact body is itself. A JSON value is any of its usual renderings (with and without
+    spaces, with and without a final newline), in the order of keys given: comparing text is what
+    a generator can afford; conformance compares values.
+    """
+    if expect.body is not None:
+        return (expect.body,)
+    if expect.json_value is None:
+        return None
+    lean = json.dumps(expect.json_value, separators=(",", ":"), ensure_ascii=False)
+    spaced = json.dumps(expect.json_value, ensure_ascii=False)
+    return tuple(dict.fromkeys((lean, lean + "\n", spaced, spaced + "\n")))

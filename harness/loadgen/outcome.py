@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a tool's files to its summary; shared by the tools that write one row per request."""
+
+from __future__ import annotations
+
+import gzip
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+from pydantic import ValidationError
+
+from harness.errors import TrialFailure
+from harness.formats.table import RequestTable
+from harness.loadgen.base import LoadOrder
+from harness.model import LoadSummary, OpenLoad
+
+#: Every adapter leaves its order here, so that the folder explains itself later.
+ORDER_FILE = "order.json"
+
+
+def order_text(order: LoadOrder) -> str:
+    """The order as it stands in the folder."""
+    return order.model_dump_json(by_alias=True, indent=1) + "\n"
+
+
+def read_order(folder: Path) -> LoadOrder:
+    """Read the order back.
+
+    Raises:
+        TrialFailure: it is not there or damaged.
+    """
+    try:
+        return LoadOrder.model_validate_json(existing(folder, ORDER_FILE).read_text(encoding="utf-8"))
+    except (OSError, ValidationError) as problem:
+        raise TrialFailure("failed", f"{folder / ORDER_FILE} cannot be read: {problem}") from problem
+
+
+def existing(folder: Path, name: str) -> Path:
+    """The file, or its gzipped form when only that stands there."""
+    plain = folder / name
+    packed = folder / f"{name}.gz"
+    return packed if packed.exists() and not plain.exists() else plain
+
+
+@contextmanager
+def open_text(path: Path) -> Iterator[TextIO]:
+    """Open a file or its gzipped form; what is no UTF-8 in it does not matter here."""
+    with (
+        gzip.open(path, "rt", encoding="utf-8", errors="replace")
+        if path.suffix == ".gz"
+        else path.open(encoding="utf-8", errors="replace")
+    ) as stream:
+        yield stream
+
+
+def last_words(folder: Path, *names: str, limit: int = 300) -> str:
+    """The end of what the tool said, for a failure's reason."""
+    for name in names:
+        try:
+            text = (folder / name).read_text(encoding="utf-8", errors="replace").strip()
+        except OSError:
+            continue
+        if text:
+            return " | ".join(text[-limit:].splitlines())
+    return "it said nothing"
+
+
+def summarise(
+    table: RequestTable, order: LoadOrder, *, errors_by_kind: Counter[str], n_dropped: int | None = None
+) -> LoadSummary:
+    """Totals of a table with at least one row."""
+    duration_s = table.duration_s or 0.0
+    rate_per_s = order.profile.rate_per_s if isinstance(order.profile, OpenLoad) else None
+    return LoadSummary(
+        n_requests=table.n_requests,
+        n_errors=table.n_errors,
+        start_epoch_s=table.first_start_epoch_s,
+        duration_s=duration_s,
+        offered_per_s=rate_per_s,
+        achieved_per_s=table.n_requests / duration_s if duration_s > 0 else 0.0,
+        latency_mean_s=float(table.latency_s.mean()),
+        resolution_s=table.resolution_s,
+        has_requests=True,
+        n_dropped=n_dropped,
+        unreadable_lines=table.unreadable.n,
+        errors_by_kind=dict(errors_by_kind.most_common()),
+    )

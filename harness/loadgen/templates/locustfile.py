@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Locust runs. Reads order.json beside it; writes samples.csv and totals.json there.
+
+Runs inside Locust's own process, where nothing of the harness is imported.
+"""
+
+import json
+import random
+import time
+from pathlib import Path
+from typing import Any
+
+import gevent  # type: ignore[import-untyped]  # gevent ships no types
+from locust import FastHttpUser, constant, events, task
+from locust.exception import StopUser
+
+FOLDER = Path(__file__).resolve().parent
+ORDER = json.loads((FOLDER / "order.json").read_text(encoding="utf-8"))
+ANSWERS = json.loads((FOLDER / "answers.json").read_text(encoding="utf-8"))
+PROFILE = ORDER["profile"]
+BATCH = 500
+
+
+class Samples:
+    """Rows of finished requests, written in batches: one write for 500 requests."""
+
+    def __init__(self) -> None:
+        self.stream = (FOLDER / "samples.csv").open("wb", buffering=0)
+        self.stream.write(b"start_epoch_s,latency_ms,ok,name,error\n")
+        self.rows: list[str] = []
+        self.n_requests = self.n_errors = self.finished_users = 0
+
+    def add(
+        self,
+        *,
+        name: str,
+        response_time: float,
+        start_time: float,
+        exception: BaseException | None = None,
+        **_: Any,
+    ) -> None:
+        """The listener of events.request."""
+        self.n_requests += 1
+        if exception is None:
+            self.rows.append(f"{start_time:.6f},{response_time:.4f},true,{name},\n")
+        else:
+            self.n_errors += 1
+            self.rows.append(f"{start_time:.6f},{response_time:.4f},false,{name},{kind(exception)}\n")
+        if len(self.rows) >= BATCH:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what waits."""
+        rows, self.rows = self.rows, []
+        self.stream.write("".join(rows).encode())
+
+    def close(self, **_: Any) -> None:
+        """Write the rest, and what this process itself counted."""
+        self.flush()
+        totals = {
+            "n_requests": self.n_requests,
+            "n_errors": self.n_errors,
+            "finished_users": self.finished_users,
+            "ended_epoch_s": time.time(),
+        }
+        (FOLDER / "totals.json").write_text(json.dumps(totals) + "\n", encoding="utf-8")
+
+
+class Wrong(Exception):
+    """An answer that is not the expected one; its text is the kind of error."""
+
+
+def kind(exception: BaseException) -> str:
+    """One word or two, without commas: a csv field."""
+    return str(exception) if isinstance(exception, Wrong) else type(exception).__name__
+
+
+def csv_field(text: str) -> str:
+    """Quoted when it must be."""
+    return '"' + text.replace('"', '""') + '"' if set(text) & set(',"\n\r') else text
+
+
+class Exchange:
+    """One request of the mix, everything about it made once."""
+
+    def __init__(self, request: dict[str, Any], bodies: list[str] | None) -> None:
+        self.method, self.path, self.name = request["method"], request["path"], csv_field(request["name"])
+        self.headers = request["headers"]
+        self.data = None if request["body"] is None else request["body"].encode()
+        self.status = request["expect"]["status"]
+        self.right = None if bodies is None else frozenset(body.encode() for body in bodies)
+
+    def make(self, client: Any) -> None:
+        """Ask, and check the answer."""
+        with client.request(
+            self.method,
+            self.path,
+            name=self.name,
+            data=self.data,
+            headers=self.headers,
+            catch_response=True,
+            allow_redirects=False,
+        ) as response:
+            if response.status_code != self.status:
+                if response.status_code:  # 0: no answer at all, and the exception says why
+                    response.failure(Wrong(f"status {response.status_code}"))
+            elif self.right is not None and response.content not in self.right:
+                response.failure(Wrong("wrong body"))
+            else:
+                response.success()
+
+
+EXCHANGES = [Exchange(request, ANSWERS[request["name"]]) for request in ORDER["requests"]]
+TOTAL_WEIGHT: list[int] = []
+for _request in ORDER["requests"]:
+    TOTAL_WEIGHT.append((TOTAL_WEIGHT[-1] if TOTAL_WEIGHT else 0) + _request["weight"])
+RANDOM = random.Random(ORDER["seed"])
+SAMPLES = Samples()
+events.request.add_listener(SAMPLES.add)  # type: ignore[no-untyped-call]  # untyped in Locust
+events.quitting.add_listener(SAMPLES.close)  # type: ignore[no-untyped-call]  # untyped in Locust
+
+
+class Asker(FastHttpUser):
+    """A user that waits for its answer before it asks again."""
+
+    wait_time = constant(PROFILE["think_time_s"])
+    connection_timeout = network_timeout = 60.0
+    max_retries = 0
+
+    def on_start(self) -> None:
+        self.left = PROFILE["loops"]
+
+    @task
+    def ask(self) -> None:
+        """One request, chosen by weight."""
+        exchange = EXCHANGES[0]
+        if len(EXCHANGES) > 1:
+            exchange = RANDOM.choices(EXCHANGES, cum_weights=TOTAL_WEIGHT)[0]
+        exchange.make(self.client)
+        if self.left is None:
+            return
+        self.left -= 1
+        if self.left == 0:
+            SAMPLES.finished_users += 1
+            if SAMPLES.finished_users == PROFILE["users"]:
+                gevent.spawn(self.environment.runner.quit)
+            raise StopUser
+
+
+def end_in_time(environment: Any, **_: Any) -> None:
+    """The end by duration: parts of seconds count, which --run-time does not know."""
+    if PROFILE["duration_s"] is not None:
+        gevent.spawn_later(PROFILE["duration_s"], environment.runner.quit)
+
+
+events.test_start.add_listener(end_in_time)  # type: ignore[no-untyped-call]  # untyped in Locust

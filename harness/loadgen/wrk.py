@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""wrk: closed loop by duration, the leanest of the generators; totals only, no single requests.
+
+It checks the status (anything but 2xx and 3xx is an error) and never the body: what is right is
+the business of conformance, before the load.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+
+from jinja2 import Environment, StrictUndefined, Template
+from pydantic import ValidationError
+
+from harness.errors import MissingTool, TrialFailure, UnsupportedLoad
+from harness.loadgen.base import LoadCommand, LoadOrder
+from harness.loadgen.mix import one_round, unsupported_mix
+from harness.loadgen.outcome import ORDER_FILE, existing, last_words, open_text, order_text
+from harness.model import ClosedLoad, Frozen, LoadProfile, LoadSummary, Request
+
+SCRIPT, RESULT = "mix.lua", "wrk.json"
+#: wrk keeps latencies in whole microseconds.
+RESOLUTION_S = 1e-6
+QUANTILES = ("50", "75", "90", "95", "99", "99.9", "99.99")
+TIMEOUT_S = 60
+START_AND_STOP_S = 1.0
+
+
+class _Errors(Frozen):
+    connect: int
+    read: int
+    write: int
+    status: int
+    timeout: int
+
+
+class _Result(Frozen):
+    duration_us: int
+    requests: int
+    bytes: int
+    errors: _Errors
+    latency_us: dict[str, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wrk:
+    """``program``: where wrk is; None: not on this machine. ``threads``: no more than this."""
+
+    program: Path | None
+    threads: int = 2
+    name: str = "wrk"
+
+    def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
+        """Only connections that ask without pause for a number of whole seconds."""
+        refusal = _refusal(profile)
+        if refusal is not None:
+            return refusal
+        wrong = [request.name for request in requests if not 200 <= request.expect.status < 400]
+        if wrong:
+            return f"wrk counts every status but 2xx and 3xx as an error, and {wrong} expect another"
+        return unsupported_mix(requests)
+
+    def command(self, order: LoadOrder) -> LoadCommand:
+        """wrk with a script made for this load; exact totals go to ``wrk.json``."""
+        refusal = self.supports(order.profile, order.requests)
+        if refusal is not None or not isinstance(order.profile, ClosedLoad):
+            raise UnsupportedLoad(str(refusal))
+        if self.program is None or not self.program.exists():
+            raise MissingTool("wrk", why="to offer the load", how_to_get="apt-get install wrk")
+        n_threads = _n_threads(order.profile.users, self.threads)
+        duration_s = int(order.profile.duration_s or 0)
+        return LoadCommand(
+            argv=(
+                str(self.program),
+                *("-t", str(n_threads), "-c", str(order.profile.users), "-d", f"{duration_s}s"),
+                *("--timeout", f"{TIMEOUT_S}s", "--latency"),
+                *("-s", str(order.folder / SCRIPT)),
+                f"http://{order.endpoint.host}:{order.endpoint.port}/",
+            ),
+            files={SCRIPT: render_script(order, n_threads), ORDER_FILE: order_text(order)},
+            outputs=(RESULT, SCRIPT, ORDER_FILE),
+            expected_s=START_AND_STOP_S + duration_s,
+        )
+
+    def read(self, folder: Path) -> LoadSummary:
+        """Exact totals. ``n_requests`` counts answers and exchanges that broke off.
+
+        A timeout is an exchange that took too long; its answer may have come later, so timeouts
+        are in ``errors_by_kind`` and not in the sums.
+        """
+        result = self._result(folder)
+        errors = result.errors
+        broken = errors.connect + errors.read + errors.write
+        duration_s = result.duration_us / 1e6
+        latency_s = {name: value / 1e6 for name, value in result.latency_us.items()}
+        quantiles = {
+            name: value for name, value in latency_s.items() if name[:1] == "p" or name in {"min", "max"}
+        }
+        return LoadSummary(
+            n_requests=result.requests + broken,
+            n_errors=errors.status + broken,
+            start_epoch_s=None,
+            duration_s=duration_s,
+            offered_per_s=None,
+            achieved_per_s=result.requests / duration_s if duration_s else 0.0,
+            latency_mean_s=latency_s["mean"] if result.requests else None,
+            latency_quantiles_s=quantiles if result.requests else {},
+            resolution_s=RESOLUTION_S,
+            has_requests=False,
+            errors_by_kind={kind: n for kind, n in errors.model_dump().items() if n},
+        )
+
+    def _result(self, folder: Path) -> _Result:
+        path = existing(folder, RESULT)
+        try:
+            with open_text(path) as stream:
+                return _Result.model_validate_json(stream.read())
+        except (OSError, ValidationError) as problem:
+            said = last_words(folder, "generator.stderr.txt", "generator.stdout.txt")
+            reason = f"wrk ended before it wrote its totals ({path.name}); it said: {said}"
+            raise TrialFailure("failed", reason) from problem
+
+
+def _refusal(profile: LoadProfile) -> str | None:
+    if not isinstance(profile, ClosedLoad):
+        return "wrk has no rate: for an open loop use jmeter (or wrk2, k6, vegeta)"
+    if profile.duration_s is None:
+        return "wrk cannot count requests per user: give duration_s, or use jmeter or locust for loops"
+    if profile.duration_s != int(profile.duration_s):
+        return f"wrk counts duration_s in whole seconds, found {profile.duration_s}: choose a whole number"
+    if profile.ramp_up_s:
+        return "wrk opens all connections at once: use jmeter or locust for ramp_up_s"
+    if profile.think_time_s:
+        return "wrk does not wait between requests: use jmeter or locust for think_time_s"
+    return None
+
+
+def _n_threads(users: int, at_most: int) -> int:
+    """wrk gives every thread the same number of connections and drops the rest: divide evenly."""
+    return max(n for n in range(1, max(1, at_most) + 1) if users % n == 0)
+
+
+def render_script(order: LoadOrder, n_threads: int) -> str:
+    """The Lua script: requests, and a ``done`` that writes exact totals."""
+    exchanges = [
+        {
+            "method": lua_string(request.method),
+            "path": lua_string(request.path),
+            "body": "nil" if request.body is None else lua_string(request.body),
+            "headers": [(lua_string(name), lua_string(value)) for name, value in request.headers.items()],
+        }
+        for request in order.requests
+    ]
+    return _template().render(
+        exchanges=exchanges,
+        round=one_round(order.requests),
+        n_threads=n_threads,
+        quantiles=QUANTILES,
+        result_file=lua_string(str(order.folder / RESULT)),
+    )
+
+
+def lua_string(text: str) -> str:
+    """A Lua string literal of the text's UTF-8 bytes; everything but plain ASCII as decimal escapes."""
+    plain = frozenset(range(0x20, 0x7F)) - {ord('"'), ord("\\")}
+    return '"' + "".join(chr(byte) if byte in plain else f"\\{byte:03d}" for byte in text.encode()) + '"'
+
+
+@cache
+def _template() -> Template:
+    text = (
+        resources.files("harness.loadgen").joinpath("templates", "mix.lua.jinja").read_text(encoding="utf-8")
+    )
+    environment = Environment(autoescape=False, undefined=StrictUndefined, trim_blocks=True)
+    return environment.from_string(text)

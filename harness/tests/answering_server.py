@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A small real HTTP server for tests of load generators: it counts what arrives."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from harness.loadgen.base import Endpoint
+from harness.model import Request
+
+RIGHT = b'{"v":"HELLO"}'
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    wbufsize = -1  # headers and body in one segment
+    server: _Counting
+
+    def setup(self) -> None:
+        super().setup()
+        with self.server.lock:
+            self.server.n_connections += 1
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+        with self.server.lock:
+            self.server.seen[self.path] += 1
+            self.server.bodies[body] += 1
+            self.server.types[self.headers.get("Content-Type", "")] += 1
+        status = 500 if self.path == "/500" else 200
+        answer = {"/500": b'{"error":"internal"}', "/wrong": b'{"v":"hello"}'}.get(self.path, RIGHT)
+        self.send_response_only(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+        self.wfile.flush()
+
+    def do_GET(self) -> None:
+        self.do_POST()
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing."""
+
+
+class _Counting(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 256
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.lock = threading.Lock()
+        self.seen: Counter[str] = Counter()
+        self.bodies: Counter[bytes] = Counter()
+        self.types: Counter[str] = Counter()
+        self.n_connections = 0
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A generator that was killed resets its connections: no trace of that in the tests' output."""
+
+    @property
+    def endpoint(self) -> Endpoint:
+        return Endpoint(host="127.0.0.1", port=self.server_address[1])
+
+
+@contextmanager
+def answering_server() -> Iterator[_Counting]:
+    """Answers POST: ``/500`` with 500, ``/wrong`` with a wrong body, anything else rightly."""
+    server = _Counting()
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join(timeout=10)
+
+
+AnsweringServer = _Counting
+
+
+def request_to(
+    path: str, *, weight: int = 1, body: str = '{"s":"hello"}', name: str | None = None
+) -> Request:
+    """A request whose right answer is that of any path but /500 and /wrong."""
+    line = {
+        "mix": "test",
+        "name": name or path.strip("/"),
+        "weight": weight,
+        "method": "POST",
+        "path": path,
+        "headers": {"Content-Type": "application/json"},
+        "body": body,
+        "expect": {"status": 200, "json": {"v": "HELLO"}},
+    }
+    return Request.model_validate_json(json.dumps(line))

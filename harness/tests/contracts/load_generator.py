@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every load generator must do, whatever the tool. Subclasses provide ``generator``.
+
+Each command runs for real against a server that counts. Loads are small: what is checked is
+accounting, never speed.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from harness.errors import TrialFailure, UnsupportedLoad
+from harness.formats.detect import read_any
+from harness.formats.table import RequestTable
+from harness.loadgen.base import Endpoint, LoadGenerator, LoadOrder
+from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad, Request
+from harness.tests.answering_server import AnsweringServer, answering_server, request_to
+
+#: A tool that has not ended by then hangs.
+PATIENCE_S = 90.0
+
+
+@dataclass(frozen=True)
+class Offered:
+    """One load that was offered, and the wall clock around it."""
+
+    exit_code: int
+    folder: Path
+    before_epoch_s: float
+    after_epoch_s: float
+
+
+def start(generator: LoadGenerator, order: LoadOrder) -> subprocess.Popen[bytes]:
+    """Do what the runner does: files first, then the command with its output in files."""
+    command = generator.command(order)
+    for name, content in command.files.items():
+        (order.folder / name).write_text(content, encoding="utf-8")
+    with (order.folder / command.stdout).open("wb") as out, (order.folder / command.stderr).open("wb") as err:
+        return subprocess.Popen(
+            command.argv,
+            env={**os.environ, **command.environment},
+            cwd=order.folder,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            start_new_session=True,
+        )
+
+
+def end(process: subprocess.Popen[bytes], how: signal.Signals = signal.SIGKILL) -> None:
+    """End a process group that this test started."""
+    if process.poll() is None:
+        os.killpg(process.pid, how)
+    process.wait(timeout=PATIENCE_S)
+
+
+def offer(generator: LoadGenerator, order: LoadOrder) -> Offered:
+    """Offer a load from start to end."""
+    before = time.time()
+    process = start(generator, order)
+    try:
+        code = process.wait(timeout=PATIENCE_S)
+    finally:
+        end(process)
+    return Offered(code, order.folder, before, time.time())
+
+
+class LoadGeneratorContract:
+    """The rules. ``one_row_per_request``: the tool writes single requests."""
+
+    one_row_per_request = True
+    #: A load with many times more requests than a killed tool can have sent.
+    endless: LoadProfile = ClosedLoad(users=2, duration_s=60)
+
+    @pytest.fixture
+    def generator(self) -> LoadGenerator:
+        raise NotImplementedError
+
+    @pytest.fixture
+    def small(self) -> ClosedLoad:
+        """A small closed load that the tool supports."""
+        return ClosedLoad(users=4, loops=25)
+
+    @pytest.fixture
+    def server(self) -> Iterator[AnsweringServer]:
+        with answering_server() as running:
+            yield running
+
+    def order(self, folder: Path, endpoint: Endpoint, profile: LoadProfile, *requests: Request) -> LoadOrder:
+        folder.mkdir(exist_ok=True)
+        return LoadOrder(
+            profile=profile, requests=requests or (request_to("/right"),), endpoint=endpoint, folder=folder
+        )
+
+    def test_totals_rows_and_times_agree_with_what_the_server_counted(
+        self, generator: LoadGenerator, small: ClosedLoad, server: AnsweringServer, tmp_path: Path
+    ) -> None:
+        right, wrong, failing = (
+            request_to("/right", weight=4),
+            request_to("/wrong", weight=2),
+            request_to("/500", weight=2),
+        )
+        offered = offer(generator, self.order(tmp_path / "o", server.endpoint, small, right, wrong, failing))
+        assert offered.exit_code == 0
+        summary = generator.read(offered.folder)
+        self.check_counts(summary, small, server)
+        assert server.bodies.keys() == {b'{"s":"hello"}'}
+        assert server.types.keys() == {"application/json"}
+        assert server.seen.keys() == {"/right", "/wrong", "/500"}
+        assert server.seen["/right"] > max(server.seen["/wrong"], server.seen["/500"])
+        assert server.n_connections <= small.users + 2  # kept alive; wrk probes with one of its own
+        assert summary.offered_per_s is None
+        assert summary.n_dropped is None
+        assert 0 < summary.duration_s <= offered.after_epoch_s - offered.before_epoch_s
+        assert summary.achieved_per_s == pytest.approx(summary.n_requests / summary.duration_s)
+        assert summary.latency_mean_s is not None
+        assert summary.latency_mean_s >= 0
+        if summary.has_requests:
+            self.check_rows(offered, summary)
+
+    def check_counts(self, summary: LoadSummary, load: ClosedLoad, server: AnsweringServer) -> None:
+        """Rows: exact. Overridden by tools that cut off their last requests."""
+        assert summary.n_requests == load.users * (load.loops or 0) == server.seen.total()
+        assert summary.n_errors == server.seen["/wrong"] + server.seen["/500"]
+        assert summary.errors_by_kind == {
+            "wrong body": server.seen["/wrong"],
+            "status 500": server.seen["/500"],
+        }
+        assert summary.unreadable_lines == 0
+
+    def check_rows(self, offered: Offered, summary: LoadSummary) -> None:
+        table = self.rows(offered.folder)
+        assert table.n_requests == summary.n_requests
+        assert table.n_errors == summary.n_errors
+        assert (table.latency_s >= 0).all()
+        step = 2 * summary.resolution_s + 0.002  # the tool's and the clock's rounding
+        assert table.start_epoch_s.min() >= offered.before_epoch_s - step
+        assert (table.start_epoch_s + table.latency_s).max() <= offered.after_epoch_s + step
+        assert summary.start_epoch_s == table.start_epoch_s.min()
+        assert set(table.labels) == {"right", "wrong", "500"}
+        assert table.ok[table.label == "right"].all()
+        assert not table.ok[table.label != "right"].any()
+
+    def rows(self, folder: Path) -> RequestTable:
+        """Every row, also from the packed form in which the store keeps the file."""
+        path = next(path for path in folder.iterdir() if path.name in {"samples.jtl", "samples.csv"})
+        table = read_any(path)
+        assert isinstance(table, RequestTable)
+        packed = folder / "packed"
+        packed.mkdir()
+        with path.open("rb") as plain, gzip.open(packed / f"{path.name}.gz", "wb") as stream:
+            shutil.copyfileobj(plain, stream)
+        again = read_any(packed / f"{path.name}.gz")
+        assert isinstance(again, RequestTable)
+        assert again.to_frame().equals(table.to_frame())
+        return table
+
+    def test_killed_in_the_middle_it_leaves_a_readable_half_or_a_reason(
+        self, generator: LoadGenerator, server: AnsweringServer, tmp_path: Path
+    ) -> None:
+        process = start(generator, self.order(tmp_path / "o", server.endpoint, self.endless))
+        try:
+            deadline = time.monotonic() + PATIENCE_S
+            while server.seen.total() < 2000 and time.monotonic() < deadline:
+                time.sleep(0.02)
+        finally:
+            end(process)
+        n_seen = server.seen.total()
+        assert n_seen >= 2000
+        if not self.one_row_per_request:
+            with pytest.raises(TrialFailure, match=r"failed: .*ended before"):
+                generator.read(tmp_path / "o")
+            return
+        summary = generator.read(tmp_path / "o")
+        assert 0 < summary.n_requests <= n_seen
+        assert summary.n_errors == 0
+        assert summary.unreadable_lines <= 1
+
+    def test_a_closed_port_gives_errors_or_a_reason_never_a_crash(
+        self, generator: LoadGenerator, small: ClosedLoad, tmp_path: Path
+    ) -> None:
+        with socket.socket() as taken:  # bound and never listening: nobody else can take the port
+            taken.bind(("127.0.0.1", 0))
+            endpoint = Endpoint(host="127.0.0.1", port=taken.getsockname()[1])
+            offered = offer(generator, self.order(tmp_path / "o", endpoint, small))
+        if not self.one_row_per_request:
+            with pytest.raises(TrialFailure, match=r"(?i)refused|connect"):
+                generator.read(offered.folder)
+            return
+        summary = generator.read(offered.folder)
+        assert offered.exit_code == 0
+        assert summary.n_requests == summary.n_errors == small.users * (small.loops or 0)
+        assert sum(summary.errors_by_kind.values()) == summary.n_errors
+        assert all(name and "," not in name for name in summary.errors_by_kind)
+
+    def test_an_empty_folder_is_a_failed_trial_not_a_crash(
+        self, generator: LoadGenerator, tmp_path: Path
+    ) -> None:
+        with pytest.raises(TrialFailure) as caught:
+            generator.read(tmp_path)
+        assert caught.value.outcome == "failed"
+
+    def test_what_it_refuses_it_refuses_to_build(self, generator: LoadGenerator, tmp_path: Path) -> None:
+        profiles: list[LoadProfile] = [
+            ClosedLoad(users=2, loops=1),
+            ClosedLoad(users=2, duration_s=1),
+            ClosedLoad(users=2, duration_s=1, ramp_up_s=0.5),
+            ClosedLoad(users=2, loops=1, think_time_s=0.1),
+            OpenLoad(rate_per_s=10, duration_s=1),
+        ]
+        for profile in profiles:
+            order = self.order(tmp_path, Endpoint(host="127.0.0.1", port=1), profile)
+            if generator.supports(profile, order.requests) is None:
+                assert generator.command(order).expected_s > 0
+            else:
+                with pytest.raises(UnsupportedLoad):
+                    generator.command(order)
+
+
+class OpenLoopContract:
+    """For tools that know open loops: what is offered follows the schedule, not the answers."""
+
+    @pytest.fixture
+    def server(self) -> Iterator[AnsweringServer]:
+        with answering_server() as running:
+            yield running
+
+    @pytest.mark.parametrize("arrivals", ["poisson", "constant"])
+    def test_the_number_of_arrivals_is_rate_times_duration(
+        self, generator: LoadGenerator, server: AnsweringServer, tmp_path: Path, arrivals: str
+    ) -> None:
+        profile = OpenLoad.model_validate({"rate_per_s": 50.0, "duration_s": 2.0, "arrivals": arrivals})
+        order = LoadOrder(
+            profile=profile,
+            requests=(request_to("/right"),),
+            endpoint=server.endpoint,
+            folder=tmp_path,
+            seed=7,
+        )
+        offered = offer(generator, order)
+        assert offered.exit_code == 0
+        summary = generator.read(tmp_path)
+        assert summary.n_requests == server.seen.total()
+        assert summary.n_errors == 0
+        assert summary.offered_per_s == 50.0
+        assert summary.n_dropped is not None
+        assert summary.n_requests + summary.n_dropped == pytest.approx(100, rel=0.05)
+        assert summary.n_requests == pytest.approx(100, rel=0.05)

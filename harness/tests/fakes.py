@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fakes: real implementations, small and quick, held to the same contracts as the parts they stand for."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.errors import InputError, TrialFailure
+from harness.formats.locust_csv import read_samples
+from harness.loadgen.base import LoadCommand, LoadOrder
+from harness.loadgen.mix import right_bodies
+from harness.loadgen.outcome import existing, last_words, open_text, order_text, read_order, summarise
+from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad, Request
+
+
+@dataclass(frozen=True, kw_only=True)
+class FakeLoadGenerator:
+    """A load generator that is a page of Python: closed and open loops, up in a tenth of a second.
+
+    Its command sends real requests. ``name`` is that of the tool it stands for in a definition.
+    """
+
+    name: str = "locust"
+
+    def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
+        """A thread per user or arrival: only small loads."""
+        size = profile.users if isinstance(profile, ClosedLoad) else profile.rate_per_s * profile.duration_s
+        return "the fake generator is for at most 2000 users or arrivals" if size > 2000 else None
+
+    def command(self, order: LoadOrder) -> LoadCommand:
+        """This Python, running ``fake_client.py``."""
+        answers = {request.name: right_bodies(request.expect) for request in order.requests}
+        profile = order.profile
+        loops = 0 if isinstance(profile, OpenLoad) else (profile.loops or 0)
+        return LoadCommand(
+            argv=(sys.executable, str(Path(__file__).with_name("fake_client.py")), str(order.folder)),
+            files={"order.json": order_text(order), "answers.json": json.dumps(answers)},
+            outputs=("samples.csv", "order.json", "answers.json"),
+            expected_s=1.0 + (profile.duration_s or loops * 0.1),
+        )
+
+    def read(self, folder: Path) -> LoadSummary:
+        """Totals of ``samples.csv``."""
+        path = existing(folder, "samples.csv")
+        try:
+            table = read_samples(path)
+        except InputError as problem:
+            said = last_words(folder, "generator.stderr.txt")
+            raise TrialFailure("failed", f"no samples ({problem}); it said: {said}") from problem
+        if not table.n_requests:
+            raise TrialFailure("failed", f"{path} has no rows")
+        with open_text(path) as stream:
+            errors = [line.rstrip("\n").rsplit(",", 1)[-1] for line in stream if ",false," in line]
+        dropped = None
+        order = read_order(folder)
+        if isinstance(order.profile, OpenLoad):
+            dropped = max(0, int(order.profile.rate_per_s * order.profile.duration_s) - table.n_requests)
+        return summarise(table, order, errors_by_kind=Counter(errors), n_dropped=dropped)

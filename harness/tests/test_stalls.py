@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules for stalls, matching, clocks and attribution, on a simulated queue whose pauses are known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.analysis.attribution import attributable_fraction, attribute_latency
+from harness.analysis.clocks import estimate_clock_offset
+from harness.analysis.matching import coincidence_test, match_events
+from harness.analysis.stalls import detect_stalls, detectability_limit
+from harness.analysis.verify.queueing import (
+    Arrivals,
+    Pauses,
+    ServiceLaw,
+    arrival_times,
+    regular_pauses,
+    service_times,
+    simulate_closed,
+    simulate_open,
+)
+from harness.errors import InputError
+
+
+def open_trial(
+    seed: int,
+    *,
+    pause_s: float | None = None,
+    every_s: float = 1.0,
+    kind: Arrivals = "poisson",
+    rho: float = 0.0,
+    rate_per_s: float = 1000.0,
+    duration_s: float = 20.0,
+) -> tuple[np.ndarray, np.ndarray, Pauses]:
+    rng = np.random.default_rng(seed)
+    arrivals = arrival_times(kind, rate_per_s, duration_s, rng)
+    service = service_times(len(arrivals), ServiceLaw(rho=rho), rng)
+    pauses = regular_pauses(duration_s, pause_s, every_s, rng) if pause_s else Pauses()
+    start, latency = simulate_open(arrivals, service, servers=int(rate_per_s * 0.01), pauses=pauses)
+    return start, latency, pauses
+
+
+@pytest.mark.parametrize("kind", ["poisson", "even", "gamma", "on_off"])
+@pytest.mark.parametrize("rho", [0.0, 0.9])
+def test_without_pauses_no_stall_is_reported_whatever_the_arrivals(kind: Arrivals, rho: float) -> None:
+    start, latency, _ = open_trial(1, kind=kind, rho=rho)
+    assert [stall for stall in detect_stalls(start, latency) if stall.kind == "stall"] == []
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.6])
+def test_pauses_that_block_enough_requests_are_all_found_and_nothing_else(rho: float) -> None:
+    start, latency, pauses = open_trial(2, pause_s=0.04, rho=rho)
+    found = [(s.start_s, s.end_s) for s in detect_stalls(start, latency) if s.kind == "stall"]
+    matching = match_events(found, pauses.spans, tolerance_s=0.005)
+    assert (matching.precision, matching.recall) == (1.0, 1.0)
+
+
+def test_a_closed_loop_shows_its_pauses_too() -> None:
+    rng = np.random.default_rng(3)
+    pauses = regular_pauses(10, 0.05, 1.0, rng)
+    start, latency = simulate_closed(32, 10, ServiceLaw(), rng, servers=8, think_s=0.02, pauses=pauses)
+    found = [(s.start_s, s.end_s) for s in detect_stalls(start, latency) if s.kind == "stall"]
+    assert match_events(found, pauses.spans, tolerance_s=0.005).f1 == 1.0
+
+
+def test_a_lull_in_the_load_is_not_a_stall() -> None:
+    start, latency, _ = open_trial(4, duration_s=10)
+    quiet = (start < 4.0) | (start > 4.5)
+    assert all(s.kind != "stall" for s in detect_stalls(start[quiet], latency[quiet]))
+
+
+def test_the_order_of_rows_and_the_origin_of_time_do_not_matter() -> None:
+    start, latency, _ = open_trial(5, pause_s=0.05, duration_s=5)
+    shuffled = np.random.default_rng(0).permutation(len(start))
+    plain = detect_stalls(start, latency)
+    moved = detect_stalls(start[shuffled] + 1000.0, latency[shuffled])
+    assert [s.kind for s in plain] == [s.kind for s in moved]
+    assert [s.start_s + 1000 for s in plain] == pytest.approx([s.start_s for s in moved])
+
+
+def test_whole_milliseconds_still_show_long_pauses() -> None:
+    start, latency, pauses = open_trial(6, pause_s=0.05)
+    found = detect_stalls(np.floor(start * 1e3) / 1e3, np.round(latency * 1e3) / 1e3, resolution_s=1e-3)
+    spans = [(s.start_s, s.end_s) for s in found if s.kind == "stall"]
+    assert match_events(spans, pauses.spans, tolerance_s=0.005).f1 == 1.0
+
+
+@pytest.mark.parametrize(
+    ("start", "latency", "message"),
+    [
+        ([1.0, 2.0], [1.0], "one length"),
+        ([1.0, float("nan")], [1.0, 1.0], "finite"),
+        ([1.0, 2.0], [1.0, -1.0], "negative"),
+    ],
+)
+def test_broken_input_is_refused(start: list[float], latency: list[float], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        detect_stalls(np.array(start), np.array(latency))
+
+
+def test_too_few_or_constant_requests_give_no_stall() -> None:
+    assert detect_stalls(np.arange(50.0), np.ones(50)) == []
+    assert detect_stalls(np.arange(1000) / 1000, np.full(1000, 0.005)) == []
+
+
+def test_the_detectability_limit_is_ten_blocked_requests_or_twice_the_tail() -> None:
+    assert detectability_limit(1000, 0.001) == pytest.approx(0.01)
+    assert detectability_limit(1e6, 0.05) == pytest.approx(0.1)
+    with pytest.raises(InputError):
+        detectability_limit(0, 0.001)
+
+
+spans_strategy = st.lists(
+    st.tuples(st.floats(0, 100), st.floats(0, 1)).map(lambda pair: (pair[0], pair[0] + pair[1])), max_size=12
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(found=spans_strategy, truth=spans_strategy, tolerance=st.floats(0, 1))
+def test_every_span_is_matched_at_most_once_and_only_where_it_touches(
+    found: list[tuple[float, float]], truth: list[tuple[float, float]], tolerance: float
+) -> None:
+    matching = match_events(found, truth, tolerance_s=tolerance)
+    assert len({i for i, _ in matching.pairs}) == len(matching.pairs) == len({j for _, j in matching.pairs})
+    for i, j in matching.pairs:
+        assert found[i][0] <= truth[j][1] + tolerance and found[i][1] >= truth[j][0] - tolerance
+    swapped = match_events(truth, found, tolerance_s=tolerance)
+    assert len(swapped.pairs) <= min(len(found), len(truth))
+
+
+def test_a_list_matches_itself_completely() -> None:
+    spans = [(float(i), i + 0.2) for i in range(10)]
+    assert match_events(spans, spans, tolerance_s=0.0).f1 == 1.0
+
+
+def test_coincidence_is_seen_when_real_and_not_when_shifted_away() -> None:
+    rng = np.random.default_rng(7)
+    truth = [(t, t + 0.02) for t in np.sort(rng.uniform(0, 60, 40))]
+    near = [(a + 0.003, b + 0.003) for a, b in truth]
+    away = [((a + 17.3) % 60, (a + 17.3) % 60 + 0.02) for a, _ in truth]
+    real = coincidence_test(near, truth, window=(0, 60), tolerance_s=0.005, shifts=199)
+    chance = coincidence_test(away, truth, window=(0, 60), tolerance_s=0.005, shifts=199)
+    assert real.p_value is not None and real.p_value <= 0.01
+    assert chance.p_value is not None and chance.p_value > 0.05
+    assert coincidence_test([], truth, window=(0, 60), tolerance_s=0.005).p_value is None
+
+
+def test_each_moment_of_a_pause_is_given_to_one_cause_only() -> None:
+    start, latency = np.array([0.0, 5.0]), np.array([10.0, 1.0])
+    parts = attribute_latency(start, latency, {"gc_pause": [(2, 4)], "other_safepoint": [(3, 6)]})
+    assert parts["gc_pause"].tolist() == [2.0, 0.0]
+    assert parts["other_safepoint"].tolist() == [2.0, 1.0]
+
+
+def test_the_share_that_pauses_explain_agrees_with_running_the_same_queue_without_them() -> None:
+    start, latency, pauses = open_trial(8, pause_s=0.03, duration_s=40)
+    _, without, _ = open_trial(8, duration_s=40)
+    truth = 1 - np.quantile(without, 0.99) / np.quantile(latency, 0.99)
+    parts = attributable_fraction(start, latency, {"gc_pause": pauses.spans}, quantile=0.99)
+    share, low, high = (
+        parts.quantile_share.value,
+        parts.quantile_share_lower.value,
+        parts.quantile_share_upper.value,
+    )
+    assert share is not None and low is not None and high is not None
+    assert share == pytest.approx(truth, abs=0.02)
+    assert low <= share + 0.02 and share <= high + 0.02
+    assert sum(c.share_of_tail.value or 0 for c in parts.causes) == pytest.approx(1)
+
+
+def test_pauses_at_other_times_explain_next_to_nothing() -> None:
+    start, latency, pauses = open_trial(9, pause_s=0.03)
+    elsewhere = [(a + 0.5, b + 0.5) for a, b in pauses.spans]
+    parts = attributable_fraction(start, latency, {"gc_pause": elsewhere}, quantile=0.99)
+    assert parts.quantile_share.value is not None and abs(parts.quantile_share.value) < 0.05
+    assert parts.causes[-1].cause == "unexplained" and (parts.causes[-1].share_of_tail.value or 0) > 0.9
+
+
+@pytest.mark.parametrize("offset_s", [0.0, 0.0234, -0.4, 2.0])
+def test_the_offset_between_two_clocks_is_found_within_a_millisecond(offset_s: float) -> None:
+    start, latency, pauses = open_trial(10, pause_s=0.03)
+    found = estimate_clock_offset(start + latency + offset_s, pauses.spans, median_service_s=0.003)
+    assert found.offset_s == pytest.approx(offset_s, abs=1e-3)
+    assert found.supports_attribution == (abs(offset_s) <= 0.015)
+
+
+def test_another_processs_pauses_give_no_offset() -> None:
+    start, latency, _ = open_trial(11, pause_s=0.03)
+    others = [(float(t), float(t) + 0.03) for t in np.sort(np.random.default_rng(1).uniform(0, 20, 20))]
+    found = estimate_clock_offset(start + latency, others, median_service_s=0.003)
+    assert found.offset_s is None and not found.supports_attribution

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Find the outside tools: Go, JDKs, Maven, JMeter, load generators, LaTeX.
+
+Standard library only, relative imports only: `setup` loads this package from its
+folder before any dependency is installed, the harness imports it as usual, and so
+the finders are written once.
+"""
+
+from __future__ import annotations
+
+from .environment import build_environment, maven_options
+from .find import find_all, find_go, find_jdk, find_jdks, find_latex, find_maven, find_tool, read_jdk, which
+from .jmeter import (
+    MANIFEST,
+    ListedFile,
+    damage,
+    find_jmeter,
+    jmeter_home,
+    jmeter_jar,
+    list_tree,
+    read_manifest,
+)
+from .tool import Jdk, State, Surroundings, Tool, parse_version
+from .wanted import (
+    JAVA_MINIMUM,
+    JAVA_REFERENCE,
+    JMETER_VERSION,
+    LATEX_FILES,
+    WANTED,
+    Wanted,
+    how_to_get,
+    wanted,
+)
+
+__all__ = [
+    "JAVA_MINIMUM",
+    "JAVA_REFERENCE",
+    "JMETER_VERSION",
+    "LATEX_FILES",
+    "MANIFEST",
+    "WANTED",
+    "Jdk",
+    "ListedFile",
+    "State",
+    "Surroundings",
+    "Tool",
+    "Wanted",
+    "build_environment",
+    "damage",
+    "find_all",
+    "find_go",
+    "find_jdk",
+    "find_jdks",
+    "find_jmeter",
+    "find_latex",
+    "find_maven",
+    "find_tool",
+    "how_to_get",
+    "jmeter_home",
+    "jmeter_jar",
+    "list_tree",
+    "maven_options",
+    "parse_version",
+    "read_jdk",
+    "read_manifest",
+    "wanted",
+    "which",
+]

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a finder answers with, and where it looks.
+
+This package needs nothing but the standard library: `setup` loads it from its
+files before the environment exists, so its types are frozen dataclasses and not
+pydantic models.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+State = Literal["ok", "missing", "too old", "damaged", "incomplete"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tool:
+    """One tool as found on this machine, or what to do about its absence.
+
+    ``path`` is the program (a jar for JMeter, the home folder for a JDK) or None;
+    ``version`` is what the tool says of itself or None when it would not say.
+    """
+
+    name: str
+    path: Path | None
+    version: str | None
+    state: State
+    why: str
+    how_to_get: str
+    wanted: str
+    required: bool
+
+    @property
+    def usable(self) -> bool:
+        return self.state == "ok"
+
+    def complaint(self) -> str:
+        """One line: what is wrong, why the tool is wanted, the one command that brings it."""
+        said = f" (found {self.version} at {self.path})" if self.path is not None else ""
+        return f"{self.name} {self.wanted} is {self.state}{said}: wanted {self.why}; get it with: {self.how_to_get}"
+
+    def require(self) -> Path:
+        """Return the path of a usable tool.
+
+        Raises:
+            harness.errors.MissingTool: the tool is missing, too old, damaged or incomplete.
+        """
+        # imported here because `setup` loads this file where the package's dependencies are not installed yet
+        from harness.errors import MissingTool
+
+        if self.path is None or not self.usable:
+            raise MissingTool(f"{self.name} {self.wanted}".strip(), why=self.why, how_to_get=self.how_to_get)
+        return self.path
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Jdk:
+    """A Java development kit: it has both `java` and `javac`."""
+
+    home: Path
+    version: str
+    vendor: str | None
+
+    @property
+    def major(self) -> int:
+        return parse_version(self.version)[0]
+
+    @property
+    def java(self) -> Path:
+        return self.home / "bin" / "java"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Surroundings:
+    """Where finders look: the environment variables, the file system's root, the project.
+
+    Tests hand in a made-up tree; everybody else uses the defaults.
+    """
+
+    project: Path
+    environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    system: Path = Path("/")
+
+    @property
+    def tools(self) -> Path:
+        """The git-ignored folder of everything that set-up made for this project alone."""
+        return self.project / ".tools"
+
+    @property
+    def conda(self) -> Path | None:
+        """The active conda environment, whose tools are then preferred to the system's."""
+        prefix = self.environ.get("CONDA_PREFIX")
+        return Path(prefix) if prefix else None
+
+    @property
+    def apt(self) -> bool:
+        """Whether packages come from apt here; never while a conda environment is active."""
+        return self.conda is None and (self.system / "usr/bin/apt-get").exists()
+
+
+def parse_version(text: str) -> tuple[int, ...]:
+    """The leading numbers of a version: ``"25.0.3+9" -> (25, 0, 3)``; ``(0,)`` when there are none.
+
+    Java's old form counts by its second number: ``"1.8.0_392" -> (8, 0)``.
+    """
+    match = re.search(r"\d+(?:\.\d+)*", text)
+    if match is None:
+        return (0,)
+    numbers = tuple(int(part) for part in match.group().split("."))
+    return (
+        numbers[1:]
+        if numbers[0] == 1 and len(numbers) > 1 and numbers[1] in range(5, 9) and "_" in text
+        else numbers
+    )

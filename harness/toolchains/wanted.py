@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every outside tool this project can use: why it is wanted and what brings it. One row a tool."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from .tool import Surroundings
+
+#: The measured reference; any JDK of at least JAVA_MINIMUM builds and starts the services.
+JAVA_REFERENCE = 25
+JAVA_MINIMUM = 21
+JMETER_VERSION = "5.6.3"
+LATEX_FILES = ("IEEEtran.cls", "natbib.sty", "siunitx.sty", "booktabs.sty", "pgf.sty", "lmodern.sty")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Wanted:
+    """What the project asks of a tool.
+
+    ``by_setup``: set-up brings it into ``.tools`` without a system package.
+    ``elsewhere``: the command where neither apt nor conda nor set-up brings it.
+    """
+
+    name: str
+    why: str
+    minimum: str | None = None
+    programs: tuple[str, ...] = ()
+    version_flag: str = "--version"
+    apt: tuple[str, ...] = ()
+    conda: bool = False
+    by_setup: bool = False
+    elsewhere: str | None = None
+
+
+WANTED: tuple[Wanted, ...] = (
+    Wanted(name="go", why="to build and test the Go services", minimum="1.24", by_setup=True, conda=True),
+    Wanted(
+        name="jdk",
+        why="to build and start the Java services and to start JMeter",
+        minimum=str(JAVA_MINIMUM),
+        by_setup=True,
+        conda=True,
+    ),
+    Wanted(
+        name="maven",
+        why="to build the Java services and to fetch JMeter",
+        minimum="3.8",
+        programs=("mvn",),
+        apt=("maven",),
+        conda=True,
+    ),
+    Wanted(name="jmeter", why="to put load on the services", minimum=JMETER_VERSION, by_setup=True),
+    Wanted(
+        name="wrk",
+        why="to find the highest load the services and the other generators can bear",
+        programs=("wrk",),
+        version_flag="-v",
+        apt=("wrk",),
+        conda=True,
+    ),
+    Wanted(
+        name="latex",
+        why="to build the paper",
+        apt=(
+            "texlive-latex-recommended",
+            "texlive-pictures",
+            "texlive-science",
+            "texlive-publishers",
+            "texlive-fonts-recommended",
+            "lmodern",
+            "latexmk",
+        ),
+        conda=True,
+    ),
+    Wanted(
+        name="poppler",
+        why="to look at the pages of the paper in its tests",
+        programs=("pdftoppm",),
+        version_flag="-v",
+        apt=("poppler-utils",),
+        conda=True,
+    ),
+    Wanted(
+        name="postgres",
+        why="as the database behind the services that have one",
+        programs=("postgres",),
+        apt=("postgresql",),
+        conda=True,
+    ),
+    Wanted(
+        name="k6",
+        why="as one more load generator",
+        programs=("k6",),
+        version_flag="version",
+        elsewhere="go install go.k6.io/k6@latest",
+    ),
+    Wanted(
+        name="oha",
+        why="as a load generator with nanosecond samples",
+        programs=("oha",),
+        elsewhere="cargo install --locked oha",
+    ),
+    Wanted(
+        name="vegeta",
+        why="as one more open-loop generator",
+        programs=("vegeta",),
+        version_flag="-version",
+        elsewhere="a vegeta on PATH (nothing here installs it)",
+    ),
+    Wanted(
+        name="wrk2",
+        why="as one more open-loop generator",
+        programs=("wrk2",),
+        version_flag="-v",
+        elsewhere="a wrk2 on PATH (built from its source; nothing here installs it)",
+    ),
+    Wanted(
+        name="docker",
+        why="to measure services in containers",
+        programs=("docker",),
+        apt=("docker.io", "iptables"),
+        elsewhere="a running Docker Engine",
+    ),
+    Wanted(
+        name="native-image",
+        why="to measure Java services compiled ahead of time",
+        programs=("native-image",),
+        elsewhere="a native-image on PATH or GRAALVM_HOME set",
+    ),
+)
+
+
+def wanted(name: str) -> Wanted:
+    """The row of one tool.
+
+    Raises:
+        KeyError: no such row; the message lists the names there are.
+    """
+    for row in WANTED:
+        if row.name == name:
+            return row
+    raise KeyError(f"unknown tool {name!r}; allowed: {', '.join(row.name for row in WANTED)}")
+
+
+def how_to_get(row: Wanted, around: Surroundings) -> str:
+    """The one command that brings a tool on this machine."""
+    if around.conda is not None and row.conda:
+        return f"conda env update --prefix {around.conda} --file environment.yml"
+    if around.apt and row.apt:
+        return " ".join((*(() if os.geteuid() == 0 else ("sudo",)), "apt-get", "install", "-y", *row.apt))
+    if row.by_setup:
+        return "make setup"
+    if row.conda:
+        return "conda env create --file environment.yml && conda activate rematch"
+    return row.elsewhere or "make setup"

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+package rematch.strings;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpRequest.BodyPublisher;
+import java.net.http.HttpRequest.BodyPublishers;
+import java.net.http.HttpResponse;
+import java.net.http.HttpResponse.BodyHandlers;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestFactory;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Every case of the contract, asked over HTTP of the service as production mounts it. */
+final class ContractTest {
+
+    private final HttpClient http = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
+    private Main.Running running;
+
+    @AfterEach
+    void stop() {
+        if (running != null) {
+            running.close();
+        }
+        http.close();
+    }
+
+    @TestFactory
+    Stream<DynamicTest> the_matched_face_answers_byte_for_byte() throws Exception {
+        serve("--face=matched");
+        return ContractCase.of("matched").stream()
+                .map(given -> DynamicTest.dynamicTest(given.name(), () -> check(given, send(given, false))));
+    }
+
+    @TestFactory
+    Stream<DynamicTest> a_chunked_body_is_answered_alike() throws Exception {
+        serve("--face=matched");
+        return ContractCase.of("matched").stream()
+                .filter(given -> given.body() != null && given.body().length > 0)
+                .map(given -> DynamicTest.dynamicTest(given.name(), () -> check(given, send(given, true))));
+    }
+
+    @TestFactory
+    Stream<DynamicTest> the_published_face_answers_as_the_article_did() throws Exception {
+        serve("--face=published");
+        return ContractCase.of("published").stream()
+                .map(given -> DynamicTest.dynamicTest(given.name(), () -> check(given, send(given, false))));
+    }
+
+    @Test
+    void requests_are_counted_and_timed_by_path_and_status() throws Exception {
+        serve("--face=matched");
+        send("POST", "/uppercase", "{\"s\":\"hello\"}");
+        send("POST", "/uppercase", "{\"s\":\"hello\"}");
+        send("POST", "/work", "{}");
+        send("GET", "/nothing", null);
+
+        HttpResponse<byte[]> answer = send("GET", "/metrics", null);
+        String metrics = new String(answer.body(), StandardCharsets.UTF_8);
+        assertTrue(answer.headers().firstValue("Content-Type").orElse("").startsWith("text/plain; version=0.0.4"));
+        assertTrue(metrics.contains("http_requests_total{path=\"/uppercase\",status=\"200\"} 2.0"), metrics);
+        assertTrue(metrics.contains("http_requests_total{path=\"/work\",status=\"400\"} 1.0"), metrics);
+        assertTrue(metrics.contains("http_requests_total{path=\"other\",status=\"404\"} 1.0"), metrics);
+        assertTrue(metrics.contains("http_request_duration_seconds_count{path=\"/uppercase\"} 2"), metrics);
+        assertTrue(metrics.contains("http_request_duration_seconds_bucket{path=\"/work\",le=\"2.5\"} 1"), metrics);
+        assertTrue(metrics.contains("jvm_memory_used_bytes{area=\"heap\"}"), metrics);
+    }
+
+    @Test
+    void refused_requests_are_logged_with_the_length_they_declared(@TempDir Path folder) throws Exception {
+        Path file = folder.resolve("log");
+        Settings settings = Settings.parse("--port=0", "--logging=on", "--log-sink=file", "--log-file=" + file);
+        running = Main.serve(settings, AccessLog.open(settings));
+        send("POST", "/uppercase", "x".repeat(65_537));
+        send("POST", "/nothing", "{}");
+        send("GET", "/count", null);
+        running.close(); // a line may be written after its answer
+
+        List<String> lines = Files.readAllLines(file).stream().map(line -> line.replaceAll("ts=\\S+ | took.*", "")).toList();
+        assertEquals(List.of(
+                "method=POST path=/uppercase status=413 bytes_in=65537 bytes_out=26",
+                "method=POST path=other status=404 bytes_in=2 bytes_out=21",
+                "method=GET path=/count status=405 bytes_in=0 bytes_out=30"), lines);
+    }
+
+    @Test
+    void the_lean_service_answers_whatever_it_is_asked() throws Exception {
+        serve("--lean");
+        HttpResponse<byte[]> answer = send("POST", "/uppercase", "not JSON");
+        assertEquals(200, answer.statusCode());
+        assertEquals("{\"v\":\"HELLO\"}", new String(answer.body(), StandardCharsets.UTF_8));
+    }
+
+    private void serve(String flag) throws Exception {
+        running = Main.serve(Settings.parse("--port=0", flag), AccessLog.off());
+    }
+
+    private HttpResponse<byte[]> send(ContractCase given, boolean chunked) throws Exception {
+        BodyPublisher body = given.body() == null ? BodyPublishers.noBody() : BodyPublishers.ofByteArray(given.body());
+        BodyPublisher sent = chunked ? BodyPublishers.fromPublisher(body) : body; // fromPublisher hides the length
+        return send(given.method(), given.path(), sent, given.headers());
+    }
+
+    private HttpResponse<byte[]> send(String method, String path, String body) throws Exception {
+        return send(method, path, body == null ? BodyPublishers.noBody() : BodyPublishers.ofString(body), Map.of());
+    }
+
+    private HttpResponse<byte[]> send(String method, String path, BodyPublisher body, Map<?, ?> headers)
+            throws IOException, InterruptedException {
+        HttpRequest.Builder request = HttpRequest.newBuilder(URI.create("http://127.0.0.1:" + running.port() + path))
+                .method(method, body);
+        headers.forEach((name, value) -> request.header((String) name, (String) value));
+        return http.send(request.build(), BodyHandlers.ofByteArray());
+    }
+
+    private static void check(ContractCase given, HttpResponse<byte[]> answer) throws IOException {
+        String body = new String(answer.body(), StandardCharsets.UTF_8);
+        assertEquals(given.expect().get("status"), answer.statusCode(), body);
+        if (given.expect().containsKey("body")) {
+            assertEquals(given.expect().get("body"), body);
+            assertEquals(answer.body().length, answer.headers().firstValueAsLong("Content-Length").orElse(-1));
+        }
+        if (given.expect().containsKey("json")) {
+            assertEquals(given.expect().get("json"), ContractCase.json(body));
+        }
+        if (given.expect().get("headers") instanceof Map<?, ?> headers) {
+            headers.forEach((name, value) ->
+                    assertEquals(value, answer.headers().firstValue((String) name).orElse(null), (String) name));
+        }
+    }
+}

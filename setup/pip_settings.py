@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Say to uv what the user has told pip.
+
+uv reads neither pip.conf nor PIP_* variables, so a machine that is set up for pip
+(a company's index, a certificate, a folder of wheels) would not be set up for uv.
+A UV_* variable that is already set is the user's word and stays.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+#: pip's key -> uv's variable, for keys that hold one value.
+ONE = {"index-url": "UV_DEFAULT_INDEX", "proxy": "HTTPS_PROXY", "timeout": "UV_HTTP_TIMEOUT"}
+#: The same for keys that hold a list; pip separates by white space, uv as given here.
+MANY = {
+    "extra-index-url": ("UV_INDEX", " "),
+    "find-links": ("UV_FIND_LINKS", ","),
+    "trusted-host": ("UV_INSECURE_HOST", " "),
+}
+#: Older names of the same settings, which count as the user's word too.
+OLDER = {"UV_DEFAULT_INDEX": "UV_INDEX_URL", "UV_INDEX": "UV_EXTRA_INDEX_URL"}
+
+
+def read_pip(listing: str, environ: Mapping[str, str]) -> dict[str, str]:
+    """pip's settings from the output of ``pip config list``, with PIP_* variables on top.
+
+    Of one key in several sections the order is: environment, ``install``, ``global``.
+    """
+    sections: dict[str, dict[str, str]] = {"global": {}, "install": {}}
+    for line in listing.splitlines():
+        match = re.fullmatch(r"(global|install)\.([a-z-]+)=(.+)", line.strip())
+        if match is None:
+            continue
+        try:
+            value = str(ast.literal_eval(match.group(3)))
+        except (ValueError, SyntaxError):
+            value = match.group(3)
+        sections[match.group(1)][match.group(2)] = value
+    variables = {
+        name.removeprefix("PIP_").lower().replace("_", "-"): value
+        for name, value in environ.items()
+        if name.startswith("PIP_") and value
+    }
+    return {**sections["global"], **sections["install"], **variables}
+
+
+def uv_variables(pip: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment variables that tell uv what pip is told; never one that is set already."""
+    wanted: dict[str, str] = {}
+    for key, variable in ONE.items():
+        if pip.get(key):
+            wanted[variable] = pip[key].strip()
+    for key, (variable, separator) in MANY.items():
+        values = pip.get(key, "").split()
+        if key == "find-links":
+            values = [value for value in values if "://" in value or Path(value).exists()]
+        if values:
+            wanted[variable] = separator.join(values)
+    if pip.get("cert"):
+        wanted["SSL_CERT_FILE"] = pip["cert"].strip()
+    if _is_true(pip.get("no-index")):
+        wanted["UV_NO_INDEX"] = "1"
+    return {
+        name: value
+        for name, value in wanted.items()
+        if not environ.get(name) and not environ.get(OLDER.get(name, name))
+    }
+
+
+def _is_true(value: str | None) -> bool:
+    return value is not None and value.strip().lower() in ("1", "true", "yes", "on")

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Python environment: uv into ``.tools``, then ``.venv`` from the lock file, then this project into it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import ssl
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from .pip_settings import read_pip, uv_variables
+from .say import SetupError, run, step
+
+PINS = Path("setup/pins")
+#: Changes in any of these make the environment stale. Set-up's own files count: they decide how it is made.
+INPUTS = (
+    "requirements.lock",
+    "pyproject.toml",
+    "setup/pins/uv.txt",
+    "setup/pins/build.txt",
+    "setup/python_env.py",
+)
+STAMP = Path(".tools/python.json")
+
+
+def can_bootstrap(python: str) -> bool:
+    """Whether this interpreter has pip, or can make an environment that has it (Debian may lack both)."""
+    return _has(python, "pip") or _has(python, "ensurepip")
+
+
+def _has(python: str, module: str) -> bool:
+    return (
+        subprocess.run([python, "-m", module, "--version"], capture_output=True, check=False).returncode == 0
+    )
+
+
+def environment_is_current(project: Path, python: str) -> bool:
+    """Whether ``.venv`` is what the inputs ask for: the stamp says so, and what it lists is really there."""
+    try:
+        stamp = json.loads((project / STAMP).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    if not isinstance(stamp, dict) or stamp.get("inputs") != inputs_hash(project, python):
+        return False
+    return (project / ".venv/bin/rematch").exists() and stamp.get("installed") == installed(project)
+
+
+def inputs_hash(project: Path, python: str) -> str:
+    """One hash over everything the environment is made from, the project's own place included (scripts name it)."""
+    digest = hashlib.sha256(f"{project}\0{python}\0{sys.version}".encode())
+    for name in INPUTS:
+        digest.update(name.encode() + b"\0" + (project / name).read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def installed(project: Path) -> list[str]:
+    """Name and version of every distribution in ``.venv``; empty when its interpreter does not start."""
+    code = (
+        "import importlib.metadata as m, json;"
+        "print(json.dumps(sorted({f\"{d.metadata['Name']}=={d.version}\" for d in m.distributions()"
+        " if d.read_text('RECORD')})))"
+    )
+    try:
+        done = subprocess.run(
+            [str(project / ".venv/bin/python"), "-I", "-c", code], capture_output=True, text=True, check=False
+        )
+        return [str(name) for name in json.loads(done.stdout)] if done.returncode == 0 else []
+    except (OSError, ValueError):
+        return []
+
+
+def make_environment(project: Path, python: str, environ: Mapping[str, str]) -> None:
+    """Make ``.venv`` agree with the lock file, every file checked against its hash.
+
+    Raises:
+        SetupError: neither pip nor ensurepip is there, or a registry did not give what was asked for.
+    """
+    uv, env = bring_uv(project, python, environ)
+    venv = project / ".venv"
+    if not _works(venv, python):
+        step(f"making .venv with {python}")
+        run([uv, "venv", "-q", "--clear", "--python", python, venv], doing="making .venv", env=env)
+    env["VIRTUAL_ENV"] = str(venv)
+    step("installing the locked Python packages into .venv (a minute when nothing is cached)")
+    run(
+        [uv, "pip", "sync", "-q", "--require-hashes", "--python", venv / "bin/python",
+         project / "requirements.lock", project / PINS / "build.txt"],
+        doing="installing requirements.lock", env=env,
+        then="check that the package index of pip's configuration can be reached, then call this again",
+    )  # fmt: skip
+    run(
+        [uv, "pip", "install", "-q", "--no-deps", "--no-build-isolation", "--python", venv / "bin/python",
+         "--editable", project],
+        doing="installing this project", env=env,
+    )  # fmt: skip
+    stamp = {"inputs": inputs_hash(project, python), "installed": installed(project)}
+    (project / STAMP).write_text(json.dumps(stamp, indent=1) + "\n", encoding="utf-8")
+
+
+def _works(venv: Path, python: str) -> bool:
+    """Whether ``.venv`` starts and was made from this interpreter."""
+    try:
+        done = subprocess.run(
+            [str(venv / "bin/python"), "-I", "-c", "import sys; print(sys._base_executable); print(sys.version)"],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+    except OSError:
+        return False
+    base, _, version = done.stdout.partition("\n")
+    return (
+        done.returncode == 0
+        and version.strip() == sys.version
+        and os.path.realpath(base) == os.path.realpath(python)
+    )
+
+
+def bring_uv(project: Path, python: str, environ: Mapping[str, str]) -> tuple[Path, dict[str, str]]:
+    """The pinned uv in ``.tools/uv`` and the environment to start it with; pip brings it when it is not there."""
+    pin = project / PINS / "uv.txt"
+    folder = project / ".tools" / f"uv-{hashlib.sha256(pin.read_bytes()).hexdigest()[:12]}"
+    uv = folder / "bin" / "uv"
+    pip = _pip(project, python)
+    if not _answers(uv):
+        step("bringing uv with pip into .tools")
+        run(
+            [*pip, "install", "-q", "--disable-pip-version-check", "--no-deps", "--only-binary", ":all:",
+             "--require-hashes", "--upgrade", "--target", folder, "-r", pin],
+            doing="installing uv", env=environ,
+            then="check that pip can reach its package index, then call this again",
+        )  # fmt: skip
+    listing = subprocess.run(
+        [*pip, "config", "list"], capture_output=True, text=True, check=False, env=dict(environ)
+    )
+    env = {
+        **environ,
+        **uv_variables(read_pip(listing.stdout, environ), environ),
+        "UV_PYTHON_DOWNLOADS": "never",
+    }
+    env.pop("UV_PYTHON", None)
+    if ssl.get_default_verify_paths().cafile is not None:
+        # uv trusts a list of its own; pip and apt trust the machine's, to which a company may have added
+        for name in ("UV_SYSTEM_CERTS", "UV_NATIVE_TLS"):  # the newer and the older name
+            env.setdefault(name, "true")
+    if "UV_CACHE_DIR" not in env and not _writable_home(environ):
+        env["UV_CACHE_DIR"] = str(project / ".tools/uv-cache")
+    return uv, env
+
+
+def _pip(project: Path, python: str) -> list[str]:
+    """The words that start pip: the interpreter's own, else that of a small environment in ``.tools``."""
+    if _has(python, "pip"):
+        return [python, "-m", "pip"]
+    folder = project / ".tools/pip"
+    inner = folder / "bin/python"
+    if not (inner.exists() and _has(str(inner), "pip")):
+        if not _has(python, "ensurepip"):
+            raise SetupError(
+                f"{python} has neither pip nor ensurepip, wanted to bring uv;"
+                " get it with: apt-get install -y python3-venv"
+            )
+        run([python, "-m", "venv", "--clear", folder], doing="making a small environment for pip")
+    return [str(inner), "-m", "pip"]
+
+
+def _answers(program: Path) -> bool:
+    try:
+        return subprocess.run([str(program), "--version"], capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+def _writable_home(environ: Mapping[str, str]) -> bool:
+    home = environ.get("HOME", "")
+    return bool(home) and os.path.isdir(home) and os.access(home, os.W_OK)

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What each command needs: re-analysing needs Python and LaTeX, measuring needs everything."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+Purpose = Literal["all", "paper", "test", "lab", "workshop"]
+PURPOSES: tuple[Purpose, ...] = ("all", "paper", "test", "lab", "workshop")
+PROFILES = ("smoke", "quick", "full", "sample")
+
+MEASURING = ("go", "jdk", "maven", "jmeter")
+WRITING = ("latex",)
+CHECKING = ("poppler",)
+#: Brought where a package is in reach, done without elsewhere: the experiments that use it say so and go on.
+WISHED = ("wrk",)
+
+
+def needs(purpose: Purpose, profile: str) -> tuple[str, ...]:
+    """Names of the outside tools (rows of `harness.toolchains.WANTED`) that a command cannot do without.
+
+    Notebooks (`lab`, `workshop`) and the profile `sample` work on recorded data.
+    """
+    if purpose in ("lab", "workshop"):
+        return ()
+    if purpose == "paper":
+        return WRITING if profile == "sample" else (*MEASURING, *WRITING)
+    return (*MEASURING, *WRITING, *CHECKING)
+
+
+def wishes(purpose: Purpose, profile: str) -> tuple[str, ...]:
+    """Names of the outside tools that a command can use and can do without."""
+    return WISHED if set(MEASURING) <= set(needs(purpose, profile)) else ()
