@@ -9,6 +9,7 @@ Excluded trials never enter an estimate, and are counted in every result. Duplic
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
@@ -40,6 +41,9 @@ from harness.analysis.trial_table import (
 from harness.errors import InputError
 from harness.model import Estimate, Verdict
 from harness.model.base import Frozen
+
+#: A margin widened to more than this would call things equal that nobody would.
+MOST_NOISE = 0.25
 
 
 class Comparison(Frozen):
@@ -239,7 +243,7 @@ def _compare(
         warnings += (f"{n_excluded} trials excluded",)
     if n_alone:
         warnings += (f"{n_alone} trials left out: their block lacks the other arm",)
-    chosen, notes = _margin(metric, margin, noise)
+    chosen, too_noisy, notes = _margin(metric, margin, noise)
     facts = {
         "variant": variant,
         "reference": reference,
@@ -269,11 +273,17 @@ def _compare(
                 "warnings": warnings + why,
             }
         )
-    return _judge(a, b, facts, warnings, level)
+    return _judge(a, b, facts, warnings, level=level, too_noisy=too_noisy)
 
 
 def _judge(
-    a: pd.DataFrame, b: pd.DataFrame, facts: dict[str, object], warnings: tuple[str, ...], level: float
+    a: pd.DataFrame,
+    b: pd.DataFrame,
+    facts: dict[str, object],
+    warnings: tuple[str, ...],
+    *,
+    level: float,
+    too_noisy: bool,
 ) -> Comparison:
     x, y = (arm[str(facts["metric"])].to_numpy(dtype=np.float64) for arm in (a, b))
     inputs, n_requests = inputs_of(pd.concat([a, b])), _requests(pd.concat([a, b]))
@@ -292,6 +302,8 @@ def _judge(
     if _disagree(ratio, robust):
         warnings += ("the mean-based and the rank-based interval disagree about 1: look at the trials",)
     said = verdict(ratio, equivalence, margin=margin)
+    if too_noisy:
+        said = _WITHOUT_EQUALITY.get(said, said)
     if len(a) < FEWEST_FOR_P:
         said = Verdict.INCONCLUSIVE
         warnings += (f"{len(a)} blocks: too few for a verdict, below {FEWEST_FOR_P} no p-value is printed",)
@@ -345,6 +357,12 @@ def aa_noise(trials: pd.DataFrame, metric: str, *, level: float = 0.95) -> AANoi
     )
 
 
+#: What remains of a verdict where the noise forbids calling anything equal.
+_WITHOUT_EQUALITY = MappingProxyType(
+    {Verdict.EQUIVALENT: Verdict.INCONCLUSIVE, Verdict.DIFFERENT_BUT_NEGLIGIBLE: Verdict.DIFFERENT}
+)
+
+
 def _with_adjusted(comparison: Comparison, p: float | None, level: float) -> Comparison:
     warnings = comparison.warnings
     excludes_one = comparison.verdict in (Verdict.DIFFERENT, Verdict.DIFFERENT_BUT_NEGLIGIBLE)
@@ -354,13 +372,17 @@ def _with_adjusted(comparison: Comparison, p: float | None, level: float) -> Com
     return comparison.model_copy(update={"p_adjusted": p, "warnings": warnings})
 
 
-def _margin(metric: str, margin: float | None, noise: AANoise) -> tuple[float, tuple[str, ...]]:
+def _margin(metric: str, margin: float | None, noise: AANoise) -> tuple[float, bool, tuple[str, ...]]:
+    """Return the margin, whether the noise forbids calling anything equal, and what must be said."""
     wanted = default_margin(metric) if margin is None else margin
     if noise.noise is None:
-        return wanted, ("no A/A pairs: the margin may lie below the noise of this machine",)
-    if noise.noise > wanted:
-        return noise.noise, (f"margin widened from {wanted:.1%} to the A/A noise, {noise.noise:.1%}",)
-    return wanted, ()
+        return wanted, False, ("no A/A pairs: the margin may lie below the noise of this machine",)
+    if noise.noise <= wanted:
+        return wanted, False, ()
+    notes = (f"margin widened from {wanted:.1%} to the A/A noise, {noise.noise:.1%}",)
+    if noise.noise <= MOST_NOISE:
+        return noise.noise, False, notes
+    return noise.noise, True, (*notes, f"A/A noise above {MOST_NOISE:.0%}: too noisy to call anything equal")
 
 
 def _resolution(trials: pd.DataFrame, metric: str) -> tuple[bool, tuple[str, ...]]:
