@@ -101,18 +101,22 @@ def checked_series(values: npt.ArrayLike) -> FloatArray:
 
 def standardised(series: FloatArray) -> FloatArray | None:
     """Return the series with mean 0 and variance 1, or None when it is constant."""
-    if len(series) == 0:
+    mean, spread = mean_and_spread(series)
+    if spread == 0.0:
         return None
-    with np.errstate(over="ignore"):
-        peak = float(np.abs(series).max())
-        spread = float(series.std())
-    if not np.isfinite(spread):  # squares overflow: bring the series near 1 first
-        return standardised(series / peak)
-    # Rounding of the mean alone leaves about 1e-16 of the level as "spread".
-    if spread <= 1e-13 * peak or spread == 0.0:
-        return None
-    unit: FloatArray = (series - series.mean()) / spread
+    unit: FloatArray = series / spread - mean / spread
     return unit
+
+
+def mean_and_spread(series: FloatArray) -> tuple[float, float]:
+    """Return mean and standard deviation; 0 for a spread that is only rounding, and no overflow on the way."""
+    peak = float(np.abs(series).max(initial=0.0))
+    if peak == 0.0:
+        return 0.0, 0.0
+    near_one = series / peak
+    spread = float(near_one.std())
+    # Rounding of the mean alone leaves about 1e-16 of the level as "spread".
+    return peak * float(near_one.mean()), peak * spread if spread > 1e-13 else 0.0
 
 
 def _optimal_partition(unit: FloatArray, penalty: float, min_size: int) -> tuple[int, ...]:

@@ -74,6 +74,18 @@ class ShiftPath:
         width = float(self.null_gains.std()) * np.sqrt(6.0) / np.pi
         return float(self.null_gains.mean() - width * (_EULER + np.log(-np.log1p(-level))))
 
+    def smallest_step(self, price: float, model: ShiftModel) -> float:
+        """Step between two halves of the series that would just pay ``price``, in the unit of the series.
+
+        A step of d innovation scales, without noise, costs a model without it Huber's loss of
+        the jump and (1 - rho)^2 n / 4 d^2 for the level that lasts.
+        """
+        lasting = (1.0 - model.rho) ** 2 * (len(model.innovations) + 1) / 4.0
+        if (1.0 + lasting) * CORNER**2 >= price:
+            return self.scale * float(np.sqrt(price / (1.0 + lasting)))
+        root = np.sqrt(CORNER**2 + lasting * (CORNER**2 + price))
+        return self.scale * float((root - CORNER) / lasting)
+
 
 def shift_path(series: FloatArray, candidates: tuple[int, ...], *, min_size: int, seed: int) -> ShiftPath:
     """Fit the path of models from all ``candidates`` down to none.
@@ -219,7 +231,7 @@ def _null_gains(base: ShiftModel, n: int, min_size: int, seed: int) -> FloatArra
     pool = base.innovations - base.innovations.mean()
     burn_in = 60
     drawn = pool[rng.integers(0, len(pool), (N_SIMULATED, n + burn_in))]
-    noise = np.asarray(signal.lfilter([1.0], [1.0, -base.rho], drawn, axis=1)[:, burn_in:], dtype=np.float64)
+    noise: FloatArray = np.asarray(signal.lfilter([1.0], [1.0, -base.rho], drawn, axis=1)[:, burn_in:])
     centred = noise - noise.mean(axis=1, keepdims=True)
     lag = (centred[:, 1:] * centred[:, :-1]).sum(axis=1) / np.maximum((centred**2).sum(axis=1), 1e-300)
     innovation = centred[:, 1:] - np.clip(lag, -0.5, 0.99)[:, None] * centred[:, :-1]
@@ -228,11 +240,13 @@ def _null_gains(base: ShiftModel, n: int, min_size: int, seed: int) -> FloatArra
     scale = np.where(scale > 1e-9, scale, np.maximum(innovation.std(axis=1, keepdims=True), 1e-9))
     without = np.full(N_SIMULATED, np.inf)
     with_one = without.copy()
-    for rho in CORRELATIONS[CORRELATIONS >= base.rho - 0.25]:
+    nearby = np.abs(CORRELATIONS - base.rho) <= 0.2  # a refit of so many windows strays no further
+    for rho in CORRELATIONS[nearby]:
         loss, gain = _scan(noise, scale, float(rho), min_size)
         without = np.minimum(without, loss)
         with_one = np.minimum(with_one, loss - gain.max(axis=1))
-    return without - with_one
+    gains: FloatArray = without - with_one
+    return gains
 
 
 def _scan(series: FloatArray, scale: FloatArray, rho: float, min_size: int) -> tuple[FloatArray, FloatArray]:
@@ -244,15 +258,15 @@ def _scan(series: FloatArray, scale: FloatArray, rho: float, min_size: int) -> t
     n = series.shape[1]
     rows = n - 1
     innovation = (series[:, 1:] - rho * series[:, :-1]) / scale
-    innovation = innovation - np.median(innovation, axis=1, keepdims=True)
-    for _ in range(2):
-        inside = np.mean(np.abs(innovation) < CORNER, axis=1, keepdims=True)
-        innovation = innovation - np.clip(innovation, -CORNER, CORNER).mean(
-            axis=1, keepdims=True
-        ) / np.maximum(inside, 0.1)
-    inside = np.mean(np.abs(innovation) < CORNER, axis=1, keepdims=True)
+    innovation = innovation - innovation.mean(axis=1, keepdims=True)
+    for _ in range(2):  # Newton steps towards Huber's location
+        clipped = np.clip(innovation, -CORNER, CORNER)
+        inside = np.mean(clipped == innovation, axis=1, keepdims=True)
+        innovation = innovation - clipped.mean(axis=1, keepdims=True) / np.maximum(inside, 0.1)
+    clipped = np.clip(innovation, -CORNER, CORNER)
+    inside = np.mean(clipped == innovation, axis=1, keepdims=True)
     at = np.arange(min_size, n - min_size + 1) - 1
-    pull = -np.cumsum(np.clip(innovation, -CORNER, CORNER), axis=1)[:, at] * (1.0 - rho)
+    pull = -np.cumsum(clipped, axis=1)[:, at] * (1.0 - rho)
     after = rows - 1 - at
     stiffness = (1.0 - rho) ** 2 * inside * (after * (rows - after) / rows)
     jump = innovation[:, at]
@@ -261,12 +275,13 @@ def _scan(series: FloatArray, scale: FloatArray, rho: float, min_size: int) -> t
     linear = (np.sign(rest) * CORNER + pull) / np.maximum(stiffness, 1e-12)
     size = np.where(np.abs(rest) > CORNER, linear, size)
     gain = _huber(jump) - _huber(jump - size) + 2.0 * pull * size - stiffness * size * size
-    return _huber(innovation).sum(axis=1), gain
+    loss: FloatArray = _huber(innovation).sum(axis=1)
+    return loss, gain
 
 
 def _huber(value: FloatArray) -> FloatArray:
-    size = np.abs(value)
-    loss: FloatArray = np.where(size <= CORNER, value * value, 2.0 * CORNER * size - CORNER**2)
+    clipped = np.clip(value, -CORNER, CORNER)
+    loss: FloatArray = clipped * (2.0 * value - clipped)  # square inside, linear outside
     return loss
 
 

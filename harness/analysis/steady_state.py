@@ -21,6 +21,7 @@ from harness.analysis.changepoints import (
     FloatArray,
     checked_series,
     detect_changepoints,
+    mean_and_spread,
     standardised,
 )
 from harness.analysis.level_shifts import ShiftModel, select, shift_path
@@ -36,16 +37,19 @@ MIN_SIZE = 15
 CANDIDATE_PENALTY_PER_LOG_N = 4.0
 MAX_CANDIDATES = 40
 #: Chance that a series without any shift is said to have one.
-CALL_LEVEL = 0.005
+CALL_LEVEL = 0.002
 #: A class must survive this more lenient level as well, or it is undecidable.
-DOUBT_LEVEL = 0.02
+DOUBT_LEVEL = 0.01
 #: Share of the windows that the last level must fill (Barrett et al.: 500 of 2000).
 STEADY_SHARE = 0.25
-#: Independent windows that a series is worth at least, n (1 - rho) / (1 + rho).
-MIN_EFFECTIVE_WINDOWS = 6.0
+#: Below this n (1 - rho) a random walk, which has no level at all, is not excluded at 5 %
+#: (Dickey & Fuller 1979, coefficient test with a constant).
+UNIT_ROOT_5_PERCENT = 14.1
 #: Innovations that still follow each other at this p: the noise is not what was fitted.
 WHITENESS_P = 1e-3
 WHITENESS_LAGS = 10
+#: Distance of the first windows from their level, in stationary standard deviations of the noise.
+START_LIMIT = 2.6
 METHOD = "PELT candidates, AR(1) level regression with Huber loss, price by simulation"
 
 
@@ -76,6 +80,9 @@ class WarmUp(Frozen):
     segments: tuple[Segment, ...]
     rho: float | None = Field(description="correlation of neighbouring windows within segments")
     price: float | None = Field(description="gain in -2 log likelihood asked of a shift in this series")
+    smallest_step: float | None = Field(
+        description="step between two halves seen every second time, in the unit of the series"
+    )
     level: float = Field(description="chance of a shift where there is none")
     tolerance: float
     n_windows: int
@@ -114,7 +121,7 @@ def classify_warmup(
         whole = (Segment(first=0, end=n, level=float(series[0])),)
         return WarmUp(
             kind=SteadyState.FLAT, steady_from=0, changepoints=(), segments=whole, rho=None, price=None,
-            level=CALL_LEVEL, tolerance=tolerance, n_windows=n, seed=seed,
+            smallest_step=None, level=CALL_LEVEL, tolerance=tolerance, n_windows=n, seed=seed,
             warnings=("all windows are equal: is the clock fine enough?",),
         )  # fmt: skip
     path = shift_path(unit, _candidates(unit), min_size=MIN_SIZE, seed=seed)
@@ -123,14 +130,16 @@ def classify_warmup(
     segments = _segments(series, called)
     kind, steady_from = _judge(segments, n, better, tolerance)
     other, _ = _judge(_segments(series, doubted), n, better, tolerance)
-    warnings = _doubts(called, n)
+    warnings = (*_doubts(called, n), *_gradual_start(unit, called, path.scale))
     if other is not kind:
         warnings = (*warnings, f"cannot say: {kind} at level {CALL_LEVEL}, {other} at {DOUBT_LEVEL}")
+    price = path.price(CALL_LEVEL)
     if warnings:
         kind, steady_from = SteadyState.UNDECIDABLE, None
     return WarmUp(
         kind=kind, steady_from=steady_from, changepoints=called.shifts, segments=segments,
-        rho=called.rho, price=path.price(CALL_LEVEL), level=CALL_LEVEL, tolerance=tolerance,
+        rho=called.rho, price=price, level=CALL_LEVEL,
+        smallest_step=mean_and_spread(series)[1] * path.smallest_step(price, called), tolerance=tolerance,
         n_windows=n, seed=seed, warnings=warnings,
     )  # fmt: skip
 
@@ -175,7 +184,7 @@ def _candidates(unit: FloatArray) -> tuple[int, ...]:
 
 def _segments(series: FloatArray, model: ShiftModel) -> tuple[Segment, ...]:
     """Segments with levels in the unit of the series (the model was fitted to the standardised one)."""
-    mean, spread = float(series.mean()), float(series.std())
+    mean, spread = mean_and_spread(series)
     edges = (0, *model.shifts, len(series))
     return tuple(
         Segment(first=first, end=end, level=mean + spread * float(level))
@@ -203,16 +212,32 @@ def _judge(
 
 def _doubts(model: ShiftModel, n: int) -> tuple[str, ...]:
     """Reasons why the fitted noise does not allow an answer, each a sentence."""
-    effective = n * (1.0 - model.rho) / (1.0 + model.rho)
     doubts: list[str] = []
-    if effective < MIN_EFFECTIVE_WINDOWS:
+    if n * (1.0 - model.rho) < UNIT_ROOT_5_PERCENT:
         doubts.append(
-            f"cannot say: neighbouring windows correlate at {model.rho:.2f}, {n} of them are worth "
-            f"{effective:.1f} independent ones; measure longer or use longer windows"
+            f"cannot say: neighbouring windows correlate at {model.rho:.2f}, so {n} of them do not tell a level "
+            "from a random walk; measure longer or use longer windows"
         )
     if _whiteness_p(model.innovations) < WHITENESS_P:
-        doubts.append("cannot say: the noise within segments is not autoregressive of order 1; use longer windows")
+        doubts.append(
+            "cannot say: the noise within segments is not autoregressive of order 1; use longer windows"
+        )
     return tuple(doubts)
+
+
+def _gradual_start(unit: FloatArray, model: ShiftModel, scale: float) -> tuple[str, ...]:
+    """Doubt a first level whose first windows lie far from it, as a stationary series' would not.
+
+    A decay as slow as the noise itself is no step, and the regression takes it for noise.
+    """
+    start = abs(float(unit[:MIN_SIZE].mean() - model.levels[0]))
+    stationary = scale / float(np.sqrt(1.0 - model.rho**2))
+    if start <= START_LIMIT * stationary:
+        return ()
+    return (
+        f"cannot say: the first {MIN_SIZE} windows lie {start / stationary:.1f} standard deviations off their "
+        "level: a gradual start that cannot be told from the noise; use longer windows",
+    )
 
 
 def _whiteness_p(innovations: FloatArray) -> float:
@@ -231,5 +256,5 @@ def _whiteness_p(innovations: FloatArray) -> float:
 def _undecidable(n: int, tolerance: float, seed: int, why: str) -> WarmUp:
     return WarmUp(
         kind=SteadyState.UNDECIDABLE, steady_from=None, changepoints=(), segments=(), rho=None, price=None,
-        level=CALL_LEVEL, tolerance=tolerance, n_windows=n, seed=seed, warnings=(why,),
+        smallest_step=None, level=CALL_LEVEL, tolerance=tolerance, n_windows=n, seed=seed, warnings=(why,),
     )  # fmt: skip
