@@ -30,7 +30,7 @@ VERIFICATIONS: Mapping[str, Verification] = MappingProxyType(
         "quantile": Verification(tails.quantile, 1000),
         "pooled-quantile": Verification(tails.pooled_quantile, 1000),
         "rare-mode": Verification(comparing.rare_mode, 2000),
-        "warmup": Verification(simulate_warmup, 150),
+        "warmup": Verification(simulate_warmup, 120),
         "cross-check": Verification(crosscheck.cross_check, 50),
     }
 )
