@@ -38,6 +38,7 @@ CORRELATIONS = np.concatenate([np.linspace(-0.5, 0.7, 13), np.linspace(0.75, 0.9
 #: Price at which the segments are cut whose innovations calibrate the real price.
 FIRST_PRICE = 18.0
 N_SIMULATED = 100
+MANY = 60
 _EULER = 0.5772156649015329
 
 
@@ -137,9 +138,10 @@ def _path(series: FloatArray, shifts: tuple[int, ...], scale: float) -> tuple[Sh
     models = [_fit(series, shifts, scale)]
     while models[-1].shifts:
         last = models[-1]
-        worst = int(last.gains.argmin())
-        kept = last.shifts[:worst] + last.shifts[worst + 1 :]
-        models.append(_fit(series, kept, scale, near=last))
+        # One at a time; of a long series' many candidates a twelfth, until MANY are left.
+        n_dropped = 1 if len(last.shifts) <= MANY else len(last.shifts) // 12
+        kept = np.sort(np.argsort(last.gains, kind="stable")[n_dropped:])
+        models.append(_fit(series, tuple(last.shifts[at] for at in kept), scale, near=last))
     return tuple(models)
 
 

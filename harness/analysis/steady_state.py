@@ -35,7 +35,7 @@ MIN_WINDOWS = 300
 MIN_SIZE = 15
 #: Candidates: PELT at a price far below the usual, so that no true shift is lost here.
 CANDIDATE_PENALTY_PER_LOG_N = 4.0
-MAX_CANDIDATES = 40
+MAX_CANDIDATES = 120
 #: Chance that a series without any shift is said to have one.
 CALL_LEVEL = 0.002
 #: A class must survive this more lenient level as well, or it is undecidable.

@@ -222,6 +222,12 @@ def test_a_decay_as_slow_as_the_noise_is_undecidable_rather_than_flat() -> None:
     assert "gradual start" in found.warnings[0]
 
 
+def test_a_long_series_with_many_changes_keeps_them() -> None:
+    found = classify_warmup(stepped([100, 115] * 25, [60] * 50, rho=0.9, seed=4))
+    assert found.kind is SteadyState.NO_STEADY_STATE
+    assert len(found.changepoints) >= 40
+
+
 def test_a_gradual_warm_up_is_recognised_in_quieter_noise() -> None:
     decay = 20 * np.exp(-np.arange(500) / 40)
     assert classify_warmup(decay + stepped([100], [500], rho=0.3, seed=1)).kind is SteadyState.WARM_UP
