@@ -153,7 +153,7 @@ class RematchEngine:
     """
 
     @classmethod
-    def execute_notebook(  # noqa: PLR0917  # papermill's signature
+    def execute_notebook(  # papermill's signature
         cls,
         nb: Any,
         kernel_name: str,

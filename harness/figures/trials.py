@@ -100,7 +100,7 @@ def run_order(trials: pd.DataFrame, metric: str, *, label: str) -> Figure:
     return figure
 
 
-def _dots(  # noqa: PLR0917  # what one row of dots is made of
+def _dots(  # what one row of dots is made of
     axes: Axes, mine: pd.DataFrame, metric: str, y: int, factor: float, look: dict[str, object]
 ) -> None:
     if mine.empty:

@@ -96,7 +96,7 @@ def publish_rounds(publisher: Publisher, audited: pd.DataFrame) -> Published:
 
 
 def paper_values() -> pd.DataFrame:
-    """Return what stands in the paper: key, number with interval, trials, and the notebook it comes from."""
+    """Return what stands in the paper, what rests on most trials first: key, interval, trials, notebook."""
     rows = [
         {
             "key": key,
@@ -106,7 +106,8 @@ def paper_values() -> pd.DataFrame:
         }
         for key, entry in read_values(find_root()).items()
     ]
-    return pd.DataFrame(rows, columns=["key", "value", "trials", "notebook"])
+    frame = pd.DataFrame(rows, columns=["key", "value", "trials", "notebook"])
+    return frame.sort_values("trials", ascending=False, kind="stable").reset_index(drop=True)
 
 
 def _published_ratio(publisher: Publisher, rows: pd.DataFrame, number: int) -> None:

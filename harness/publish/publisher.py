@@ -212,7 +212,12 @@ class Publisher:
         files = [f"figures/{path.name}" for path in save(figure, folder / _file(key))]
         entry = {"alt": alt, "caption": caption, "file": files[0], "files": files, "notebook": self.notebook}
         self._put("figures", key, entry)
-        return Published(alt, page=_figure_page((folder / f"{_file(key)}.png").read_bytes(), alt, caption))
+        return Published(
+            alt,
+            page=_figure_page(
+                (folder / f"{_file(key)}.png").read_bytes(), alt, caption, figure.get_figwidth()
+            ),
+        )
 
     def _text(self, key: str, text: str, method: str, n_trials: int, inputs: Sequence[str]) -> None:
         entry = {
@@ -339,9 +344,9 @@ def _table_page(
     return f"<table><caption>{html.escape(caption)}</caption>{line(heads, 'th')}{rows}</table>{below}"
 
 
-def _figure_page(png: bytes, alt: str, caption: str) -> str:
+def _figure_page(png: bytes, alt: str, caption: str, inches: float) -> str:
     data = base64.b64encode(png).decode("ascii")
     return (
-        f'<figure style="margin:0"><img style="max-width:100%" alt="{html.escape(alt)}" '
+        f'<figure style="margin:0"><img style="width:{inches * 150:.0f}px;max-width:100%" alt="{html.escape(alt)}" '
         f'src="data:image/png;base64,{data}"><figcaption>{html.escape(caption)}</figcaption></figure>'
     )

@@ -120,7 +120,7 @@ def _execute_notebook(plan: StagePlan, stage: PlannedStage, tell: Callable[[], N
             stdout=stream,
             stderr=subprocess.STDOUT,
             env=_environment(plan.root),
-            preexec_fn=die_with_parent,  # noqa: PLW1509  # one system call, no lock and no allocation
+            preexec_fn=die_with_parent,  # one system call, no lock and no allocation
         )
         _watch(child, tell)
     if child.returncode:

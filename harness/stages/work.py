@@ -71,7 +71,9 @@ def tidy_all(settings: StageParameters, *, root: Path | None = None) -> pd.DataF
     here = root or find_root()
     rows = []
     chosen = chosen_experiments(here, settings)
-    there = [name for name in chosen if Store(here).sessions(name)]  # what was never measured has nothing to tidy
+    there = [
+        name for name in chosen if Store(here).sessions(name)
+    ]  # what was never measured has nothing to tidy
     for one in tidy(here, there or chosen).experiments:
         reasons = "; ".join(f"{n} {why}" for why, n in one.by_reason.items())
         rows.append(
@@ -98,7 +100,7 @@ def _harness(arguments: list[str], root: Path) -> tuple[int, str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         errors="replace",
-        preexec_fn=die_with_parent,  # noqa: PLW1509  # one system call, no lock and no allocation
+        preexec_fn=die_with_parent,  # one system call, no lock and no allocation
         env={**os.environ, "PYTHONPATH": path, "NO_COLOR": "1", "COLUMNS": "110"},
     )
     last = ""

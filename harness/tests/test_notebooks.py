@@ -34,7 +34,7 @@ def cells_of(path: Path, kind: str = "code") -> list[dict[str, Any]]:
 @pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)
 def test_a_notebook_is_committed_without_outputs(path: Path) -> None:
     assert not any(cell["outputs"] or cell["execution_count"] for cell in cells_of(path))
-    nbformat.validate(nbformat.read(path, 4))
+    nbformat.validate(nbformat.read(path, 4))  # type: ignore[no-untyped-call]  # nbformat has no types
 
 
 @pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)
@@ -91,10 +91,11 @@ def execute(client: NotebookClient, indices: Iterable[int]) -> None:
 
 def opened(root: Path, name: str, **parameters: object) -> NotebookClient:
     """Return a client with the notebook's profile set as papermill would: a cell behind the parameters."""
-    nb = nbformat.read(root / "notebooks" / f"{name}.ipynb", 4)
+    nb = nbformat.read(root / "notebooks" / f"{name}.ipynb", 4)  # type: ignore[no-untyped-call]  # nbformat has no types
     place = next(i for i, cell in enumerate(nb.cells) if "parameters" in cell.metadata.get("tags", []))
     source = "\n".join(["# Parameters", *(f"{key} = {value!r}" for key, value in parameters.items())])
-    nb.cells.insert(place + 1, nbformat.v4.new_code_cell(source))
+    cell = {"cell_type": "code", "id": "injected", "metadata": {}, "source": source}
+    nb.cells.insert(place + 1, nbformat.from_dict({**cell, "outputs": [], "execution_count": None}))  # type: ignore[no-untyped-call]  # nbformat has no types
     return NotebookClient(nb, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(root)}})
 
 

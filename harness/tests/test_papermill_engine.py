@@ -27,7 +27,7 @@ handle.display(data, raw=True)
 def notebook(*cells: str) -> str:
     """Return a notebook's JSON."""
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    code = [
+    code: list[dict[str, object]] = [
         {
             "cell_type": "code",
             "id": f"c{i}",

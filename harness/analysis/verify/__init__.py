@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from harness.analysis.verify import comparing, crosscheck, tails
 from harness.analysis.verify.result import Cell, VerifyResult
+from harness.analysis.verify.warmup import simulate_warmup
 from harness.errors import InputError
 
 
@@ -29,6 +30,7 @@ VERIFICATIONS: Mapping[str, Verification] = MappingProxyType(
         "quantile": Verification(tails.quantile, 1000),
         "pooled-quantile": Verification(tails.pooled_quantile, 1000),
         "rare-mode": Verification(comparing.rare_mode, 2000),
+        "warmup": Verification(simulate_warmup, 120),
         "cross-check": Verification(crosscheck.cross_check, 50),
     }
 )
