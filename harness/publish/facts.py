@@ -7,7 +7,7 @@ import pandas as pd
 
 from harness.analysis.tidy import load_exclusions
 from harness.evidence import Evidence, open_evidence
-from harness.model import Estimate
+from harness.model import Estimate, Provenance
 from harness.project import find_root
 from harness.publish.contribution import read_values
 from harness.publish.publisher import Cell, Published, Publisher, slug
@@ -15,7 +15,8 @@ from harness.stages.parameters import StageParameters
 from harness.stages.sessions import measured_experiments
 
 #: tool -> how the paper calls it; the paper names each of them, so each is published, found or not
-_TOOLS = {"go": "Go", "java": "Java", "jmeter": "JMeter", "locust": "Locust", "wrk": "wrk", "maven": "Maven"}
+#: What the paper calls a tool -> its name in the provenance.
+_TOOLS = {"Go": "go", "JDK": "jdk", "JMeter": "jmeter", "Locust": "locust", "wrk": "wrk", "Maven": "maven"}
 
 
 def describe_session(settings: StageParameters, publisher: Publisher) -> pd.DataFrame:
@@ -130,7 +131,7 @@ def _published_ratio(publisher: Publisher, rows: pd.DataFrame, number: int) -> N
 
 def _machine(evidence: Evidence) -> list[tuple[str, str]]:
     machine = evidence.machine
-    tools = evidence.header.provenance.tools
+    provenance = evidence.header.provenance
     return [
         ("machine.cpu", machine.cpu_model),
         ("machine.cores", str(machine.n_cpus)),
@@ -139,7 +140,7 @@ def _machine(evidence: Evidence) -> list[tuple[str, str]]:
         ("machine.distribution", machine.distribution),
         ("machine.virtualisation", machine.virtualisation or "none found"),
         ("machine.fitness", "small" if machine.small else "large enough"),
-        *((f"tool.{tool}", _version(tools, tool)) for tool in _TOOLS),
+        *((f"tool.{tool.lower()}", _version(provenance, tool)) for tool in _TOOLS),
     ]
 
 
@@ -159,6 +160,6 @@ def _session(evidence: Evidence, settings: StageParameters) -> list[tuple[str, s
     ]
 
 
-def _version(tools: dict[str, str], name: str) -> str:
-    found = next((said for tool, said in tools.items() if tool.lower().split("-")[0] == name), None)
-    return f"{_TOOLS[name]} (not recorded)" if found is None else found.strip()
+def _version(provenance: Provenance, tool: str) -> str:
+    found = (provenance.tools | provenance.python_packages).get(_TOOLS[tool])
+    return f"{tool} (not recorded)" if found is None else f"{tool} {found.strip()}"

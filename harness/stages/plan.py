@@ -24,8 +24,6 @@ from harness.store import SessionFolder, Store
 State = Literal["done", "to do", "skipped", "bundled"]
 Kind = Literal["check", "measure", "tidy", "analysis", "paper"]
 
-#: The experiment that only tries the tools out; it has no notebook and is measured when named.
-TRIAL_EXPERIMENT = "smoke"
 #: Seconds, until a stage has ended well here once and is known better.
 _FIRST_GUESS_S: dict[str, float] = {"check": 20, "tidy": 20, "analysis": 30, "paper": 20}
 #: Starting, checking, stopping and writing of one trial, and requests per second of a closed loop.
@@ -145,7 +143,7 @@ def chosen_experiments(root: Path, settings: StageParameters) -> tuple[str, ...]
     known = tuple(experiment_files(root))
     if settings.experiments != "all":
         return settings.chosen(known)
-    return tuple(name for name in known if name != TRIAL_EXPERIMENT)
+    return tuple(name for name in known if load_study(root, name).experiment.in_paper)
 
 
 def remaining_s(session: SessionFolder, trials: tuple[PlannedTrial, ...]) -> float:
