@@ -33,13 +33,13 @@ def a_project(root: Path, *, missing: str | None = None) -> Path:
         key: {"text": f"<{key}>", "interval_text": f"<{key}> (a to b)"} for key in keys if key != missing
     }
     (generated / "values.json").write_text(json.dumps(values))
-    (root / "README.md").write_text(f"before\n{readme.BEGIN}\nold\n{readme.END}\nafter\n")
+    (root / "README.md").write_text(f"before\n{readme.BEGIN}\nyesterday\n{readme.END}\nafter\n")
     return root
 
 
 def test_the_headline_shows_the_published_texts_and_leaves_the_rest_alone(tmp_path: Path) -> None:
     text = readme.write_headline(a_project(tmp_path)).read_text()
-    assert text.startswith("before\n") and text.endswith("after\n") and "old" not in text
+    assert text.startswith("before\n") and text.endswith("after\n") and "yesterday" not in text
     assert "<strings.throughput.ratio.java_helidon> (a to b)" in text and "<status>" in text
     assert "![a forest](docs/headline.png)" in text
     assert (tmp_path / "docs" / "headline.png").read_bytes() == b"a picture"
