@@ -46,15 +46,16 @@ class Ordinary:
         self.single = Law(ratio)
         run = in_company(ratio)
         self.run = Law(run)
-        scores = self.run.score(run)
-        self.rho = float(np.clip(np.corrcoef(scores[:-1], scores[1:])[0, 1], 0.0, 0.99)) if np.ptp(scores) else 0.0
-
-    def log_alone(self, needed: FloatArray, reached: FloatArray) -> FloatArray:
-        """Log of the chance of each that, having lasted ``reached``, it lasts ``needed``; of a ratio each."""
-        return self.single.log_survival(needed) - self.single.log_survival(reached)
+        #: How closely one follows the other: in runs, and among all (a little less).
+        self.rho, self.rho_all = _following(self.run.score(run)), _following(self.single.score(ratio))
 
     def log_unlucky(
-        self, needed: FloatArray, reached: FloatArray, before: FloatArray, distance: npt.NDArray[np.intp]
+        self,
+        needed: FloatArray,
+        reached: FloatArray,
+        before: FloatArray,
+        distance: npt.NDArray[np.intp],
+        lift: FloatArray,
     ) -> float:
         """Log of the chance that requests, having lasted ``reached``, all last ``needed``.
 
@@ -65,18 +66,20 @@ class Ordinary:
             needed, reached: ratios in start order, shape (m,), m >= 1.
             before: ratio of the last request sent before each that was answered by then, shape (m,).
             distance: how many requests before it that was, shape (m,).
+            lift: ratio that both of the last two had, at least 1: who is slow by itself is so on top of that, shape (m,).
         """
-        oldest = max(1, int(np.count_nonzero(reached > 0)))
-        last = self.rho**distance * self.run.score(before)
-        spread = np.sqrt(1 - self.rho ** (2 * distance))
+        oldest = int(np.count_nonzero(reached > 0)) + 1
+        last = self.run.score(before)
         chances = []
         for threshold in (needed, reached):
-            alone = np.concatenate([[0.0], np.cumsum(self.single.log_survival(threshold))])
+            alone = np.concatenate([[0.0], np.cumsum(self.single.log_survival(threshold / lift))])
             a = self.run.score(threshold)
             # A run's first request counts no slower than its second: see ``in_company``.
             opening = np.minimum(a, np.append(a[1:], a[-1]))
-            first = special.log_ndtr((last - opening) / spread)
-            following = self._log_following(a, last, distance)
+            first = np.maximum(
+                *(special.log_ndtr((rho**distance * last - opening) / np.sqrt(1 - rho ** (2 * distance))) for rho in (self.rho, self.rho_all))
+            )
+            following = self._log_following(a, self.rho * last, distance)
             rest = np.append(np.cumsum(following[::-1])[::-1][1:], 0.0)
             chances.append(special.logsumexp(np.append((alone[:-1] + first + rest)[:oldest], alone[-1])))
         return float(min(chances[0] - chances[1], 0.0))
@@ -91,6 +94,11 @@ class Ordinary:
         mean = np.where(known, last, np.append(0.0, self.rho * hazard[:-1]))
         spread = np.sqrt(step2 + np.where(known, 0.0, np.append(0.0, self.rho**2 * variance[:-1])))
         return np.asarray(special.log_ndtr((mean - a) / spread))
+
+
+def _following(scores: FloatArray) -> float:
+    """Correlation of each score with the next, between 0 and .99."""
+    return float(np.clip(np.corrcoef(scores[:-1], scores[1:])[0, 1], 0.0, 0.99)) if np.ptp(scores) else 0.0
 
 
 def in_company(ratio: FloatArray) -> FloatArray:

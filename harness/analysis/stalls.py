@@ -147,7 +147,7 @@ class _Gaps:
 
     def log_p(self, ordinary: Ordinary, bound: float) -> FloatArray:
         """Log of each gap's chance; those beyond ``bound`` only from below, which is enough to dismiss them."""
-        each = ordinary.log_alone(self.needed, self.reached)
+        each = ordinary.single.log_survival(self.needed) - ordinary.single.log_survival(self.reached)
         log_p = np.bincount(self.gap, weights=each, minlength=len(self.end))
         for i in np.flatnonzero(log_p < bound):
             waiting = slice(self.edges[i], self.edges[i + 1])
@@ -156,13 +156,16 @@ class _Gaps:
             )
         return np.maximum(log_p, -1e6)
 
-    def _before(self, waiting: npt.NDArray[np.intp]) -> tuple[FloatArray, npt.NDArray[np.intp]]:
-        """Ratio of the last request sent before each and not waiting itself, and how many requests before."""
+    def _before(self, waiting: npt.NDArray[np.intp]) -> tuple[FloatArray, npt.NDArray[np.intp], FloatArray]:
+        """Of each: the ratio of the last request before it that did not wait, how far before, and what the last two had."""
         place = np.arange(len(waiting))
         opens_run = np.append(True, np.diff(waiting) > 1)
         distance = place - np.maximum.accumulate(np.where(opens_run, place, 0)) + 1
         previous = waiting - distance
-        return np.where(previous >= 0, self.trial.ratio[previous], 1.0), distance
+        ratio = self.trial.ratio
+        last = np.where(previous >= 0, ratio[previous], 1.0)
+        lift = np.maximum(np.minimum(last, np.where(previous >= 1, ratio[previous - 1], 1.0)), 1.0)
+        return last, distance, lift
 
     def stall(self, gap: int, log_p: float) -> Stall:
         return Stall(
