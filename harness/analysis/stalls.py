@@ -36,6 +36,8 @@ MIN_EXPECTED = 4.0
 #: Requests in the rolling median that defines the ordinary latency at a moment.
 LEVEL_WINDOW = 1001
 MIN_REQUESTS = 200
+#: Rounds of telling stalls from what is ordinary; it settles in two or three.
+ROUNDS = 5
 
 
 def detect_stalls(start_s: FloatArray, latency_s: FloatArray, *, resolution_s: float = 0.0) -> list[Stall]:
@@ -113,13 +115,16 @@ class _Trial:
             return []
         bound = float(np.log(ALPHA / len(gaps)))
         found = _Gaps(self, done[candidates], done[candidates + 1])
-        # Whatever overlaps a gap that is long beyond doubt must not define what is ordinary.
-        hit = expected[candidates] >= 3 * MIN_EXPECTED
-        log_p = np.zeros(len(candidates))
-        for _ in range(2):
+        # What waited through a stall must not define what is ordinary. To begin with, that is whatever
+        # cannot be many requests each slow by itself; then what was a stall in the last round.
+        log_p = found.log_p_alone(Ordinary(self.ratio))
+        for _ in range(ROUNDS):
+            hit = log_p < bound
             calm = self.ratio[~self.overlapping(found.start[hit], found.end[hit])]
             log_p = found.log_p(Ordinary(calm if len(calm) >= MIN_REQUESTS else self.ratio), bound)
-            hit = log_p < bound
+            if np.array_equal(hit, log_p < bound):
+                break
+        hit = log_p < bound
         accepted = [found.stall(i, float(log_p[i])) for i in np.flatnonzero(hit)]
         return merged(accepted, 2 * self.resolution_s + 2 / float(np.median(rate)))
 
@@ -145,10 +150,14 @@ class _Gaps:
         self.needed = (end[self.gap] - trial.resolution_s - sent) / level
         self.reached = (start[self.gap] - sent) / level
 
+    def log_p_alone(self, ordinary: Ordinary) -> FloatArray:
+        """Log of each gap's chance if every request were slow by itself only."""
+        each = ordinary.single.log_survival(self.needed) - ordinary.single.log_survival(self.reached)
+        return np.bincount(self.gap, weights=each, minlength=len(self.end))
+
     def log_p(self, ordinary: Ordinary, bound: float) -> FloatArray:
         """Log of each gap's chance; those beyond ``bound`` only from below, which is enough to dismiss them."""
-        each = ordinary.single.log_survival(self.needed) - ordinary.single.log_survival(self.reached)
-        log_p = np.bincount(self.gap, weights=each, minlength=len(self.end))
+        log_p = self.log_p_alone(ordinary)
         for i in np.flatnonzero(log_p < bound):
             waiting = slice(self.edges[i], self.edges[i + 1])
             log_p[i] = ordinary.log_unlucky(
