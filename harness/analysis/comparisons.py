@@ -9,14 +9,13 @@ Excluded trials never enter an estimate, and are counted in every result. Duplic
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from harness.analysis.audit import noise_of
-from harness.analysis.checks import Statistic, check_assumptions, judge_resolution
+from harness.analysis.checks import check_assumptions
 from harness.analysis.decisions import (
     FEWEST_FOR_P,
     Family,
@@ -28,18 +27,22 @@ from harness.analysis.decisions import (
     randomization_test,
     verdict,
 )
-from harness.analysis.effects import effect_size_ci, mean_ci
+from harness.analysis.effects import effect_size_ci
+from harness.analysis.noise import AANoise, aa_noise, no_ratio
+from harness.analysis.summaries import requests_of, resolution_of, summarise
 from harness.analysis.trial_table import (
     inputs_of,
     pair_by_block,
     require,
     split_excluded,
     split_missing,
-    unit_of,
 )
 from harness.errors import InputError
 from harness.model import Estimate, Verdict
 from harness.model.base import Frozen
+
+#: A margin widened to more than this would call things equal that nobody would.
+MOST_NOISE = 0.25
 
 
 class Comparison(Frozen):
@@ -61,104 +64,6 @@ class Comparison(Frozen):
     n_blocks: int
     n_excluded: int = Field(description="trials of both arms left out, by outcome or exclusion")
     warnings: tuple[str, ...]
-
-
-class AANoise(Frozen):
-    """The reference against its own duplicate: what this machine cannot tell apart."""
-
-    metric: str
-    ratio: Estimate
-    noise: float | None = Field(
-        description="the smallest margin at which the reference is equivalent to itself (90 % interval)"
-    )
-    p_value: float | None
-    n_blocks: int
-    warnings: tuple[str, ...]
-
-
-def summarise(
-    trials: pd.DataFrame,
-    metric: str,
-    *,
-    by: Sequence[str] = ("variant",),
-    mean: Literal["geometric", "arithmetic"] = "geometric",
-    level: float = 0.95,
-) -> pd.DataFrame:
-    """Return one row per group with the estimate over its trials.
-
-    Args:
-        trials: one row per trial. metric: a numeric column of it, per trial.
-        by: columns that make the groups; rows keep the order in which groups first appear.
-        mean: the geometric mean (log-t) for what is compared as a ratio; arithmetic where zeros occur.
-
-    Returns:
-        Columns: those of ``by``, ``metric``, ``n_trials``, ``n_excluded``, ``value``, ``low``, ``high``
-        (NaN: cannot be said), ``unit``, and ``estimate`` with the :class:`Estimate` itself.
-
-    Raises:
-        InputError: no such column; a metric that is not numeric.
-    """
-    require(trials, metric, by)
-    rows = []
-    for key, group in trials.groupby(list(by), sort=False, dropna=False, observed=True):
-        kept, n_excluded = split_excluded(group[~group["duplicate"].astype(bool)])
-        estimate = _summary(kept, metric, mean=mean, level=level, n_excluded=n_excluded)
-        rows.append(
-            dict(zip(by, key, strict=True))
-            | {"metric": metric, "n_trials": estimate.n_trials, "n_excluded": n_excluded}
-            | {bound: getattr(estimate, bound) for bound in ("value", "low", "high")}
-            | {"unit": estimate.unit, "estimate": estimate}
-        )
-    columns = [*by, "metric", "n_trials", "n_excluded", "value", "low", "high", "unit", "estimate"]
-    frame = pd.DataFrame(rows, columns=columns)
-    return frame.astype({"value": "float64", "low": "float64", "high": "float64"})
-
-
-def _summary(
-    kept: pd.DataFrame,
-    metric: str,
-    *,
-    mean: Literal["geometric", "arithmetic"],
-    level: float,
-    n_excluded: int,
-) -> Estimate:
-    present, warnings = split_missing(kept, metric)
-    if n_excluded:
-        warnings += (f"{n_excluded} trials excluded",)
-    estimand = f"{mean} mean over trials of {metric}"
-    if present.empty:
-        return Estimate(
-            value=None,
-            level=level,
-            unit=unit_of(metric),
-            method="none",
-            estimand=estimand,
-            n_trials=0,
-            warnings=(*warnings, "no trial has this value"),
-        )
-    refused, notes = _resolution(present, metric)
-    if refused:
-        return Estimate(
-            value=None,
-            level=level,
-            unit=unit_of(metric),
-            method="refused",
-            estimand=estimand,
-            n_trials=len(present),
-            inputs=inputs_of(present),
-            warnings=(*warnings, *notes),
-        )
-    estimate = mean_ci(
-        present[metric].to_numpy(dtype=np.float64),
-        scale="log" if mean == "geometric" else "linear",
-        level=level,
-        unit=unit_of(metric),
-        what=metric,
-        inputs=inputs_of(present),
-    )
-    return estimate.model_copy(
-        update={"warnings": (*estimate.warnings, *warnings, *notes), "n_requests": _requests(present)}
-    )
 
 
 def compare(
@@ -239,7 +144,7 @@ def _compare(
         warnings += (f"{n_excluded} trials excluded",)
     if n_alone:
         warnings += (f"{n_alone} trials left out: their block lacks the other arm",)
-    chosen, notes = _margin(metric, margin, noise)
+    chosen, too_noisy, notes = _margin(metric, margin, noise)
     facts = {
         "variant": variant,
         "reference": reference,
@@ -252,12 +157,12 @@ def _compare(
         "n_excluded": n_excluded,
         "p_adjusted": None,
     }
-    refused, steps = _resolution(pd.concat([a, b]), metric) if len(a) else (False, ())
+    refused, steps = resolution_of(pd.concat([a, b]), metric) if len(a) else (False, ())
     warnings += notes + steps
     x, y = (arm[metric].to_numpy(dtype=np.float64) for arm in (a, b))
     if refused or len(a) == 0 or min(x.min(), y.min()) <= 0:
         why = () if refused else ("no block has both arms" if len(a) == 0 else "a value is zero: no ratio",)
-        nothing = _no_ratio(metric, len(a), level)
+        nothing = no_ratio(metric, len(a), level)
         return Comparison.model_validate(
             facts
             | {
@@ -269,14 +174,20 @@ def _compare(
                 "warnings": warnings + why,
             }
         )
-    return _judge(a, b, facts, warnings, level)
+    return _judge(a, b, facts, warnings, level=level, too_noisy=too_noisy)
 
 
 def _judge(
-    a: pd.DataFrame, b: pd.DataFrame, facts: dict[str, object], warnings: tuple[str, ...], level: float
+    a: pd.DataFrame,
+    b: pd.DataFrame,
+    facts: dict[str, object],
+    warnings: tuple[str, ...],
+    *,
+    level: float,
+    too_noisy: bool,
 ) -> Comparison:
     x, y = (arm[str(facts["metric"])].to_numpy(dtype=np.float64) for arm in (a, b))
-    inputs, n_requests = inputs_of(pd.concat([a, b])), _requests(pd.concat([a, b]))
+    inputs, n_requests = inputs_of(pd.concat([a, b])), requests_of(pd.concat([a, b]))
     what = f" of {facts['metric']}, {facts['variant']} over {facts['reference']}"
     margin = float(facts["margin"])  # type: ignore[arg-type]  # _compare put a float there
 
@@ -292,6 +203,8 @@ def _judge(
     if _disagree(ratio, robust):
         warnings += ("the mean-based and the rank-based interval disagree about 1: look at the trials",)
     said = verdict(ratio, equivalence, margin=margin)
+    if too_noisy:
+        said = _WITHOUT_EQUALITY.get(said, said)
     if len(a) < FEWEST_FOR_P:
         said = Verdict.INCONCLUSIVE
         warnings += (f"{len(a)} blocks: too few for a verdict, below {FEWEST_FOR_P} no p-value is printed",)
@@ -308,41 +221,10 @@ def _judge(
     )
 
 
-def aa_noise(trials: pd.DataFrame, metric: str, *, level: float = 0.95) -> AANoise:
-    """Return the reference against its duplicate of the same block and configuration.
-
-    ``noise`` is the smallest margin at which the two-sided equivalence test (90 %) would call the
-    reference equal to itself: no smaller difference should be called negligible or meaningful here.
-    ``None`` with a warning when there are fewer than two pairs.
-    """
-    require(trials, metric, ())
-    kept, _ = split_excluded(trials)
-    kept, warnings = split_missing(kept, metric)
-    duplicate = kept["duplicate"].astype(bool)
-    doubled = kept[duplicate]
-    twins = kept[~duplicate & kept["configuration"].isin(doubled["configuration"])]
-    a, b, _ = pair_by_block(twins, doubled, also=("configuration",))
-    x, y = (arm[metric].to_numpy(dtype=np.float64) for arm in (a, b))
-    if len(a) < 2 or min(x.min(), y.min()) <= 0:
-        return AANoise(
-            metric=metric,
-            ratio=_no_ratio(metric, len(a), level),
-            noise=None,
-            p_value=None,
-            n_blocks=len(a),
-            warnings=(*warnings, "no A/A pairs to measure the noise with"),
-        )
-    estimand = f"ratio of geometric means of {metric}, reference over its duplicate"
-    ratio = effect_size_ci(x, y, paired=True, level=level, inputs=inputs_of(pd.concat([a, b])))
-    inner = effect_size_ci(x, y, paired=True, level=0.90)
-    return AANoise(
-        metric=metric,
-        ratio=ratio.model_copy(update={"estimand": estimand}),
-        noise=noise_of(inner),
-        p_value=randomization_test(x, y, paired=True).p_value,
-        n_blocks=len(a),
-        warnings=(*warnings, *ratio.warnings),
-    )
+#: What remains of a verdict where the noise forbids calling anything equal.
+_WITHOUT_EQUALITY = MappingProxyType(
+    {Verdict.EQUIVALENT: Verdict.INCONCLUSIVE, Verdict.DIFFERENT_BUT_NEGLIGIBLE: Verdict.DIFFERENT}
+)
 
 
 def _with_adjusted(comparison: Comparison, p: float | None, level: float) -> Comparison:
@@ -354,25 +236,17 @@ def _with_adjusted(comparison: Comparison, p: float | None, level: float) -> Com
     return comparison.model_copy(update={"p_adjusted": p, "warnings": warnings})
 
 
-def _margin(metric: str, margin: float | None, noise: AANoise) -> tuple[float, tuple[str, ...]]:
+def _margin(metric: str, margin: float | None, noise: AANoise) -> tuple[float, bool, tuple[str, ...]]:
+    """Return the margin, whether the noise forbids calling anything equal, and what must be said."""
     wanted = default_margin(metric) if margin is None else margin
     if noise.noise is None:
-        return wanted, ("no A/A pairs: the margin may lie below the noise of this machine",)
-    if noise.noise > wanted:
-        return noise.noise, (f"margin widened from {wanted:.1%} to the A/A noise, {noise.noise:.1%}",)
-    return wanted, ()
-
-
-def _resolution(trials: pd.DataFrame, metric: str) -> tuple[bool, tuple[str, ...]]:
-    """Tell whether a latency lies below what the tool can tell, and what must be said about it."""
-    if not metric.startswith("latency_") or "latency_resolution_s" not in trials:
-        return False, ()
-    steps = trials["latency_resolution_s"].dropna()
-    if steps.empty:
-        return False, ()
-    statistic: Statistic = "mean" if "mean" in metric else "quantile"
-    kind, _, warnings = judge_resolution(float(trials[metric].median()), float(steps.max()), statistic)
-    return kind == "refused", warnings
+        return wanted, False, ("no A/A pairs: the margin may lie below the noise of this machine",)
+    if noise.noise <= wanted:
+        return wanted, False, ()
+    notes = (f"margin widened from {wanted:.1%} to the A/A noise, {noise.noise:.1%}",)
+    if noise.noise <= MOST_NOISE:
+        return noise.noise, False, notes
+    return noise.noise, True, (*notes, f"A/A noise above {MOST_NOISE:.0%}: too noisy to call anything equal")
 
 
 def _arm_warnings(
@@ -390,19 +264,4 @@ def _disagree(ratio: Estimate, robust: Estimate) -> bool:
     return (ratio.low <= 1 <= ratio.high) != (robust.low <= 1 <= robust.high)
 
 
-def _no_ratio(metric: str, n: int, level: float) -> Estimate:
-    return Estimate(
-        value=None,
-        level=level,
-        unit="ratio",
-        method="none",
-        estimand=f"ratio of {metric}",
-        n_trials=n,
-        warnings=("cannot be said",),
-    )
-
-
-def _requests(trials: pd.DataFrame) -> int | None:
-    if "n_requests" not in trials or trials["n_requests"].isna().any():
-        return None
-    return int(trials["n_requests"].sum())
+__all__ = ["AANoise", "Comparison", "aa_noise", "compare", "summarise"]

@@ -108,8 +108,11 @@ def pair_by_block(
 
 
 def inputs_of(trials: pd.DataFrame) -> tuple[str, ...]:
-    """Return ``experiment/session/trial`` of every row: where a number came from."""
+    """Return ``experiment/session/trial`` of every row (``bundled/`` before it where it came with the project)."""
+    bundled = trials["source"] == "bundled" if "source" in trials else [False] * len(trials)
     return tuple(
-        f"{e}/{s}/{t}"
-        for e, s, t in zip(trials["experiment"], trials["session_id"], trials["trial_id"], strict=True)
+        f"{'bundled/' if b else ''}{e}/{s}/{t}"
+        for b, e, s, t in zip(
+            bundled, trials["experiment"], trials["session_id"], trials["trial_id"], strict=True
+        )
     )

@@ -19,7 +19,7 @@ def collect(
     """Put chunks together, with one list of labels in order of appearance.
 
     Raises:
-        InputError: there are lines, and not one of them could be read.
+        InputError: there are whole lines, and not one of them could be read.
     """
     parts: list[RequestChunk] = []
     codes: list[CodeArray] = []
@@ -32,7 +32,7 @@ def collect(
         parts.append(chunk)
         known = [label_codes.setdefault(label, len(label_codes)) for label in chunk.label.categories]
         codes.append(np.asarray(known, dtype=np.int32)[chunk.label.codes])
-    if not parts and unreadable.n:
+    if not parts and unreadable.n > unreadable.n_cut:
         raise InputError(
             "not one line could be read",
             file=path,

@@ -57,5 +57,6 @@ def _layout(path: Path) -> tuple[Layout, tuple[str, ...]]:
 def _chunks(path: Path, layout: Layout, notes: SourceNotes) -> Iterator[RequestChunk]:
     pieces = read_text_pieces(path, notes)
     if layout.header is None:
-        return read_chunks(read_blocks(pieces), layout)
-    return read_chunks(read_blocks(without_first_line(pieces), first_line=2), layout)
+        return read_chunks(read_blocks(pieces, begins_record=layout.begins_a_row), layout)
+    rows = read_blocks(without_first_line(pieces), begins_record=layout.begins_a_row, first_line=2)
+    return read_chunks(rows, layout)

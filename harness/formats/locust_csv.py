@@ -113,7 +113,10 @@ def read_samples(path: Path) -> RequestTable:
     )
     notes = SourceNotes()
     chunks: Iterator[RequestChunk] = read_chunks(
-        read_blocks(without_first_line(read_text_pieces(path, notes)), first_line=2), layout
+        read_blocks(
+            without_first_line(read_text_pieces(path, notes)), begins_record=layout.begins_a_row, first_line=2
+        ),
+        layout,
     )
     table = collect(chunks, path=path, source="locust", resolution_s=SAMPLE_RESOLUTION_S, layout=layout)
     return table.with_notes(*notes.notes)

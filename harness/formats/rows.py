@@ -58,6 +58,17 @@ class Layout:
         """A last line without line end could be cut inside a value we use, and nothing would show it."""
         return self.n_columns - 1 in {self.latency, self.start, self.label, self.code}
 
+    def begins_a_row(self, line: str | bytes) -> bool:
+        """This line surely begins a row, even where the quotes before it say it continues another."""
+        if self.start is None:
+            return False
+        text = line if isinstance(line, str) else line.decode(errors="replace")
+        fields = text.split(self.delimiter)
+        if len(fields) <= max(self.start, self.latency):
+            return False
+        good_start = parse_start(fields[self.start], self.time) is not None
+        return good_start and parse_latency(fields[self.latency], whole_ms=self.whole_ms) is not None
+
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
@@ -79,7 +90,7 @@ def read_chunks(blocks: Iterable[Block], layout: Layout) -> Iterator[RequestChun
 def _read_clean(block: Block, layout: Layout) -> RequestChunk | None:
     """Read through Arrow; None when anything about the block is not plain."""
     n_lines = block.data.count(b"\n")
-    if block.broken_quotes or not block.data.endswith(b"\n"):
+    if not block.data.endswith(b"\n"):
         return None
     try:
         table = arrow_csv.read_csv(
@@ -205,30 +216,22 @@ class _Patience:
             return index + 1
         after = index + 1
         is_open = text.count('"') % 2 == 1
-        while is_open and after < len(lines) and not self._begins_a_row(lines[after]):
+        while is_open and after < len(lines) and not self.layout.begins_a_row(lines[after]):
             text += "\n" + lines[after]
             is_open = text.count('"') % 2 == 1
             after += 1
-        cut = after == len(lines) and not complete and (is_open or self.layout.end_may_be_cut)
+        last = after == len(lines) and not complete
+        cut = last and (is_open or self.layout.end_may_be_cut)
         fields = _split(text.rstrip("\r"), self.layout.delimiter)
         row = None if cut else parse_row(fields, self.layout)
         if row is not None:
             self.rows.append(row)
         elif tuple(fields) != self.layout.header:  # a header in the middle: another run was appended
             here = self.block.first_line + index
-            self.bad = self.bad.plus(Unreadable(n=1, first_line=here, first_text=text[:_EXCERPT]))
+            self.bad = self.bad.plus(
+                Unreadable(n=1, first_line=here, first_text=text[:_EXCERPT], n_cut=int(last))
+            )
         return after
-
-    def _begins_a_row(self, line: str) -> bool:
-        """Inside an open quote: this line is a row of its own, so the quote belongs to a broken one."""
-        layout = self.layout
-        if layout.start is None or not line[:1].strip('"').strip():
-            return False
-        fields = line.split(layout.delimiter)
-        if len(fields) <= max(layout.start, layout.latency):
-            return False
-        good_start = parse_start(fields[layout.start], layout.time) is not None
-        return good_start and parse_latency(fields[layout.latency], whole_ms=layout.whole_ms) is not None
 
 
 def _read_patiently(block: Block, layout: Layout) -> RequestChunk:

@@ -10,15 +10,19 @@ from __future__ import annotations
 
 import codecs
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.errors import InputError
 
 BLOCK_BYTES = 8 << 20
+PIECE_BYTES = 1 << 20
 #: A quoted field longer than this is a quote that somebody forgot to close (or a cut file).
 LONGEST_RECORD_BYTES = 32 << 20
+
+#: How far back from the end of a block the beginning of a record is looked for.
+_LINES_LOOKED_AT = 200
 
 _GZIP = b"\x1f\x8b"
 _GZIP_WINDOW = 16 + zlib.MAX_WBITS
@@ -37,14 +41,10 @@ class SourceNotes:
 
 @dataclass(frozen=True, kw_only=True)
 class Block:
-    """Whole records, UTF-8. ``first_line`` counts physical lines from 1.
-
-    ``broken_quotes``: the quotes in it do not pair up, so line ends inside quotes cannot be trusted.
-    """
+    """Whole records, UTF-8. ``first_line`` counts physical lines from 1."""
 
     data: bytes
     first_line: int
-    broken_quotes: bool = False
 
 
 def read_text_pieces(path: Path, notes: SourceNotes) -> Iterator[bytes]:
@@ -94,8 +94,13 @@ def without_first_line(pieces: Iterator[bytes]) -> Iterator[bytes]:
             yield rest
 
 
-def read_blocks(pieces: Iterator[bytes], *, first_line: int = 1) -> Iterator[Block]:
-    """Cut UTF-8 pieces into blocks that end where a record ends: at a line end outside quotes."""
+def read_blocks(
+    pieces: Iterator[bytes], *, begins_record: Callable[[bytes], bool] | None = None, first_line: int = 1
+) -> Iterator[Block]:
+    """Cut UTF-8 pieces into blocks that end where a record ends.
+
+    That is before a line of which ``begins_record`` is sure; else at a line end outside quotes.
+    """
     waiting: list[bytes] = []
     size, line = 0, first_line
     for piece in pieces:
@@ -104,21 +109,37 @@ def read_blocks(pieces: Iterator[bytes], *, first_line: int = 1) -> Iterator[Blo
         if size < BLOCK_BYTES:
             continue
         data = b"".join(waiting)
-        cut = _last_record_end(data)
-        broken = False
+        cut = _record_start(data, begins_record) or _last_record_end(data)
         if cut == 0 and size >= LONGEST_RECORD_BYTES:
-            cut, broken = data.rfind(b"\n") + 1 or len(data), True
+            cut = data.rfind(b"\n") + 1 or len(data)
         if cut:
-            yield Block(data=data[:cut], first_line=line, broken_quotes=broken)
+            yield Block(data=data[:cut], first_line=line)
             line += data.count(b"\n", 0, cut)
         waiting, size = [data[cut:]], len(data) - cut
     rest = b"".join(waiting)
-    cut = _last_record_end(rest)
+    cut = rest.rfind(b"\n") + 1
+    if rest.count(b'"', 0, cut) % 2:
+        cut = 0  # somewhere a quote never closes: only a patient reader can tell where
     if cut:
         yield Block(data=rest[:cut], first_line=line)
         line += rest.count(b"\n", 0, cut)
-    if cut < len(rest):  # no line end, or a quote that never closes
-        yield Block(data=rest[cut:], first_line=line, broken_quotes=rest.count(b'"', cut) % 2 == 1)
+    if cut < len(rest):
+        yield Block(data=rest[cut:], first_line=line)
+
+
+def _record_start(data: bytes, begins_record: Callable[[bytes], bool] | None) -> int:
+    """Index of the last line but few that begins a record for sure; 0: none of them does."""
+    if begins_record is None:
+        return 0
+    end = len(data)
+    for _ in range(_LINES_LOOKED_AT):
+        start = data.rfind(b"\n", 0, end)
+        if start < 0:
+            return 0
+        if begins_record(data[start + 1 : end]):
+            return start + 1
+        end = start
+    return 0
 
 
 def _last_record_end(data: bytes) -> int:
@@ -138,7 +159,7 @@ def _raw_pieces(path: Path, notes: SourceNotes) -> Iterator[bytes]:
         with path.open("rb") as stream:
             head = stream.read(2)
             stream.seek(0)
-            pieces = iter(lambda: stream.read(1 << 20), b"")
+            pieces = iter(lambda: stream.read(PIECE_BYTES), b"")
             yield from (_gunzip(pieces, notes) if head == _GZIP else pieces)
     except OSError as problem:
         raise InputError(f"cannot be read ({problem.strerror or problem})", file=path) from problem

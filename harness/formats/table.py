@@ -24,17 +24,21 @@ AggregateSource = Literal["locust", "wrk"]
 
 @dataclass(frozen=True, kw_only=True)
 class Unreadable:
-    """Lines that could not be read: how many, and the first one for a person to look at."""
+    """Lines that could not be read: how many, and the first one for a person to look at.
+
+    ``n_cut``: how many of them (0 or 1) are a last line without line end, as a killed tool leaves it.
+    """
 
     n: int = 0
     first_line: int | None = None
     first_text: str | None = None
+    n_cut: int = 0
 
     def plus(self, other: Unreadable) -> Unreadable:
         """Both together; the first stays the first."""
         if self.n == 0:
             return other
-        return replace(self, n=self.n + other.n)
+        return replace(self, n=self.n + other.n, n_cut=self.n_cut + other.n_cut)
 
     def __str__(self) -> str:
         if self.n == 0:

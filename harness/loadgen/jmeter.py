@@ -50,6 +50,8 @@ UNSAVED = (
 START_AND_STOP_S = 5.0
 #: For planning only: what one JMeter asks of a quick service on a small machine.
 ASSUMED_PER_S = 4000.0
+#: Before the first arrival: the schedule's clock starts before JMeter is ready to follow it.
+SETTLE_S = 1.0
 #: An answer that takes longer is an error.
 TIMEOUT_S = 60.0
 _CSV_FIELD = re.compile(r"[\w.]+$")
@@ -57,11 +59,16 @@ _CSV_FIELD = re.compile(r"[\w.]+$")
 
 @dataclass(frozen=True, kw_only=True)
 class JMeter:
-    """``home``: JMeter's folder; ``java``: the ``java`` program that runs it. None: not on this machine."""
+    """``home``: JMeter's folder; ``java``: the ``java`` program that runs it. None: not on this machine.
+
+    ``last_answers_s``: how long an open loop stays after its last arrival; JMeter waits it out in full,
+    and what is answered later is dropped, and counted.
+    """
 
     home: Path | None
     java: Path | None
     heap: str = "1g"
+    last_answers_s: int = 5
     name: str = "jmeter"
 
     def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
@@ -97,9 +104,13 @@ class JMeter:
                 *("-j", str(folder / LOG)),
                 "-Lorg.apache.jmeter.threads=WARN",  # else two lines for every arrival of an open loop
             ),
-            files={PLAN: render_plan(order), PROPERTIES: render_properties(), ORDER_FILE: order_text(order)},
+            files={
+                PLAN: render_plan(order, self.last_answers_s),
+                PROPERTIES: render_properties(),
+                ORDER_FILE: order_text(order),
+            },
             outputs=(SAMPLES, PLAN, PROPERTIES, ORDER_FILE, LOG, GC_LOG),
-            expected_s=START_AND_STOP_S + _offering_s(order.profile),
+            expected_s=START_AND_STOP_S + self._offering_s(order.profile),
         )
 
     def read(self, folder: Path) -> LoadSummary:
@@ -118,6 +129,14 @@ class JMeter:
             dropped = max(0, n_arrivals(order.profile) - table.n_requests)
         return summarise(table, order, errors_by_kind=kinds, n_dropped=dropped)
 
+    def _offering_s(self, profile: LoadProfile) -> float:
+        if isinstance(profile, OpenLoad):
+            return SETTLE_S + profile.duration_s + self.last_answers_s
+        if profile.duration_s is not None:
+            return profile.duration_s
+        loops = profile.loops or 1
+        return profile.ramp_up_s + profile.users * loops / ASSUMED_PER_S + loops * profile.think_time_s
+
     def _tools(self) -> tuple[Path, Path]:
         if self.java is None or not self.java.exists():
             raise MissingTool(
@@ -134,12 +153,12 @@ def n_arrivals(profile: OpenLoad) -> int:
     return int(profile.rate_per_s * profile.duration_s)
 
 
-def render_plan(order: LoadOrder) -> str:
+def render_plan(order: LoadOrder, last_answers_s: int = 5) -> str:
     """The test plan as JMX."""
     return _template("plan.jmx.jinja", xml=True).render(
         closed=isinstance(order.profile, ClosedLoad),
         profile=order.profile,
-        schedule=_schedule(order.profile) if isinstance(order.profile, OpenLoad) else None,
+        schedule=_schedule(order.profile, last_answers_s) if isinstance(order.profile, OpenLoad) else None,
         seed=order.seed,
         requests=order.requests,
         choice=[order.requests[index] for index in one_round(order.requests)],
@@ -154,21 +173,12 @@ def render_properties() -> str:
     return _template("jmeter.properties.jinja", xml=False).render(saved=SAVED, unsaved=UNSAVED)
 
 
-def _schedule(profile: OpenLoad) -> str:
-    """Arrivals, then time for the last answers: JMeter interrupts what runs when its schedule ends."""
+def _schedule(profile: OpenLoad, last_answers_s: int) -> str:
+    """Arrivals, then time for the last answers: when the schedule ends JMeter interrupts what still runs."""
     arrivals = "even_arrivals" if profile.arrivals == "constant" else "random_arrivals"
     duration_ms = round(profile.duration_s * 1000)
     rate = f"{profile.rate_per_s:.6f}".rstrip("0").rstrip(".")
-    return f"rate({rate}/sec) {arrivals}({duration_ms} ms) pause({int(TIMEOUT_S)} sec)"
-
-
-def _offering_s(profile: LoadProfile) -> float:
-    if isinstance(profile, OpenLoad):
-        return profile.duration_s
-    if profile.duration_s is not None:
-        return profile.duration_s
-    loops = profile.loops or 1
-    return profile.ramp_up_s + profile.users * loops / ASSUMED_PER_S + loops * profile.think_time_s
+    return f"pause({int(SETTLE_S)} sec) rate({rate}/sec) {arrivals}({duration_ms} ms) pause({last_answers_s} sec)"
 
 
 @cache
@@ -186,10 +196,14 @@ def _template(name: str, *, xml: bool) -> Template:
 
 
 def _literal(text: str) -> str:
-    """Keep JMeter from reading ``${...}`` in a value as one of its variables or functions."""
-    return (
-        re.sub(r"\\(?=[$,\\])|\$(?=\{)", lambda match: "\\" + match.group(), text) if "${" in text else text
-    )
+    """Keep JMeter from reading ``${...}`` in a value as one of its variables or functions.
+
+    Its own escape, a backslash, works only in values that hold a real function: so one is used.
+    """
+    if "${" not in text:
+        return text
+    escaped = re.sub(r"\\(?=[$,\\])", r"\\\\", text)
+    return escaped.replace("${", "${__char(36)}{")
 
 
 def _errors_by_kind(path: Path) -> Counter[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import json
 import random
 
 from pydantic import Field
@@ -136,7 +137,8 @@ def _configuration(
         load_name = level.load or load_name
         warm_up = warm_up if level.warm_up_requests is None else level.warm_up_requests
     variant = base.model_copy(
-        update={"settings": settings, "runtime": RuntimeSettings.model_validate(runtime)}
+        # By way of JSON: a level's runtime comes from a file, where a tuple is a list.
+        update={"settings": settings, "runtime": RuntimeSettings.model_validate_json(json.dumps(runtime))}
     )
     return Configuration(
         workload=experiment.workload,

@@ -46,7 +46,9 @@ class BuildRecord(Frozen):
     implementation: str
     source_sha256: str
     argv: tuple[str, ...]
-    build_s: float | None = Field(description="None: taken from an earlier build of the same source")
+    build_s: float | None = Field(
+        description="measured here when this source was really built, maybe earlier; None: nothing to build"
+    )
     artifact_bytes: int = Field(description="the artifact with the libraries it needs beside it")
     artifact_sha256: str
     aot_training_s: float | None = None

@@ -11,6 +11,6 @@ from harness.tests.fakes import FakeLoadGenerator
 
 
 class TestFake(LoadGeneratorContract, OpenLoopContract):
-    @pytest.fixture(scope="class")
+    @pytest.fixture
     def generator(self) -> LoadGenerator:
         return FakeLoadGenerator()

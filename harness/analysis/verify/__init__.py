@@ -1,2 +1,55 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulations with known truth: they show that the statistics say what they claim to say."""
+"""``harness verify NAME``: simulations that show the statistics right, each with a control that shows they bite."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from harness.analysis.verify import comparing, crosscheck, tails
+from harness.analysis.verify.result import Cell, VerifyResult
+from harness.errors import InputError
+
+
+class Verification(NamedTuple):
+    """A simulation and how many experiments a cell it takes for its bar to mean something."""
+
+    run: Callable[[int, int], VerifyResult]
+    sims: int
+
+
+VERIFICATIONS: Mapping[str, Verification] = MappingProxyType(
+    {
+        "coverage": Verification(comparing.coverage, 2000),
+        "aa": Verification(comparing.aa, 4000),
+        "power": Verification(comparing.power, 4000),
+        "tost": Verification(comparing.tost, 4000),
+        "multiplicity": Verification(comparing.multiplicity, 2000),
+        "quantile": Verification(tails.quantile, 1000),
+        "pooled-quantile": Verification(tails.pooled_quantile, 1000),
+        "rare-mode": Verification(comparing.rare_mode, 2000),
+        "cross-check": Verification(crosscheck.cross_check, 50),
+    }
+)
+
+
+def run_verify(name: str, sims: int | None = None, seed: int = 1) -> VerifyResult:
+    """Run one verification.
+
+    Args:
+        name: a key of ``VERIFICATIONS``. sims: experiments a cell; ``None``: as many as its bar is meant for.
+        seed: the same name, sims and seed give the same cells.
+
+    Raises:
+        InputError: no such name, or fewer than ten simulations.
+    """
+    if name not in VERIFICATIONS:
+        raise InputError("no such verification", place="NAME", found=name, allowed=", ".join(VERIFICATIONS))
+    if sims is not None and sims < 10:
+        raise InputError("too few simulations", place="--sims", found=sims, allowed="10 or more")
+    verification = VERIFICATIONS[name]
+    return verification.run(verification.sims if sims is None else sims, seed)
+
+
+__all__ = ["VERIFICATIONS", "Cell", "Verification", "VerifyResult", "run_verify"]

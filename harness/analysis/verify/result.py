@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pydantic import Field
+from pydantic import Field, computed_field
 
 from harness.model.base import Frozen
 
@@ -19,6 +19,7 @@ class Cell(Frozen):
     at_most: float | None = None
     control: bool = Field(default=False, description="must fail where the method holds: the simulator bites")
 
+    @computed_field  # type: ignore[prop-decorator]  # pydantic puts it on a property, so that --json has it
     @property
     def holds(self) -> bool:
         """The value keeps both limits."""

@@ -14,6 +14,7 @@ import signal
 import socket
 import subprocess
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -82,19 +83,19 @@ class LoadGeneratorContract:
     #: A load with many times more requests than a killed tool can have sent.
     endless: LoadProfile = ClosedLoad(users=2, duration_s=60)
 
-    @pytest.fixture(scope="class")
+    @pytest.fixture
     def generator(self) -> LoadGenerator:
         raise NotImplementedError
 
-    @pytest.fixture(scope="class")
+    @pytest.fixture
     def small(self) -> ClosedLoad:
         """A small closed load that the tool supports."""
         return ClosedLoad(users=4, loops=25)
 
     @pytest.fixture
-    def server(self) -> AnsweringServer:  # type: ignore[misc]  # a generator fixture
+    def server(self) -> Iterator[AnsweringServer]:
         with answering_server() as running:
-            yield running  # type: ignore[misc]  # a generator fixture
+            yield running
 
     def order(self, folder: Path, endpoint: Endpoint, profile: LoadProfile, *requests: Request) -> LoadOrder:
         folder.mkdir(exist_ok=True)
@@ -178,7 +179,7 @@ class LoadGeneratorContract:
         n_seen = server.seen.total()
         assert n_seen >= 2000
         if not self.one_row_per_request:
-            with pytest.raises(TrialFailure, match="failed: .*ended before"):
+            with pytest.raises(TrialFailure, match=r"failed: .*ended before"):
                 generator.read(tmp_path / "o")
             return
         summary = generator.read(tmp_path / "o")
@@ -194,7 +195,7 @@ class LoadGeneratorContract:
             endpoint = Endpoint(host="127.0.0.1", port=taken.getsockname()[1])
             offered = offer(generator, self.order(tmp_path / "o", endpoint, small))
         if not self.one_row_per_request:
-            with pytest.raises(TrialFailure, match="(?i)refused|connect"):
+            with pytest.raises(TrialFailure, match=r"(?i)refused|connect"):
                 generator.read(offered.folder)
             return
         summary = generator.read(offered.folder)
@@ -231,9 +232,9 @@ class OpenLoopContract:
     """For tools that know open loops: what is offered follows the schedule, not the answers."""
 
     @pytest.fixture
-    def server(self) -> AnsweringServer:  # type: ignore[misc]  # a generator fixture
+    def server(self) -> Iterator[AnsweringServer]:
         with answering_server() as running:
-            yield running  # type: ignore[misc]  # a generator fixture
+            yield running
 
     @pytest.mark.parametrize("arrivals", ["poisson", "constant"])
     def test_the_number_of_arrivals_is_rate_times_duration(

@@ -60,7 +60,7 @@ final class AccessLog {
     }
 
     /** Writes the matched face's line; does nothing when logging is off. */
-    void request(String method, String path, int status, int bytesIn, int bytesOut, long tookNs) {
+    void request(String method, String path, int status, long bytesIn, int bytesOut, long tookNs) {
         if (sink == null) {
             return;
         }
@@ -69,7 +69,7 @@ final class AccessLog {
         size = put(line, put(line, size, " method="), printable(method));
         size = put(line, put(line, size, " path="), path);
         size = put(line, put(line, size, " status="), Integer.toString(status));
-        size = put(line, put(line, size, " bytes_in="), Integer.toString(bytesIn));
+        size = put(line, put(line, size, " bytes_in="), Long.toString(bytesIn));
         size = put(line, put(line, size, " bytes_out="), Integer.toString(bytesOut));
         size = put(line, put(line, size, " took_us="), Long.toString(tookNs / 1_000));
         line[size++] = '\n';

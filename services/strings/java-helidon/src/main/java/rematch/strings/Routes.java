@@ -88,8 +88,8 @@ final class Routes {
             } finally {
                 long took = System.nanoTime() - started;
                 metrics.request(route, answer.status, took);
-                log.request(request.prologue().method().text(), route.path(), answer.status, answer.bytesIn,
-                        answer.body.length, took);
+                log.request(request.prologue().method().text(), route.path(), answer.status,
+                        request.headers().contentLength().orElse(answer.bytesIn), answer.body.length, took);
             }
         };
     }

@@ -156,7 +156,8 @@ final class Routes {
             String method = request.getMethod();
             if (!operations) {
                 Route route = Route.of(path);
-                request.setProperty(Recorder.STARTED, new Recorder.Started(System.nanoTime(), route, method));
+                request.setProperty(Recorder.STARTED, new Recorder.Started(
+                        System.nanoTime(), route, method, Entities.declaredBytes(request.getHeaders())));
                 if (route == Route.OTHER) {
                     request.abortWith(Answer.refused(Refusal.NOT_FOUND, 0, null));
                 } else if (!method.equals("POST")) {
@@ -176,7 +177,7 @@ final class Routes {
         static final String STARTED = "rematch.started";
 
         /** What is known of a request when it comes in. */
-        record Started(long ns, Route route, String method) {
+        record Started(long ns, Route route, String method, long declaredBytes) {
         }
 
         @Override
@@ -186,8 +187,8 @@ final class Routes {
                 int status = response.getStatus();
                 metrics.request(started.route, status, took);
                 if (response.getEntity() instanceof Answer answer) {
-                    log.request(started.method, started.route.path(), status, answer.bytesIn(), answer.body().length,
-                            took);
+                    long bytesIn = started.declaredBytes >= 0 ? started.declaredBytes : answer.bytesIn();
+                    log.request(started.method, started.route.path(), status, bytesIn, answer.body().length, took);
                 }
             }
         }

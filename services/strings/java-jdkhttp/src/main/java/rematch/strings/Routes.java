@@ -79,8 +79,9 @@ final class Routes {
         } finally {
             long took = System.nanoTime() - started;
             metrics.request(route, answer.status, took);
-            log.request(exchange.getRequestMethod(), route.path(), answer.status, answer.bytesIn, answer.body.length,
-                    took);
+            long declared = declaredBytes(exchange);
+            log.request(exchange.getRequestMethod(), route.path(), answer.status,
+                    declared >= 0 ? declared : answer.bytesIn, answer.body.length, took);
         }
     }
 

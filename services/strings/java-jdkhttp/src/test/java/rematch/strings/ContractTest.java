@@ -13,12 +13,16 @@ import java.net.http.HttpRequest.BodyPublishers;
 import java.net.http.HttpResponse;
 import java.net.http.HttpResponse.BodyHandlers;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
+import org.junit.jupiter.api.io.TempDir;
 
 /** Every case of the contract, asked over HTTP of the service as production mounts it. */
 final class ContractTest {
@@ -73,6 +77,23 @@ final class ContractTest {
         assertTrue(metrics.contains("http_request_duration_seconds_count{path=\"/uppercase\"} 2"), metrics);
         assertTrue(metrics.contains("http_request_duration_seconds_bucket{path=\"/work\",le=\"2.5\"} 1"), metrics);
         assertTrue(metrics.contains("jvm_memory_used_bytes{area=\"heap\"}"), metrics);
+    }
+
+    @Test
+    void refused_requests_are_logged_with_the_length_they_declared(@TempDir Path folder) throws Exception {
+        Path file = folder.resolve("log");
+        Settings settings = Settings.parse("--port=0", "--logging=on", "--log-sink=file", "--log-file=" + file);
+        running = Main.serve(settings, AccessLog.open(settings));
+        send("POST", "/uppercase", "x".repeat(65_537));
+        send("POST", "/nothing", "{}");
+        send("GET", "/count", null);
+        running.close(); // a line may be written after its answer
+
+        List<String> lines = Files.readAllLines(file).stream().map(line -> line.replaceAll("ts=\\S+ | took.*", "")).toList();
+        assertEquals(List.of(
+                "method=POST path=/uppercase status=413 bytes_in=65537 bytes_out=26",
+                "method=POST path=other status=404 bytes_in=2 bytes_out=21",
+                "method=GET path=/count status=405 bytes_in=0 bytes_out=30"), lines);
     }
 
     @Test

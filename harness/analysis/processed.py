@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The layout of ``data/processed``: the only module that builds a path there. Files are replaced whole."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+import pandas as pd
+
+from harness.errors import InputError, StoreError
+from harness.formats.table import RequestTable
+
+Source = Literal["measured", "bundled"]
+PROCESSED = Path("data") / "processed"
+TRIALS = "trials.parquet"
+EXCLUSIONS = "exclusions.json"
+KEPT = ".rows"
+
+
+class Processed:
+    """The derived tables of one experiment. Bundled sessions stand in a folder ``bundled`` of their own."""
+
+    def __init__(self, root: Path, experiment: str) -> None:
+        self.experiment = experiment
+        self.folder = Path(root) / PROCESSED / experiment
+
+    def path(self, kind: str, source: Source, session: str, trial: str, suffix: str = ".parquet") -> Path:
+        """Return where a trial's table stands: ``<kind>/[bundled/]<session>/<trial>.parquet``."""
+        base = self.folder / kind / "bundled" if source == "bundled" else self.folder / kind
+        return base / session / f"{trial}{suffix}"
+
+    def kept_row(self, source: Source, session: str, trial: str, key: str) -> dict[str, object] | None:
+        """Return the row made earlier under the same key; ``None``: it is stale or was never made."""
+        path = self.path(KEPT, source, session, trial, ".json")
+        try:
+            kept = json.loads(path.read_text(encoding="utf-8"))
+            if kept["key"] != key or any(not (self.folder / name).is_file() for name in kept["tables"]):
+                return None
+            return dict(kept["row"])
+        except (OSError, ValueError, KeyError, TypeError):  # half-written or of an older make: made anew
+            return None
+
+    def keep_row(self, source: Source, session: str, trial: str, key: str, row: dict[str, object]) -> None:
+        """Keep a row for next time; written last, so that its tables are there when it is."""
+        tables = [self.path(kind, source, session, trial) for kind in ("requests", "samples")]
+        names = [path.relative_to(self.folder).as_posix() for path in tables if path.is_file()]
+        text = json.dumps({"key": key, "tables": names, "row": row})
+        self._replace(self.path(KEPT, source, session, trial, ".json"), lambda fresh: _write(fresh, text))
+
+    def write_trial(
+        self,
+        source: Source,
+        session: str,
+        trial: str,
+        *,
+        requests: RequestTable | None,
+        samples: pd.DataFrame | None,
+    ) -> None:
+        """Write a trial's requests and samples; a table that no longer exists is removed."""
+        frames = {"requests": None if requests is None else requests.to_frame(), "samples": samples}
+        for kind, frame in frames.items():
+            path = self.path(kind, source, session, trial)
+            if frame is None:
+                path.unlink(missing_ok=True)
+            else:
+                self._parquet(path, frame)
+
+    def write_trials(self, frame: pd.DataFrame) -> None:
+        """Replace ``trials.parquet``."""
+        self._parquet(self.folder / TRIALS, frame)
+
+    def write_exclusions(self, text: str) -> None:
+        """Replace ``exclusions.json``."""
+        self._replace(self.folder / EXCLUSIONS, lambda fresh: _write(fresh, text + "\n"))
+
+    def read_trials(self) -> pd.DataFrame:
+        """Return ``trials.parquet``.
+
+        Raises:
+            InputError: not tidied yet, or unreadable.
+        """
+        return self._read(self.folder / TRIALS)
+
+    def read_exclusions(self) -> str:
+        """Return the text of ``exclusions.json``.
+
+        Raises:
+            InputError: not tidied yet.
+        """
+        path = self.folder / EXCLUSIONS
+        try:
+            return path.read_text(encoding="utf-8")
+        except OSError as error:
+            raise _not_there(path) from error
+
+    def read_table(self, kind: str, source: Source, session: str, trial: str) -> pd.DataFrame:
+        """Return a trial's table.
+
+        Raises:
+            InputError: there is none.
+        """
+        return self._read(self.path(kind, source, session, trial))
+
+    def _read(self, path: Path) -> pd.DataFrame:
+        if not path.is_file():
+            raise _not_there(path)
+        try:
+            return pd.read_parquet(path)
+        except (OSError, ValueError) as error:  # pyarrow's errors are of these two kinds
+            raise InputError(
+                f"cannot be read ({error})",
+                file=path,
+                allowed="delete data/processed and run: python -m harness tidy",
+            ) from error
+
+    def _parquet(self, path: Path, frame: pd.DataFrame) -> None:
+        self._replace(path, lambda fresh: frame.to_parquet(fresh, index=False, compression="zstd"))
+
+    def _replace(self, path: Path, write: Callable[[Path], object]) -> None:
+        fresh = path.with_name(f".{path.name}.{os.getpid()}.new")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                write(fresh)
+                fresh.replace(path)
+            finally:
+                fresh.unlink(missing_ok=True)
+        except OSError as error:
+            raise StoreError(
+                f"{path}: cannot be written ({error.strerror or error}); make room or make data/processed writable, "
+                "then run: python -m harness tidy"
+            ) from error
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+
+
+def _not_there(path: Path) -> InputError:
+    return InputError("is not there", file=path, allowed="make it with: python -m harness tidy")

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The columns of ``trials.parquet``, checked whenever it is written. Prose: ``docs/data.md``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import pandera.pandas as pa
+
+from harness.errors import InputError
+
+TEXT = (
+    "experiment",
+    "source",
+    "session_id",
+    "trial_id",
+    "profile",
+    "host",
+    "launcher",
+    "variant",
+    "label",
+    "implementation",
+    "language",
+    "framework",
+    "runtime_kind",
+    "configuration",
+    "mix",
+    "outcome",
+    "flags",
+)
+OPTIONAL_TEXT = ("gc", "load_name", "generator", "load_model", "reason", "exclusion_reason")
+COUNTS = ("block", "position")
+SWITCHES = ("duplicate", "is_reference", "excluded")
+#: Measured numbers: float64, empty where it is not known, never negative.
+NUMBERS = (
+    "n_requests", "n_errors", "n_dropped", "offered_per_s", "throughput_per_s", "measurement_s",
+    "latency_mean_s", "latency_p50_s", "latency_p90_s", "latency_p95_s", "latency_p99_s", "latency_p999_s",
+    "latency_max_s", "latency_resolution_s",
+    "cpu_s_per_request", "service_cores", "generator_cores",
+    "rss_before_bytes", "rss_after_bytes", "rss_max_bytes", "pss_after_bytes",
+    "time_to_first_response_s", "cpu_s_at_first_response", "rss_at_first_response_bytes",
+    "idle_rss_bytes", "idle_cpu_s",
+    "echo_per_s", "headroom_ratio",
+    "artifact_bytes", "runtime_bytes", "build_s",
+    "psi_cpu_some_s", "steal_s", "other_cpu_s", "throttled_s",
+)  # fmt: skip  # grouped as in docs/data.md
+COLUMNS = (*TEXT, *OPTIONAL_TEXT, *COUNTS, *SWITCHES, *NUMBERS)
+
+
+def factor_column(factor: str) -> str:
+    """Return the column of a factor: its name, or ``factor_<name>`` where a standard column has that name."""
+    return f"factor_{factor}" if factor in COLUMNS else factor
+
+
+def as_trials(rows: Sequence[dict[str, object]], factors: Sequence[str]) -> pd.DataFrame:
+    """Return the checked table of trials: standard columns, then one text column per factor.
+
+    Raises:
+        InputError: a row breaks the schema: which column, which value, and how many.
+    """
+    frame = pd.DataFrame(list(rows), columns=[*COLUMNS, *factors])
+    text = dict.fromkeys((*TEXT, *OPTIONAL_TEXT, *factors), "str")
+    kinds = (
+        text
+        | dict.fromkeys(COUNTS, "int64")
+        | dict.fromkeys(SWITCHES, "bool")
+        | dict.fromkeys(NUMBERS, "float64")
+    )
+    try:
+        return trials_schema(factors).validate(frame.astype(kinds), lazy=True)
+    except pa.errors.SchemaErrors as error:
+        first = error.failure_cases.iloc[0]
+        raise InputError(
+            f"the table of trials breaks its schema in {len(error.failure_cases)} places",
+            place=str(first["column"]),
+            found=first["failure_case"],
+            allowed=str(first["check"]),
+        ) from error
+
+
+def trials_schema(factors: Sequence[str]) -> pa.DataFrameSchema:
+    """Return the schema: exactly these columns, excluded only with a reason, one row per trial."""
+    columns = {name: pa.Column("str") for name in TEXT}
+    columns |= {name: pa.Column("str", nullable=True) for name in (*OPTIONAL_TEXT, *factors)}
+    columns |= {name: pa.Column("int64", pa.Check.ge(1)) for name in COUNTS}
+    columns |= {name: pa.Column("bool") for name in SWITCHES}
+    columns |= {name: pa.Column("float64", pa.Check.ge(0), nullable=True) for name in NUMBERS}
+    return pa.DataFrameSchema(
+        columns,
+        strict=True,
+        unique=["source", "session_id", "trial_id"],
+        checks=[
+            pa.Check(
+                lambda frame: frame["excluded"] == frame["exclusion_reason"].notna(),
+                error="excluded exactly when there is a reason",
+            ),
+            pa.Check(
+                lambda frame: (
+                    ~frame.duplicated(["source", "session_id", "block", "configuration", "duplicate"])
+                ),
+                error="a configuration stands once in a block, but for the duplicate",
+            ),
+        ],
+    )

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From one trial's record, requests and samples to its row in ``trials.parquet``. Pure: nothing is read here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from harness.analysis.quantiles import quantile_refused, rank
+from harness.analysis.schema import factor_column
+from harness.formats.table import RequestTable
+from harness.model import BuildRecord, Outcome, Phase, ResourceReading, SessionHeader, TrialRecord
+
+#: column -> quantile
+LATENCIES = {
+    "latency_p50_s": 0.50,
+    "latency_p90_s": 0.90,
+    "latency_p95_s": 0.95,
+    "latency_p99_s": 0.99,
+    "latency_p999_s": 0.999,
+}
+
+
+def trial_row(
+    header: SessionHeader,
+    record: TrialRecord,
+    *,
+    source: str,
+    requests: RequestTable | None,
+    samples: pd.DataFrame | None,
+    damage: str | None,
+) -> dict[str, object]:
+    """Return the row of one trial, with ``None`` for what is not known.
+
+    Args:
+        requests: of the measurement, where the tool wrote one row per request.
+        samples: as ``samples.csv``.
+        damage: why the trial's files cannot be trusted; excludes it.
+    """
+    reason = damage or _exclusion(record)
+    return (
+        _identity(header, record, source)
+        | {"excluded": reason is not None, "exclusion_reason": reason}
+        | _load(record)
+        | (_latency_of_requests(requests) if requests is not None else _latency_of_summary(record))
+        | _processor(record, samples)
+        | _memory(record, samples)
+        | _start_up(record)
+        | _surroundings(record)
+    )
+
+
+def _exclusion(record: TrialRecord) -> str | None:
+    if record.outcome == Outcome.OK:
+        return None
+    return f"{record.outcome.value}: {record.reason}" if record.reason else record.outcome.value
+
+
+def _identity(header: SessionHeader, record: TrialRecord, source: str) -> dict[str, object]:
+    planned = record.planned
+    cell = planned.configuration
+    implementation = header.implementations.get(cell.variant.implementation)
+    return {
+        "experiment": record.experiment,
+        "source": source,
+        "session_id": record.session_id,
+        "trial_id": planned.trial_id,
+        "profile": header.plan.profile,
+        "host": header.plan.host,
+        "launcher": header.plan.launcher,
+        "block": planned.block,
+        "position": planned.position,
+        "duplicate": planned.duplicate,
+        "is_reference": cell.variant_name == header.experiment.reference,
+        "variant": cell.variant_name,
+        "label": cell.variant.label or cell.variant_name,
+        "implementation": cell.variant.implementation,
+        "language": implementation.language if implementation else "unknown",
+        "framework": implementation.framework if implementation else "unknown",
+        "runtime_kind": implementation.runtime if implementation else "unknown",
+        "gc": cell.variant.runtime.gc,
+        "configuration": cell.key,
+        "mix": cell.mix,
+        "load_name": cell.load_name,
+        "generator": cell.load.generator if cell.load else None,
+        "load_model": cell.load.profile.model if cell.load else None,
+        "outcome": record.outcome.value,
+        "reason": record.reason,
+        "flags": " ".join(record.flags),
+    } | {factor_column(factor): level for factor, level in cell.levels.items()}
+
+
+def _load(record: TrialRecord) -> dict[str, object]:
+    load = record.load
+    if load is None:
+        return {}
+    n_right = load.n_requests - load.n_errors
+    return {
+        "n_requests": load.n_requests,
+        "n_errors": load.n_errors,
+        "n_dropped": load.n_dropped,
+        "offered_per_s": load.offered_per_s,
+        "throughput_per_s": n_right / load.duration_s if load.duration_s > 0 else None,
+        "measurement_s": load.duration_s,
+        "latency_resolution_s": load.resolution_s,
+    }
+
+
+def _latency_of_requests(table: RequestTable) -> dict[str, object]:
+    """Latencies of correct answers only: an error answered at once must not make a service look quick."""
+    right = np.sort(table.latency_s[table.ok])
+    if right.size == 0:
+        return {}
+    row: dict[str, object] = {"latency_mean_s": float(right.mean()), "latency_max_s": float(right[-1])}
+    for column, q in LATENCIES.items():
+        if quantile_refused(right.size, q) is None:
+            row[column] = float(right[rank(right.size, q) - 1])
+    return row
+
+
+def _latency_of_summary(record: TrialRecord) -> dict[str, object]:
+    """What a tool without single requests printed itself, where it had requests enough for it."""
+    load = record.load
+    if load is None:
+        return {}
+    row: dict[str, object] = {"latency_mean_s": load.latency_mean_s}
+    for column, q in LATENCIES.items():
+        if quantile_refused(load.n_requests, q) is None:
+            row[column] = load.latency_quantiles_s.get(f"p{q * 100:g}")
+    row["latency_max_s"] = load.latency_quantiles_s.get("max", load.latency_quantiles_s.get("p100"))
+    return row
+
+
+def load_window(record: TrialRecord) -> tuple[float, float] | None:
+    """Return when the load ran, on the monotonic clock of the samples: first request to last answer.
+
+    The measurement phase itself is longer: it holds the start of the generator's own process.
+    """
+    phase = phase_of(record, "measurement")
+    if phase is None:
+        return None
+    begin, end = phase.start.monotonic_s, phase.end.monotonic_s
+    load = record.load
+    if load is None or load.start_epoch_s is None or load.duration_s <= 0:
+        return begin, end
+    first = load.start_epoch_s - phase.start.wall_epoch_s + begin
+    return max(begin, first), min(end, first + load.duration_s)
+
+
+def phase_of(record: TrialRecord, name: str) -> Phase | None:
+    """Return a phase by name, the last one of that name; ``None``: the trial did not get there."""
+    return next((phase for phase in reversed(record.phases) if phase.name == name), None)
+
+
+def _processor(record: TrialRecord, samples: pd.DataFrame | None) -> dict[str, object]:
+    window = load_window(record)
+    if window is None or samples is None or window[1] <= window[0]:
+        return {}
+    service = cpu_in_window(samples, "service", window)
+    generator = cpu_in_window(samples, "generator", window)
+    span = window[1] - window[0]
+    n_requests = record.load.n_requests if record.load else 0
+    return {
+        "cpu_s_per_request": service / n_requests if service is not None and n_requests else None,
+        "service_cores": None if service is None else service / span,
+        "generator_cores": None if generator is None else generator / span,
+    }
+
+
+def cpu_in_window(samples: pd.DataFrame, role: str, window: tuple[float, float]) -> float | None:
+    """Return the CPU seconds that a role used within the window, between samples by interpolation.
+
+    ``None``: fewer than two readings, or none near either end (a tenth of the window is the most
+    that may be guessed).
+    """
+    rows = samples[(samples["role"] == role) & samples["cpu_s"].notna()]
+    at, cpu = rows["monotonic_s"].to_numpy(dtype=np.float64), rows["cpu_s"].to_numpy(dtype=np.float64)
+    slack = 0.1 * (window[1] - window[0])
+    if at.size < 2 or at[0] > window[0] + slack or at[-1] < window[1] - slack:
+        return None
+    begin, end = np.interp(window, at, cpu)
+    return float(max(0.0, end - begin))
+
+
+def _memory(record: TrialRecord, samples: pd.DataFrame | None) -> dict[str, object]:
+    before, after = _reading(record, "before-load"), _reading(record, "after-load")
+    window, highest = load_window(record), None
+    if window is not None and samples is not None:
+        inside = samples[
+            (samples["role"] == "service") & samples["monotonic_s"].between(window[0], window[1])
+        ]["rss_bytes"].dropna()
+        highest = float(inside.max()) if len(inside) else None
+    return {
+        "rss_before_bytes": before.rss_bytes if before else None,
+        "rss_after_bytes": after.rss_bytes if after else None,
+        "rss_max_bytes": highest,
+        "pss_after_bytes": after.pss_bytes if after else None,
+    }
+
+
+def _start_up(record: TrialRecord) -> dict[str, object]:
+    start, first, idle = record.start_up, _reading(record, "first-response"), _reading(record, "idle")
+    idle_cpu = None
+    if first and idle and first.cpu_s is not None and idle.cpu_s is not None:
+        idle_cpu = max(0.0, idle.cpu_s - first.cpu_s)
+    return {
+        "time_to_first_response_s": start.time_to_first_response_s if start else None,
+        "cpu_s_at_first_response": start.cpu_s_at_first_response if start else None,
+        "rss_at_first_response_bytes": start.rss_bytes_at_first_response if start else None,
+        "idle_rss_bytes": idle.rss_bytes if idle else None,
+        "idle_cpu_s": idle_cpu,
+    }
+
+
+def _surroundings(record: TrialRecord) -> dict[str, object]:
+    generator, instance, machine = record.generator, record.instance, record.machine
+    return {
+        "echo_per_s": generator.echo_achieved_per_s if generator else None,
+        "headroom_ratio": generator.headroom_ratio if generator else None,
+        "artifact_bytes": instance.artifact_bytes if instance else None,
+        "runtime_bytes": instance.runtime_bytes if instance else None,
+        "psi_cpu_some_s": machine.psi_cpu_some_s if machine else None,
+        "steal_s": machine.steal_s if machine else None,
+        "other_cpu_s": machine.other_cpu_s if machine else None,
+        "throttled_s": machine.throttled_s if machine else None,
+    }
+
+
+def build_seconds(
+    record_sha256: str | None, implementation: str, builds: Mapping[str, BuildRecord]
+) -> float | None:
+    """Return how long the artifact took to build; ``None``: taken from an earlier build, or unknown."""
+    same = [build for build in builds.values() if build.artifact_sha256 == record_sha256]
+    found = same or [build for build in builds.values() if build.implementation == implementation]
+    return next((build.build_s for build in found if build.build_s is not None), None)
+
+
+def _reading(record: TrialRecord, name: str) -> ResourceReading | None:
+    return next((b.reading for b in record.boundaries if b.name == name), None)

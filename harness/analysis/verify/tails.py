@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Verifications of quantiles: within one trial, and pooled over trials."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import optimize, special, stats
+
+from harness.analysis.inputs import Floats
+from harness.analysis.intervals import t_critical
+from harness.analysis.pooled import jackknife_variance, leave_one_out_of_sorted
+from harness.analysis.quantiles import bootstrap_quantile, order_statistic_ranks, rank, woodruff_ranks
+from harness.analysis.verify.laws import ar_series
+from harness.analysis.verify.result import Cell, VerifyResult, result
+
+LEVEL = 0.95
+REQUEST_SD, TRIAL_SD = 0.5, 0.05
+
+
+def quantile(sims: int, seed: int) -> VerifyResult:
+    """p99 inside one trial of AR(.9) requests; control: the interval for independent requests."""
+    n, q = 20_000, 0.99
+    truth = float(special.ndtri(q))
+    rng = np.random.default_rng(seed)
+    woodruff = independent = 0
+    lower, upper = order_statistic_ranks(n, q, LEVEL)
+    for start in range(0, sims, 50):  # bounds the memory at 50 x n requests
+        x = ar_series(rng, (min(50, sims - start), n), 0.9)
+        # only the upper tail is ever looked at: sorting a twentieth is enough for these ranks
+        tail = np.sort(np.partition(x, n - n // 20, axis=-1)[:, n - n // 20 :], axis=-1)
+        value = tail[:, rank(n, q) - 1 - (n - n // 20)]
+        low, high = woodruff_ranks(x, value, q, LEVEL)
+        woodruff += _holds(tail, low, high, n, truth)
+        size = np.full(len(x), 0, dtype=np.int64)
+        independent += _holds(tail, size + lower, size + upper, n, truth)
+    p = min(_bootstrap_agrees(rng) for _ in range(3))
+    cells = [
+        Cell(
+            name="Woodruff with batch means, p99, AR .9", value=woodruff / sims, at_least=0.92, at_most=0.97
+        ),
+        Cell(name="Beta bootstrap against brute force, least KS p of 3", value=p, at_least=0.01 / 3),
+        Cell(name="order statistics, p99, AR .9", value=independent / sims, at_most=0.70, control=True),
+    ]
+    return result(
+        "quantile", bar="p99 coverage in [.92, .97]; KS p > .01", control="order statistics < .70",
+        cells=cells, sims=sims, seed=seed,
+    )  # fmt: skip
+
+
+def _holds(
+    tail: Floats,
+    low: np.ndarray[tuple[int, ...], np.dtype[np.int64]],
+    high: np.ndarray[tuple[int, ...], np.dtype[np.int64]],
+    n: int,
+    truth: float,
+) -> int:
+    """Count intervals with the truth in them; ranks below the tail are below the truth all the more."""
+    first = n - tail.shape[1]
+    rows = np.arange(len(tail))
+    left = np.where(low - 1 < first, -np.inf, tail[rows, np.maximum(low - 1 - first, 0)])
+    right = tail[rows, np.maximum(high - 1 - first, 0)]
+    return int(np.count_nonzero((left <= truth) & (truth <= right)))
+
+
+def _bootstrap_agrees(rng: np.random.Generator) -> float:
+    """Return the KS p of the exact law against 2,000 resamples made the long way, of 400 distinct values."""
+    x = rng.lognormal(0.0, 1.0, 400)
+    exact = bootstrap_quantile(x, 0.9, n_resamples=20_000, seed=int(rng.integers(1 << 30)))
+    brute = np.sort(x[rng.integers(0, x.size, (2000, x.size))], axis=1)[:, rank(x.size, 0.9) - 1]
+    return float(stats.ks_2samp(exact, brute).pvalue)
+
+
+def pooled_quantile(sims: int, seed: int) -> VerifyResult:
+    """Pooled p99 and p99.9 over ten trials that differ; control: the requests taken for independent."""
+    cells: list[Cell] = []
+    for q, n in ((0.99, 5_000), (0.999, 100_000)):
+        rng = np.random.default_rng([seed, n])
+        jackknife, naive = _pooled_coverage(rng, sims, k=10, n=n, q=q)
+        cells.append(
+            Cell(name=f"jackknife t, p{q * 100:g}, k = 10", value=jackknife, at_least=0.92, at_most=0.97)
+        )
+        cells.append(Cell(name=f"order statistics, p{q * 100:g}", value=naive, at_most=0.80, control=True))
+    return result(
+        "pooled-quantile", bar="jackknife t in [.92, .97] for p99 and for p99.9 with 100 tail requests a trial",
+        control="order statistics of the pool < .80", cells=cells, sims=sims, seed=seed,
+    )  # fmt: skip
+
+
+def _pooled_coverage(rng: np.random.Generator, sims: int, *, k: int, n: int, q: float) -> tuple[float, float]:
+    truth = _mixture_quantile(q)
+    threshold = _mixture_quantile(1 - 6 * (1 - q))
+    sizes = np.full(k, n)
+    critical = float(t_critical(LEVEL, k - 1))
+    lower, upper = order_statistic_ranks(k * n, q, LEVEL)
+    jackknife = naive = 0
+    for _ in range(sims):
+        values, owner = _tail(rng, k, n, threshold)
+        whole, without = leave_one_out_of_sorted(values, owner, sizes, q)
+        half = critical * np.sqrt(jackknife_variance(without))
+        jackknife += bool(abs(whole - truth) <= half)
+        first = k * n - values.size
+        naive += bool(values[lower - 1 - first] <= truth <= values[upper - 1 - first])
+    return jackknife / sims, naive / sims
+
+
+def _tail(
+    rng: np.random.Generator, k: int, n: int, threshold: float
+) -> tuple[Floats, np.ndarray[tuple[int, ...], np.dtype[np.int64]]]:
+    """Return all log latencies above the threshold of k trials of n requests, sorted, and whose they are.
+
+    Only the tail is drawn: how many lie in it is binomial, where they lie is uniform in probability.
+    """
+    effects = rng.normal(0.0, TRIAL_SD, k)
+    beyond = special.ndtr(-(threshold - effects) / REQUEST_SD)
+    counts = rng.binomial(n, beyond)
+    owner = np.repeat(np.arange(k), counts)
+    values = effects[owner] - REQUEST_SD * special.ndtri(beyond[owner] * rng.random(owner.size))
+    order = np.argsort(values)
+    return values[order], owner[order]
+
+
+def _mixture_quantile(q: float) -> float:
+    """Return the q quantile of one request of a random trial: normal trials, normal requests, on the log scale."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(60)
+    weights = weights / weights.sum()
+
+    def excess(x: float) -> float:
+        return float(weights @ special.ndtr((x - TRIAL_SD * nodes) / REQUEST_SD) - q)
+
+    return float(optimize.brentq(excess, -5.0, 5.0, xtol=1e-12))

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The edges of phases: resources with PSS, the service's own metrics, and the JVM's native memory, kept raw."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from harness.errors import HostError
+from harness.exchange import Connection, ExchangeError, request_bytes
+from harness.hosts import Command, Host
+from harness.loadgen.base import Endpoint
+from harness.model import Boundary
+from harness.sampling import Watched, read_resources
+
+BoundaryName = Literal["first-response", "before-load", "after-load", "idle"]
+METRICS_PATH = "/metrics"
+JCMD_WITHIN_S = 20.0
+
+
+def take_boundary(
+    name: BoundaryName,
+    watched: Watched,
+    endpoint: Endpoint,
+    folder: Path,
+    *,
+    host: Host | None = None,
+    jcmd: Path | None = None,
+) -> Boundary:
+    """Read the instance at the edge of a phase; files are ``boundary-<name>.prom`` and ``.nmt.txt``.
+
+    Resources come first: what else is asked changes them. Native memory is asked for when ``jcmd``
+    (of the service's own JDK) and ``host`` are given. What could not be had is ``None``.
+    """
+    reading = read_resources(watched.pid, watched.start_ticks, cpu_at_launch_s=watched.cpu_at_launch_s)
+    metrics = folder / f"boundary-{name}.prom"
+    nmt = folder / f"boundary-{name}.nmt.txt"
+    got_metrics = save_metrics(endpoint, metrics)
+    got_nmt = host is not None and jcmd is not None and save_native_memory(host, jcmd, watched.pid, nmt)
+    return Boundary(
+        name=name,
+        reading=reading,
+        runtime_metrics_file=metrics.name if got_metrics else None,
+        nmt_file=nmt.name if got_nmt else None,
+    )
+
+
+def save_metrics(endpoint: Endpoint, file: Path, timeout_s: float = 5.0) -> bool:
+    """Write the answer to ``GET /metrics`` as it came; return whether there was one."""
+    try:
+        with Connection(endpoint, timeout_s) as connection:
+            answer = connection.exchange(request_bytes("GET", METRICS_PATH, {}, None, endpoint))
+    except (ExchangeError, OSError):  # the trial's load tells whether the service is gone
+        return False
+    if answer.status != 200:
+        return False
+    file.write_bytes(answer.body)
+    return True
+
+
+def save_native_memory(host: Host, jcmd: Path, pid: int, file: Path) -> bool:
+    """Write ``jcmd PID VM.native_memory summary``; return whether the JVM gave one (it needs the NMT setting)."""
+    command = Command(argv=(str(jcmd), str(pid), "VM.native_memory", "summary"), folder=file.parent)
+    try:
+        completed = host.run(command, JCMD_WITHIN_S)
+    except HostError:  # gone or hanging: the load tells
+        return False
+    if completed.exit_code != 0 or "Total: reserved=" not in completed.stdout:
+        return False
+    file.write_text(completed.stdout)
+    return True

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One HTTP/1.1 exchange at a time over one keep-alive connection, byte for byte.
+
+A client library would normalise what conformance has to see, and its cost would stand in
+every time to first response. Request bytes are prepared once and sent as they are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from harness.loadgen.base import Endpoint
+
+CHUNK = 65536
+MAX_HEAD = 65536
+
+
+class ExchangeError(Exception):
+    """The connection ended, or what came over it is not an HTTP/1.1 answer."""
+
+
+class ConnectionEnded(ExchangeError):
+    """Closed or reset before an answer was complete; ``got`` bytes of it had come."""
+
+    def __init__(self, got: int) -> None:
+        self.got = got
+        super().__init__(f"connection ended after {got} bytes of the answer")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Answer:
+    """A complete answer. Header names are in lower case; of repeated headers the last one counts."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    received_monotonic_s: float
+
+
+def request_bytes(
+    method: str, path: str, headers: Mapping[str, str], body: bytes | None, endpoint: Endpoint
+) -> bytes:
+    """Return the bytes of one request; ``Host`` and ``Content-Length`` are added unless they are given."""
+    given = {name.lower() for name in headers}
+    lines = [f"{method} {path} HTTP/1.1"]
+    if "host" not in given:
+        lines.append(f"Host: {endpoint.host}:{endpoint.port}")
+    lines += [f"{name}: {value}" for name, value in headers.items()]
+    if body is not None and "content-length" not in given and "transfer-encoding" not in given:
+        lines.append(f"Content-Length: {len(body)}")
+    return "\r\n".join([*lines, "", ""]).encode() + (body or b"")
+
+
+class Connection:
+    """A keep-alive connection that is opened when needed and opened anew after it was closed.
+
+    ``timeout_s`` holds for each wait for bytes, from the next opening on.
+    """
+
+    def __init__(self, endpoint: Endpoint, timeout_s: float = 10.0) -> None:
+        self._endpoint, self.timeout_s = endpoint, timeout_s
+        self._socket: socket.socket | None = None
+        self._address: tuple[int, tuple[object, ...]] | None = None
+        self._rest = b""
+        self.n_opened = 0
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def open(self) -> None:
+        """Connect unless connected.
+
+        Raises:
+            OSError: refused, or no answer in time.
+        """
+        if self._socket is not None:
+            return
+        if self._address is None:  # looked up once: readiness connects a thousand times
+            family, _, _, _, address = socket.getaddrinfo(
+                self._endpoint.host, self._endpoint.port, type=socket.SOCK_STREAM
+            )[0]
+            self._address = (family, address)
+        opened = socket.socket(self._address[0], socket.SOCK_STREAM)
+        try:
+            opened.settimeout(self.timeout_s)
+            opened.connect(self._address[1])
+            opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        except BaseException:
+            opened.close()
+            raise
+        self._socket, self._rest = opened, b""
+        self.n_opened += 1
+
+    def close(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+    def exchange(self, request: bytes, *, head_only: bool = False) -> Answer:
+        """Send one request and return its answer.
+
+        A connection that the service closed since the last answer is opened anew, once.
+
+        Raises:
+            ExchangeError: closed in the middle, or no HTTP answer.
+            OSError: refused, or nothing within the time limit.
+        """
+        used = self._socket is not None
+        try:
+            return self._exchange(request, head_only)
+        except ConnectionEnded as ended:
+            if not used or ended.got:
+                raise
+            return self._exchange(request, head_only)
+
+    def _exchange(self, request: bytes, head_only: bool) -> Answer:
+        self.open()
+        assert self._socket is not None
+        try:
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                # refused half-way (413): the answer may stand in our buffer all the same
+                self._socket.sendall(request)
+            answer, keep = self._receive(head_only)
+        except BaseException:
+            self.close()
+            raise
+        if not keep:
+            self.close()
+        return answer
+
+    def _receive(self, head_only: bool) -> tuple[Answer, bool]:
+        buffer = self._rest
+        while True:
+            while (end := buffer.find(b"\r\n\r\n")) < 0:
+                if len(buffer) > MAX_HEAD:
+                    raise ExchangeError(f"no end of the headers within {MAX_HEAD} bytes")
+                buffer += self._more(len(buffer))
+            status, version, headers = _head(buffer[:end])
+            buffer = buffer[end + 4 :]
+            if status >= 200 or status == 101:
+                break
+        keep = headers.get("connection", "").lower() != "close" and version != "HTTP/1.0"
+        if head_only or status in (204, 304):
+            body, self._rest = b"", buffer
+        elif headers.get("transfer-encoding", "").lower() == "chunked":
+            body, self._rest = self._chunked(buffer)
+        elif "content-length" in headers:
+            length = _number(headers["content-length"], 10)
+            while len(buffer) < length:
+                buffer += self._more(len(buffer))
+            body, self._rest = buffer[:length], buffer[length:]
+        else:
+            body, self._rest, keep = self._until_closed(buffer), b"", False
+        answer = Answer(status=status, headers=headers, body=body, received_monotonic_s=time.monotonic())
+        return answer, keep
+
+    def _more(self, got: int) -> bytes:
+        assert self._socket is not None
+        try:
+            data = self._socket.recv(CHUNK)
+        except (ConnectionResetError, BrokenPipeError) as problem:
+            raise ConnectionEnded(got) from problem
+        if not data:
+            raise ConnectionEnded(got)
+        return data
+
+    def _chunked(self, buffer: bytes) -> tuple[bytes, bytes]:
+        body = b""
+        while True:
+            while (end := buffer.find(b"\r\n")) < 0:
+                buffer += self._more(len(buffer))
+            size = _number(buffer[:end].split(b";")[0].decode("latin-1"), 16)
+            buffer = buffer[end + 2 :]
+            if size == 0:
+                break
+            while len(buffer) < size + 2:
+                buffer += self._more(len(buffer))
+            body, buffer = body + buffer[:size], buffer[size + 2 :]
+        while not buffer.startswith(b"\r\n") and b"\r\n\r\n" not in buffer:  # trailers are passed over
+            buffer += self._more(len(buffer))
+        rest = buffer[2:] if buffer.startswith(b"\r\n") else buffer.split(b"\r\n\r\n", 1)[1]
+        return body, rest
+
+    def _until_closed(self, buffer: bytes) -> bytes:
+        while True:
+            try:
+                buffer += self._more(len(buffer))
+            except ConnectionEnded:
+                return buffer
+
+
+def _head(text: bytes) -> tuple[int, str, dict[str, str]]:
+    first, *lines = text.decode("latin-1").split("\r\n")
+    parts = first.split(" ", 2)
+    if len(parts) < 2 or not parts[0].startswith("HTTP/1.") or not parts[1].isdigit():
+        raise ExchangeError(f"not an HTTP/1.1 answer: {first[:60]!r}")
+    headers = {}
+    for line in lines:
+        name, _, value = line.partition(":")
+        headers[name.strip().lower()] = value.strip()
+    return int(parts[1]), parts[0], headers
+
+
+def _number(text: str, base: int) -> int:
+    try:
+        return int(text, base)
+    except ValueError as problem:
+        raise ExchangeError(f"not a length: {text[:40]!r}") from problem

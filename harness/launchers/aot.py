@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""AOT caches of JVM services: one training start per artifact, JDK and flags, then kept beside the artifact."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from pydantic import Field
+
+from harness.errors import HostError, RematchError
+from harness.exchange import Connection, ExchangeError, request_bytes
+from harness.hosts import Command, Host
+from harness.loadgen.base import Endpoint
+from harness.model import Frozen, Request
+
+#: JEP 514: the cache is made in one step since this release.
+AOT_SINCE = 25
+TRAINING_REQUESTS = 400
+READY_WITHIN_S = 60.0
+
+#: At exit the JVM starts another one that assembles the cache; that takes seconds.
+ASSEMBLED_WITHIN_S = 120.0
+
+
+class AotCache(Frozen):
+    """A finished cache."""
+
+    file: Path
+    training_s: float = Field(description="from the training start until the cache was written")
+    cache_bytes: int
+
+
+def cache_file(folder: Path, java_version: str, flags: tuple[str, ...]) -> Path:
+    """Where the cache for these flags lies beside the artifact."""
+    key = hashlib.sha256("\0".join([java_version, *flags]).encode()).hexdigest()[:12]
+    return folder / f"aot-{key}.aot"
+
+
+def find_cache(file: Path) -> AotCache | None:
+    try:
+        return AotCache.model_validate_json(file.with_suffix(".json").read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def train(
+    host: Host, command: Command, endpoint: Endpoint, requests: tuple[Request, ...], file: Path
+) -> AotCache:
+    """Start the service with ``command`` (which writes the cache to ``unfinished(file)``), send it
+    some hundred requests, stop it, and keep the cache under its final name.
+
+    Raises:
+        RematchError: the service did not get ready, or left no cache.
+    """
+    begin = time.monotonic()
+    unfinished(file).unlink(missing_ok=True)
+    process = host.spawn(command)
+    try:
+        _send(endpoint, requests, lambda: process.exited() is not None)
+    finally:
+        process.stop(ASSEMBLED_WITHIN_S)
+    training_s = time.monotonic() - begin
+    if not unfinished(file).is_file():
+        said = ""
+        if command.stderr is not None:
+            with contextlib.suppress(HostError):
+                said = host.read(command.folder / command.stderr).decode(errors="replace").strip()
+        raise RematchError(
+            f"the training start left no AOT cache ({said[:300] or 'nothing on stderr'}): {command.folder}"
+        )
+    unfinished(file).rename(file)
+    cache = AotCache(file=file, training_s=training_s, cache_bytes=file.stat().st_size)
+    part = file.with_suffix(".json.part")
+    part.write_text(cache.model_dump_json())
+    part.rename(file.with_suffix(".json"))
+    return cache
+
+
+def unfinished(file: Path) -> Path:
+    return file.with_suffix(".part.aot")
+
+
+def _send(endpoint: Endpoint, requests: tuple[Request, ...], gone: Callable[[], bool]) -> None:
+    raw = [
+        request_bytes(r.method, r.path, r.headers, None if r.body is None else r.body.encode(), endpoint)
+        for r in requests
+    ]
+    deadline = time.monotonic() + READY_WITHIN_S
+    with Connection(endpoint) as connection:
+        while True:
+            try:
+                connection.exchange(raw[0])
+                break
+            except (ExchangeError, OSError):
+                if gone():
+                    return  # the missing cache and stderr tell
+                if time.monotonic() > deadline:
+                    raise RematchError(
+                        f"the training start of an AOT cache was not ready within {READY_WITHIN_S:g} s"
+                    ) from None
+                time.sleep(0.005)
+        for number in range(TRAINING_REQUESTS):
+            connection.exchange(raw[number % len(raw)])

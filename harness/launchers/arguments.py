@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a variant to a command line: templates of ``service.toml``, flags of settings, runtime arguments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from pydantic import Field
+
+from harness.errors import InputError
+from harness.model import Frozen, Implementation, RuntimeSettings, Variant
+
+GC_LOG = "gc.log"
+LEAN_FLAG = "--lean"
+PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+
+COLLECTORS = {
+    "serial": "-XX:+UseSerialGC",
+    "parallel": "-XX:+UseParallelGC",
+    "g1": "-XX:+UseG1GC",
+    "z": "-XX:+UseZGC",
+    "shenandoah": "-XX:+UseShenandoahGC",
+}
+
+#: Which runtime settings mean something to which runtime; ``cpus`` and ``gc_log`` are for all.
+ONLY_GO = ("gogc", "gomemlimit")
+ONLY_JVM = ("gc", "heap_max", "heap_min", "aot_cache", "nmt", "jvm_flags")
+
+
+class RuntimeArguments(Frozen):
+    """What the language runtime is told, on the command line and by environment."""
+
+    argv: tuple[str, ...] = ()
+    environment: dict[str, str] = Field(default_factory=dict)
+
+
+def expand(
+    template: tuple[str, ...], values: Mapping[str, str | tuple[str, ...]], *, file: Path, place: str
+) -> tuple[str, ...]:
+    """Fill in a template. A word that is just ``{name}`` becomes as many words as its value has.
+
+    Raises:
+        InputError: a placeholder is unknown, or stands for several words inside a longer one.
+    """
+    words: list[str] = []
+    for word in template:
+        whole = PLACEHOLDER.fullmatch(word)
+        value = values.get(whole.group(1)) if whole else None
+        if isinstance(value, tuple):
+            words.extend(value)
+        else:
+            words.append(_filled(word, values, file, place))
+    return tuple(words)
+
+
+def setting_flags(implementation: Implementation, variant: Variant, file: Path) -> tuple[str, ...]:
+    """Return the flags of the variant's settings, in the order of ``service.toml``.
+
+    Raises:
+        InputError: the service does not know a setting.
+    """
+    for name in variant.settings:
+        if name not in implementation.settings:
+            raise InputError(
+                f"{implementation.name} has no such setting",
+                file=file,
+                place="settings",
+                found=name,
+                allowed=", ".join(implementation.settings) or "none",
+            )
+    flags = []
+    for name, template in implementation.settings.items():
+        if name in variant.settings:
+            value = variant.settings[name]
+            text = str(value).lower() if isinstance(value, bool) else str(value)
+            flags.append(_filled(template, {"value": text}, file, f"settings.{name}"))
+    return (*flags, *((LEAN_FLAG,) if variant.lean else ()))
+
+
+def misfit(implementation: Implementation, runtime: RuntimeSettings) -> str | None:
+    """Return why these runtime settings mean nothing to the implementation, or ``None``."""
+    foreign = {"go": ONLY_JVM, "jvm": ONLY_GO}.get(implementation.runtime, ONLY_GO + ONLY_JVM)
+    defaults = RuntimeSettings()
+    given = [name for name in foreign if getattr(runtime, name) != getattr(defaults, name)]
+    if given:
+        return f"the runtime of {implementation.name} ({implementation.runtime}) has no {', '.join(given)}"
+    return None
+
+
+def runtime_arguments(
+    implementation: Implementation,
+    runtime: RuntimeSettings,
+    *,
+    cpu_limit: int | None,
+    java_major: int | None = None,
+    aot_cache: Path | None = None,
+) -> RuntimeArguments:
+    """Return what the runtime is told. The garbage collector's log goes to ``gc.log`` in the working
+    directory (JVM) or to stderr (Go).
+
+    Raises:
+        InputError: a setting means nothing to this runtime.
+    """
+    problem = misfit(implementation, runtime)
+    if problem is not None:
+        raise InputError(problem, place="runtime")
+    if implementation.runtime == "go":
+        return RuntimeArguments(environment=_go_environment(runtime, cpu_limit))
+    if implementation.runtime == "jvm":
+        logs = jvm_log_flags() if runtime.gc_log else ()
+        cache = (f"-XX:AOTCache={aot_cache}",) if aot_cache is not None else ()
+        return RuntimeArguments(argv=(*jvm_flags(runtime, cpu_limit, java_major or 0), *cache, *logs))
+    return RuntimeArguments()
+
+
+def jvm_flags(runtime: RuntimeSettings, cpu_limit: int | None, java_major: int) -> tuple[str, ...]:
+    """Return the JVM's flags but for the AOT cache and logs: those under which a cache stays valid."""
+    flags = []
+    if runtime.gc is not None:
+        flags.append(COLLECTORS[runtime.gc])
+        if runtime.gc == "z" and 21 <= java_major < 23:
+            flags.append("-XX:+ZGenerational")  # what every later release does without being told
+    if runtime.heap_min is not None:
+        flags.append(f"-Xms{runtime.heap_min}")
+    if runtime.heap_max is not None:
+        flags.append(f"-Xmx{runtime.heap_max}")
+    if cpu_limit is not None:
+        flags.append(f"-XX:ActiveProcessorCount={cpu_limit}")
+    if runtime.nmt:
+        flags.append("-XX:NativeMemoryTracking=summary")
+    # else a service out of memory lives on half-dead, and its trial ends as anything but that
+    flags.append("-XX:+ExitOnOutOfMemoryError")
+    return (*flags, *runtime.jvm_flags)
+
+
+def jvm_log_flags() -> tuple[str, ...]:
+    """Collections and safepoints with wall and monotonic time, one file that is never rotated."""
+    return (f"-Xlog:gc*,safepoint:file={GC_LOG}:timemillis,uptimenanos,level,tags:filecount=0",)
+
+
+def _go_environment(runtime: RuntimeSettings, cpu_limit: int | None) -> dict[str, str]:
+    environment = {}
+    if cpu_limit is not None:
+        environment["GOMAXPROCS"] = str(cpu_limit)
+    if runtime.gogc is not None:
+        environment["GOGC"] = str(runtime.gogc)
+    if runtime.gomemlimit is not None:
+        environment["GOMEMLIMIT"] = runtime.gomemlimit
+    if runtime.gc_log:
+        environment["GODEBUG"] = "gctrace=1"
+    return environment
+
+
+def _filled(word: str, values: Mapping[str, str | tuple[str, ...]], file: Path, place: str) -> str:
+    def value_of(match: re.Match[str]) -> str:
+        value = values.get(match.group(1))
+        if not isinstance(value, str):
+            why = (
+                "unknown placeholder" if value is None else "stands for several words, so it must stand alone"
+            )
+            allowed = ", ".join(f"{{{name}}}" for name in values)
+            raise InputError(why, file=file, place=place, found=match.group(0), allowed=allowed)
+        return value
+
+    return PLACEHOLDER.sub(value_of, word)

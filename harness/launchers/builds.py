@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Builds: once per source content and toolchain, kept in a folder that git ignores.
+
+Sources are copied out and built there: what is hashed is what is built, and no build
+leaves anything in the source tree. A folder appears under its final name only when the
+build is whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from harness.errors import MissingTool, RematchError
+from harness.hosts import Command, Host
+from harness.launchers.arguments import expand
+from harness.launchers.sources import copy_artifact, copy_sources, file_sha256, source_sha256
+from harness.launchers.tools import Tools
+from harness.model import BuildRecord, Frozen, Implementation
+from harness.processes import alive, read_stat
+from harness.toolchains import Surroundings, how_to_get, wanted
+
+BUILD_FILE = "build.json"
+
+#: A cold build fetches its libraries; one that takes longer than this hangs.
+BUILD_WITHIN_S = 1800.0
+
+
+class Built(Frozen):
+    """A finished build: where it is and what is known of it."""
+
+    folder: Path
+    artifact: Path
+    record: BuildRecord
+    runtime_version: str | None
+
+
+class Builder:
+    """Builds implementations of the project at ``root`` on ``host``, or finds what was built before.
+
+    ``environment`` is what build tools may need beyond the base (proxies, registries, caches);
+    a service never sees it.
+    """
+
+    def __init__(
+        self, host: Host, root: Path, tools: Tools, environment: Mapping[str, str] | None = None
+    ) -> None:
+        self._host, self._root, self._tools = host, root, tools
+        self._environment = dict(os.environ if environment is None else environment)
+        self._cache = root / ".cache" / "builds"
+        self._go_version: str | None = None
+
+    def source_folder(self, implementation: Implementation) -> Path:
+        return self._root / "services" / implementation.workload / implementation.name
+
+    def service_toml(self, implementation: Implementation) -> Path:
+        return self.source_folder(implementation) / "service.toml"
+
+    def missing_tool(self, implementation: Implementation) -> MissingTool | None:
+        """Return what the build lacks here, or ``None``."""
+        words = " ".join(implementation.build[:1])
+        why = f"to build {implementation.name}"
+        if implementation.runtime == "jvm" and self._tools.jdk_for(implementation.min_java) is None:
+            tool = f"JDK {implementation.min_java or ''}".strip()
+            return MissingTool(tool, why=why, how_to_get=self._how_to_get("jdk"))
+        if words in ("go", "{go}") and self._tools.go is None:
+            return MissingTool("go", why=why, how_to_get=self._how_to_get("go"))
+        if words in ("mvn", "{mvn}") and self._tools.maven is None:
+            return MissingTool("maven", why=why, how_to_get=self._how_to_get("maven"))
+        return None
+
+    def folder(self, implementation: Implementation, source: str | None = None) -> Path:
+        """Where the build of this source (its hash; default: as it stands now) is or would be kept."""
+        source = source or source_sha256(self.source_folder(implementation))
+        identity = [source, implementation.artifact, *implementation.build, self._toolchain(implementation)]
+        key = hashlib.sha256("\0".join(identity).encode()).hexdigest()[:12]
+        return self._cache / f"{implementation.name}-{key}"
+
+    def find(self, implementation: Implementation, source: str | None = None) -> Built | None:
+        """Return the finished build of exactly this source with this toolchain, or ``None``."""
+        folder = self.folder(implementation, source)
+        try:
+            said = json.loads((folder / BUILD_FILE).read_text())
+        except (OSError, ValueError):
+            return None
+        return Built(
+            folder=folder,
+            artifact=folder / implementation.artifact,
+            record=BuildRecord.model_validate_json(json.dumps(said["record"])),
+            runtime_version=said["runtime_version"],
+        )
+
+    def build(self, implementation: Implementation) -> Built:
+        """Return the build of this source, made now unless there is one.
+
+        Raises:
+            MissingTool: the compiler or JDK is not here.
+            RematchError: the build failed; the message ends with the log's path.
+        """
+        found = self.find(implementation)
+        if found is not None:
+            return found
+        missing = self.missing_tool(implementation)
+        if missing is not None:
+            raise missing
+        self._sweep()
+        stat = read_stat(os.getpid())
+        work = self._cache / f".tmp-{implementation.name}-{os.getpid()}-{stat.start_ticks if stat else 0}"
+        shutil.rmtree(work, ignore_errors=True)
+        try:
+            self._make(implementation, work)
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+        built = self.find(implementation)
+        if built is None:
+            raise RematchError(f"{implementation.name}: its sources changed while it was built; start again")
+        return built
+
+    def _make(self, implementation: Implementation, work: Path) -> None:
+        source, sources, finished = self.source_folder(implementation), work / "src", work / "out"
+        copy_sources(source, sources)
+        finished.mkdir()
+        sha256 = source_sha256(sources)
+        folder = self.folder(implementation, sha256)
+        argv = self._argv(implementation)
+        build_s = self._run(implementation, argv, sources, folder.with_suffix(".log")) if argv else None
+        size = copy_artifact(sources, implementation.artifact, finished)
+        record = BuildRecord(
+            implementation=implementation.name,
+            source_sha256=sha256,
+            argv=argv,
+            build_s=build_s,
+            artifact_bytes=size,
+            artifact_sha256=file_sha256(finished / implementation.artifact),
+        )
+        version = self._runtime_version(implementation, finished / implementation.artifact)
+        said = {"record": record.model_dump(mode="json"), "runtime_version": version}
+        (finished / BUILD_FILE).write_text(json.dumps(said, indent=1) + "\n")
+        try:
+            finished.rename(folder)
+        except OSError:
+            if not (folder / BUILD_FILE).is_file():  # else somebody else built the very same meanwhile
+                raise
+
+    def _run(self, implementation: Implementation, argv: tuple[str, ...], sources: Path, log: Path) -> float:
+        command = Command(argv=argv, folder=sources, environment=self._build_environment(implementation))
+        completed = self._host.run(command, BUILD_WITHIN_S)
+        log.write_text(f"$ {' '.join(argv)}\n{completed.stdout}{completed.stderr}")
+        if completed.exit_code != 0:
+            raise RematchError(
+                f"{implementation.name}: its build ended with {completed.exit_code}"
+                f" ({_last_error(completed.stdout + completed.stderr)}); all of it: {log}"
+            )
+        return completed.duration_s
+
+    def _argv(self, implementation: Implementation) -> tuple[str, ...]:
+        jdk = self._tools.jdk_for(implementation.min_java)
+        values = {
+            "mvn": str(self._tools.maven),
+            "go": str(self._tools.go),
+            "java": str(jdk.java) if jdk is not None else "java",
+        }
+        file = self.service_toml(implementation)
+        argv = expand(implementation.build, values, file=file, place="build")
+        return (values.get(argv[0], argv[0]), *argv[1:]) if argv else ()
+
+    def _build_environment(self, implementation: Implementation) -> dict[str, str]:
+        environment = dict(self._environment)
+        jdk = self._tools.jdk_for(implementation.min_java)
+        if implementation.runtime == "jvm" and jdk is not None:
+            environment["JAVA_HOME"] = str(jdk.home)
+        # the same source gives the same bytes: no stamp of the commit it happened to be built at
+        environment["GOFLAGS"] = " ".join([environment.get("GOFLAGS", ""), "-buildvcs=false"]).strip()
+        return environment
+
+    def _toolchain(self, implementation: Implementation) -> str:
+        if implementation.runtime == "jvm":
+            jdk = self._tools.jdk_for(implementation.min_java)
+            return f"jdk {jdk.version}" if jdk is not None else "jdk"
+        if implementation.runtime == "go" and self._tools.go is not None:
+            if self._go_version is None:
+                command = Command(
+                    argv=(str(self._tools.go), "version"), folder=self._root, environment=self._environment
+                )
+                self._go_version = self._host.run(command, 60.0).stdout.strip()
+            return self._go_version
+        return ""
+
+    def _runtime_version(self, implementation: Implementation, artifact: Path) -> str | None:
+        """What the artifact brings or needs: the JDK's version, or the Go release it was built with."""
+        if implementation.runtime == "jvm":
+            jdk = self._tools.jdk_for(implementation.min_java)
+            if jdk is None:
+                return None
+            return f"{jdk.version} ({jdk.vendor})" if jdk.vendor else jdk.version
+        if implementation.runtime == "go" and self._tools.go is not None:
+            command = Command(
+                argv=(str(self._tools.go), "version", str(artifact)),
+                folder=artifact.parent,
+                environment=self._environment,
+            )
+            return self._host.run(command, 60.0).stdout.rpartition(": ")[2].strip() or None
+        return None
+
+    def _how_to_get(self, tool: str) -> str:
+        return how_to_get(wanted(tool), Surroundings(project=self._root))
+
+    def _sweep(self) -> None:
+        """Remove what builds left that were killed; those of living processes stay."""
+        self._cache.mkdir(parents=True, exist_ok=True)
+        for folder in self._cache.glob(".tmp-*"):
+            _, pid, ticks = folder.name.rsplit("-", 2)
+            if not alive(int(pid), int(ticks)):
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _last_error(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    errors = [line for line in lines if "error" in line.lower()]
+    return (errors or lines or ["it said nothing"])[0][:200]

@@ -1,0 +1,310 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Services as plain processes on a host: built, started with their flags, stopped for certain."""
+
+from __future__ import annotations
+
+import re
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from harness.errors import HostError, TrialFailure
+from harness.hosts import Command, Host, Process
+from harness.launchers import aot
+from harness.launchers.arguments import (
+    expand,
+    jvm_flags,
+    misfit,
+    runtime_arguments,
+    setting_flags,
+)
+from harness.launchers.base import LaunchOrder
+from harness.launchers.builds import Builder, Built
+from harness.launchers.ports import free_port
+from harness.launchers.sources import folder_bytes
+from harness.launchers.tools import Tools
+from harness.loadgen.base import Endpoint
+from harness.model import BuildRecord, Implementation, InstanceRecord, Outcome, Variant
+from harness.workloads import load_all_requests
+
+STDOUT, STDERR = "service.stdout.txt", "service.stderr.txt"
+ADDRESS = "127.0.0.1"
+
+#: The contract gives a service 5 s to finish what is in flight.
+GRACE_S = 8.0
+
+#: What runtimes say when memory is out; searched in stdout too, where the JVM writes its last word.
+OUT_OF_MEMORY_WORDS = (
+    "OutOfMemoryError",
+    "runtime: out of memory",
+    "runtime: cannot allocate memory",
+    "MemoryError",
+)
+PORT_TAKEN = re.compile(r"already in use|port\b.* (is|was) (taken|in use)|EADDRINUSE", re.IGNORECASE)
+
+
+class ProcessInstance:
+    """A running variant; see ``Instance``. ``process`` is what a sampler watches."""
+
+    def __init__(self, process: Process, record: InstanceRecord, folder: Path, grace_s: float) -> None:
+        self.process = process
+        self._record, self._folder, self._grace_s = record, folder, grace_s
+        self.endpoint = Endpoint(host=ADDRESS, port=record.port)
+
+    @property
+    def record(self) -> InstanceRecord:
+        return self._record
+
+    @property
+    def stderr_file(self) -> Path:
+        return self._folder / STDERR
+
+    @property
+    def cpu_at_launch_s(self) -> float:
+        """To be taken off readings of the process's CPU time; see ``hosts.Process``."""
+        return self.process.cpu_at_launch_s
+
+    def exited(self) -> int | None:
+        return self.process.exited()
+
+    def stop(self) -> InstanceRecord:
+        stopped = self.process.stop(self._grace_s)
+        self._record = self._record.model_copy(
+            update={"stop_signal": stopped.signal, "exit_code": stopped.exit_code, "stop_s": stopped.stop_s}
+        )
+        return self._record
+
+    def out_of_memory(self) -> str | None:
+        """Return why it looks as if memory ran out, or ``None``. Ask after it ended or was stopped."""
+        for name in (STDERR, STDOUT):
+            for line in self._tail(name).splitlines():
+                if any(word in line for word in OUT_OF_MEMORY_WORDS):
+                    return line.strip()[:300]
+        if self.exited() == 137 and self._record.stop_signal != "SIGKILL":
+            return "killed by SIGKILL, and not by us: the kernel does that when memory is out"
+        return None
+
+    def port_taken(self) -> bool:
+        """Whether it ended because somebody else had its port."""
+        return self.exited() not in (None, 0) and PORT_TAKEN.search(self._tail(STDERR)) is not None
+
+    def _tail(self, name: str) -> str:
+        try:
+            with (self._folder / name).open("rb") as stream:
+                stream.seek(max(0, stream.seek(0, 2) - 65536))
+                return stream.read().decode(errors="replace")
+        except OSError:
+            return ""
+
+
+class ProcessLauncher:
+    """Brings variants up as processes; see ``Launcher``.
+
+    ``root`` is the project's folder; builds are kept below its ``.cache/builds``.
+    """
+
+    name = "process"
+
+    def __init__(
+        self,
+        host: Host,
+        root: Path,
+        tools: Tools,
+        *,
+        build_environment: Mapping[str, str] | None = None,
+        grace_s: float = GRACE_S,
+    ) -> None:
+        self._host, self._root, self._tools, self._grace_s = host, root, tools, grace_s
+        self._builder = Builder(host, root, tools, build_environment)
+        self._runtime_bytes: dict[Path, int] = {}
+        self._refusals: dict[tuple[str, ...], str | None] = {}
+
+    def unavailable(self, implementation: Implementation, variant: Variant) -> str | None:
+        problem = misfit(implementation, variant.runtime)
+        if problem is not None:
+            return problem
+        missing = self._builder.missing_tool(implementation)
+        if missing is not None and (
+            missing.tool.startswith("JDK") or self._builder.find(implementation) is None
+        ):
+            return str(missing)
+        if implementation.runtime != "jvm":
+            return None
+        jdk = self._tools.jdk_for(implementation.min_java)
+        if jdk is None:
+            return f"no JDK {implementation.min_java or ''} or newer"
+        if variant.runtime.aot_cache and jdk.major < aot.AOT_SINCE:
+            return f"an AOT cache needs JDK {aot.AOT_SINCE} or newer; the one used here is {jdk.version}"
+        return self._refused(jdk.java, jvm_flags(variant.runtime, None, jdk.major))
+
+    def build(self, implementation: Implementation, variant: Variant) -> BuildRecord:
+        built = self._builder.build(implementation)
+        if not variant.runtime.aot_cache:
+            return built.record
+        cache = self._aot_cache(implementation, variant, built)
+        return built.record.model_copy(
+            update={"aot_training_s": cache.training_s, "aot_cache_bytes": cache.cache_bytes}
+        )
+
+    def command(
+        self,
+        implementation: Implementation,
+        variant: Variant,
+        *,
+        folder: Path,
+        port: int,
+        cpus: tuple[int, ...] | None = None,
+        environment: Mapping[str, str] | None = None,
+        source_sha256: str | None = None,
+    ) -> Command:
+        """Return the command that ``launch`` starts; nothing is built or started.
+
+        Raises:
+            InputError: the variant does not fit the implementation, or ``service.toml`` is wrong.
+        """
+        artifacts = self._builder.folder(implementation, source_sha256)
+        cache = self._cache_file(implementation, variant, artifacts) if variant.runtime.aot_cache else None
+        told = runtime_arguments(
+            implementation,
+            variant.runtime,
+            cpu_limit=_cpu_limit(variant, cpus),
+            java_major=self._java_major(implementation),
+            aot_cache=cache,
+        )
+        return Command(
+            argv=self._argv(implementation, variant, artifacts, told.argv, port),
+            folder=folder,
+            environment=_merged(told.environment, environment or {}),
+            cpus=cpus,
+            stdout=Path(STDOUT),
+            stderr=Path(STDERR),
+        )
+
+    def launch(self, order: LaunchOrder) -> ProcessInstance:
+        implementation, variant, source = order.implementation, order.variant, order.build.source_sha256
+        built = self._builder.find(implementation, source)
+        if built is None:
+            raise TrialFailure(
+                Outcome.FAILED,
+                f"{implementation.name}: the build of source {source[:12]} is gone from the cache; build it again",
+            )
+        if variant.runtime.aot_cache:
+            self._aot_cache(implementation, variant, built)
+        port = free_port(ADDRESS)
+        command = self.command(
+            implementation,
+            variant,
+            folder=order.folder,
+            port=port,
+            cpus=order.cpus,
+            environment=order.environment,
+            source_sha256=source,
+        )
+        try:
+            process = self._host.spawn(command)
+        except HostError as problem:
+            raise TrialFailure(Outcome.FAILED, str(problem)) from problem
+        record = InstanceRecord(
+            argv=command.argv,
+            environment=command.environment,
+            pid=process.pid,
+            process_start_ticks=process.start_ticks,
+            port=port,
+            launched=process.launched,
+            cpu_affinity=order.cpus or (),
+            cpu_limit=_cpu_limit(variant, order.cpus),
+            artifact_sha256=order.build.artifact_sha256,
+            artifact_bytes=order.build.artifact_bytes,
+            runtime_bytes=self._bytes_of_runtime(implementation),
+            runtime_version=built.runtime_version,
+        )
+        return ProcessInstance(process, record, order.folder, self._grace_s)
+
+    def _argv(
+        self,
+        implementation: Implementation,
+        variant: Variant,
+        artifacts: Path,
+        runtime_args: tuple[str, ...],
+        port: int,
+    ) -> tuple[str, ...]:
+        file = self._builder.service_toml(implementation)
+        jdk = self._tools.jdk_for(implementation.min_java)
+        values: dict[str, str | tuple[str, ...]] = {
+            "artifact": str(artifacts / implementation.artifact),
+            "host": ADDRESS,
+            "port": str(port),
+            "settings": setting_flags(implementation, variant, file),
+            "runtime_args": runtime_args,
+            "python": sys.executable,
+        }
+        if jdk is not None:
+            values["java"] = str(jdk.java)
+        return expand(implementation.start, values, file=file, place="start")
+
+    def _cache_file(self, implementation: Implementation, variant: Variant, artifacts: Path) -> Path:
+        jdk = self._tools.jdk_for(implementation.min_java)
+        version, major = (jdk.version, jdk.major) if jdk is not None else ("", 0)
+        return aot.cache_file(artifacts, version, jvm_flags(variant.runtime, variant.runtime.cpus, major))
+
+    def _aot_cache(self, implementation: Implementation, variant: Variant, built: Built) -> aot.AotCache:
+        file = self._cache_file(implementation, variant, built.folder)
+        found = aot.find_cache(file)
+        if found is not None:
+            return found
+        contract = self._builder.source_folder(implementation).parent / "contract"
+        every = load_all_requests(contract)
+        # the contract's first mix is the one that all faces answer alike
+        requests = tuple(request for request in every if request.mix == every[0].mix)
+        flags = jvm_flags(variant.runtime, variant.runtime.cpus, self._java_major(implementation))
+        runtime_args = (*flags, f"-XX:AOTCacheOutput={aot.unfinished(file)}")
+        port = free_port(ADDRESS)
+        with tempfile.TemporaryDirectory(prefix="rematch-aot-") as folder:
+            command = Command(
+                argv=self._argv(implementation, variant, built.folder, runtime_args, port),
+                folder=Path(folder),
+                stdout=Path(STDOUT),
+                stderr=Path(STDERR),
+            )
+            return aot.train(self._host, command, Endpoint(host=ADDRESS, port=port), requests, file)
+
+    def _refused(self, java: Path, flags: tuple[str, ...]) -> str | None:
+        """Whether this JVM starts with these flags at all; it says itself why not."""
+        argv = (str(java), *flags, "-version")
+        if argv not in self._refusals:
+            completed = self._host.run(Command(argv=argv, folder=self._root), 60.0)
+            said = (completed.stdout + completed.stderr).strip().splitlines() or ["it said nothing"]
+            self._refusals[argv] = (
+                None if completed.exit_code == 0 else f"the JVM refuses {' '.join(flags)}: {said[0]}"
+            )
+        return self._refusals[argv]
+
+    def _java_major(self, implementation: Implementation) -> int:
+        jdk = self._tools.jdk_for(implementation.min_java)
+        return jdk.major if jdk is not None else 0
+
+    def _bytes_of_runtime(self, implementation: Implementation) -> int | None:
+        """What must be installed beside the artifact: the whole JDK, nothing for Go, unknown for others."""
+        if implementation.runtime in ("go", "native"):
+            return 0
+        jdk = self._tools.jdk_for(implementation.min_java)
+        if implementation.runtime != "jvm" or jdk is None:
+            return None
+        home = jdk.home.resolve()
+        if home not in self._runtime_bytes:
+            self._runtime_bytes[home] = folder_bytes(home)
+        return self._runtime_bytes[home]
+
+
+def _cpu_limit(variant: Variant, cpus: tuple[int, ...] | None) -> int | None:
+    """The variant's own limit, else as many as it is pinned to, else the runtime decides (``None``)."""
+    return variant.runtime.cpus or (len(cpus) if cpus else None)
+
+
+def _merged(told: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
+    """The order's environment wins, but for GODEBUG, which is a list: both hold."""
+    merged = dict(told) | dict(given)
+    if "GODEBUG" in told and "GODEBUG" in given:
+        merged["GODEBUG"] = f"{told['GODEBUG']},{given['GODEBUG']}"
+    return merged

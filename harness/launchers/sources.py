@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The source files of an implementation, and what is left of them after a build: hashes and copies."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from harness.errors import InputError
+
+#: Folders that hold what tools made, not sources.
+NOT_SOURCE = frozenset(
+    {"target", "build", ".git", "__pycache__", "node_modules", ".gradle", ".idea", ".vscode"}
+)
+
+
+def source_files(folder: Path) -> Iterator[Path]:
+    """Yield the source files below ``folder``, relative, in a fixed order."""
+    for path in sorted(folder.rglob("*")):
+        relative = path.relative_to(folder)
+        if path.is_file() and not NOT_SOURCE.intersection(relative.parts):
+            yield relative
+
+
+def source_sha256(folder: Path) -> str:
+    """Return the hash over names, executable bits and content of all sources; times do not count.
+
+    Raises:
+        InputError: there is nothing there.
+    """
+    digest = hashlib.sha256()
+    empty = True
+    for relative in source_files(folder):
+        content = (folder / relative).read_bytes()
+        executable = (folder / relative).stat().st_mode & 0o100 != 0
+        digest.update(f"{relative.as_posix()}\0{int(executable)}\0{len(content)}\0".encode())
+        digest.update(content)
+        empty = False
+    if empty:
+        raise InputError("no sources of an implementation here", file=folder, allowed="a folder with sources")
+    return digest.hexdigest()
+
+
+def copy_sources(folder: Path, target: Path) -> None:
+    for relative in source_files(folder):
+        (target / relative).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(folder / relative, target / relative)
+
+
+def copy_artifact(folder: Path, artifact: str, target: Path) -> int:
+    """Copy the artifact, and for a jar what its manifest's class path names; return all their bytes.
+
+    Raises:
+        InputError: the build did not leave what it should.
+    """
+    total = 0
+    for relative in (artifact, *_class_path(folder / artifact, artifact)):
+        source = folder / relative
+        if not source.is_file():
+            raise InputError(
+                "the build did not leave this file", file=folder, place="artifact", found=relative
+            )
+        (target / relative).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(source, target / relative)
+        total += source.stat().st_size
+    return total
+
+
+def file_sha256(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def folder_bytes(folder: Path) -> int:
+    """Return the size of all files below ``folder``; links count as nothing."""
+    return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+
+
+def _class_path(jar: Path, artifact: str) -> tuple[str, ...]:
+    """Paths beside the jar that its manifest wants, relative as ``artifact`` is; none for other files."""
+    if jar.suffix != ".jar" or not jar.is_file():
+        return ()
+    with zipfile.ZipFile(jar) as archive:
+        text = archive.read("META-INF/MANIFEST.MF").decode("utf-8") if _has_manifest(archive) else ""
+    lines = text.replace("\r\n", "\n").replace("\n ", "").split("\n")  # a continued line starts with a blank
+    listed = next((line.partition(":")[2].split() for line in lines if line.startswith("Class-Path:")), [])
+    return tuple((Path(artifact).parent / entry).as_posix() for entry in listed)
+
+
+def _has_manifest(archive: zipfile.ZipFile) -> bool:
+    return "META-INF/MANIFEST.MF" in archive.namelist()

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Processes as the kernel shows them: who lives, who belongs to a group, and how to end a group.
+
+A process id alone names nobody for long: ids are used again. A process is named by its id
+together with its start time, field 22 of ``/proc/PID/stat`` (clock ticks since boot).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+PROC = Path("/proc")
+
+#: How long the members of a group may take to vanish after SIGKILL before we say so.
+GONE_WITHIN_S = 10.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ProcessStat:
+    """What ``/proc/PID/stat`` says, as far as it is used here."""
+
+    state: str
+    parent: int
+    group: int
+    session: int
+    n_threads: int
+    start_ticks: int
+
+    @property
+    def ended(self) -> bool:
+        """Whether it is a zombie or dead: it has no memory and will never run again."""
+        return self.state in "ZXx"
+
+
+def parse_stat(text: bytes) -> ProcessStat:
+    """Parse one line of ``/proc/PID/stat``; the command in brackets may hold blanks and brackets."""
+    fields = text[text.rindex(b")") + 2 :].split()
+    return ProcessStat(
+        state=fields[0].decode(),
+        parent=int(fields[1]),
+        group=int(fields[2]),
+        session=int(fields[3]),
+        n_threads=int(fields[17]),
+        start_ticks=int(fields[19]),
+    )
+
+
+def read_stat(pid: int) -> ProcessStat | None:
+    """Return what the kernel says of ``pid`` now, or ``None`` when there is no such process."""
+    try:
+        return parse_stat((PROC / str(pid) / "stat").read_bytes())
+    except (OSError, ValueError, IndexError):  # it went while we looked
+        return None
+
+
+def alive(pid: int, start_ticks: int) -> bool:
+    """Whether exactly this process still runs; a zombie does not, nor does a later owner of the id."""
+    stat = read_stat(pid)
+    return stat is not None and stat.start_ticks == start_ticks and not stat.ended
+
+
+def group_members(group: int, start_ticks: int) -> tuple[int, ...]:
+    """Return the ids of the running members of the process group that ``group`` once led.
+
+    ``start_ticks`` is the leader's: nobody of its group can be older, so the members of an
+    unrelated later group, led by a new owner of the id, are told apart by the leader's time.
+    """
+    leader = read_stat(group)
+    if leader is not None and leader.start_ticks != start_ticks:
+        return ()  # the id has a new owner, so the old group is gone: ids in use as groups are not given out
+    return tuple(
+        pid
+        for pid, stat in _every_process()
+        if stat.group == group and stat.start_ticks >= start_ticks and not stat.ended
+    )
+
+
+def signal_group(group: int, start_ticks: int, number: int) -> bool:
+    """Send a signal to the group; return whether anybody was there to get it."""
+    if not group_members(group, start_ticks):
+        return False
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(group, number)
+        return True
+    return False
+
+
+def kill_group(group: int, start_ticks: int) -> tuple[int, ...]:
+    """SIGKILL the group until nobody of it runs; return whoever would not go (in the kernel's hands)."""
+    deadline = time.monotonic() + GONE_WITHIN_S
+    while True:
+        members = group_members(group, start_ticks)
+        if not members or time.monotonic() > deadline:
+            return members
+        signal_group(group, start_ticks, signal.SIGKILL)
+        time.sleep(0.002)
+
+
+def _every_process() -> Iterator[tuple[int, ProcessStat]]:
+    for entry in os.listdir(PROC):
+        if entry.isdigit():
+            stat = read_stat(int(entry))
+            if stat is not None:
+                yield int(entry), stat

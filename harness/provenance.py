@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where numbers come from: commit, definition, machine, versions, clocks.
+
+No secret, no user name and no path of this machine enters the data.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import os
+import platform
+import re
+import resource
+import socket
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from harness.model import Machine, Provenance
+
+#: Below this, service, generator and the harness itself cannot each have cores of their own.
+CORES_FOR_ALL = 4
+_PACKAGES = ("locust", "numpy", "pandas", "psutil", "pyarrow", "pydantic", "scipy")
+
+
+def collect_provenance(root: Path, *, definition_sha256: str, tools: Mapping[str, str]) -> Provenance:
+    """Return the provenance of a session that starts now on this machine.
+
+    ``tools``: tool -> version as found by ``harness.toolchains``.
+    """
+    return Provenance(
+        commit=_git(root, "rev-parse", "HEAD"),
+        dirty=_dirty(root),
+        definition_sha256=definition_sha256,
+        lock_sha256=_sha256(root / "requirements.lock"),
+        machine=read_machine(),
+        tools={"python": platform.python_version(), **tools},
+        python_packages=_packages(),
+        started_epoch_s=time.time(),
+        clock_source=_text(Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")),
+    )
+
+
+def read_machine() -> Machine:
+    """Return this machine in the terms a reader needs."""
+    n_cpus = len(os.sched_getaffinity(0))
+    return Machine(
+        hostname_hash=hashlib.sha256(socket.gethostname().encode()).hexdigest()[:12],
+        cpu_model=_field(Path("/proc/cpuinfo"), "model name") or platform.machine() or "unknown",
+        n_cpus=n_cpus,
+        memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        kernel=platform.release(),
+        distribution=_distribution(),
+        cgroup=_cgroup(),
+        virtualisation=_virtualisation(),
+        descriptor_limit=resource.getrlimit(resource.RLIMIT_NOFILE)[0],
+        small=n_cpus < CORES_FOR_ALL,
+    )
+
+
+def without_paths(argv: Sequence[str], *, places: Mapping[str, Path]) -> tuple[str, ...]:
+    """Replace every place of this machine by its name in braces, the longest path first.
+
+    >>> without_paths(["/p/x/bin/java", "-jar", "/p/x.jar"], places={"java_home": Path("/p/x"), "root": Path("/p")})
+    ('{java_home}/bin/java', '-jar', '{root}/x.jar')
+    """
+    longest_first = sorted(places.items(), key=lambda place: len(str(place[1])), reverse=True)
+    home = os.environ.get("HOME", "")
+    words: list[str] = []
+    for word in argv:
+        for name, path in longest_first:
+            word = re.sub(re.escape(str(path)) + r"(?=/|$|[:,])", f"{{{name}}}", word)  # noqa: PLW2901 - rewritten step by step
+        words.append(word.replace(home, "{home}") if len(home) > 1 else word)
+    return tuple(words)
+
+
+def _git(root: Path, *arguments: str) -> str | None:
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(root), *arguments], capture_output=True, text=True, timeout=20, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def _dirty(root: Path) -> bool | None:
+    status = _git(root, "status", "--porcelain", "--untracked-files=no")
+    return None if status is None else bool(status)
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "none"
+
+
+def _packages() -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name in _PACKAGES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text("utf-8").strip() or None
+    except OSError:
+        return None
+
+
+def _field(path: Path, name: str) -> str | None:
+    found = re.search(rf"^{re.escape(name)}\s*[:=]\s*(.+)$", _text(path) or "", flags=re.MULTILINE)
+    return found.group(1).strip().strip('"') if found else None
+
+
+def _distribution() -> str:
+    return _field(Path("/etc/os-release"), "PRETTY_NAME") or platform.system()
+
+
+def _cgroup() -> str:
+    if Path("/sys/fs/cgroup/cgroup.controllers").exists():
+        return "v2"
+    return "v1" if Path("/sys/fs/cgroup/memory").exists() else "none"
+
+
+def _virtualisation() -> str | None:
+    if Path("/.dockerenv").exists() or Path("/run/.containerenv").exists():
+        return "container"
+    if "hypervisor" in (_field(Path("/proc/cpuinfo"), "flags") or "").split():
+        return _text(Path("/sys/class/dmi/id/sys_vendor")) or "virtual machine"
+    return None

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From launch to ready, and from ready to warm: the first correct answer, and sequential warm-up calls."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from harness.conformance import answer_fault
+from harness.errors import TrialFailure
+from harness.exchange import Answer, Connection, ExchangeError, request_bytes
+from harness.launchers.base import Instance
+from harness.loadgen.base import Endpoint
+from harness.model import Outcome, Request, StartUp
+from harness.sampling import read_resources
+
+#: Pause between two refused connections: a hundredth of the time since launch, within these bounds.
+#: A service that is up in 5 ms is then timed to a few percent, and one that takes a second loses
+#: some 6 % of one core to the polling (measured: 0.08 ms of CPU time a poll), in which it is
+#: timed to a thousandth.
+SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 0.0001, 0.001
+
+#: A service may say "not yet" with this while it starts; every other wrong answer is final.
+NOT_YET = 503
+
+ATTEMPTS_WHEN_PORT_TAKEN = 3
+AnInstance = TypeVar("AnInstance", bound=Instance)
+
+
+def wait_first_response(
+    instance: Instance,
+    request: Request,
+    deadline_s: float,
+    *,
+    stderr: Path | None = None,
+    cpu_at_launch_s: float = 0.0,
+) -> StartUp:
+    """Poll the real path until its first correct answer and return when that came.
+
+    ``deadline_s`` counts from launch. ``stderr`` is the service's, for the words of one that exits;
+    ``cpu_at_launch_s`` is taken off the CPU time (see ``hosts.Process``).
+
+    Raises:
+        TrialFailure: timed out; failed (it exited); nonconforming (a wrong answer).
+    """
+    endpoint, launched = instance.endpoint, instance.record.launched.monotonic_s
+    raw = _bytes_of(request, endpoint)
+    connection = Connection(endpoint)
+    polls = 0
+    while True:
+        left_s = launched + deadline_s - time.monotonic()
+        if left_s <= 0:
+            raise TrialFailure(
+                Outcome.TIMED_OUT,
+                f"no answer to {request.method} {request.path} within {deadline_s:g} s of launch",
+            )
+        polls += 1
+        answer = _try_once(connection, raw, left_s)
+        if answer is not None and answer.status != NOT_YET:
+            break
+        code = instance.exited()
+        if code is not None:
+            raise TrialFailure(Outcome.FAILED, _how_it_ended(code, stderr))
+        waited_s = time.monotonic() - launched
+        time.sleep(min(LONGEST_PAUSE_S, max(SHORTEST_PAUSE_S, waited_s / 100)))
+    record = instance.record
+    resources = read_resources(
+        record.pid, record.process_start_ticks, cpu_at_launch_s=cpu_at_launch_s, pss=False
+    )
+    fault = answer_fault(answer, request.expect)
+    if fault is not None:
+        raise TrialFailure(Outcome.NONCONFORMING, f"first answer to {request.name}: {fault}")
+    return StartUp(
+        time_to_first_response_s=answer.received_monotonic_s - launched,
+        polls=polls,
+        cpu_s_at_first_response=resources.cpu_s,
+        rss_bytes_at_first_response=resources.rss_bytes,
+    )
+
+
+def warm_up(endpoint: Endpoint, requests: tuple[Request, ...], n: int, timeout_s: float = 10.0) -> None:
+    """Send ``n`` sequential requests over one keep-alive connection, in turn by weight; check every answer.
+
+    Raises:
+        TrialFailure: nonconforming (a wrong answer) or failed (no answer), naming the request's number.
+    """
+    turns = [(request, _bytes_of(request, endpoint)) for request in requests for _ in range(request.weight)]
+    right: dict[str, bytes] = {}
+    with Connection(endpoint, timeout_s) as connection:
+        for number in range(n):
+            request, raw = turns[number % len(turns)]
+            try:
+                answer = connection.exchange(raw)
+            except (ExchangeError, OSError) as problem:
+                raise TrialFailure(
+                    Outcome.FAILED, f"no answer to warm-up request {number + 1} ({request.name}): {problem}"
+                ) from problem
+            if answer.status == request.expect.status and right.get(request.name) == answer.body:
+                continue  # the very bytes that were found right before: no need to parse them again
+            fault = answer_fault(answer, request.expect)
+            if fault is not None:
+                raise TrialFailure(
+                    Outcome.NONCONFORMING, f"warm-up request {number + 1} ({request.name}): {fault}"
+                )
+            right[request.name] = answer.body
+
+
+def bring_up(
+    launch: Callable[[], AnInstance],
+    wait: Callable[[AnInstance], StartUp],
+    port_taken: Callable[[AnInstance], bool],
+) -> tuple[AnInstance, StartUp]:
+    """Launch and wait; when somebody took the chosen port in between, stop and launch anew with another.
+
+    The instance is stopped when this raises.
+    """
+    attempt = 1
+    while True:
+        instance = launch()
+        try:
+            return instance, wait(instance)
+        except BaseException as problem:
+            instance.stop()
+            again = isinstance(problem, TrialFailure) and port_taken(instance)
+            if not again or attempt == ATTEMPTS_WHEN_PORT_TAKEN:
+                raise
+            attempt += 1
+
+
+def first_complaint(text: str) -> str | None:
+    """Return the first line of a service's stderr that says what went wrong, or ``None``.
+
+    The ``listening`` line and the collector's trace lines are no complaints.
+    """
+    for line in text.splitlines():
+        if line.strip() and not re.match(r"listening host=|gc \d+ @|\[\d+", line):
+            return line.strip()[:300]
+    return None
+
+
+def _try_once(connection: Connection, raw: bytes, timeout_s: float) -> Answer | None:
+    connection.timeout_s = timeout_s
+    try:
+        return connection.exchange(raw)
+    except (ExchangeError, OSError):  # not listening yet, or listening but not yet answering
+        return None
+    finally:
+        connection.close()
+
+
+def _bytes_of(request: Request, endpoint: Endpoint) -> bytes:
+    body = None if request.body is None else request.body.encode()
+    return request_bytes(request.method, request.path, request.headers, body, endpoint)
+
+
+def _how_it_ended(code: int, stderr: Path | None) -> str:
+    text = stderr.read_text(errors="replace") if stderr is not None and stderr.exists() else ""
+    return f"exited with {code} before its first answer: {first_complaint(text) or 'nothing on stderr'}"

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CPU throttling of our own control group, version 1 and version 2, and mixtures of both.
+
+Memory and CPU of services are read per process; the control group tells only whether
+somebody outside limits us.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Throttling:
+    """Counters since the group was made."""
+
+    n_throttled: int
+    throttled_s: float
+
+
+def read_throttling(root: Path = Path("/")) -> Throttling | None:
+    """Return how often and how long our group, or one above it, was denied CPU it wanted.
+
+    Of the groups on the way up the one with the longest time counts: the limit may be set on any
+    of them, and one wait may be counted by several. ``None``: no group counts here.
+    ``root`` is where ``proc`` and ``sys`` are (tests bring their own).
+    """
+    readings = [
+        reading for folder in _folders(root) if (reading := _parse_cpu_stat(folder / "cpu.stat")) is not None
+    ]
+    return max(readings, key=lambda reading: reading.throttled_s, default=None)
+
+
+def _folders(root: Path) -> list[Path]:
+    """Our groups that may count CPU, each with those above it up to the mount."""
+    mounts = _mounts(root)
+    folders: list[Path] = []
+    for line in _lines(root / "proc/self/cgroup"):
+        _, controllers, path = line.split(":", 2)
+        wanted = "cpu" if "cpu" in controllers.split(",") else "" if controllers == "" else None
+        if wanted is None or wanted not in mounts:
+            continue
+        mount, mounted = mounts[wanted]
+        # in a container the path may be the host's, of which only a part (or nothing) is mounted here
+        inner = path.removeprefix(mounted) if mounted != "/" and path.startswith(mounted) else path
+        here = mount / inner.lstrip("/")
+        if not here.is_dir():
+            here = mount
+        while True:
+            folders.append(here)
+            if here == mount:
+                break
+            here = here.parent
+    return folders
+
+
+def _mounts(root: Path) -> dict[str, tuple[Path, str]]:
+    """ "cpu" (version 1) and "" (version 2) -> where it is mounted, and which part of it."""
+    found: dict[str, tuple[Path, str]] = {}
+    for line in _lines(root / "proc/self/mountinfo"):
+        fields = line.split(" ")
+        kind, _, options = fields[fields.index("-") + 1 :][:3]
+        place = (root / fields[4].lstrip("/"), fields[3])
+        if kind == "cgroup2":
+            found.setdefault("", place)
+        elif kind == "cgroup" and "cpu" in options.split(","):
+            found.setdefault("cpu", place)
+    return found
+
+
+def _parse_cpu_stat(file: Path) -> Throttling | None:
+    said = dict(line.split(" ", 1) for line in _lines(file) if " " in line)
+    if "nr_throttled" not in said:
+        return None  # the topmost group of version 2 counts usage only
+    if "throttled_usec" in said:
+        throttled_s = int(said["throttled_usec"]) / 1e6
+    elif "throttled_time" in said:
+        throttled_s = int(said["throttled_time"]) / 1e9
+    else:
+        return None
+    return Throttling(n_throttled=int(said["nr_throttled"]), throttled_s=throttled_s)
+
+
+def _lines(file: Path) -> list[str]:
+    try:
+        return file.read_text().splitlines()
+    except OSError:
+        return []

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Resources of a process and its children, cheap enough to be read many times a second.
+
+``/proc/PID/statm`` and ``/proc/PID/stat`` are held open, and a read of a held descriptor fails
+once its process is gone, whoever owns the id by then. CPU time comes from the process's CPU
+clock in nanoseconds; ``stat`` would give whole hundredths of a second.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.model import ClockReading, ResourceReading
+from harness.processes import PROC, ProcessStat, parse_stat, read_stat
+
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ProcessReading:
+    """One reading. Summed over a tree, shared pages count once for each process that maps them."""
+
+    rss_bytes: int | None
+    cpu_s: float | None
+    n_threads: int | None
+
+
+class ProcessReader:
+    """Holds the descriptors of one process. Construct with the start time to be sure who it is.
+
+    Raises:
+        ProcessLookupError: it is gone, or the id has another owner.
+    """
+
+    def __init__(self, pid: int, start_ticks: int | None = None) -> None:
+        self.pid = pid
+        self._clock = (~pid << 3) | 2  # what clock_getcpuclockid(3) returns for a whole process
+        self._stat = self._statm = -1
+        try:
+            self._stat = os.open(f"{PROC}/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
+            self._statm = os.open(f"{PROC}/{pid}/statm", os.O_RDONLY | os.O_CLOEXEC)
+            stat = parse_stat(os.pread(self._stat, 2048, 0))
+        except OSError as problem:
+            self.close()
+            raise ProcessLookupError(f"process {pid} is gone") from problem
+        if stat.ended or start_ticks not in (None, stat.start_ticks):
+            self.close()
+            raise ProcessLookupError(f"process {pid} is gone")
+        self.start_ticks = stat.start_ticks
+
+    def read(self) -> ProcessReading | None:
+        """Return its resources now, or ``None`` once it has ended (a zombie has ended)."""
+        try:
+            statm = os.pread(self._statm, 256, 0).split()
+            cpu_s = time.clock_gettime(self._clock)
+            stat = parse_stat(os.pread(self._stat, 2048, 0))  # last: it proves the clock was this process's
+        except OSError:
+            return None
+        if stat.ended or len(statm) < 2:
+            return None
+        return ProcessReading(rss_bytes=int(statm[1]) * PAGE_BYTES, cpu_s=cpu_s, n_threads=stat.n_threads)
+
+    def close(self) -> None:
+        for descriptor in (self._stat, self._statm):
+            if descriptor >= 0:
+                os.close(descriptor)
+        self._stat = self._statm = -1
+
+
+class TreeReader:
+    """A process with its children: one sum. CPU time of ended children stays in the sum.
+
+    ``discover`` looks for children and is dear (one file per thread), so the caller says when.
+    """
+
+    def __init__(self, pid: int, start_ticks: int, cpu_at_launch_s: float = 0.0) -> None:
+        self._readers = {pid: ProcessReader(pid, start_ticks)}
+        self._root = pid
+        self._last_cpu_s: dict[int, float] = {}
+        self._ended_cpu_s = -cpu_at_launch_s
+
+    def discover(self) -> None:
+        for pid in list(self._readers):
+            for child in _children(pid):
+                if child not in self._readers:
+                    with contextlib.suppress(ProcessLookupError):
+                        self._readers[child] = ProcessReader(child)
+
+    def read(self) -> ProcessReading | None:
+        """Return the sum over the tree, or ``None`` once the first process of it has ended."""
+        rss_bytes = n_threads = 0
+        for pid, reader in list(self._readers.items()):
+            reading = reader.read()
+            if reading is None:
+                if pid == self._root:
+                    return None
+                self._ended_cpu_s += self._last_cpu_s.pop(pid, 0.0)
+                self._readers.pop(pid).close()
+                continue
+            rss_bytes += reading.rss_bytes or 0
+            n_threads += reading.n_threads or 0
+            self._last_cpu_s[pid] = reading.cpu_s or 0.0
+        cpu_s = self._ended_cpu_s + sum(self._last_cpu_s.values())
+        return ProcessReading(rss_bytes=rss_bytes, cpu_s=cpu_s, n_threads=n_threads)
+
+    def n_descriptors(self) -> int | None:
+        """Return how many descriptors the tree has open, or ``None`` when we may not look."""
+        counts = [_count_descriptors(pid) for pid in self._readers]
+        known = [count for count in counts if count is not None]
+        return sum(known) if known else None
+
+    def close(self) -> None:
+        for reader in self._readers.values():
+            reader.close()
+
+
+def read_resources(
+    pid: int, start_ticks: int, *, cpu_at_launch_s: float = 0.0, pss: bool = True
+) -> ResourceReading:
+    """Read the process and its children once, for the edge of a phase.
+
+    PSS costs some 17 ms and holds the process's memory map for that long, so say ``pss=False``
+    where time counts. Of a process that has ended everything is ``None``.
+    """
+    at = ClockReading(wall_epoch_s=time.time(), monotonic_s=time.monotonic())
+    gone = ResourceReading(
+        at=at, rss_bytes=None, pss_bytes=None, cpu_s=None, n_threads=None, n_descriptors=None
+    )
+    try:
+        tree = TreeReader(pid, start_ticks, cpu_at_launch_s)
+    except ProcessLookupError:
+        return gone
+    try:
+        tree.discover()
+        reading = tree.read()
+        if reading is None:
+            return gone
+        return ResourceReading(
+            at=at,
+            rss_bytes=reading.rss_bytes,
+            pss_bytes=_pss_bytes(tuple(tree._readers)) if pss else None,
+            cpu_s=reading.cpu_s,
+            n_threads=reading.n_threads,
+            n_descriptors=tree.n_descriptors(),
+        )
+    finally:
+        tree.close()
+
+
+def _children(pid: int) -> set[int]:
+    found: set[int] = set()
+    with contextlib.suppress(OSError):
+        for task in os.listdir(f"{PROC}/{pid}/task"):
+            with contextlib.suppress(OSError):
+                text = Path(f"{PROC}/{pid}/task/{task}/children").read_text()
+                found.update(int(child) for child in text.split())
+    return found
+
+
+def _count_descriptors(pid: int) -> int | None:
+    try:
+        return len(os.listdir(f"{PROC}/{pid}/fd"))
+    except OSError:
+        return None
+
+
+def _pss_bytes(pids: tuple[int, ...]) -> int | None:
+    total = 0
+    for pid in pids:
+        try:
+            text = Path(f"{PROC}/{pid}/smaps_rollup").read_text()
+        except OSError:
+            if pid == pids[0]:
+                return None
+            continue  # a child that has just ended has no memory
+        total += sum(int(line.split()[1]) * 1024 for line in text.splitlines() if line.startswith("Pss:"))
+    return total
+
+
+__all__ = ["ProcessReader", "ProcessReading", "ProcessStat", "TreeReader", "read_resources", "read_stat"]

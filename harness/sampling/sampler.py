@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Samples processes and the machine in a background thread and writes them as they come.
+
+The schedule is absolute: a late tick does not shift the later ones. Ticks that could not be
+kept are counted, not made up for.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from pathlib import Path
+from typing import IO
+
+from pydantic import Field
+
+from harness.model import Frozen
+from harness.sampling.machine import MACHINE_COLUMNS, MachineReading, read_machine
+from harness.sampling.process import TreeReader
+
+SAMPLE_COLUMNS = ("monotonic_s", "role", "rss_bytes", "cpu_s", "n_threads", "n_descriptors")
+
+#: How often the dear things are read: descriptors, children, the machine.
+SLOW_HZ = 2.0
+
+
+class Watched(Frozen):
+    """A process to be sampled, with its children."""
+
+    pid: int
+    start_ticks: int
+    cpu_at_launch_s: float = Field(
+        default=0.0, description="taken off: CPU time before the program itself ran"
+    )
+
+
+class SamplerSummary(Frozen):
+    """How well the schedule was kept."""
+
+    ticks: int
+    missed_ticks: int
+    longest_gap_s: float
+    duration_s: float
+
+
+class Sampler:
+    """Use as a context manager, or ``start`` and ``stop``. Roles may be added while it works.
+
+    Files: ``samples`` and ``machine`` as CSV, columns as in docs/data.md. A process that ends while
+    it is sampled just has no more rows. A failure of writing (disk full) is raised by ``stop``.
+    """
+
+    def __init__(
+        self,
+        processes: dict[str, Watched],
+        *,
+        samples: Path,
+        machine: Path,
+        hz: float = 20.0,
+        flush_every_s: float = 1.0,
+    ) -> None:
+        if not 1.0 <= hz <= 1000.0:
+            raise ValueError(f"hz: found {hz}; allowed: 1 to 1000")
+        self._hz, self._flush_every_s = hz, flush_every_s
+        self._files = (samples, machine)
+        self._processes = dict(processes)
+        self._added: list[tuple[str, Watched]] = list(processes.items())
+        self._trees: dict[str, TreeReader] = {}
+        self._descriptors: dict[str, int | None] = {}
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="sampler", daemon=True)
+        self._problem: BaseException | None = None
+        self._summary = SamplerSummary(ticks=0, missed_ticks=0, longest_gap_s=0.0, duration_s=0.0)
+
+    def __enter__(self) -> Sampler:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def add(self, role: str, watched: Watched) -> None:
+        """Sample one more process from the next tick on (the generator starts after the service)."""
+        self._added.append((role, watched))
+
+    def stop(self) -> SamplerSummary:
+        """Stop, write everything out, and return how well the schedule was kept. Idempotent.
+
+        Raises:
+            OSError: the files could not be written.
+        """
+        self._stopping.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+        if self._problem is not None:
+            problem, self._problem = self._problem, None
+            raise problem
+        return self._summary
+
+    def _work(self) -> None:
+        try:
+            with self._files[0].open("w") as samples, self._files[1].open("w") as machine:
+                samples.write(",".join(SAMPLE_COLUMNS) + "\n")
+                machine.write(",".join(MACHINE_COLUMNS) + "\n")
+                self._keep_schedule(samples, machine)
+        except BaseException as problem:  # a thread's exception would vanish: stop() raises it
+            self._problem = problem
+        finally:
+            for tree in self._trees.values():
+                tree.close()
+
+    def _keep_schedule(self, samples: IO[str], machine: IO[str]) -> None:
+        period_s = 1.0 / self._hz
+        slow_every = max(1, round(self._hz / SLOW_HZ))
+        begin = last = flushed = time.monotonic()
+        number = ticks = missed = 0
+        next_slow = 0
+        longest_gap_s = 0.0
+        while not self._stopping.is_set():
+            now = time.monotonic()
+            slow = number >= next_slow
+            if slow:
+                next_slow = (number // slow_every + 1) * slow_every
+            self._tick(samples, machine, slow)
+            ticks += 1
+            longest_gap_s, last = max(longest_gap_s, now - last), now
+            if now - flushed >= self._flush_every_s:
+                samples.flush()
+                machine.flush()
+                flushed = now
+            due = max(number + 1, math.ceil((time.monotonic() - begin) / period_s))
+            missed += due - number - 1
+            number = due
+            self._stopping.wait(max(0.0, begin + number * period_s - time.monotonic()))
+        self._tick(samples, machine, slow=True)  # the last moment, so that the window is covered to its end
+        self._summary = SamplerSummary(
+            ticks=ticks + 1,
+            missed_ticks=missed,
+            longest_gap_s=longest_gap_s,
+            duration_s=time.monotonic() - begin,
+        )
+
+    def _tick(self, samples: IO[str], machine: IO[str], slow: bool) -> None:
+        while self._added:
+            role, watched = self._added.pop(0)
+            try:
+                tree = TreeReader(watched.pid, watched.start_ticks, watched.cpu_at_launch_s)
+            except ProcessLookupError:  # over before it began: it has no rows
+                continue
+            self._trees[role] = tree
+            slow = True
+        for role, tree in list(self._trees.items()):
+            if slow:
+                tree.discover()
+                self._descriptors[role] = tree.n_descriptors()
+            at = time.monotonic()
+            reading = tree.read()
+            if reading is None:
+                self._trees.pop(role).close()
+                continue
+            # descriptors are counted at SLOW_HZ, and are empty in the rows between
+            row = (
+                reading.rss_bytes,
+                reading.cpu_s,
+                reading.n_threads,
+                self._descriptors[role] if slow else None,
+            )
+            samples.write(f"{at:.6f},{role},{','.join(_cell(value) for value in row)}\n")
+        if slow:
+            reading_now = read_machine()
+            machine.write(",".join(_cell(getattr(reading_now, name)) for name in MACHINE_COLUMNS) + "\n")
+
+
+def _cell(value: float | int | None) -> str:
+    return "" if value is None else f"{value:.6f}" if isinstance(value, float) else str(value)
+
+
+__all__ = ["SAMPLE_COLUMNS", "MachineReading", "Sampler", "SamplerSummary", "Watched"]

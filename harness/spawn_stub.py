@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The first moments of a spawned process; standard library only, run as a file, never imported.
+
+Why a program of its own and not ``preexec_fn``: the harness samples in a thread, and Python
+code between ``fork`` and ``exec`` of a process with threads may hang on a lock nobody holds
+any more. Starting this file costs some 20 ms, so it reports the clocks as its very last act
+before it becomes the wanted program: launch is that moment, and the CPU time used up to
+it is known and taken off.
+
+Argument 1: the order as JSON. Argument 2: the descriptor for the report, one JSON line
+``{"wall_epoch_s", "monotonic_s", "cpu_s"}``, followed by ``{"error"}`` when the program
+cannot be executed. The descriptor closes by itself when the program starts.
+"""
+
+import ctypes
+import json
+import os
+import signal
+import sys
+import time
+
+PR_SET_PDEATHSIG = 1
+
+
+def main() -> None:
+    order = json.loads(sys.argv[1])
+    report = int(sys.argv[2])
+    os.set_inheritable(report, False)
+    try:
+        prepare(order)
+        now = {"wall_epoch_s": time.time(), "monotonic_s": time.monotonic(), "cpu_s": time.process_time()}
+        os.write(report, json.dumps(now).encode() + b"\n")
+        os.execvpe(order["argv"][0], order["argv"], order["environment"])
+    except (OSError, ValueError) as problem:  # ValueError: a NUL in a word
+        os.write(report, json.dumps({"error": str(problem)}).encode() + b"\n")
+    os._exit(127)
+
+
+def prepare(order: dict) -> None:  # type: ignore[type-arg]  # a file of its own: no typing module at start
+    os.setsid()
+    die_with(order["parent"])
+    forget_signals()
+    if order["cpus"] is not None:
+        os.sched_setaffinity(0, order["cpus"])
+    os.chdir(order["folder"])
+    redirect(os.devnull, 0, os.O_RDONLY)
+    redirect(order["stdout"] or os.devnull, 1, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    redirect(order["stderr"] or os.devnull, 2, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+
+def die_with(parent: int) -> None:
+    """Be killed when the thread that started us ends, also if it ended before we could ask."""
+    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG)")
+    if os.getppid() != parent:
+        os._exit(127)
+
+
+def forget_signals() -> None:
+    """Ignored and blocked signals are inherited over exec: undo what Python, nohup or a shell set."""
+    for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+
+
+def redirect(path: str, descriptor: int, flags: int) -> None:
+    opened = os.open(path, flags, 0o644)
+    os.dup2(opened, descriptor)
+    os.close(opened)
+
+
+main()

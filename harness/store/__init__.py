@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The only part that knows the layout of ``data/raw``. See ``docs/data.md``.
+
+``Store`` and ``SessionFolder`` read; ``SessionWriter`` writes: once, atomically, never again.
+"""
+
+from harness.store.reading import SessionFolder, Store
+from harness.store.writing import SessionWriter, TrialFolder
+
+__all__ = ["SessionFolder", "SessionWriter", "Store", "TrialFolder"]

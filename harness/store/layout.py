@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names below ``data/raw`` that reading and writing share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+RAW = Path("data") / "raw"
+BUNDLED = "bundled"
+HEADER = "session.json"
+BUILDS = "builds.json"
+ECHO = "echo.json"
+EVENTS = "events.jsonl"
+RECORD = "record.json"
+LOCK = ".lock"
+PARTIAL = ".partial-"
+INTERRUPTED = ".interrupted"

@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writing ``data/raw``: whole trials, once. A kill at any moment loses at most the trial under way."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import gzip
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from pydantic import TypeAdapter
+
+from harness.errors import StoreError
+from harness.model import BuildRecord, EchoReading, Outcome, SessionHeader, StoredFile, TrialRecord
+from harness.store import layout
+from harness.store.reading import SessionFolder, file_sha256
+
+#: Below this a trial is not begun: its files and its record must fit.
+MIN_FREE_BYTES = 64 * 1024 * 1024
+#: Files of a load generator below this stay readable with any editor.
+PLAIN_BYTES = 64 * 1024
+_PACKED = (".gz", ".jfr", ".zip", ".xz", ".zst")
+_ECHO: TypeAdapter[tuple[EchoReading, ...]] = TypeAdapter(tuple[EchoReading, ...])
+_BUILDS: TypeAdapter[dict[str, BuildRecord]] = TypeAdapter(dict[str, BuildRecord])
+
+
+class TrialFolder:
+    """A trial's folder while the trial is under way: everything is written straight into it."""
+
+    def __init__(self, folder: Path, trial_id: str) -> None:
+        self.folder = folder
+        self.trial_id = trial_id
+        self.load = folder / "load"
+
+
+class SessionWriter:
+    """The one writer of one session's folder; holds its lock until ``close``."""
+
+    def __init__(self, folder: SessionFolder, *, min_free_bytes: int = MIN_FREE_BYTES) -> None:
+        """Make the folder and take its lock.
+
+        Raises:
+            StoreError: read-only, full, or another session writes here.
+        """
+        self.session = folder
+        self._min_free_bytes = min_free_bytes
+        with _explained(folder.folder):
+            folder.folder.mkdir(parents=True, exist_ok=True)
+            self._lock = (folder.folder / layout.LOCK).open("a+")
+        _lock(self._lock, folder.folder)
+
+    def close(self) -> None:
+        """Give the lock back."""
+        self._lock.close()
+
+    def write_header(self, header: SessionHeader) -> None:
+        """Write ``session.json``. It is written once; a second call is an error."""
+        path = self.session.folder / layout.HEADER
+        if path.exists():
+            raise StoreError(f"{path}: already written; a header never changes")
+        self._replace(path, header.model_dump_json(indent=1).encode())
+
+    def write_builds(self, builds: dict[str, BuildRecord]) -> None:
+        """Replace ``builds.json`` atomically."""
+        self._replace(self.session.folder / layout.BUILDS, _BUILDS.dump_json(builds, indent=1))
+
+    def write_echo(self, readings: tuple[EchoReading, ...]) -> None:
+        """Replace ``echo.json`` atomically."""
+        self._replace(self.session.folder / layout.ECHO, _ECHO.dump_json(readings, indent=1))
+
+    def event(self, kind: str, **details: Any) -> None:
+        """Append one line to ``events.jsonl``, on disk when this returns."""
+        line = json.dumps({"at_epoch_s": time.time(), "event": kind, **details})
+        path = self.session.folder / layout.EVENTS
+        with _explained(path), path.open("ab+") as stream:
+            _end_cut_line(stream)
+            stream.write(line.encode() + b"\n")
+            stream.flush()
+            os.fsync(stream.fileno())
+
+    def sweep(self) -> tuple[str, ...]:
+        """Move what a killed session left half-written to ``.interrupted``; return the names."""
+        moved: list[str] = []
+        with _explained(self.session.folder):
+            for partial in sorted(self.session.folder.glob(f"{layout.PARTIAL}*")):
+                kept = self.session.folder / layout.INTERRUPTED
+                kept.mkdir(exist_ok=True)
+                trial_id = partial.name.removeprefix(layout.PARTIAL)
+                number = 1 + sum(1 for _ in kept.glob(f"{trial_id}-*"))
+                partial.rename(kept / f"{trial_id}-{number}")
+                moved.append(trial_id)
+        return tuple(moved)
+
+    def begin(self, trial_id: str) -> TrialFolder:
+        """Make the folder a trial writes into.
+
+        Raises:
+            StoreError: the trial is finished already, or there is too little space for it.
+        """
+        if (self.session.folder / trial_id).exists():
+            raise StoreError(f"{self.session.key}/{trial_id}: finished already; it is never rewritten")
+        self._check_space()
+        partial = self.session.folder / f"{layout.PARTIAL}{trial_id}"
+        with _explained(partial):
+            partial.mkdir()
+            (partial / "load").mkdir()
+        return TrialFolder(partial, trial_id)
+
+    def finish(self, trial: TrialFolder, record: TrialRecord) -> TrialRecord:
+        """Pack the trial's files, write its record last, and give the folder its name.
+
+        Returns:
+            The record with ``files`` filled in.
+
+        Raises:
+            StoreError: it could not be written; or the trial went wrong because the disk is full,
+                which says nothing about the service, so it is not kept as its outcome.
+        """
+        if record.outcome != Outcome.OK:
+            self._check_space()
+        with _explained(trial.folder):
+            _pack(trial.folder)
+            complete = record.model_copy(update={"files": _inventory(trial.folder)})
+            _write_synced(trial.folder / layout.RECORD, complete.model_dump_json(indent=1).encode())
+            for folder in (trial.load, trial.folder):
+                if folder.is_dir():
+                    _sync_folder(folder)
+            trial.folder.rename(self.session.folder / trial.trial_id)
+            _sync_folder(self.session.folder)
+        return complete
+
+    def _check_space(self) -> None:
+        free = shutil.disk_usage(self.session.folder).free
+        if free < self._min_free_bytes:
+            raise StoreError(_no_space(self.session.folder, free))
+
+    def _replace(self, path: Path, content: bytes) -> None:
+        fresh = path.with_name(f".{path.name}.new")
+        with _explained(path):
+            _write_synced(fresh, content)
+            fresh.rename(path)
+            _sync_folder(path.parent)
+
+
+def _lock(stream: IO[str], folder: Path) -> None:
+    try:
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        stream.seek(0)
+        holder = stream.read().strip() or "unknown"
+        stream.close()
+        raise StoreError(
+            f"{folder}: another session (process {holder}) measures here; wait for it, or choose another --seed"
+        ) from None
+    stream.truncate(0)
+    stream.write(f"{os.getpid()}\n")
+    stream.flush()
+
+
+def _pack(folder: Path) -> None:
+    """Compress in place. mtime 0 and no name inside: the same bytes give the same file."""
+    for path in sorted(folder.rglob("*")):
+        if not path.is_file() or path.is_symlink() or path.suffix in _PACKED or path.name == layout.RECORD:
+            continue
+        if path.parent != folder and path.stat().st_size < PLAIN_BYTES:
+            _sync_file(path)
+            continue
+        packed = path.with_name(path.name + ".gz")
+        with path.open("rb") as source, packed.open("wb") as target:
+            with gzip.GzipFile(filename="", mode="wb", fileobj=target, compresslevel=6, mtime=0) as stream:
+                shutil.copyfileobj(source, stream, 1 << 20)
+            target.flush()
+            os.fsync(target.fileno())
+        path.unlink()
+
+
+def _inventory(folder: Path) -> dict[str, StoredFile]:
+    return {
+        path.relative_to(folder).as_posix(): StoredFile(sha256=file_sha256(path), bytes=path.stat().st_size)
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.is_symlink() and path.name != layout.RECORD
+    }
+
+
+def _write_synced(path: Path, content: bytes) -> None:
+    with path.open("wb") as stream:
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def _sync_file(path: Path) -> None:
+    with path.open("rb") as stream:
+        os.fsync(stream.fileno())
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _end_cut_line(stream: IO[bytes]) -> None:
+    """A kill in mid-write leaves a line without its end: the next event must not join it."""
+    if stream.seek(0, os.SEEK_END):
+        stream.seek(-1, os.SEEK_END)
+        if stream.read(1) != b"\n":
+            stream.write(b"\n")
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """Turn what the system says about a full or read-only disk into one line with what to do."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(_explain(path, error)) from error
+
+
+def _explain(path: Path, error: OSError) -> str:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return _no_space(path, _free_bytes(path))
+    if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
+        return (
+            f"{path}: cannot be written ({error.strerror}); make data/raw writable for you, "
+            "then give the same command again: finished trials are kept"
+        )
+    return f"{path}: {error.strerror or error}; finished trials are kept"
+
+
+def _free_bytes(path: Path) -> int:
+    """Free bytes where ``path`` will stand; its nearest folder that exists decides."""
+    folder = next(parent for parent in (path, *path.parents) if parent.exists())
+    return shutil.disk_usage(folder).free
+
+
+def _no_space(path: Path, free: int) -> str:
+    return (
+        f"{path}: no space left ({free / 2**20:.1f} MiB free, {MIN_FREE_BYTES >> 20} MiB wanted for a trial); "
+        "free some, then give the same command again: finished trials are kept"
+    )

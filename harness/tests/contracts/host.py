@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every host keeps. Subclass in a test module and give it a host."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from harness.errors import HostError
+from harness.hosts import Command, Host, Process
+from harness.processes import alive, group_members, read_stat
+from harness.tests.instances import eventually
+
+
+class HostContract:
+    """Needs a fixture ``host``; ``tmp_path`` must be a folder the host can see."""
+
+    @pytest.fixture
+    def host(self) -> Host:
+        raise NotImplementedError("the subclass brings the host")
+
+    @pytest.fixture
+    def spawn(self, host: Host, tmp_path: Path) -> Callable[..., Process]:
+        def start(*argv: str, cpus: tuple[int, ...] | None = None) -> Process:
+            return host.spawn(
+                Command(argv=argv, folder=tmp_path, cpus=cpus, stdout=Path("out"), stderr=Path("err"))
+            )
+
+        return start
+
+    def test_run_returns_what_the_command_said_and_how_it_ended(self, host: Host, tmp_path: Path) -> None:
+        done = host.run(Command(argv=("sh", "-c", "echo out; echo err >&2; exit 7"), folder=tmp_path), 20)
+        assert (done.stdout, done.stderr, done.exit_code) == ("out\n", "err\n", 7)
+
+    def test_words_reach_the_program_as_they_are(self, host: Host, tmp_path: Path) -> None:
+        words = ("a b", "$HOME", "*", "", "; echo no", "ü\n'\"")
+        code = "import sys; print(ascii(sys.argv[1:]))"
+        done = host.run(Command(argv=(sys.executable, "-c", code, *words), folder=tmp_path), 20)
+        assert done.stdout.strip() == ascii(list(words))
+
+    def test_only_the_given_environment_and_a_small_base_reach_the_program(
+        self, host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Xint")
+        done = host.run(Command(argv=("env",), folder=tmp_path, environment={"MINE": "1"}), 20)
+        names = {line.partition("=")[0] for line in done.stdout.splitlines()}
+        assert "MINE" in names
+        assert names <= {"MINE", "PATH", "HOME", "USER", "TMPDIR", "LANG"}
+
+    def test_a_command_over_its_time_is_ended_with_all_its_group(self, host: Host, tmp_path: Path) -> None:
+        slow = Command(argv=("sh", "-c", f"echo $$ > {tmp_path}/pid; sleep 61 & sleep 61"), folder=tmp_path)
+        with pytest.raises(HostError, match=r"sh on .*: not done after 0.5 s"):
+            host.run(slow, 0.5)
+        group = int((tmp_path / "pid").read_text())
+
+        def is_gone() -> bool:  # somebody else reaps the children, in his own time
+            try:
+                os.killpg(group, 0)
+            except ProcessLookupError:
+                return True
+            return False
+
+        assert eventually(is_gone)
+
+    def test_an_unknown_program_is_named(self, host: Host, tmp_path: Path) -> None:
+        with pytest.raises(HostError, match=r"no-such-program .*cannot be started"):
+            host.spawn(Command(argv=("no-such-program",), folder=tmp_path))
+
+    def test_a_missing_folder_is_named(self, host: Host, tmp_path: Path) -> None:
+        with pytest.raises(HostError, match="nowhere"):
+            host.spawn(Command(argv=("true",), folder=tmp_path / "nowhere"))
+
+    def test_a_spawned_process_is_named_by_id_and_start_time(self, spawn: Callable[..., Process]) -> None:
+        process = spawn("sleep", "60")
+        stat = read_stat(process.pid)
+        assert stat is not None
+        assert stat.start_ticks == process.start_ticks
+        assert stat.group == stat.session == process.pid
+        assert alive(process.pid, process.start_ticks)
+        process.stop(5)
+        assert not alive(process.pid, process.start_ticks)
+
+    def test_output_goes_to_files_below_the_folder(
+        self, spawn: Callable[..., Process], tmp_path: Path
+    ) -> None:
+        process = spawn("sh", "-c", "pwd; echo err >&2")
+        assert process.wait(20) == 0
+        assert (tmp_path / "out").read_text() == f"{tmp_path}\n"
+        assert (tmp_path / "err").read_text() == "err\n"
+
+    def test_a_process_runs_on_the_cpus_it_was_given(self, spawn: Callable[..., Process]) -> None:
+        last = max(os.sched_getaffinity(0))
+        process = spawn("sleep", "60", cpus=(last,))
+        assert os.sched_getaffinity(process.pid) == {last}
+        process.stop(5)
+
+    def test_a_process_that_obeys_is_stopped_by_sigterm(self, spawn: Callable[..., Process]) -> None:
+        stopped = spawn("sleep", "60").stop(20)
+        assert (stopped.signal, stopped.exit_code) == ("SIGTERM", 143)
+
+    def test_a_process_that_ignores_sigterm_is_killed(
+        self, spawn: Callable[..., Process], tmp_path: Path
+    ) -> None:
+        process = spawn("sh", "-c", "trap '' TERM; touch deaf; while :; do sleep 60; done")
+        assert eventually((tmp_path / "deaf").exists)
+        stopped = process.stop(0.1)
+        assert (stopped.signal, stopped.exit_code) == ("SIGKILL", 137)
+
+    def test_children_that_outlive_their_parent_are_gone_after_stop(
+        self, spawn: Callable[..., Process], tmp_path: Path
+    ) -> None:
+        process = spawn("sh", "-c", "sh -c 'trap \"\" TERM; touch deaf; while :; do sleep 60; done' & wait")
+        assert eventually((tmp_path / "deaf").exists)
+        process.stop(5)
+        assert group_members(process.pid, process.start_ticks) == ()
+
+    def test_children_of_a_process_that_ended_by_itself_are_gone_after_stop(
+        self, spawn: Callable[..., Process]
+    ) -> None:
+        process = spawn("sh", "-c", "sleep 62 & exit 5")
+        assert process.wait(20) == 5
+        assert group_members(process.pid, process.start_ticks) != ()
+        stopped = process.stop(5)
+        assert (stopped.signal, stopped.exit_code) == ("exited", 5)
+        assert group_members(process.pid, process.start_ticks) == ()
+
+    def test_stopping_twice_tells_the_same(self, spawn: Callable[..., Process]) -> None:
+        process = spawn("sleep", "60")
+        assert process.stop(20) == process.stop(20)
+
+    def test_files_are_put_got_and_read(self, host: Host, tmp_path: Path) -> None:
+        (tmp_path / "a").write_bytes(b"\0\xff")
+        host.put(tmp_path / "a", tmp_path / "b")
+        host.get(tmp_path / "b", tmp_path / "c")
+        assert host.read(tmp_path / "c") == b"\0\xff"
+
+    def test_a_file_that_is_not_there_is_named(self, host: Host, tmp_path: Path) -> None:
+        with pytest.raises(HostError, match="absent"):
+            host.read(tmp_path / "absent")

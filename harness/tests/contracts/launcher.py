@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every launcher keeps, tried with the misbehaving service. Subclass and give it a project."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from harness.errors import InputError, TrialFailure
+from harness.exchange import Connection, request_bytes
+from harness.launchers.base import Instance, LaunchOrder
+from harness.model import Implementation, Outcome, Variant
+from harness.model.study import SettingValue
+from harness.processes import alive
+from harness.readiness import wait_first_response
+from harness.tests.instances import CONTRACT, eventually
+from harness.workloads import load_requests
+
+HELLO = load_requests(CONTRACT, "hello")[0]
+
+
+class Started(Protocol):
+    """What the contract needs of a project: see ``instances.Project``."""
+
+    @property
+    def implementation(self) -> Implementation: ...
+
+    def launch(self, **settings: SettingValue) -> Instance: ...
+
+
+class LauncherContract:
+    """Needs a fixture ``project``."""
+
+    @pytest.fixture
+    def project(self, tmp_path: Path) -> Started:
+        raise NotImplementedError("the subclass brings the project")
+
+    def test_launch_returns_before_the_service_is_ready(self, project: Started) -> None:
+        instance = project.launch(never_ready="silent")
+        assert instance.exited() is None
+        assert alive(instance.record.pid, instance.record.process_start_ticks)
+        instance.stop()
+
+    def test_a_service_answers_where_its_endpoint_says(self, project: Started) -> None:
+        instance = project.launch()
+        started = wait_first_response(instance, HELLO, 20)
+        assert started.time_to_first_response_s > 0
+        assert instance.endpoint.port == instance.record.port
+        with Connection(instance.endpoint) as connection:
+            answer = connection.exchange(request_bytes("GET", "/health", {}, None, instance.endpoint))
+        assert answer.body == b'{"status":"up"}'
+        instance.stop()
+
+    def test_two_instances_do_not_share_a_port(self, project: Started) -> None:
+        one, other = project.launch(), project.launch()
+        assert one.record.port != other.record.port
+        wait_first_response(one, HELLO, 20)
+        wait_first_response(other, HELLO, 20)
+        one.stop()
+        other.stop()
+
+    def test_an_obedient_service_is_stopped_by_sigterm_and_the_record_says_so(self, project: Started) -> None:
+        instance = project.launch()
+        wait_first_response(instance, HELLO, 20)
+        assert instance.record.exit_code is None
+        record = instance.stop()
+        assert (record.stop_signal, record.exit_code) == ("SIGTERM", 0)
+        assert record.stop_s is not None
+        assert instance.record == record
+        assert instance.exited() == 0
+
+    def test_a_service_that_hangs_on_stop_is_killed(self, project: Started) -> None:
+        instance = project.launch(hang_on_stop=True)
+        wait_first_response(instance, HELLO, 20)
+        record = instance.stop()
+        assert (record.stop_signal, record.exit_code) == ("SIGKILL", 137)
+
+    def test_a_service_that_ended_by_itself_is_recorded_as_exited(self, project: Started) -> None:
+        instance = project.launch(fail_start="no thanks")
+        assert eventually(lambda: instance.exited() is not None)
+        record = instance.stop()
+        assert (record.stop_signal, record.exit_code) == ("exited", 3)
+
+    def test_stop_may_be_called_twice(self, project: Started) -> None:
+        instance = project.launch()
+        assert instance.stop() == instance.stop()
+
+    def test_a_setting_the_service_does_not_know_is_refused_by_name(self, project: Started) -> None:
+        with pytest.raises(InputError, match=r"service\.toml: settings: .*'colour'.*allowed: face, logging"):
+            project.launch(colour="blue")
+
+    def test_every_file_of_an_instance_is_below_its_folder(self, project: Started, tmp_path: Path) -> None:
+        instance = project.launch(log_file="access.log", port_taken="once")
+        assert eventually(lambda: instance.exited() is not None)
+        instance.stop()
+        assert [path.parent.name for path in tmp_path.rglob("port-was-taken")] == ["trial-1"]
+
+    def test_readiness_of_a_service_that_ends_is_a_failure_with_its_own_words(self, project: Started) -> None:
+        instance = project.launch(fail_start="no database at db:5432")
+        with pytest.raises(TrialFailure) as caught:
+            wait_first_response(instance, HELLO, 20)
+        assert caught.value.outcome == Outcome.FAILED
+        assert "exited with 3" in caught.value.reason
+        instance.stop()
+
+
+__all__ = ["HELLO", "LaunchOrder", "LauncherContract", "Started", "Variant"]

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the notebooks say about a table of trials."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from harness.analysis.comparisons import aa_noise, compare, summarise
+from harness.errors import InputError
+from harness.model import Verdict
+
+METRIC = "latency_p99_s"
+
+
+def table(
+    blocks: int, ratio: float = 1.2, *, cv: float = 0.02, seed: int = 0, base: float = 0.05
+) -> pd.DataFrame:
+    """Two variants and the reference's duplicate, with logging on and off, in shuffled blocks."""
+    rng = np.random.default_rng(seed)
+    rows: list[dict[str, object]] = []
+    for block in range(1, blocks + 1):
+        cells = [
+            ("go", "on", False),
+            ("go", "off", False),
+            ("java", "on", False),
+            ("java", "off", False),
+            ("go", "on", True),
+        ]
+        for variant, logging, duplicate in (cells[i] for i in rng.permutation(len(cells))):
+            truth = base * (ratio if variant == "java" else 1.0) * (2.0 if logging == "on" else 1.0)
+            position = len(rows) + 1
+            rows.append(
+                {
+                    "experiment": "toy", "source": "measured", "session_id": "quick-local-1",
+                    "trial_id": f"{position:04d}-{variant}", "block": block, "position": position,
+                    "duplicate": duplicate, "variant": variant, "logging": logging,
+                    "configuration": f"{variant},logging={logging}", "excluded": False, "flags": "",
+                    "n_requests": 10_000.0, "latency_resolution_s": 0.001,
+                    METRIC: truth * np.exp(rng.normal(0, cv)),
+                }
+            )  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def test_a_comparison_pairs_by_block_and_names_its_trials() -> None:
+    trials = table(10)
+    on, off = sorted(
+        compare(trials, METRIC, reference="go", by=("logging",)), key=lambda c: c.levels["logging"] == "off"
+    )
+    assert (on.levels, off.levels) == ({"logging": "on"}, {"logging": "off"})
+    d = trials[~trials["duplicate"] & (trials["logging"] == "off")].pivot(
+        index="block", columns="variant", values=METRIC
+    )
+    assert off.ratio.value == pytest.approx(np.exp(float(np.log(d["java"] / d["go"]).mean())))
+    assert off.verdict == Verdict.DIFFERENT and off.n_blocks == 10 and off.ratio.n_requests == 200_000
+    assert len(off.ratio.inputs) == 20 and all(
+        name.startswith("toy/quick-local-1/0") for name in off.ratio.inputs
+    )
+    assert off.p_value == 2 / 1024 and off.p_adjusted is not None and off.p_adjusted >= off.p_value
+
+
+def test_rows_in_any_order_give_the_same_comparison() -> None:
+    trials = table(8)
+    one = compare(trials, METRIC, reference="go", by=("logging",))
+    other = compare(trials.sample(frac=1, random_state=1), METRIC, reference="go", by=("logging",))
+    found = {c.levels["logging"]: c.ratio.low for c in other}
+    assert {c.levels["logging"]: c.ratio.low for c in one} == pytest.approx(found)
+
+
+def test_equal_variants_are_equivalent_and_noisy_ones_inconclusive() -> None:
+    (quiet, *_) = compare(table(20, ratio=1.0, cv=0.01), METRIC, reference="go", by=("logging",))
+    assert quiet.verdict == Verdict.EQUIVALENT
+    noisy = table(6, ratio=1.0, cv=0.15)
+    for found in compare(noisy[~noisy["duplicate"]], METRIC, reference="go", by=("logging",)):
+        assert (found.verdict, found.margin) == (Verdict.INCONCLUSIVE, 0.10)
+
+
+def test_a_machine_too_noisy_to_tell_calls_nothing_equal() -> None:
+    for found in compare(table(6, ratio=1.0, cv=0.3), METRIC, reference="go", by=("logging",)):
+        assert found.equivalence.high is not None and found.equivalence.high < 1 + found.margin
+        assert found.verdict == Verdict.INCONCLUSIVE
+        assert any("too noisy to call anything equal" in warning for warning in found.warnings)
+
+
+def test_a_small_sure_difference_is_different_but_negligible() -> None:
+    for found in compare(table(20, ratio=1.03, cv=0.005), METRIC, reference="go", by=("logging",)):
+        assert found.verdict == Verdict.DIFFERENT_BUT_NEGLIGIBLE
+
+
+def test_below_five_blocks_there_is_no_p_value_and_no_verdict() -> None:
+    for found in compare(table(4, ratio=2.0), METRIC, reference="go", by=("logging",)):
+        assert found.p_value is None and found.p_adjusted is None
+        assert (found.grade, found.verdict) == ("too few", Verdict.INCONCLUSIVE)
+        assert found.ratio.value is not None
+
+
+def test_confirmatory_needs_ten_blocks_and_is_adjusted_by_holm() -> None:
+    def grades(blocks: int) -> set[str]:
+        found = compare(table(blocks), METRIC, reference="go", by=("logging",), family="confirmatory")
+        return {c.grade for c in found}
+
+    assert (grades(9), grades(10)) == ({"exploratory"}, {"confirmatory"})
+    first, second = compare(table(10), METRIC, reference="go", by=("logging",), family="confirmatory")
+    assert (
+        first.p_adjusted == pytest.approx(2 * (first.p_value or 0)) and second.p_adjusted == first.p_adjusted
+    )
+
+
+def test_excluded_and_missing_trials_are_counted_and_their_blocks_lose_the_pair() -> None:
+    trials = table(8)
+    java = trials.index[(trials["variant"] == "java") & (trials["logging"] == "off")]
+    trials.loc[java[0], "excluded"] = True
+    trials.loc[java[1], METRIC] = np.nan
+    (found,) = (
+        c for c in compare(trials, METRIC, reference="go", by=("logging",)) if c.levels["logging"] == "off"
+    )
+    assert (found.n_blocks, found.n_excluded) == (6, 1)
+    said = " | ".join(found.warnings)
+    assert "1 trials excluded" in said and f"have no {METRIC}" in said and "2 trials left out" in said
+
+
+def test_a_variant_whose_every_trial_failed_is_inconclusive_not_absent() -> None:
+    trials = table(6)
+    trials.loc[trials["variant"] == "java", "excluded"] = True
+    for found in compare(trials, METRIC, reference="go", by=("logging",)):
+        assert found.ratio.value is None and found.n_blocks == 0 and found.n_excluded == 6
+        assert found.verdict == Verdict.INCONCLUSIVE
+    summary = summarise(trials, METRIC).set_index("variant")
+    assert summary.loc["java", "n_trials"] == 0 and summary["value"].isna()["java"]
+
+
+def test_the_margin_is_never_below_the_noise_of_the_duplicate() -> None:
+    trials = table(6, cv=0.15)
+    noise = aa_noise(trials, METRIC).noise
+    assert noise is not None and noise > 0.10
+    for found in compare(trials, METRIC, reference="go", by=("logging",)):
+        assert found.margin == noise and any("A/A noise" in warning for warning in found.warnings)
+    alone = trials[~trials["duplicate"]]
+    assert aa_noise(alone, METRIC).noise is None
+    assert any(
+        "no A/A pairs" in w
+        for c in compare(alone, METRIC, reference="go", by=("logging",))
+        for w in c.warnings
+    )
+
+
+def test_the_duplicate_enters_no_comparison() -> None:
+    trials = table(6)
+    spoilt = trials.copy()
+    spoilt.loc[spoilt["duplicate"], METRIC] *= 1.001
+    one, other = (compare(t, METRIC, reference="go", by=("logging",)) for t in (trials, spoilt))
+    assert [c.ratio for c in one] == [c.ratio for c in other]
+    assert list(summarise(trials, METRIC)["n_trials"]) == [12, 12]
+
+
+def test_a_factor_left_out_of_by_is_named() -> None:
+    with pytest.raises(InputError, match="columns that differ: logging"):
+        compare(table(5), METRIC, reference="go")
+
+
+def test_latencies_below_two_steps_of_the_tool_are_refused_and_below_twenty_flagged() -> None:
+    for found in compare(table(6, base=0.0005), METRIC, reference="go", by=("logging",)):
+        assert found.ratio.value is None and any("steps of the tool" in w for w in found.warnings)
+    for found in compare(table(6, base=0.004), METRIC, reference="go", by=("logging",)):
+        assert found.ratio.value is not None and any("ratios may be off" in w for w in found.warnings)
+    assert summarise(table(6, base=0.0005), METRIC)["value"].isna().all()
+
+
+def test_two_groups_of_trials_and_flags_are_told() -> None:
+    trials = table(20, ratio=1.0)
+    java = trials.index[(trials["variant"] == "java") & (trials["logging"] == "off")]
+    trials.loc[java[:5], METRIC] *= 1.5
+    trials.loc[java[:3], "flags"] = "noisy_machine errors_seen"
+    (found,) = (
+        c for c in compare(trials, METRIC, reference="go", by=("logging",)) if c.levels["logging"] == "off"
+    )
+    said = " | ".join(found.warnings)
+    assert "java: two groups of trials (15 low, 5 high)" in said
+    assert "java: 3 of 20 trials flagged noisy_machine" in said and "flagged errors_seen" in said
+
+
+def test_a_summary_is_the_geometric_mean_over_trials_with_its_unit() -> None:
+    trials = table(7)
+    summary = summarise(trials, METRIC, by=("variant", "logging"))
+    (row,) = summary[(summary["variant"] == "java") & (summary["logging"] == "off")].to_dict("records")
+    chosen = trials[(trials["variant"] == "java") & (trials["logging"] == "off")][METRIC].to_numpy(
+        dtype=float
+    )
+    assert row["value"] == pytest.approx(np.exp(np.log(chosen).mean())) and row["unit"] == "s"
+    assert row["low"] < row["value"] < row["high"] and row["estimate"].n_trials == 7
+    trials[METRIC] = 0.0
+    assert summarise(trials, METRIC)["value"].isna().all()
+
+
+def test_zeros_have_an_arithmetic_mean_and_no_ratio() -> None:
+    trials = table(6).assign(n_errors=0.0)
+    assert (summarise(trials, "n_errors", mean="arithmetic")["value"] == 0).all()
+    assert all(c.ratio.value is None for c in compare(trials, "n_errors", reference="go", by=("logging",)))
+
+
+def test_bad_names_are_named_with_what_is_allowed() -> None:
+    trials = table(5)
+    with pytest.raises(InputError, match="latency_p98_s"):
+        summarise(trials, "latency_p98_s")
+    with pytest.raises(InputError, match="numeric"):
+        summarise(trials, "variant")
+    with pytest.raises(InputError, match="allowed: "):
+        compare(trials, METRIC, reference="rust", by=("logging",))

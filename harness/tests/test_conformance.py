@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cases are read strictly and compared exactly; every failure is one short line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.conformance import SHOWN, answer_fault, applicable, check, load_cases, load_requests
+from harness.errors import InputError
+from harness.exchange import Answer
+from harness.model import Expectation
+from harness.readiness import wait_first_response
+from harness.tests.contracts.launcher import HELLO
+from harness.tests.instances import CONTRACT, Project
+from harness.tests.scripted_server import CLOSE, RESET, scripted
+from harness.workloads import Case
+
+CASES = load_cases(CONTRACT)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Project]:
+    made = Project(tmp_path)
+    yield made
+    made.close()
+
+
+def answer(body: bytes, status: int = 200, **headers: str) -> Answer:
+    return Answer(status=status, headers=headers, body=body, received_monotonic_s=0.0)
+
+
+def expect(**said: object) -> Expectation:
+    return Expectation.model_validate_json(json.dumps({"status": 200, **said}))
+
+
+def test_a_right_service_fulfils_every_case_of_its_face_and_language(project: Project) -> None:
+    instance = project.launch()
+    wait_first_response(instance, HELLO, 20)
+    result = check(instance.endpoint, CASES, "matched", "python")
+    assert (result.n_cases, result.failures) == (6, ())
+    assert check(instance.endpoint, CASES, "published", "python").n_cases == 1
+    assert check(instance.endpoint, CASES, "matched", "java").n_cases == 7
+
+
+def test_a_wrong_answer_is_one_line_with_case_expected_and_found(project: Project) -> None:
+    instance = project.launch(wrong_answers=1)
+    wait_first_response(instance, HELLO, 20)
+    result = check(instance.endpoint, CASES, "matched", "python")
+    assert result.failures == ("""hello: expected '{"v":"HELLO"}', got '{"v":"wrong"}'""",)
+
+
+def test_every_case_is_checked_when_the_service_dies_on_the_way(project: Project) -> None:
+    instance = project.launch(crash_after=1)
+    wait_first_response(instance, HELLO, 20)
+    result = check(instance.endpoint, CASES, "matched", "python")
+    assert result.n_cases == 6
+    assert [line.split(":")[0] for line in result.failures] == [
+        "hello",
+        "count",
+        "long",
+        "bytes",
+        "unknown-path",
+    ]
+    assert all("got no answer" in line for line in result.failures)
+
+
+def test_a_case_without_language_is_for_all() -> None:
+    names = [(case.name, case.language) for case in applicable(CASES, "matched", "go")]
+    assert ("only-in-java", "java") not in names
+    assert ("hello", None) in names
+
+
+@pytest.mark.parametrize(
+    ("found", "wanted", "fault"),
+    [
+        (answer(b"x"), expect(body="x"), None),
+        (answer(b"x\n"), expect(body="x"), r"expected 'x', got 'x\n'"),
+        (answer(b'{"a": 1}'), expect(json={"a": 1}), None),
+        (answer(b'{"b":2,"a":1}'), expect(json={"a": 1, "b": 2}), None),
+        (answer(b'{"v":5}'), expect(json={"v": "5"}), """expected JSON {"v": "5"}, got '{"v":5}'"""),
+        (answer(b'{"v":1}'), expect(json={"v": True}), """expected JSON {"v": true}, got '{"v":1}'"""),
+        (answer(b"null"), expect(json=None), None),
+        (answer(b"1"), expect(json=None), "expected JSON null, got '1'"),
+        (answer(b"<p>"), expect(json={}), "expected JSON {}, got '<p>'"),
+        (answer(b"any"), expect(), None),
+        (answer(b"no", 404), expect(), "expected status 200, got 404 'no'"),
+        (answer(b"", allow="GET"), expect(headers={"Allow": "GET"}), None),
+        (answer(b"", allow="get"), expect(headers={"Allow": "GET"}), "expected header Allow: GET, got get"),
+        (answer(b""), expect(headers={"Allow": "GET"}), "expected header Allow: GET, got none"),
+        (answer(b"\xff"), expect(body="x"), r"expected 'x', got '\\xff'"),
+    ],
+)
+def test_bodies_are_compared_as_bytes_or_as_json_values(
+    found: Answer, wanted: Expectation, fault: str | None
+) -> None:
+    assert answer_fault(found, wanted) == fault
+
+
+def test_long_bodies_are_cut_in_a_failure() -> None:
+    fault = answer_fault(answer(b"y" * 100_000), expect(body="x" * 100_000))
+    assert fault is not None
+    assert len(fault) < 3 * SHOWN
+
+
+def test_a_refusal_whose_answer_was_lost_by_a_reset_gets_one_more_chance() -> None:
+    case = Case.model_validate_json(
+        '{"name": "big", "face": "matched", "request": {"method": "POST", "path": "/", "body": "xx"},'
+        ' "expect": {"status": 413}}'
+    )
+    no = b"HTTP/1.1 413 No\r\nContent-Length: 0\r\n\r\n"
+    with scripted([RESET], [no]) as (endpoint, _):
+        assert check(endpoint, [case], "matched", "go").failures == ()
+    with scripted([RESET], [RESET], [no]) as (endpoint, _):
+        assert "got no answer" in check(endpoint, [case], "matched", "go").failures[0]
+
+
+def test_a_lost_answer_of_a_good_request_gets_no_second_chance() -> None:
+    good = next(case for case in CASES if case.name == "hello")
+    ok = b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 13\r\n\r\n{"v":"HELLO"}'
+    with scripted([CLOSE], [ok]) as (endpoint, _):
+        assert len(check(endpoint, [good], "matched", "go").failures) == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("{", r"cases\.jsonl: line 3: not JSON: .*column 2; found '\{'"),
+        ("[]", r"cases\.jsonl: line 3: "),
+        ('{"name": "a"}', r"line 3: face: Field required"),
+        ('{"name": "a", "face": "matt"}', r"line 3: face: .*'published' or 'matched'; found 'matt'"),
+        (
+            '{"name":"a","face":"matched","colour":1,"request":{"method":"GET","path":"/"},"expect":{"status":1}}',
+            r"line 3: colour: .*allowed: name, face, language, request, expect",
+        ),
+        (
+            '{"name":"a","face":"matched","request":{"method":"GET","path":"/","body":"","body_base64":""},'
+            '"expect":{"status":1}}',
+            "line 3: request: .*at most one of body, body_base64, body_repeat",
+        ),
+        (
+            '{"name":"a","face":"matched","request":{"method":"GET","path":"/","body_base64":"?"},'
+            '"expect":{"status":1}}',
+            "line 3: request: .*body_base64",
+        ),
+    ],
+)
+def test_a_broken_case_names_file_line_and_place(tmp_path: Path, line: str, message: str) -> None:
+    good = (CONTRACT / "cases.jsonl").read_text().splitlines()[0]
+    (tmp_path / "cases.jsonl").write_text(f"{good}\n\n{line}\n")
+    with pytest.raises(InputError, match=message):
+        load_cases(tmp_path)
+
+
+def test_two_cases_of_one_name_are_refused(tmp_path: Path) -> None:
+    good = (CONTRACT / "cases.jsonl").read_text().splitlines()[0]
+    (tmp_path / "cases.jsonl").write_text(f"{good}\n{good}\n")
+    with pytest.raises(InputError, match="case 2: two cases of one name; found 'health'"):
+        load_cases(tmp_path)
+
+
+def test_a_missing_contract_names_the_file(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"cases\.jsonl: cannot be read: No such file"):
+        load_cases(tmp_path)
+
+
+def test_requests_of_a_mix_keep_their_order_and_weights() -> None:
+    both = load_requests(CONTRACT, "both")
+    assert [(request.name, request.weight) for request in both] == [
+        ("uppercase-hello", 2),
+        ("count-hello", 1),
+    ]
+
+
+def test_an_unknown_mix_names_those_there_are() -> None:
+    with pytest.raises(
+        InputError, match=r"requests\.jsonl: mix: unknown mix; found 'helo'; allowed: hello, both"
+    ):
+        load_requests(CONTRACT, "helo")
+
+
+def test_separators_that_are_no_line_ends_stay_in_a_body(tmp_path: Path) -> None:
+    line = json.dumps(
+        {
+            "mix": "m",
+            "name": "n",
+            "method": "POST",
+            "path": "/",
+            "body": "a\u2028b",
+            "expect": {"status": 200},
+        },
+        ensure_ascii=False,
+    )
+    (tmp_path / "requests.jsonl").write_text(line + "\n", encoding="utf-8")
+    assert load_requests(tmp_path, "m")[0].body == "a\u2028b"

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Templates, flags of settings, and what language runtimes are told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.errors import InputError
+from harness.launchers.arguments import expand, jvm_flags, runtime_arguments, setting_flags
+from harness.model import Implementation, RuntimeSettings, Variant
+
+FILE = Path("services/strings/x/service.toml")
+JVM = Implementation(
+    name="x",
+    workload="strings",
+    language="java",
+    framework="f",
+    runtime="jvm",
+    artifact="a.jar",
+    start=("{java}",),
+)
+GO = JVM.model_copy(update={"runtime": "go"})
+
+
+def filled(*template: str) -> tuple[str, ...]:
+    return expand(template, {"port": "80", "settings": ("-a", "-b")}, file=FILE, place="start")
+
+
+def test_a_word_of_several_values_becomes_several_words() -> None:
+    assert filled("x", "{settings}", "y") == ("x", "-a", "-b", "y")
+
+
+def test_a_placeholder_may_stand_inside_a_word() -> None:
+    assert filled("--port={port}:{port}") == ("--port=80:80",)
+
+
+def test_words_are_not_split_and_braces_elsewhere_in_values_stay() -> None:
+    assert expand(("{a}",), {"a": "x y {b}"}, file=FILE, place="start") == ("x y {b}",)
+
+
+@pytest.mark.parametrize("word", ["{ports}", "{}", "x{Port}"])
+def test_an_unknown_placeholder_is_refused(word: str) -> None:
+    with pytest.raises(
+        InputError, match=r"start: unknown placeholder; found .*; allowed: \{port\}, \{settings\}"
+    ):
+        filled(word)
+
+
+def test_several_words_do_not_fit_into_one() -> None:
+    with pytest.raises(InputError, match="must stand alone"):
+        filled("--x={settings}")
+
+
+def test_settings_become_flags_in_the_order_of_the_service() -> None:
+    knows = JVM.model_copy(update={"settings": {"a": "--a={value}", "b": "-b{value}", "c": "--c"}})
+    variant = Variant(implementation="x", settings={"b": 2, "a": True})
+    assert setting_flags(knows, variant, FILE) == ("--a=true", "-b2")
+
+
+def test_an_unknown_setting_names_what_is_allowed() -> None:
+    with pytest.raises(InputError, match="found 'colour'; allowed: none"):
+        setting_flags(JVM, Variant(implementation="x", settings={"colour": 1}), FILE)
+
+
+def test_the_lean_variant_has_the_lean_flag_last() -> None:
+    assert setting_flags(JVM, Variant(implementation="x", lean=True), FILE) == ("--lean",)
+
+
+def test_one_cpu_limit_reaches_both_runtimes() -> None:
+    runtime = RuntimeSettings(cpus=2, gc_log=False)
+    assert runtime_arguments(GO, runtime, cpu_limit=2).environment == {"GOMAXPROCS": "2"}
+    assert "-XX:ActiveProcessorCount=2" in runtime_arguments(JVM, runtime, cpu_limit=2).argv
+
+
+def test_go_is_told_by_environment() -> None:
+    runtime = RuntimeSettings(gogc="off", gomemlimit="64MiB")
+    told = runtime_arguments(GO, runtime, cpu_limit=None)
+    assert told.argv == ()
+    assert told.environment == {"GOGC": "off", "GOMEMLIMIT": "64MiB", "GODEBUG": "gctrace=1"}
+
+
+def test_without_settings_a_go_service_keeps_its_defaults() -> None:
+    assert runtime_arguments(GO, RuntimeSettings(gc_log=False), cpu_limit=None).environment == {}
+
+
+def test_the_jvm_is_told_by_flags_and_logs_with_both_clocks() -> None:
+    runtime = RuntimeSettings(gc="serial", heap_max="64m", heap_min="32m", nmt=True, jvm_flags=("-Xss256k",))
+    told = runtime_arguments(JVM, runtime, cpu_limit=None, java_major=25, aot_cache=Path("/c/x.aot"))
+    assert told.argv == (
+        "-XX:+UseSerialGC",
+        "-Xms32m",
+        "-Xmx64m",
+        "-XX:NativeMemoryTracking=summary",
+        "-XX:+ExitOnOutOfMemoryError",
+        "-Xss256k",
+        "-XX:AOTCache=/c/x.aot",
+        "-Xlog:gc*,safepoint:file=gc.log:timemillis,uptimenanos,level,tags:filecount=0",
+    )
+
+
+@pytest.mark.parametrize(("major", "told"), [(17, False), (21, True), (22, True), (23, False), (25, False)])
+def test_zgc_is_generational_wherever_it_can_be(major: int, told: bool) -> None:
+    assert ("-XX:+ZGenerational" in jvm_flags(RuntimeSettings(gc="z"), None, major)) is told
+
+
+@pytest.mark.parametrize(
+    ("implementation", "runtime", "names"),
+    [(GO, RuntimeSettings(gc="g1", heap_max="1g"), "gc, heap_max"), (JVM, RuntimeSettings(gogc=1), "gogc")],
+)
+def test_settings_of_another_runtime_are_refused(
+    implementation: Implementation, runtime: RuntimeSettings, names: str
+) -> None:
+    with pytest.raises(InputError, match=f"has no {names}"):
+        runtime_arguments(implementation, runtime, cpu_limit=None)

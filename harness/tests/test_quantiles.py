@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Quantiles within a trial and pooled over trials."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.analysis import (
+    bootstrap_quantile,
+    cluster_bootstrap_quantile,
+    pooled_quantile,
+    pooled_quantile_ratio_ci,
+    quantile_ci,
+)
+from harness.analysis.pooled import leave_one_out
+from harness.analysis.quantiles import rank
+from harness.errors import InputError, PseudoReplicationError
+
+
+def trials(k: int, n: int, *, sd: float = 0.05, seed: int = 1, scale: float = 1.0) -> list[np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return [scale * rng.lognormal(rng.normal(0, sd), 0.5, n) for _ in range(k)]
+
+
+@given(n=st.integers(1, 3000), q=st.floats(0.01, 0.999))
+@settings(max_examples=100, deadline=None)
+def test_the_sample_quantile_is_numpys_inverted_cdf(n: int, q: float) -> None:
+    x = np.arange(1.0, n + 1)
+    assert rank(n, round(q, 3)) == np.quantile(x, round(q, 3), method="inverted_cdf")
+
+
+def test_the_bootstrap_is_the_one_that_resamples_all_values() -> None:
+    rng = np.random.default_rng(2)
+    x = rng.permutation(np.arange(200.0))
+    exact = bootstrap_quantile(x, 0.9, n_resamples=20_000)
+    brute = np.sort(x[rng.integers(0, 200, (20_000, 200))], axis=1)[:, rank(200, 0.9) - 1]
+    levels = (0.025, 0.25, 0.5, 0.75, 0.975)
+    assert np.abs(np.quantile(exact, levels) - np.quantile(brute, levels)).max() <= 1
+    assert exact.mean() == pytest.approx(brute.mean(), abs=0.1)
+    assert set(exact) <= set(x)
+
+
+@pytest.mark.parametrize("method", ["woodruff", "order_statistic", "bootstrap"])
+def test_independent_requests_give_the_same_interval_by_every_method(method: str) -> None:
+    x = np.random.default_rng(3).lognormal(0, 0.5, 50_000)
+    reference = quantile_ci(x, 0.99, method="order_statistic")
+    found = quantile_ci(x, 0.99, method=method)  # type: ignore[arg-type]
+    assert reference.low and reference.high and found.low and found.high
+    assert found.value == np.quantile(x, 0.99, method="inverted_cdf")
+    assert found.high - found.low == pytest.approx(reference.high - reference.low, rel=0.5)
+
+
+@given(st.floats(1e-6, 1e6))
+@settings(max_examples=20, deadline=None)
+def test_the_unit_does_not_matter(scale: float) -> None:
+    x = np.random.default_rng(4).lognormal(0, 0.5, 3000)
+    one, other = quantile_ci(x, 0.9), quantile_ci(x * scale, 0.9)
+    assert one.low and other.low == pytest.approx(scale * one.low)
+
+
+def test_p999_needs_a_hundred_requests_beyond_it() -> None:
+    x = np.random.default_rng(5).lognormal(0, 0.5, 100_000)
+    assert quantile_ci(x, 0.999).value is not None
+    refused = quantile_ci(x[:-1000], 0.999)
+    assert refused.value is None and "refused: 99 requests beyond p99.9, 100 needed" in refused.warnings[0]
+    pool = [x, x[:50_000]]
+    assert pooled_quantile(pool, 0.999).value is None
+    assert pooled_quantile_ratio_ci(pool, pool, 0.999, paired=True).value is None
+    assert pooled_quantile(pool, 0.99).value is not None
+
+
+def test_few_requests_have_a_value_but_no_interval() -> None:
+    x = np.random.default_rng(6).lognormal(0, 0.5, 500)
+    found = quantile_ci(x, 0.99)
+    assert found.value is not None and found.low is None and "too few for an interval" in found.warnings[0]
+    assert quantile_ci(x[:50], 0.99).value is None, "not even one request lies beyond"
+
+
+def test_a_quantile_below_the_resolution_has_no_interval_of_width_zero() -> None:
+    found = quantile_ci(np.repeat([0.001, 0.002], [9900, 100]), 0.5)
+    assert found.value == 0.001 and found.low is None and "resolution" in found.warnings[0]
+
+
+@given(k=st.integers(2, 6), q=st.sampled_from([0.01, 0.5, 0.9, 0.99]), seed=st.integers(0, 99))
+@settings(max_examples=40, deadline=None)
+def test_leaving_a_trial_out_is_the_quantile_of_the_others(k: int, q: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    parts = [np.round(rng.lognormal(0, 1, rng.integers(120, 400)), 1) for _ in range(k)]  # with ties
+    whole, without = leave_one_out(parts, q)
+    assert whole == np.quantile(np.concatenate(parts), q, method="inverted_cdf")
+    for i in range(k):
+        others = np.concatenate(parts[:i] + parts[i + 1 :])
+        assert without[i] == np.quantile(others, q, method="inverted_cdf")
+
+
+def test_the_pooled_interval_grows_with_the_variation_between_trials() -> None:
+    widths = []
+    for sd in (0.0, 0.05, 0.2):
+        found = pooled_quantile(trials(10, 4000, sd=sd), 0.99)
+        assert found.low and found.high
+        widths.append(found.high / found.low)
+    assert widths[0] < widths[1] < widths[2]
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_swapping_the_arms_inverts_the_pooled_ratio(paired: bool) -> None:
+    a, b = trials(8, 2000, scale=1.2), trials(8, 2000, seed=2)
+    one, other = (pooled_quantile_ratio_ci(x, y, 0.99, paired=paired) for x, y in ((a, b), (b, a)))
+    assert one.value and one.low and one.high and other.value
+    assert one.low < 1.2 < one.high
+    assert (other.value, other.low, other.high) == pytest.approx((1 / one.value, 1 / one.high, 1 / one.low))
+
+
+def test_the_cluster_bootstrap_resamples_whole_trials() -> None:
+    parts = trials(5, 3000, sd=0.1)
+    draws = cluster_bootstrap_quantile(parts, 0.95, n_resamples=4000)
+    rng = np.random.default_rng(7)
+    brute = [
+        np.quantile(np.concatenate([parts[i] for i in rng.integers(0, 5, 5)]), 0.95, method="inverted_cdf")
+        for _ in range(400)
+    ]
+    assert np.quantile(draws, [0.1, 0.5, 0.9]) == pytest.approx(np.quantile(brute, [0.1, 0.5, 0.9]), rel=0.03)
+    with pytest.raises(InputError, match="positive"):
+        cluster_bootstrap_quantile([[0.0, 1.0]], 0.5)
+
+
+def test_one_flat_array_of_requests_is_refused() -> None:
+    flat = np.random.default_rng(8).lognormal(0, 1, 100)
+    for values in (list(flat), flat):
+        with pytest.raises(PseudoReplicationError, match="one array per trial"):
+            pooled_quantile(values, 0.5)  # type: ignore[arg-type]  # that it is refused is what is tested
+
+
+def test_one_trial_has_a_pooled_value_and_no_interval() -> None:
+    found = pooled_quantile(trials(1, 500), 0.9)
+    assert found.value is not None and found.low is None and "one trial" in found.warnings[0]
+    same = trials(1, 500) * 4
+    assert pooled_quantile(same, 0.9).low is None, "copies of one trial do not vary"
+
+
+@pytest.mark.parametrize("q", [0.0, 1.0, 1.5, float("nan")])
+def test_a_quantile_lies_between_nought_and_one(q: float) -> None:
+    with pytest.raises(InputError, match="strictly between 0 and 1"):
+        quantile_ci([1.0, 2.0], q)

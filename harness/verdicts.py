@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a trial ended and what to distrust in it: from its evidence to its outcome and its flags.
+
+Outcomes. ``nonconforming``: a case of the contract was answered wrongly; not timed. ``failed``: the
+service or the generator ended early or left nothing to read. ``timed out``: never ready, or the load
+took more than three times as long as expected and half a minute. ``out of memory``: failed, and a log
+or the kernel's count of kills says so. ``overloaded``: more than half of the requests went wrong,
+or an open loop got less than half of its arrivals answered.
+
+Flags. ``generator_bottleneck``: against the echo service the generator did less than 1.25 times as much
+(closed loop), or did not keep 95 % of the offered rate even there (open loop), or it used more than
+90 % of the CPUs that were its own. ``headroom_unknown``: no echo reading.
+``errors_seen``: any error. ``throttled``: the cgroup was throttled. ``noisy_machine``: steal above 1 %
+of the window's CPU time, or other processes used more than 10 % of it. ``shared_cores``: service and
+generator were not pinned apart. ``killed_on_stop``: it needed SIGKILL. ``sampling_gap``: no sample for
+more than 0.25 s. ``few_requests``: fewer than 1,000, too few for a p99 worth the name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.errors import TrialFailure
+from harness.model import (
+    Flag,
+    GeneratorRecord,
+    InstanceRecord,
+    LoadSummary,
+    MachineWindow,
+    Outcome,
+    Phase,
+)
+from harness.parts import CpuPlan, SamplingSummary
+
+OVERLOADED_SHARE = 0.5
+HEADROOM_ENOUGH = 1.25
+GENERATOR_BUSY_SHARE = 0.9
+OPEN_LOOP_KEPT_SHARE = 0.95
+STEAL_SHARE = 0.01
+OTHER_CPU_SHARE = 0.10
+SAMPLING_GAP_S = 0.25
+FEW_REQUESTS = 1_000
+_SIGNALLED = 128
+
+_MEMORY_WORDS = ("OutOfMemoryError", "runtime: out of memory", "cannot allocate memory")
+_LOGS = ("service.stderr.txt", "service.stdout.txt")
+_TAIL_BYTES = 65_536
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """Why a crash may have been for want of memory; ``None``: nothing says so."""
+
+    out_of_memory: str | None
+
+    @classmethod
+    def collect(cls, folder: Path, kills_before: int | None, kills_after: int | None) -> Evidence:
+        for name in _LOGS:
+            tail = _tail(folder / name)
+            for words in _MEMORY_WORDS:
+                if words in tail:
+                    return cls(out_of_memory=f"its log says {words!r}")
+        if kills_before is not None and kills_after is not None and kills_after > kills_before:
+            return cls(out_of_memory="the kernel killed for want of memory meanwhile")
+        return cls(out_of_memory=None)
+
+
+def crash(exit_code: int | None, when: str, folder: Path) -> TrialFailure:
+    """Describe a service that ended on its own, with the last line it wrote to stderr."""
+    last = _tail(folder / "service.stderr.txt").strip().rpartition("\n")[2][:200]
+    signalled = exit_code is not None and exit_code > _SIGNALLED  # as a shell tells it
+    how = f"signal {(exit_code or 0) - _SIGNALLED}" if signalled else f"exit code {exit_code}"
+    said = f"; its last words: {last}" if last else ""
+    return TrialFailure("failed", f"the service ended {when} ({how}){said}")
+
+
+def judge_load(load: LoadSummary) -> tuple[Outcome, str | None]:
+    """Tell whether the service bore the load."""
+    if load.n_requests == 0:
+        return Outcome.FAILED, "the load generator reported no request"
+    if load.n_errors > OVERLOADED_SHARE * load.n_requests:
+        return Outcome.OVERLOADED, f"{load.n_errors} of {load.n_requests} requests went wrong"
+    if load.offered_per_s is not None:
+        right_per_s = load.achieved_per_s * (1 - load.n_errors / load.n_requests)
+        if right_per_s < OVERLOADED_SHARE * load.offered_per_s:
+            return Outcome.OVERLOADED, f"{right_per_s:.0f} of {load.offered_per_s:.0f} arrivals/s answered"
+    return Outcome.OK, None
+
+
+def trial_flags(
+    *,
+    load: LoadSummary | None,
+    generator: GeneratorRecord | None,
+    instance: InstanceRecord | None,
+    samples: SamplingSummary | None,
+    phases: Sequence[Phase],
+    cpus: CpuPlan | None,
+) -> tuple[Flag, ...]:
+    """Return the reasons to look twice, in a fixed order."""
+    window_s = _measured_s(phases)
+    machine = samples.machine if samples else None
+    flags: list[tuple[Flag, bool]] = []
+    if load is not None and generator is not None:
+        flags += [
+            ("generator_bottleneck", _is_bottleneck(load, generator, window_s)),
+            ("headroom_unknown", generator.echo_achieved_per_s is None),
+            ("errors_seen", load.n_errors > 0),
+            ("few_requests", load.n_requests < FEW_REQUESTS),
+            ("shared_cores", cpus is None or cpus.service is None or cpus.generator is None),
+        ]
+    flags += [
+        ("throttled", bool(machine and machine.n_throttled)),
+        ("noisy_machine", _is_noisy(machine, window_s)),
+        ("killed_on_stop", instance is not None and instance.stop_signal == "SIGKILL"),
+        ("sampling_gap", bool(samples and samples.longest_gap_s and samples.longest_gap_s > SAMPLING_GAP_S)),
+    ]
+    return tuple(flag for flag, holds in flags if holds)
+
+
+def _is_bottleneck(load: LoadSummary, generator: GeneratorRecord, window_s: float) -> bool:
+    n_cpus = len(generator.cpu_affinity)
+    cores_used = generator.cpu_s / window_s if generator.cpu_s is not None and window_s > 0 else 0.0
+    if n_cpus and cores_used > GENERATOR_BUSY_SHARE * n_cpus:
+        return True
+    if load.offered_per_s is not None:
+        echo = generator.echo_achieved_per_s
+        return echo is not None and echo < OPEN_LOOP_KEPT_SHARE * load.offered_per_s
+    return generator.headroom_ratio is not None and generator.headroom_ratio < HEADROOM_ENOUGH
+
+
+def _is_noisy(machine: MachineWindow | None, window_s: float) -> bool:
+    if machine is None or window_s <= 0:
+        return False
+    steal, other = machine.steal_s or 0.0, machine.other_cpu_s or 0.0
+    return steal > STEAL_SHARE * window_s or other > OTHER_CPU_SHARE * window_s
+
+
+def _measured_s(phases: Sequence[Phase]) -> float:
+    return sum(
+        phase.end.monotonic_s - phase.start.monotonic_s
+        for phase in phases
+        if phase.name in ("measurement", "idle")
+    )
+
+
+def _tail(path: Path) -> str:
+    try:
+        with path.open("rb") as stream:
+            stream.seek(max(0, path.stat().st_size - _TAIL_BYTES))
+            return stream.read().decode("utf-8", "replace")
+    except OSError:
+        return ""
