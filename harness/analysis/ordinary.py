@@ -77,7 +77,10 @@ class Ordinary:
             # A run's first request counts no slower than its second: see ``in_company``.
             opening = np.minimum(a, np.append(a[1:], a[-1]))
             first = np.maximum(
-                *(special.log_ndtr((rho**distance * last - opening) / np.sqrt(1 - rho ** (2 * distance))) for rho in (self.rho, self.rho_all))
+                *(
+                    special.log_ndtr((rho**distance * last - opening) / np.sqrt(1 - rho ** (2 * distance)))
+                    for rho in (self.rho, self.rho_all)
+                )
             )
             following = self._log_following(a, self.rho * last, distance)
             rest = np.append(np.cumsum(following[::-1])[::-1][1:], 0.0)

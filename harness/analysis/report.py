@@ -20,7 +20,8 @@ from harness.analysis.checks import judge_resolution
 from harness.analysis.clocks import ClockOffset, estimate_clock_offset
 from harness.analysis.matching import Span, coincidence_test, match_events
 from harness.analysis.quantiles import quantile_ci
-from harness.analysis.stalls import Stall, detect_stalls
+from harness.analysis.slow_periods import Stall
+from harness.analysis.stalls import detect_stalls
 from harness.analysis.within_trial import batch_means_ci
 from harness.errors import InputError
 from harness.formats.detect import read_any

@@ -84,7 +84,11 @@ def _scan(start_s: FloatArray, slow: npt.NDArray[np.bool_], width_s: float) -> l
     bound = np.log(ALPHA / (busy.sum() * len(SCAN_WINDOWS_S)))
     found = []
     for i in np.flatnonzero(suspects):
-        log_p = float(stats.betabinom.logsf(k[i] - 1, n[i], *law)) if law else float(stats.binom.logsf(k[i] - 1, n[i], share))
+        log_p = (
+            float(stats.betabinom.logsf(k[i] - 1, n[i], *law))
+            if law
+            else float(stats.binom.logsf(k[i] - 1, n[i], share))
+        )
         if log_p < bound:
             found.append(
                 Stall(

@@ -65,7 +65,9 @@ def attribution(sims: int, seed: int) -> VerifyResult:
             for quantile, found in errors.items():
                 if len(without) * (1 - quantile) < FEWEST_TAIL:
                     continue
-                share = attributable_fraction(start, latency, {"gc_pause": pauses.spans}, quantile=quantile, resamples=20)
+                share = attributable_fraction(
+                    start, latency, {"gc_pause": pauses.spans}, quantile=quantile, resamples=20
+                )
                 truth = 1 - float(np.quantile(without, quantile)) / float(np.quantile(latency, quantile))
                 found.append(abs((share.quantile_share.value or 0.0) - truth))
                 naive.append(abs((share.quantile_share_lower.value or 0.0) - truth))
@@ -74,7 +76,14 @@ def attribution(sims: int, seed: int) -> VerifyResult:
             if found:
                 name = f"error of the share of p{quantile * 100:g}, {load.kind} {load.rate_per_s:g}/s, {load.pause_s * 1e3:g} ms, AR {load.rho:g}"
                 cells.append(Cell(name=name, value=max(found), at_most=SHARE_ERROR))
-    cells.append(Cell(name="overlap subtracted only, largest error", value=max(naive), at_least=SHARE_ERROR, control=True))
+    cells.append(
+        Cell(
+            name="overlap subtracted only, largest error",
+            value=max(naive),
+            at_least=SHARE_ERROR,
+            control=True,
+        )
+    )
     cells.append(Cell(name="clock offset, largest error in s", value=offset_worst, at_most=OFFSET_ERROR_S))
     cells += _coincidence(sims, np.random.default_rng([seed, 99]))
     return result(
@@ -97,9 +106,13 @@ def _twice(load: _Load, rng: np.random.Generator) -> tuple[FloatArray, FloatArra
     return start, latency, pauses, simulate_open(arrivals, service, servers=servers)[1]
 
 
-def _offset_error(completion: FloatArray, pauses: Pauses, latency: FloatArray, rng: np.random.Generator) -> float:
+def _offset_error(
+    completion: FloatArray, pauses: Pauses, latency: FloatArray, rng: np.random.Generator
+) -> float:
     true_offset = float(rng.uniform(-2, 2))
-    found = estimate_clock_offset(completion + true_offset, pauses.spans, median_service_s=float(np.median(latency)))
+    found = estimate_clock_offset(
+        completion + true_offset, pauses.spans, median_service_s=float(np.median(latency))
+    )
     return float("inf") if found.offset_s is None else abs(found.offset_s - true_offset)
 
 
@@ -120,7 +133,12 @@ def _coincidence(sims: int, rng: np.random.Generator) -> list[Cell]:
     return [
         Cell(name="shift test, unrelated: share called related", value=chance / sims, at_most=0.06),
         Cell(name="shift test, related: share seen", value=real / sims, at_least=0.95),
-        Cell(name="any match taken for a relation, unrelated", value=any_match / sims, at_least=0.5, control=True),
+        Cell(
+            name="any match taken for a relation, unrelated",
+            value=any_match / sims,
+            at_least=0.5,
+            control=True,
+        ),
     ]
 
 

@@ -79,16 +79,32 @@ def stalls(sims: int, seed: int) -> VerifyResult:
         length_s = max(2 * p99, FEWEST_BLOCKED / (len(start) / (minutes * 60)))
         pauses = scenario.pauses(sims, length_s, rng)
         start, latency = scenario.simulate(pauses.spans[-1][1] + 0.5, pauses, rng)
-        judged = [scored(find(start, latency), pauses, start, latency, 2 * p99) for find in (_detected, *finders.values())]
+        judged = [
+            scored(find(start, latency), pauses, start, latency, 2 * p99)
+            for find in (_detected, *finders.values())
+        ]
         ours.append(judged[0])
         for name, score in zip(finders, judged[1:], strict=True):
             peers[name].append(score)
         cells.append(Cell(name=f"F1, {scenario.group}, {scenario.name}", value=judged[0].f1, at_least=F1))
     for group, (n_false, minutes) in calm.items():
-        cells.append(Cell(name=f"false stalls a minute, {group} (n = {n_false} in {minutes:.0f} min)", value=n_false / minutes, at_most=FALSE_PER_MINUTE))
+        cells.append(
+            Cell(
+                name=f"false stalls a minute, {group} (n = {n_false} in {minutes:.0f} min)",
+                value=n_false / minutes,
+                at_most=FALSE_PER_MINUTE,
+            )
+        )
     for name, scores in peers.items():
         best = min(float(np.median([s.f1 for s in ours])), F1)
-        cells.append(Cell(name=f"{name}: median F1 in the same cells", value=float(np.median([s.f1 for s in scores])), at_most=best - 0.05, control=True))
+        cells.append(
+            Cell(
+                name=f"{name}: median F1 in the same cells",
+                value=float(np.median([s.f1 for s in scores])),
+                at_most=best - 0.05,
+                control=True,
+            )
+        )
     return result(
         "stalls", bar="F1 >= .95 in every cell; <= .1 false stalls a minute without pauses",
         control="find_peaks and Hampel do worse on the same requests", cells=cells, sims=sims, seed=seed,
@@ -123,19 +139,39 @@ def closed_loops() -> list[Scenario]:
     def scenario(users: int, think_s: float, rho: float) -> Scenario:
         def simulate(duration_s: float, pauses: Pauses, rng: np.random.Generator) -> Requests:
             return simulate_closed(
-                users, duration_s, ServiceLaw(rho=rho), rng, servers=max(8, users), think_s=think_s, pauses=pauses
+                users,
+                duration_s,
+                ServiceLaw(rho=rho),
+                rng,
+                servers=max(8, users),
+                think_s=think_s,
+                pauses=pauses,
             )
 
-        return Scenario(f"closed, AR {rho:g}", f"{users} users thinking {think_s * 1e3:g} ms", simulate, _one_a_second, 0.3)
+        return Scenario(
+            f"closed, AR {rho:g}",
+            f"{users} users thinking {think_s * 1e3:g} ms",
+            simulate,
+            _one_a_second,
+            0.3,
+        )
 
-    return [scenario(users, think_s, rho) for rho in (0.0, 0.9) for users, think_s in ((16, 0.0), (32, 0.02), (100, 0.05))]
+    return [
+        scenario(users, think_s, rho)
+        for rho in (0.0, 0.9)
+        for users, think_s in ((16, 0.0), (32, 0.02), (100, 0.05))
+    ]
 
 
 def held_out() -> list[Scenario]:
     """Batches and waves of arrivals, Weibull service, clustered or heavy-tailed pauses."""
     law = ServiceLaw(median_s=0.002, rho=0.8, outlier_share=0.005, tail="weibull")
 
-    def scenario(arrive: Callable[[float, float, np.random.Generator], FloatArray], rate: float, pauses: Callable[[int, float, np.random.Generator], Pauses]) -> Scenario:
+    def scenario(
+        arrive: Callable[[float, float, np.random.Generator], FloatArray],
+        rate: float,
+        pauses: Callable[[int, float, np.random.Generator], Pauses],
+    ) -> Scenario:
         def simulate(duration_s: float, paused: Pauses, rng: np.random.Generator) -> Requests:
             arrivals = arrive(rate, duration_s, rng)
             service = service_times(len(arrivals), law, rng)
@@ -143,7 +179,12 @@ def held_out() -> list[Scenario]:
 
         return Scenario("held out", f"{arrive.__name__} {rate:g}/s, {pauses.__name__}", simulate, pauses, 1.0)
 
-    return [scenario(arrive, rate, pauses) for arrive in (batches, waves) for rate in (400.0, 1500.0) for pauses in (clustered_exponential, pareto)]
+    return [
+        scenario(arrive, rate, pauses)
+        for arrive in (batches, waves)
+        for rate in (400.0, 1500.0)
+        for pauses in (clustered_exponential, pareto)
+    ]
 
 
 def batches(rate_per_s: float, duration_s: float, rng: np.random.Generator) -> FloatArray:
@@ -192,7 +233,9 @@ def _detected(start: FloatArray, latency: FloatArray) -> list[Span]:
     return [(s.start_s, s.end_s) for s in detect_stalls(start, latency) if s.kind == "stall"]
 
 
-def scored(found: Sequence[Span], pauses: Pauses, start: FloatArray, latency: FloatArray, shortest_s: float) -> Score:
+def scored(
+    found: Sequence[Span], pauses: Pauses, start: FloatArray, latency: FloatArray, shortest_s: float
+) -> Score:
     """Return the score of ``found`` on those pauses that could be seen; smaller ones do not count either way."""
     end = start + latency
     to_find, small = [], []
