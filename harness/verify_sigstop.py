@@ -34,7 +34,7 @@ SHORTEST_S, LONGEST_S = 0.15, 0.4
 TOLERANCE_S = 0.005
 RECALL, PRECISION = 1.0, 0.95
 #: The client sends this late only when it was held up itself.
-LATE_S = 0.02
+LATE_S = 0.005
 _READY_WITHIN_S = 30.0
 _REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
