@@ -64,12 +64,23 @@ def sigstop(sims: int, seed: int) -> VerifyResult:
         span for i, span in enumerate(found)
         if i in matched or not any(low <= span[1] and span[0] <= high for low, high in trial.late)
     ]  # fmt: skip
-    shifted = match_events(found, [(a + EVERY_S / 2, b + EVERY_S / 2) for a, b in trial.stops], tolerance_s=TOLERANCE_S)
+    shifted = match_events(
+        found, [(a + EVERY_S / 2, b + EVERY_S / 2) for a, b in trial.stops], tolerance_s=TOLERANCE_S
+    )
     precision = len(right.pairs) / len(ours) if ours else 0.0
     cells = [
         Cell(name=f"recall, {words}, n = {sims}", value=right.recall or 0.0, at_least=RECALL),
-        Cell(name=f"precision, {len(ours)} found, {len(found) - len(ours)} more are the client's own", value=precision, at_least=PRECISION),
-        Cell(name="recall with the stops half a period off", value=shifted.recall or 0.0, at_most=0.5, control=True),
+        Cell(
+            name=f"precision, {len(ours)} found, {len(found) - len(ours)} more are the client's own",
+            value=precision,
+            at_least=PRECISION,
+        ),
+        Cell(
+            name="recall with the stops half a period off",
+            value=shifted.recall or 0.0,
+            at_most=0.5,
+            control=True,
+        ),
     ]
     return result(
         "sigstop", bar="recall 1.0, precision >= .95", control="stops moved by half a period are not found",
@@ -93,7 +104,9 @@ def _service(folder: Path, port: int) -> tuple[str, tuple[str, ...]]:
     )
     done = LocalHost().run(build, timeout_s=300.0)
     if done.exit_code != 0:
-        raise RematchError(f"services/echo/go-raw: go build ended with {done.exit_code}: {done.stderr.strip()[:300]}")
+        raise RematchError(
+            f"services/echo/go-raw: go build ended with {done.exit_code}: {done.stderr.strip()[:300]}"
+        )
     return "go-raw", (str(target), "--host", "127.0.0.1", "--port", str(port))
 
 
@@ -114,7 +127,9 @@ class _Trial:
         return np.array([end - start for start, end in self.rows])
 
 
-async def _run(pid: int, port: int, starts: npt.NDArray[np.float64], lengths: npt.NDArray[np.float64]) -> _Trial:
+async def _run(
+    pid: int, port: int, starts: npt.NDArray[np.float64], lengths: npt.NDArray[np.float64]
+) -> _Trial:
     trial = _Trial()
     pool = _Pool(port)
     await pool.open(int(RATE_PER_S * LONGEST_S * 1.5))
@@ -165,11 +180,15 @@ class _Pool:
                 self._free.append(await asyncio.open_connection("127.0.0.1", self._port))
             except OSError as error:
                 if time.monotonic() > until:
-                    raise RematchError(f"the service does not answer on port {self._port}: {error}") from error
+                    raise RematchError(
+                        f"the service does not answer on port {self._port}: {error}"
+                    ) from error
                 await asyncio.sleep(0.05)
 
     async def request(self, trial: _Trial) -> None:
-        connection = self._free.pop() if self._free else await asyncio.open_connection("127.0.0.1", self._port)
+        connection = (
+            self._free.pop() if self._free else await asyncio.open_connection("127.0.0.1", self._port)
+        )
         reader, writer = connection
         sent = time.monotonic()
         writer.write(_REQUEST)

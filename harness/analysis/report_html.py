@@ -35,6 +35,7 @@ _OTHER = ("#009E73", "^")
 #: Points drawn at most: the slowest request of each slice of time, so that no peak is lost.
 _SLICES = 1500
 _STALLS_SHOWN = 50
+_FEWEST_BEYOND = 100
 
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
@@ -95,32 +96,56 @@ def render_html(
     )  # fmt: skip
 
 
-def _over_time(report: Report, start: FloatArray, latency: FloatArray, pauses: Sequence[tuple[str, Span]]) -> dict[str, Any]:
+def _over_time(
+    report: Report, start: FloatArray, latency: FloatArray, pauses: Sequence[tuple[str, Span]]
+) -> dict[str, Any]:
     origin = report.start_epoch_s if report.start_epoch_s is not None else float(start.min())
     slowest = _slowest(start, latency)
     figure = Figure(figsize=(9, 4), layout="constrained")
     axes = figure.add_subplot()
-    axes.plot(start[slowest] - origin, latency[slowest] * 1e3, ",", color="#777777")
+    axes.plot(start[slowest] - origin, latency[slowest] * 1e3, ".", markersize=2, color="#777777")
     last = float(start.max()) - origin
-    shown = [(cause, a - origin, b - origin) for cause, (a, b) in pauses if b >= origin and a - origin <= last]
+    shown = [
+        (cause, a - origin, b - origin) for cause, (a, b) in pauses if b >= origin and a - origin <= last
+    ]
     for cause in dict.fromkeys(cause for cause, _, _ in shown):
         spans = [(a, b) for name, a, b in shown if name == cause]
         # A pause of a millisecond is narrower than a pixel: a tick below the axis marks it.
-        axes.plot([a for a, _ in spans], np.full(len(spans), 0.015), "|", color=_look(cause)[0], transform=axes.get_xaxis_transform(), markersize=7, label=f"{_words(cause)} in the log")
+        axes.plot(
+            [a for a, _ in spans],
+            np.full(len(spans), 0.015),
+            "|",
+            color=_look(cause)[0],
+            transform=axes.get_xaxis_transform(),
+            markersize=7,
+            label=f"{_words(cause)} in the log",
+        )
         for a, b in spans:
             axes.axvspan(a, b, color=_look(cause)[0], alpha=0.25, linewidth=0)
     by_cause: dict[str, list[tuple[float, float]]] = {}
-    for stall, cause in zip(report.stalls or (), report.causes or (None,) * len(report.stalls or ()), strict=True):
+    for stall, cause in zip(
+        report.stalls or (), report.causes or (None,) * len(report.stalls or ()), strict=True
+    ):
         inside = (start < stall.end_s) & (start + latency >= stall.start_s)
         if inside.any():
             worst = np.flatnonzero(inside)[int(np.argmax(latency[inside]))]
-            by_cause.setdefault(cause or "no log", []).append((float(start[worst]) - origin, float(latency[worst]) * 1e3))
+            by_cause.setdefault(cause or "no log", []).append(
+                (float(start[worst]) - origin, float(latency[worst]) * 1e3)
+            )
     for cause, points in by_cause.items():
         colour, marker = _look(cause)
-        axes.plot(*zip(*points, strict=True), linestyle="", marker=marker, markersize=6, color=colour, fillstyle="none", label=f"{len(points)} peaks: {_words(cause)}")
+        axes.plot(
+            *zip(*points, strict=True),
+            linestyle="",
+            marker=marker,
+            markersize=6,
+            color=colour,
+            fillstyle="none",
+            label=f"{len(points)} peaks: {_words(cause)}",
+        )
     axes.set(yscale="log", xlabel="seconds since the first request", ylabel="latency, ms")
     if by_cause or shown:
-        axes.legend(loc="upper right", fontsize=8)
+        figure.legend(loc="outside upper left", ncols=3, fontsize=8, frameon=False)
     counts = ", ".join(f"{len(points)} {_words(cause)}" for cause, points in by_cause.items()) or "none"
     caption = f"The slowest request of each of {len(slowest):,} moments; peaks by cause: {counts}."
     if shown:
@@ -131,8 +156,8 @@ def _over_time(report: Report, start: FloatArray, latency: FloatArray, pauses: S
 def _percentiles(latency: FloatArray) -> dict[str, Any]:
     ordered = np.sort(latency) * 1e3
     n = len(ordered)
-    # As far out as ten requests lie beyond: farther is single requests.
-    nines = np.geomspace(1.0, max(n / 10, 2.0), 400)
+    # As far out as enough requests lie beyond for the quantile to be said at all.
+    nines = np.geomspace(1.0, max(n / _FEWEST_BEYOND, 2.0), 400)
     values = ordered[np.minimum((n * (1 - 1 / nines)).astype(int), n - 1)]
     figure = Figure(figsize=(9, 3.2), layout="constrained")
     axes = figure.add_subplot()
@@ -142,7 +167,11 @@ def _percentiles(latency: FloatArray) -> dict[str, Any]:
     axes.set_xticks([1.0, 2.0, *ticks], ["0", "p50", *(f"p{100 * (1 - 1 / t):.6g}" for t in ticks)])
     axes.minorticks_off()
     axes.grid(visible=True, axis="x", color="#dddddd")
-    said = ", ".join(f"{name} {float(np.quantile(latency, q)) * 1e3:.3g} ms" for name, q in QUANTILES.items() if n * (1 - q) >= 10)
+    said = ", ".join(
+        f"{name} {float(np.quantile(latency, q)) * 1e3:.3g} ms"
+        for name, q in QUANTILES.items()
+        if n * (1 - q) >= _FEWEST_BEYOND
+    )
     caption = f"Latency by percentile on an axis of nines, {n:,} successful requests of one trial: {said}."
     return {"svg": _svg(figure), "alt": caption, "caption": caption}
 
@@ -204,7 +233,9 @@ def _shares(report: Report) -> tuple[list[str], list[tuple[str, list[str]]], lis
         return [], [], []
     names = [name for name in ("p99", "p99.9") if name in report.attribution]
     causes = list(dict.fromkeys(cause for name in names for cause in report.attribution[name]["causes"]))
-    rows = [(_words(c), [_percent(report.attribution[name]["causes"].get(c)) for name in names]) for c in causes]
+    rows = [
+        (_words(c), [_percent(report.attribution[name]["causes"].get(c)) for name in names]) for c in causes
+    ]
     gone = [
         f"{name}: {_percent(report.attribution[name]['share'])} of it goes away with the pauses and their wakes."
         for name in names
@@ -216,4 +247,8 @@ def _percent(share: dict[str, float | None] | None) -> str:
     if share is None or share["value"] is None:
         return "cannot say"
     text = f"{share['value']:.0%}"
-    return text if share["low"] is None or share["high"] is None else f"{text} ({share['low']:.0%} to {share['high']:.0%})"
+    return (
+        text
+        if share["low"] is None or share["high"] is None
+        else f"{text} ({share['low']:.0%} to {share['high']:.0%})"
+    )

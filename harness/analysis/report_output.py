@@ -41,7 +41,9 @@ def main(
     """
     log = read_runtime_log(gc, process_start_epoch_s) if gc else None
     if html is not None and len(paths) != 1:
-        raise InputError("a page shows one file", place="--html", found=f"{len(paths)} files", allowed="1 file")
+        raise InputError(
+            "a page shows one file", place="--html", found=f"{len(paths)} files", allowed="1 file"
+        )
     reports = []
     for path in paths:
         table = read_any(path)
@@ -58,7 +60,9 @@ def main(
         show(report, console)
 
 
-def _write_page(target: Path, report: Report, table: RequestTable | AggregateTable, log: GcLog | None) -> None:
+def _write_page(
+    target: Path, report: Report, table: RequestTable | AggregateTable, log: GcLog | None
+) -> None:
     start = latency = None
     if isinstance(table, RequestTable) and table.has_start_times:
         start, latency = table.start_epoch_s[table.ok], table.latency_s[table.ok]
@@ -69,7 +73,10 @@ def _write_page(target: Path, report: Report, table: RequestTable | AggregateTab
         target.write_text(page, encoding="utf-8")
     except OSError as error:
         raise InputError(
-            f"cannot be written: {error.strerror}", file=target, place="--html", allowed="a file in a folder that exists"
+            f"cannot be written: {error.strerror}",
+            file=target,
+            place="--html",
+            allowed="a file in a folder that exists",
         ) from error
 
 

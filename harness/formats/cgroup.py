@@ -42,7 +42,9 @@ def parse_cpu_stat(text: str) -> CpuStat | None:
             unknown.append(line[:200])
     if "nr_throttled" not in values or not values.keys() & {"throttled_time", "throttled_usec"}:
         return None
-    throttled = values["throttled_usec"] / 1e6 if "throttled_usec" in values else values["throttled_time"] / 1e9
+    throttled = (
+        values["throttled_usec"] / 1e6 if "throttled_usec" in values else values["throttled_time"] / 1e9
+    )
     return CpuStat(
         n_periods=values.get("nr_periods", 0),
         n_throttled=values["nr_throttled"],

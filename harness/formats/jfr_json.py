@@ -37,7 +37,9 @@ class FlightRecording(Frozen):
     """What a recording says about stops, and about the compiler."""
 
     log: GcLog
-    jit: tuple[tuple[float, float, str], ...] = Field(description="start and end in epoch seconds, and the event's type")
+    jit: tuple[tuple[float, float, str], ...] = Field(
+        description="start and end in epoch seconds, and the event's type"
+    )
     n_by_type: dict[str, int]
 
 
@@ -73,7 +75,9 @@ def parse_jfr_json(text: str, *, file: Path | None = None) -> FlightRecording:
             allowed="the output of jfr print --json",
         ) from error  # fmt: skip
     except (KeyError, TypeError) as error:
-        raise InputError("JSON without recording.events", file=file, allowed="the output of jfr print --json") from error
+        raise InputError(
+            "JSON without recording.events", file=file, allowed="the output of jfr print --json"
+        ) from error
     return _recording(events)
 
 
@@ -101,7 +105,11 @@ def _recording(events: list[Any]) -> FlightRecording:
             stamps += [start, end]
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             unknown.append(f"{type(error).__name__} in {json.dumps(event)[:160]}")
-    warnings = [] if pauses else ["the recording has no pause in it: was it printed with --events jdk.GCPhasePause,...?"]
+    warnings = (
+        []
+        if pauses
+        else ["the recording has no pause in it: was it printed with --events jdk.GCPhasePause,...?"]
+    )
     return FlightRecording(
         log=GcLog(
             runtime="jvm", collector=None, version=None, clock="epoch", resolution_s=1e-6,

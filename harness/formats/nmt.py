@@ -52,7 +52,9 @@ def parse_nmt(text: str) -> NativeMemory:
     for line in text.splitlines():
         stripped = line.strip()
         if found := _TOTAL.fullmatch(stripped):
-            total = Committed(reserved_bytes=_bytes(found[1], found[2]), committed_bytes=_bytes(found[3], found[4]))
+            total = Committed(
+                reserved_bytes=_bytes(found[1], found[2]), committed_bytes=_bytes(found[3], found[4])
+            )
         elif found := _CATEGORY.fullmatch(stripped):
             categories[found["name"]] = Committed(
                 reserved_bytes=_bytes(found["reserved"], found["ru"]),

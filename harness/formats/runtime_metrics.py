@@ -44,13 +44,19 @@ class PauseHistogram(Frozen):
             InputError: the buckets differ, or a count fell: the process was started anew.
         """
         if earlier.upper_s != self.upper_s:
-            raise InputError("the two scrapes have different buckets", found=earlier.upper_s, allowed=str(self.upper_s))
+            raise InputError(
+                "the two scrapes have different buckets", found=earlier.upper_s, allowed=str(self.upper_s)
+            )
         counts = tuple(now - then for now, then in zip(self.counts, earlier.counts, strict=True))
         if min(counts, default=0) < 0:
-            raise InputError("pauses became fewer: the process was started anew between the scrapes", found=counts)
+            raise InputError(
+                "pauses became fewer: the process was started anew between the scrapes", found=counts
+            )
         both = self.sum_s is not None and earlier.sum_s is not None
         return PauseHistogram(
-            upper_s=self.upper_s, counts=counts, sum_s=(self.sum_s or 0.0) - (earlier.sum_s or 0.0) if both else None
+            upper_s=self.upper_s,
+            counts=counts,
+            sum_s=(self.sum_s or 0.0) - (earlier.sum_s or 0.0) if both else None,
         )
 
 
