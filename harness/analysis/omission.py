@@ -244,7 +244,7 @@ def _signs_of_waiting(start: FloatArray, latency: FloatArray) -> tuple[str, ...]
     silent = np.maximum(np.diff(moments)[full] * rate - 1.0, 0.0)
     if silent.sum() > -np.log(_ALPHA):
         said.append(
-            f"nothing is ever sent while {int(waiting.max())} requests are outstanding, where {silent.sum():.0f} would be"
+            f"nothing is ever sent while {int(waiting.max())} requests wait, where {silent.sum():.0f} would be"
         )
     width = _SENDS_PER_BIN / rate
     edges = start[0] + width * np.arange(int(span / width) + 1)

@@ -66,7 +66,8 @@ class Ordinary:
             needed, reached: ratios in start order, shape (m,), m >= 1.
             before: ratio of the last request sent before each that was answered by then, shape (m,).
             distance: how many requests before it that was, shape (m,).
-            lift: ratio that both of the last two had, at least 1: who is slow by itself is so on top of that, shape (m,).
+            lift: ratio that both of the last two had, at least 1, shape (m,): who is slow by itself is so
+                on top of that.
         """
         oldest = int(np.count_nonzero(reached > 0)) + 1
         last = self.run.score(before)
@@ -110,4 +111,4 @@ def in_company(ratio: FloatArray) -> FloatArray:
         return ratio
     left = np.concatenate([ratio[1:2], ratio[:-1]])
     right = np.concatenate([ratio[1:], ratio[-2:-1]])
-    return np.minimum(ratio, np.maximum(left, right))
+    return np.asarray(np.minimum(ratio, np.maximum(left, right)))

@@ -9,13 +9,13 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from jinja2 import Environment
 from markupsafe import Markup
-from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from harness.analysis.matching import Span
@@ -37,35 +37,7 @@ _SLICES = 1500
 _STALLS_SHOWN = 50
 _FEWEST_BEYOND = 100
 
-_PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{{ report.path.name }}</title>
-<style>
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #111; background: #fff; }
-table { border-collapse: collapse; margin: .5rem 0 1.5rem; } caption { text-align: left; font-weight: 600; }
-th, td { padding: .15rem .8rem .15rem 0; text-align: right; border-bottom: 1px solid #ddd; font-variant-numeric: tabular-nums; }
-th:first-child, td:first-child { text-align: left; } figure { margin: 1.5rem 0; } figcaption { font-size: .9rem; color: #333; }
-svg { max-width: 100%; height: auto; } .notes li { margin-bottom: .3rem; }
-</style></head><body>
-<h1>{{ report.path.name }}</h1>
-<p>{{ report.source }}, resolution {{ "%g" % report.resolution_ms }} ms.
-{{ "{:,}".format(report.requests) }} requests, {{ "{:,}".format(report.errors) }} errors{% if began %}; from {{ began }} for {{ "%.3f" % report.duration_s }} s{% endif %}.
-{% if report.throughput_per_s is not none %}{{ "{:,.1f}".format(report.throughput_per_s) }} answers per second.{% endif %}</p>
-{% for plot in plots %}<figure role="img" aria-label="{{ plot.alt }}">{{ plot.svg }}<figcaption>{{ plot.caption }}</figcaption></figure>
-{% endfor %}
-<table><caption>Latency, ms</caption><tr><th>statistic</th><th>value</th><th>95 % interval, this trial</th></tr>
-{% for name, value, bounds in latencies %}<tr><td>{{ name }}</td><td>{{ value }}</td><td>{{ bounds }}</td></tr>
-{% endfor %}</table>
-{% if shares %}<table><caption>What explains the tail</caption><tr><th>cause</th>{% for name in share_names %}<th>time beyond the median, {{ name }}</th>{% endfor %}</tr>
-{% for cause, values in shares %}<tr><td>{{ cause }}</td>{% for value in values %}<td>{{ value }}</td>{% endfor %}</tr>
-{% endfor %}</table>{% for line in gone %}<p>{{ line }}</p>{% endfor %}{% endif %}
-{% if stalls %}<table><caption>{% if n_stalls > stalls | length %}The longest {{ stalls | length }} of {{ n_stalls }}{% else %}All {{ n_stalls }}{% endif %} stalls and slow periods</caption>
-<tr><th>kind</th><th>at, s</th><th>length, ms</th><th>requests</th><th>cause</th></tr>
-{% for row in stalls %}<tr>{% for value in row %}<td>{{ value }}</td>{% endfor %}</tr>
-{% endfor %}</table>{% elif report.stalls is none %}<p>Stalls: cannot be said.</p>{% else %}<p>No stall was found.</p>{% endif %}
-<h2>What to know</h2><ul class="notes">{% for warning in report.warnings %}<li>{{ warning }}</li>{% endfor %}</ul>
-</body></html>
-"""
+_PAGE = Path(__file__).with_name("templates") / "report.html.jinja"
 
 
 def render_html(
@@ -89,7 +61,7 @@ def render_html(
     began = None
     if report.start_epoch_s is not None and report.duration_s is not None:
         began = datetime.fromtimestamp(report.start_epoch_s, UTC).isoformat(sep=" ", timespec="milliseconds")
-    page = Environment(autoescape=True).from_string(_PAGE)
+    page = Environment(autoescape=True, trim_blocks=True).from_string(_PAGE.read_text(encoding="utf-8"))
     return page.render(
         report=report, plots=plots, began=began, latencies=_latency_rows(report),
         stalls=rows, n_stalls=n_stalls, share_names=names, shares=shares, gone=gone,
@@ -123,13 +95,13 @@ def _over_time(
         for a, b in spans:
             axes.axvspan(a, b, color=_look(cause)[0], alpha=0.25, linewidth=0)
     by_cause: dict[str, list[tuple[float, float]]] = {}
-    for stall, cause in zip(
+    for stall, named in zip(
         report.stalls or (), report.causes or (None,) * len(report.stalls or ()), strict=True
     ):
         inside = (start < stall.end_s) & (start + latency >= stall.start_s)
         if inside.any():
             worst = np.flatnonzero(inside)[int(np.argmax(latency[inside]))]
-            by_cause.setdefault(cause or "no log", []).append(
+            by_cause.setdefault(named or "no log", []).append(
                 (float(start[worst]) - origin, float(latency[worst]) * 1e3)
             )
     for cause, points in by_cause.items():
@@ -188,10 +160,10 @@ def _svg(figure: Figure) -> Markup:
     import matplotlib as mpl
 
     with mpl.rc_context({"svg.hashsalt": "rematch", "svg.fonttype": "none"}):
-        FigureCanvasSVG(figure).print_svg(stream, metadata={"Date": None})
+        figure.savefig(stream, format="svg", metadata={"Date": None})
     text = stream.getvalue()
     # Labels are ours and numbers; nothing from the analysed file is drawn as text.
-    return Markup(text[text.index("<svg") :])  # noqa: S704
+    return Markup(text[text.index("<svg") :])
 
 
 def _look(cause: str) -> tuple[str, str]:
@@ -218,7 +190,7 @@ def _stall_rows(report: Report) -> tuple[list[tuple[str, ...]], int]:
     stalls = list(report.stalls or ())
     pairs = list(zip(stalls, report.causes or (None,) * len(stalls), strict=True))
     longest = sorted(pairs, key=lambda pair: -pair[0].duration_s)[:_STALLS_SHOWN]
-    rows = [
+    rows: list[tuple[str, ...]] = [
         (
             _words(stall.kind), f"{stall.start_s - (report.start_epoch_s or 0.0):.3f}", f"{stall.duration_s * 1e3:.1f}",
             f"{stall.n_requests:,}", "no log to say" if cause is None else _words(cause),
@@ -231,7 +203,7 @@ def _stall_rows(report: Report) -> tuple[list[tuple[str, ...]], int]:
 def _shares(report: Report) -> tuple[list[str], list[tuple[str, list[str]]], list[str]]:
     if report.attribution is None or "refused" in report.attribution:
         return [], [], []
-    names = [name for name in ("p99", "p99.9") if name in report.attribution]
+    names: list[str] = [name for name in ("p99", "p99.9") if name in report.attribution]
     causes = list(dict.fromkeys(cause for name in names for cause in report.attribution[name]["causes"]))
     rows = [
         (_words(c), [_percent(report.attribution[name]["causes"].get(c)) for name in names]) for c in causes

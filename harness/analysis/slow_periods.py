@@ -72,7 +72,7 @@ def _scan(start_s: FloatArray, slow: npt.NDArray[np.bool_], width_s: float) -> l
     origin = float(start_s[0])
     window, inverse = np.unique(((start_s - origin) / width_s).astype(np.int64), return_inverse=True)
     n = np.bincount(inverse)
-    k = np.bincount(inverse, weights=slow)
+    k = np.bincount(inverse, weights=slow).astype(np.float64)
     share = float(slow.mean())
     busy = n >= _FEWEST
     if share == 0 or busy.sum() < _FEWEST_WINDOWS:
@@ -80,7 +80,7 @@ def _scan(start_s: FloatArray, slow: npt.NDArray[np.bool_], width_s: float) -> l
     suspects = busy & (k >= 0.5 * n)
     if not suspects.any():
         return []
-    law = _clustered(n[busy], k[busy], share)
+    law = _clustered(n[busy].astype(np.float64), k[busy], share)
     bound = np.log(ALPHA / (busy.sum() * len(SCAN_WINDOWS_S)))
     found = []
     for i in np.flatnonzero(suspects):
@@ -102,7 +102,7 @@ def _scan(start_s: FloatArray, slow: npt.NDArray[np.bool_], width_s: float) -> l
     return found
 
 
-def _clustered(n: npt.NDArray[np.intp], k: FloatArray, share: float) -> tuple[float, float] | None:
+def _clustered(n: FloatArray, k: FloatArray, share: float) -> tuple[float, float] | None:
     """Both parameters of the beta law of each window's share of slow requests; None: it does not vary.
 
     From the excess of the counts' variance over the binomial one (method of moments).

@@ -125,7 +125,7 @@ class _Trial:
             if np.array_equal(hit, log_p < bound):
                 break
         hit = log_p < bound
-        accepted = [found.stall(i, float(log_p[i])) for i in np.flatnonzero(hit)]
+        accepted = [found.stall(int(i), float(log_p[i])) for i in np.flatnonzero(hit)]
         return merged(accepted, 2 * self.resolution_s + 2 / float(np.median(rate)))
 
     def overlapping(self, low: FloatArray, high: FloatArray) -> npt.NDArray[np.bool_]:
@@ -153,7 +153,7 @@ class _Gaps:
     def log_p_alone(self, ordinary: Ordinary) -> FloatArray:
         """Log of each gap's chance if every request were slow by itself only."""
         each = ordinary.single.log_survival(self.needed) - ordinary.single.log_survival(self.reached)
-        return np.bincount(self.gap, weights=each, minlength=len(self.end))
+        return np.bincount(self.gap, weights=each, minlength=len(self.end)).astype(np.float64)
 
     def log_p(self, ordinary: Ordinary, bound: float) -> FloatArray:
         """Log of each gap's chance; those beyond ``bound`` only from below, which is enough to dismiss them."""
@@ -166,7 +166,7 @@ class _Gaps:
         return np.maximum(log_p, -1e6)
 
     def _before(self, waiting: npt.NDArray[np.intp]) -> tuple[FloatArray, npt.NDArray[np.intp], FloatArray]:
-        """Of each: the ratio of the last request before it that did not wait, how far before, and what the last two had."""
+        """Of each: the ratio of the last one before it that did not wait, how far before, and what the last two had."""
         place = np.arange(len(waiting))
         opens_run = np.append(True, np.diff(waiting) > 1)
         distance = place - np.maximum.accumulate(np.where(opens_run, place, 0)) + 1

@@ -74,7 +74,8 @@ def attribution(sims: int, seed: int) -> VerifyResult:
             offset_worst = max(offset_worst, _offset_error(start + latency, pauses, latency, rng))
         for quantile, found in errors.items():
             if found:
-                name = f"error of the share of p{quantile * 100:g}, {load.kind} {load.rate_per_s:g}/s, {load.pause_s * 1e3:g} ms, AR {load.rho:g}"
+                where = f"{load.kind} {load.rate_per_s:g}/s, {load.pause_s * 1e3:g} ms, AR {load.rho:g}"
+                name = f"error of the share of p{quantile * 100:g}, {where}"
                 cells.append(Cell(name=name, value=max(found), at_most=SHARE_ERROR))
     cells.append(
         Cell(

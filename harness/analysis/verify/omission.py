@@ -36,7 +36,7 @@ _SHORT_S = 0.03
 
 
 def omission(sims: int, seed: int) -> VerifyResult:
-    """``sims`` pauses a cell. Control: what the closed loop shows uncorrected, and open loops, which must not be flagged."""
+    """``sims`` pauses a cell. Control: the closed loop uncorrected, and open loops, which must not be flagged."""
     cells: list[Cell] = []
     flagged: list[bool] = []
     noticed: list[bool] = []

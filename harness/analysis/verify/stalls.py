@@ -238,7 +238,8 @@ def scored(
 ) -> Score:
     """Return the score of ``found`` on those pauses that could be seen; smaller ones do not count either way."""
     end = start + latency
-    to_find, small = [], []
+    to_find: list[Span] = []
+    small: list[Span] = []
     for low, high in pauses.spans:
         blocked = int(np.count_nonzero((start < high) & (end >= high)))
         seen = high - low >= shortest_s * (1 - 1e-9) and blocked >= FEWEST_BLOCKED
