@@ -14,8 +14,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field
-from scipy import stats
+from scipy import special, stats
 
+from harness.analysis.ordinary import Ordinary
 from harness.model import Frozen
 
 FloatArray = npt.NDArray[np.float64]
@@ -57,8 +58,9 @@ def slow_periods(
         return []
     log_ratio = np.log(ratio[quiet])
     spread = 1.4826 * float(np.median(np.abs(log_ratio - np.median(log_ratio))))
-    slow = (np.log(ratio) > max(3 * spread, float(np.quantile(log_ratio, 0.99)))) & quiet
-    found = [period for width in SCAN_WINDOWS_S for period in _scan(start_s, slow, width)]
+    slow = (np.log(ratio) > 3 * spread) & quiet
+    rho = Ordinary(ratio[quiet]).rho
+    found = [period for width in SCAN_WINDOWS_S for period in _scan(start_s, slow, width, rho)]
     # What follows a stall at once is its backlog, not a finding of its own.
     wake_s = max(SCAN_WINDOWS_S)
     return [
@@ -68,52 +70,74 @@ def slow_periods(
     ]
 
 
-def _scan(start_s: FloatArray, slow: npt.NDArray[np.bool_], width_s: float) -> list[Stall]:
+def _scan(start_s: FloatArray, slow: npt.NDArray[np.bool_], width_s: float, rho: float) -> list[Stall]:
     origin = float(start_s[0])
     window, inverse = np.unique(((start_s - origin) / width_s).astype(np.int64), return_inverse=True)
     n = np.bincount(inverse)
     k = np.bincount(inverse, weights=slow).astype(np.float64)
-    share = float(slow.mean())
     busy = n >= _FEWEST
-    if share == 0 or busy.sum() < _FEWEST_WINDOWS:
+    if not slow.any() or busy.sum() < _FEWEST_WINDOWS:
         return []
     suspects = busy & (k >= 0.5 * n)
     if not suspects.any():
         return []
-    law = _clustered(n[busy].astype(np.float64), k[busy], share)
     bound = np.log(ALPHA / (busy.sum() * len(SCAN_WINDOWS_S)))
     found = []
-    for i in np.flatnonzero(suspects):
-        log_p = (
-            float(stats.betabinom.logsf(k[i] - 1, n[i], *law))
-            if law
-            else float(stats.binom.logsf(k[i] - 1, n[i], share))
-        )
-        if log_p < bound:
-            found.append(
-                Stall(
-                    start_s=float(origin + window[i] * width_s),
-                    end_s=float(origin + (window[i] + 1) * width_s),
-                    kind="slow_period",
-                    n_requests=int(k[i]),
-                    log_p=max(log_p, -1e6),
-                )
+    places = np.flatnonzero(suspects)
+    for group in np.split(places, np.flatnonzero(np.diff(window[places]) > 2) + 1):
+        # A slow period must not make itself ordinary: it is held against the trial but for it and what touches it.
+        rest = busy.copy()
+        rest[(window >= window[group[0]] - 1) & (window <= window[group[-1]] + 1)] = False
+        ordinary = (k[rest].sum() + 0.5) / (n[rest].sum() + 1)
+        law = _clustered(n[rest].astype(np.float64), k[rest], ordinary, rho)
+        for i in group:
+            as_many = np.arange(k[i], n[i] + 1)
+            # Summed up from the far end: one minus the rest would lose every digit of so small a chance.
+            log_p = special.logsumexp(
+                stats.betabinom.logpmf(as_many, n[i], *law)
+                if law
+                else stats.binom.logpmf(as_many, n[i], ordinary)
             )
+            if log_p < bound:
+                found.append(
+                    Stall(
+                        start_s=float(origin + window[i] * width_s),
+                        end_s=float(origin + (window[i] + 1) * width_s),
+                        kind="slow_period",
+                        n_requests=int(k[i]),
+                        log_p=max(float(log_p), -1e6),
+                    )
+                )
     return found
 
 
-def _clustered(n: FloatArray, k: FloatArray, share: float) -> tuple[float, float] | None:
+def _clustered(n: FloatArray, k: FloatArray, share: float, rho: float) -> tuple[float, float] | None:
     """Both parameters of the beta law of each window's share of slow requests; None: it does not vary.
 
-    From the excess of the counts' variance over the binomial one (method of moments).
+    How alike two requests of one window are: the larger of what the counts' excess over the
+    binomial variance shows (method of moments), and what latencies that follow each other with
+    correlation ``rho`` (Gaussian copula of order 1) imply even if it was never seen to happen.
     """
     excess = float(np.sum((k - n * share) ** 2 - n * share * (1 - share)))
     pairs = float(np.sum(n * (n - 1.0))) * share * (1 - share)
-    within = excess / pairs if pairs > 0 else 0.0
+    within = max(excess / pairs if pairs > 0 else 0.0, _alike(int(np.median(n)), share, rho))
     if within <= 0:
         return None
-    size = (1 - within) / within
+    size = (1 - min(within, 0.99)) / min(within, 0.99)
     return share * size, (1 - share) * size
+
+
+def _alike(n: int, share: float, rho: float) -> float:
+    """Mean correlation of being slow over all pairs among ``n`` consecutive requests."""
+    if n < 2 or rho <= 0:
+        return 0.0
+    a = -special.ndtri(share)
+    hazard = np.exp(-0.5 * a**2) / np.sqrt(2 * np.pi) / share
+    variance = np.clip(1 + a * hazard - hazard**2, 0.0, 1.0)
+    lag = np.arange(1, n)
+    r = rho**lag
+    both = special.ndtr((r * hazard - a) / np.sqrt(1 - r**2 + r**2 * variance))
+    return float(np.sum((n - lag) * np.maximum(both - share, 0.0)) / (n * (n - 1) / 2) / (1 - share))
 
 
 def merged(found: Sequence[Stall], distance_s: float) -> list[Stall]:

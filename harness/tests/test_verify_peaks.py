@@ -28,7 +28,7 @@ def test_stalls_hold_on_slow_loads_of_every_kind(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(row, "open_loops", lambda: slow)
     monkeypatch.setattr(row, "held_out", lambda: held)
     monkeypatch.setattr(row, "closed_loops", list)
-    found = row.stalls(40, 1)
+    found = row.stalls(30, 1)
     assert [cell for cell in found.cells if not cell.holds] == []
     assert sum(cell.control for cell in found.cells) == 2
 
