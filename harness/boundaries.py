@@ -15,6 +15,7 @@ from harness.sampling import Watched, read_resources
 
 BoundaryName = Literal["first-response", "before-load", "after-load", "idle"]
 METRICS_PATH = "/metrics"
+UNASKED: frozenset[BoundaryName] = frozenset({"first-response"})
 JCMD_WITHIN_S = 20.0
 
 
@@ -29,13 +30,15 @@ def take_boundary(
 ) -> Boundary:
     """Read the instance at the edge of a phase; files are ``boundary-<name>.prom`` and ``.nmt.txt``.
 
-    Resources come first: what else is asked changes them. Native memory is asked for when ``jcmd``
-    (of the service's own JDK) and ``host`` are given. What could not be had is ``None``.
+    Resources come first: what else is asked changes them. A JVM wakes its management beans at the
+    first ``GET /metrics``, which costs CPU and memory, so nothing is asked at the first response,
+    where start-up is still to be compared. Native memory is asked for when ``jcmd`` (of the
+    service's own JDK) and ``host`` are given. What could not be had is ``None``.
     """
     reading = read_resources(watched.pid, watched.start_ticks, cpu_at_launch_s=watched.cpu_at_launch_s)
     metrics = folder / f"boundary-{name}.prom"
     nmt = folder / f"boundary-{name}.nmt.txt"
-    got_metrics = save_metrics(endpoint, metrics)
+    got_metrics = name not in UNASKED and save_metrics(endpoint, metrics)
     got_nmt = host is not None and jcmd is not None and save_native_memory(host, jcmd, watched.pid, nmt)
     return Boundary(
         name=name,

@@ -34,8 +34,7 @@ from harness.model import (
     RuntimeSettings,
     Variant,
 )
-from harness.parts import Parts
-from harness.runner import Limits, TrialOrder, run_trial
+from harness.runner import Limits, Parts, TrialOrder, run_trial
 
 ECHO_WORKLOAD = "echo"
 ECHO_IMPLEMENTATION = "go-raw"
@@ -151,6 +150,7 @@ def _as_trial(order: EchoOrder) -> TrialOrder:
         build=order.build,
         generator=order.generator,
         requests=order.requests,
+        cases=(),
         folder=order.folder,
         seed=order.seed,
         limits=order.limits,

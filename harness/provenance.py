@@ -22,6 +22,8 @@ from harness.model import Machine, Provenance
 
 #: Below this, service, generator and the harness itself cannot each have cores of their own.
 CORES_FOR_ALL = 4
+#: Command lines and messages stand in small files; samples have no paths in them.
+_SMALL_BYTES = 1 << 20
 _PACKAGES = ("locust", "numpy", "pandas", "psutil", "pyarrow", "pydantic", "scipy")
 
 
@@ -74,6 +76,19 @@ def without_paths(argv: Sequence[str], *, places: Mapping[str, Path]) -> tuple[s
             word = re.sub(re.escape(str(path)) + r"(?=/|$|[:,])", f"{{{name}}}", word)  # noqa: PLW2901 - rewritten step by step
         words.append(word.replace(home, "{home}") if len(home) > 1 else word)
     return tuple(words)
+
+
+def name_places(folder: Path, *, places: Mapping[str, Path]) -> None:
+    """Replace places of this machine by their names in what small text files below ``folder`` say."""
+    longest_first = sorted(places.items(), key=lambda place: len(str(place[1])), reverse=True)
+    for path in sorted(folder.rglob("*")):
+        if path.is_symlink() or not path.is_file() or path.stat().st_size > _SMALL_BYTES:
+            continue
+        before = after = path.read_bytes()
+        for name, place in longest_first:
+            after = re.sub(re.escape(bytes(place)) + rb"(?![\w.-])", b"{" + name.encode() + b"}", after)
+        if after != before:
+            path.write_bytes(after)
 
 
 def _git(root: Path, *arguments: str) -> str | None:

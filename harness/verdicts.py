@@ -3,8 +3,8 @@
 
 Outcomes. ``nonconforming``: a case of the contract was answered wrongly; not timed. ``failed``: the
 service or the generator ended early or left nothing to read. ``timed out``: never ready, or the load
-took more than three times as long as expected and half a minute. ``out of memory``: failed, and a log
-or the kernel's count of kills says so. ``overloaded``: more than half of the requests went wrong,
+took more than three times as long as expected and half a minute. ``out of memory``: failed, and its log
+says so, or it was killed and not by us. ``overloaded``: more than half of the requests went wrong,
 or an open loop got less than half of its arrivals answered.
 
 Flags. ``generator_bottleneck``: against the echo service the generator did less than 1.25 times as much
@@ -19,7 +19,6 @@ more than 0.25 s. ``few_requests``: fewer than 1,000, too few for a p99 worth th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import TrialFailure
@@ -32,7 +31,7 @@ from harness.model import (
     Outcome,
     Phase,
 )
-from harness.parts import CpuPlan, SamplingSummary
+from harness.placement import Placement
 
 OVERLOADED_SHARE = 0.5
 HEADROOM_ENOUGH = 1.25
@@ -44,27 +43,7 @@ SAMPLING_GAP_S = 0.25
 FEW_REQUESTS = 1_000
 _SIGNALLED = 128
 
-_MEMORY_WORDS = ("OutOfMemoryError", "runtime: out of memory", "cannot allocate memory")
-_LOGS = ("service.stderr.txt", "service.stdout.txt")
 _TAIL_BYTES = 65_536
-
-
-@dataclass(frozen=True, kw_only=True)
-class Evidence:
-    """Why a crash may have been for want of memory; ``None``: nothing says so."""
-
-    out_of_memory: str | None
-
-    @classmethod
-    def collect(cls, folder: Path, kills_before: int | None, kills_after: int | None) -> Evidence:
-        for name in _LOGS:
-            tail = _tail(folder / name)
-            for words in _MEMORY_WORDS:
-                if words in tail:
-                    return cls(out_of_memory=f"its log says {words!r}")
-        if kills_before is not None and kills_after is not None and kills_after > kills_before:
-            return cls(out_of_memory="the kernel killed for want of memory meanwhile")
-        return cls(out_of_memory=None)
 
 
 def crash(exit_code: int | None, when: str, folder: Path) -> TrialFailure:
@@ -94,13 +73,13 @@ def trial_flags(
     load: LoadSummary | None,
     generator: GeneratorRecord | None,
     instance: InstanceRecord | None,
-    samples: SamplingSummary | None,
+    machine: MachineWindow | None,
+    longest_gap_s: float | None,
     phases: Sequence[Phase],
-    cpus: CpuPlan | None,
+    placement: Placement | None,
 ) -> tuple[Flag, ...]:
     """Return the reasons to look twice, in a fixed order."""
     window_s = _measured_s(phases)
-    machine = samples.machine if samples else None
     flags: list[tuple[Flag, bool]] = []
     if load is not None and generator is not None:
         flags += [
@@ -108,13 +87,13 @@ def trial_flags(
             ("headroom_unknown", generator.echo_achieved_per_s is None),
             ("errors_seen", load.n_errors > 0),
             ("few_requests", load.n_requests < FEW_REQUESTS),
-            ("shared_cores", cpus is None or cpus.service is None or cpus.generator is None),
+            ("shared_cores", placement is None or placement.shared),
         ]
     flags += [
         ("throttled", bool(machine and machine.n_throttled)),
         ("noisy_machine", _is_noisy(machine, window_s)),
         ("killed_on_stop", instance is not None and instance.stop_signal == "SIGKILL"),
-        ("sampling_gap", bool(samples and samples.longest_gap_s and samples.longest_gap_s > SAMPLING_GAP_S)),
+        ("sampling_gap", longest_gap_s is not None and longest_gap_s > SAMPLING_GAP_S),
     ]
     return tuple(flag for flag, holds in flags if holds)
 

@@ -35,8 +35,21 @@ class Instance(Protocol):
         """What is known of it now; after ``stop`` with exit code and signal."""
         ...
 
+    @property
+    def cpu_at_launch_s(self) -> float:
+        """CPU time on the process's account before the program itself ran; to be taken off readings."""
+        ...
+
     def exited(self) -> int | None:
-        """Return the exit code when it is gone, else ``None``. Never blocks."""
+        """Return the exit code when it is gone (128 + n for signal n), else ``None``. Never blocks."""
+        ...
+
+    def out_of_memory(self) -> str | None:
+        """Return why it looks as if memory ran out, or ``None``. Ask after it ended or was stopped."""
+        ...
+
+    def port_taken(self) -> bool:
+        """Whether it ended because somebody else had its port."""
         ...
 
     def stop(self) -> InstanceRecord:

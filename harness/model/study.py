@@ -116,6 +116,7 @@ class Experiment(Frozen):
     workload: Name
     kind: Literal["load", "startup"] = "load"
     reference: Name
+    in_paper: bool = Field(default=True, description="part of what is measured when all is asked for")
     mix: str = "hello"
     load: str | None = Field(default=None, description="default load name, when no factor names one")
     warm_up_requests: int = Field(default=0, ge=0)

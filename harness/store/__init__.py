@@ -5,6 +5,6 @@
 """
 
 from harness.store.reading import SessionFolder, Store
-from harness.store.writing import SessionWriter, TrialFolder
+from harness.store.writing import SessionWriter, TrialFolder, explained
 
-__all__ = ["SessionFolder", "SessionWriter", "Store", "TrialFolder"]
+__all__ = ["SessionFolder", "SessionWriter", "Store", "TrialFolder", "explained"]

@@ -51,7 +51,7 @@ class SessionWriter:
         """
         self.session = folder
         self._min_free_bytes = min_free_bytes
-        with _explained(folder.folder):
+        with explained(folder.folder):
             folder.folder.mkdir(parents=True, exist_ok=True)
             self._lock = (folder.folder / layout.LOCK).open("a+")
         _lock(self._lock, folder.folder)
@@ -79,7 +79,7 @@ class SessionWriter:
         """Append one line to ``events.jsonl``, on disk when this returns."""
         line = json.dumps({"at_epoch_s": time.time(), "event": kind, **details})
         path = self.session.folder / layout.EVENTS
-        with _explained(path), path.open("ab+") as stream:
+        with explained(path), path.open("ab+") as stream:
             _end_cut_line(stream)
             stream.write(line.encode() + b"\n")
             stream.flush()
@@ -88,7 +88,7 @@ class SessionWriter:
     def sweep(self) -> tuple[str, ...]:
         """Move what a killed session left half-written to ``.interrupted``; return the names."""
         moved: list[str] = []
-        with _explained(self.session.folder):
+        with explained(self.session.folder):
             for partial in sorted(self.session.folder.glob(f"{layout.PARTIAL}*")):
                 kept = self.session.folder / layout.INTERRUPTED
                 kept.mkdir(exist_ok=True)
@@ -108,7 +108,7 @@ class SessionWriter:
             raise StoreError(f"{self.session.key}/{trial_id}: finished already; it is never rewritten")
         self._check_space()
         partial = self.session.folder / f"{layout.PARTIAL}{trial_id}"
-        with _explained(partial):
+        with explained(partial):
             partial.mkdir()
             (partial / "load").mkdir()
         return TrialFolder(partial, trial_id)
@@ -125,7 +125,7 @@ class SessionWriter:
         """
         if record.outcome != Outcome.OK:
             self._check_space()
-        with _explained(trial.folder):
+        with explained(trial.folder):
             _pack(trial.folder)
             complete = record.model_copy(update={"files": _inventory(trial.folder)})
             _write_synced(trial.folder / layout.RECORD, complete.model_dump_json(indent=1).encode())
@@ -143,7 +143,7 @@ class SessionWriter:
 
     def _replace(self, path: Path, content: bytes) -> None:
         fresh = path.with_name(f".{path.name}.new")
-        with _explained(path):
+        with explained(path):
             _write_synced(fresh, content)
             fresh.rename(path)
             _sync_folder(path.parent)
@@ -218,7 +218,7 @@ def _end_cut_line(stream: IO[bytes]) -> None:
 
 
 @contextmanager
-def _explained(path: Path) -> Iterator[None]:
+def explained(path: Path) -> Iterator[None]:
     """Turn what the system says about a full or read-only disk into one line with what to do."""
     try:
         yield

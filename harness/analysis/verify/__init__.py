@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from harness.analysis.verify import attribution, comparing, crosscheck, omission, stalls, tails
 from harness.analysis.verify.result import Cell, VerifyResult
+from harness.analysis.verify.warmup import simulate_warmup
 from harness.errors import InputError
 
 
@@ -32,6 +33,7 @@ VERIFICATIONS: Mapping[str, Verification] = MappingProxyType(
         "stalls": Verification(stalls.stalls, 60),
         "attribution": Verification(attribution.attribution, 300),
         "omission": Verification(omission.omission, 20),
+        "warmup": Verification(simulate_warmup, 120),
         "cross-check": Verification(crosscheck.cross_check, 50),
     }
 )

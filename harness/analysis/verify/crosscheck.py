@@ -12,6 +12,7 @@ import pandas as pd
 from harness.analysis.decisions import adjust_pvalues, equivalence_test
 from harness.analysis.effects import effect_size_ci
 from harness.analysis.planning import variance_components
+from harness.analysis.verify.changepoints import compare_with_ruptures
 from harness.analysis.verify.result import Cell, VerifyResult, result
 from harness.errors import MissingTool
 
@@ -43,11 +44,17 @@ def cross_check(sims: int, seed: int) -> VerifyResult:
         Cell(name=f"{name}: largest difference", value=value, at_most=MOST_APART)
         for name, value in worst.items()
     ]
+    pelt, n = compare_with_ruptures(4 * sims, rng), 4 * sims
+    cells.append(
+        Cell(name=f"PELT and ruptures, {n} series: cut differently", value=pelt.differently, at_most=0)
+    )
+    cells.append(Cell(name="PELT and ruptures: share cut alike", value=pelt.alike / n, at_least=0.9))
     a, b = np.exp(rng.normal(0.0, 0.05, 12)), np.exp(rng.normal(0.0, 0.05, 12))
     wrong = _apart(a, b, True, "log_t", _two(weightstats, np.log(a), np.log(b), "pooled"))
     cells.append(Cell(name="paired against unpaired", value=wrong, at_least=1e-4, control=True))
     return result(
-        "cross-check", bar="equal to statsmodels to 1e-10", control="another test's interval is told apart",
+        "cross-check", bar="equal to statsmodels to 1e-10; PELT equal to ruptures, or of lower cost",
+        control="another test's interval is told apart",
         cells=cells, sims=sims, seed=seed,
     )  # fmt: skip
 

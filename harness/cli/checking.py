@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``rematch check``: what this machine can do, and what it is fit for."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Annotated, Any
+
+import typer
+
+from harness.project import find_root
+
+#: How long steal and pressure are watched.
+WATCHED_S = 1.0
+#: A hundred keep-alive users, the service's side of them, logs and libraries.
+DESCRIPTORS_WANTED = 4096
+_BUSY_SHARE = 0.1
+
+
+def check(as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False) -> None:
+    """What is here and what is missing, with the one command that brings it; how quiet the machine is.
+
+    Ends with 1 when something that measuring needs is missing.
+
+    Examples:
+
+        rematch check
+
+        rematch check --json
+    """
+    found = _look()
+    if as_json:
+        print(json.dumps(found, indent=1))
+    else:
+        _print(found)
+    if not found["fit_for"]["measuring"]:
+        raise typer.Exit(1)
+
+
+def _look() -> dict[str, Any]:
+    from harness.provenance import read_machine
+    from harness.toolchains import Surroundings, find_all, find_jdks
+
+    around = Surroundings(project=find_root())
+    tools = find_all(around)
+    machine = read_machine()
+    quiet = _watch(machine.n_cpus)
+    lacking = [tool.name for tool in tools if tool.required and not tool.usable]
+    return {
+        "machine": machine.model_dump(),
+        "quiet": quiet,
+        "jdks": [
+            {"version": jdk.version, "vendor": jdk.vendor, "home": str(jdk.home)} for jdk in find_jdks(around)
+        ],
+        "tools": [
+            {
+                "name": tool.name,
+                "state": tool.state,
+                "version": tool.version,
+                "why": tool.why,
+                "required": tool.required,
+                "how_to_get": None if tool.usable else tool.how_to_get,
+            }
+            for tool in tools
+        ],
+        "fit_for": {
+            "measuring": not lacking and machine.descriptor_limit >= DESCRIPTORS_WANTED // 4,
+            "full": not lacking and not machine.small,
+            "lacking": lacking,
+            "remarks": _remarks(machine.n_cpus, machine.small, machine.descriptor_limit, quiet),
+        },
+    }
+
+
+def _watch(n_cpus: int) -> dict[str, float | None]:
+    """Shares of the machine's CPU time over a second: steal, busy; and tasks waiting for a CPU."""
+    from harness.sampling import read_machine
+
+    before, began = read_machine(), time.monotonic()
+    time.sleep(WATCHED_S)
+    after, took_s = read_machine(), time.monotonic() - began
+
+    def per_s(name: str, cores: int) -> float | None:
+        then, now = getattr(before, name), getattr(after, name)
+        return None if then is None or now is None else max(0.0, now - then) / took_s / cores
+
+    return {
+        "busy_share": per_s("total_cpu_s", n_cpus),
+        "steal_share": per_s("steal_s", n_cpus),
+        "cpu_pressure_share": per_s("psi_cpu_some_s", 1),
+        "memory_pressure_share": per_s("psi_memory_some_s", 1),
+        "io_pressure_share": per_s("psi_io_some_s", 1),
+        "load_average_1m": after.load_average_1m,
+    }
+
+
+def _remarks(n_cpus: int, small: bool, descriptors: int, quiet: dict[str, float | None]) -> list[str]:
+    remarks: list[str] = []
+    if small:
+        remarks.append(
+            f"{n_cpus} CPUs: service and load generator share them; good for smoke and quick, not for full"
+        )
+    if (quiet["busy_share"] or 0) > _BUSY_SHARE:
+        remarks.append(f"{quiet['busy_share']:.0%} of the CPU time is in use: stop what else runs here first")
+    if (quiet["steal_share"] or 0) > 0.01:
+        remarks.append(
+            f"{quiet['steal_share']:.1%} of the CPU time goes to other guests of this host (steal)"
+        )
+    if descriptors < DESCRIPTORS_WANTED:
+        remarks.append(f"only {descriptors} open files allowed: raise it with ulimit -n {DESCRIPTORS_WANTED}")
+    return remarks
+
+
+def _print(found: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    machine, quiet = found["machine"], found["quiet"]
+    console.print(
+        f"{machine['n_cpus']} CPUs ({machine['cpu_model']}), {machine['memory_bytes'] / 2**30:.1f} GiB, "
+        f"{machine['distribution']}, kernel {machine['kernel']}, cgroup {machine['cgroup']}, "
+        f"virtualisation {machine['virtualisation'] or 'none seen'}, "
+        f"{machine['descriptor_limit']} open files"
+    )
+    shares = ", ".join(
+        f"{name.removesuffix('_share').replace('_', ' ')} {'unknown' if value is None else format(value, '.1%')}"
+        for name, value in quiet.items()
+        if name.endswith("_share")
+    )
+    console.print(f"over {WATCHED_S:.0f} s: {shares}")
+    jdks = ", ".join(f"{jdk['version']} ({jdk['vendor'] or 'unknown vendor'})" for jdk in found["jdks"])
+    console.print(f"JDKs, the preferred one first: {jdks or 'none'}\n")
+    table = Table("tool", "state", "version", "wanted", "get it with", box=None, pad_edge=False)
+    for tool in found["tools"]:
+        table.add_row(
+            tool["name"],
+            tool["state"] if tool["required"] or tool["state"] == "ok" else f"{tool['state']} (optional)",
+            tool["version"] or "",
+            tool["why"],
+            tool["how_to_get"] or "",
+        )
+    console.print(table)
+    console.print()
+    for remark in found["fit_for"]["remarks"]:
+        console.print(f"- {remark}")
+    if found["fit_for"]["lacking"]:
+        console.print(f"missing for measuring: {', '.join(found['fit_for']['lacking'])}")
+    else:
+        console.print(
+            "fit for measuring"
+            + ("" if found["fit_for"]["full"] else "; profile full wants a larger machine")
+        )

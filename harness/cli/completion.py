@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the Tab key offers. Silent when there is nothing to offer: a shell must not see an error here."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from harness.errors import RematchError
+from harness.project import find_root
+
+PROFILES = ("smoke", "quick", "full")
+
+
+def experiments(incomplete: str) -> list[str]:
+    """Names of the experiments that begin like ``incomplete``."""
+    try:
+        folder = find_root() / "harness" / "experiments"
+    except RematchError:
+        return []
+    return sorted(path.stem for path in folder.glob("*.toml") if path.stem.startswith(incomplete))
+
+
+def variants(incomplete: str) -> list[str]:
+    """Names of all variants of all experiments."""
+    import tomllib
+
+    names: set[str] = set()
+    for name in experiments(""):
+        try:
+            text = (find_root() / "harness" / "experiments" / f"{name}.toml").read_text("utf-8")
+            names |= set(tomllib.loads(text).get("variants", {}))
+        except (OSError, ValueError, RematchError):
+            continue
+    return sorted(name for name in names if name.startswith(incomplete))
+
+
+def profiles(incomplete: str) -> list[str]:
+    return [name for name in PROFILES if name.startswith(incomplete)]
+
+
+def keys(incomplete: str) -> list[str]:
+    """Keys of the published numbers."""
+    try:
+        values = json.loads((find_root() / Path("paper/generated/values.json")).read_text("utf-8"))
+    except (OSError, ValueError, RematchError):
+        return []
+    return sorted(key for key in values if key.startswith(incomplete))
+
+
+def verifications(incomplete: str) -> list[str]:
+    """Names of the simulations behind ``verify``."""
+    from harness.analysis.verify import VERIFICATIONS
+
+    return [name for name in VERIFICATIONS if name.startswith(incomplete)]

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``rematch measure``: run or resume a session; ``--dry-run`` says what would happen."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from harness.cli import completion
+from harness.project import find_root
+
+if TYPE_CHECKING:
+    from harness.session import Assembly, Prepared
+    from harness.store import SessionFolder
+
+
+def measure_command(
+    experiment: Annotated[
+        str,
+        typer.Argument(
+            help="an experiment's name, or the path of its TOML file", autocompletion=completion.experiments
+        ),
+    ],
+    profile: Annotated[
+        str, typer.Option(help="how much: smoke, quick or full", autocompletion=completion.profiles)
+    ] = "quick",
+    host: Annotated[str, typer.Option(help="where")] = "local",
+    seed: Annotated[int, typer.Option(help="decides the order of the trials")] = 1,
+    new: Annotated[bool, typer.Option("--new", help="a new session, with the next free seed")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="print the plan, every command and the time; start nothing")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False,
+) -> None:
+    """Run a session, or go on with it: the same command continues where it stopped.
+
+    Finished trials are kept whatever happens (Ctrl-C, kill -9, a full disk) and never repeated.
+
+    Examples:
+
+        rematch measure strings-rounds --profile quick
+
+        rematch measure strings-rounds --profile full --dry-run
+
+        rematch measure strings-rounds --profile quick --seed 2
+    """
+    from harness.session import Interrupted, Silent, assemble, measure, prepare, suitable_progress
+
+    assembly = assemble(find_root(), host=host)
+    prepared = prepare(assembly, experiment, profile=profile, host=host, seed=seed)
+    for gone in prepared.unavailable:
+        print(f"not measured: {gone.variant}: {gone.reason}", file=sys.stderr)
+    if dry_run:
+        _print_plan(assembly, prepared, as_json=as_json)
+        return
+    again = f"rematch measure {experiment} --profile {profile} --host {host} --seed {seed}"
+    try:
+        progress = Silent() if as_json else suitable_progress()
+        folder = measure(assembly, prepared, progress=progress, new=new)
+    except Interrupted as stop:
+        print(f"rematch: stopped by {stop}; finished trials are kept; go on with: {again}", file=sys.stderr)
+        raise typer.Exit(stop.exit_code) from None
+    _summarise(folder, as_json=as_json)
+
+
+def _summarise(folder: SessionFolder, *, as_json: bool) -> None:
+    outcomes: dict[str, int] = {}
+    flags: dict[str, int] = {}
+    for record in folder.records():
+        outcomes[record.outcome.value] = outcomes.get(record.outcome.value, 0) + 1
+        for flag in record.flags:
+            flags[flag] = flags.get(flag, 0) + 1
+    if as_json:
+        said = {"session": folder.key, "complete": folder.complete, "outcomes": outcomes, "flags": flags}
+        print(json.dumps(said, indent=1))
+        return
+    counts = ", ".join(f"{count} {name}" for name, count in sorted(outcomes.items()))
+    flagged = ", ".join(f"{count} {name}" for name, count in sorted(flags.items()))
+    print(f"{folder.key}: {counts}" + (f"; flags: {flagged}" if flagged else ""))
+
+
+def _print_plan(assembly: Assembly, prepared: Prepared, *, as_json: bool) -> None:
+    from harness.session.planning import commands_of, session_s
+    from harness.session.progress import in_words
+
+    total_s = session_s(assembly, prepared)
+    commands = commands_of(assembly, prepared)
+    plan = prepared.plan
+    if as_json:
+        said = {
+            "session": f"{plan.experiment}/{prepared.session_id}",
+            "expected_s": total_s,
+            "large_host": prepared.experiment.profiles[plan.profile].large_host,
+            "unavailable": {gone.variant: gone.reason for gone in prepared.unavailable},
+            "trials": [
+                {
+                    "trial_id": trial.trial_id,
+                    "block": trial.block,
+                    "configuration": trial.configuration.key,
+                    "duplicate": trial.duplicate,
+                }
+                for trial in plan.trials
+            ],
+            "commands": {key: list(argv) for key, argv in commands.items()},
+        }
+        print(json.dumps(said, indent=1))
+        return
+    large = prepared.experiment.profiles[plan.profile].large_host
+    print(f"{plan.experiment}/{prepared.session_id}: {prepared.experiment.question}")
+    where = " on a large host, for which it is meant" if large else " on two cores"
+    print(f"{len(plan.trials)} trials in {plan.n_blocks} blocks, about {in_words(total_s)}{where}")
+    print("\norder:")
+    for trial in plan.trials:
+        mark = "  (A/A duplicate)" if trial.duplicate else ""
+        print(f"  {trial.trial_id:<28} block {trial.block:>2}  {trial.configuration.key}{mark}")
+    print("\ncommands:")
+    for key, argv in commands.items():
+        print(f"  {key}\n    {shlex.join(argv)}")

@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an analysis notebook opens: the tables of one experiment, and the session they came from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from harness.analysis.comparisons import Comparison, compare, summarise
+from harness.analysis.processed import Source
+from harness.analysis.schema import factor_column
+from harness.analysis.tidy import load_requests, load_samples, load_trials
+from harness.errors import InputError
+from harness.model import Machine, Phase, SessionHeader, TrialRecord
+from harness.project import find_root
+from harness.stages.parameters import StageParameters
+from harness.stages.sessions import sessions_read
+from harness.store import SessionFolder
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """One experiment's trials with their requests and samples. Tables as in ``docs/data.md``."""
+
+    root: Path
+    experiment: str
+    sessions: tuple[SessionFolder, ...]
+
+    @cached_property
+    def header(self) -> SessionHeader:
+        """The newest session's header: definition, plan, provenance."""
+        return max((s.header for s in self.sessions), key=lambda header: header.provenance.started_epoch_s)
+
+    @cached_property
+    def trials(self) -> pd.DataFrame:
+        """One row per trial of these sessions, excluded ones too; by cell and variant in the definition's order."""
+        frame = load_trials(self.root, self.experiment, "sample" if self._source == "bundled" else None)
+        mine = frame[frame["session_id"].isin([session.folder.name for session in self.sessions])]
+        if mine.empty:
+            raise InputError("not tidied yet; run notebooks/20-tidy.ipynb", place=self.sessions[0].key)
+        places = [mine[factor].map(self._rank(factor)) for factor in self.factors]
+        rank = {name: place for place, name in enumerate(self.variants)}
+        places += [mine["variant"].map(rank), mine["position"]]
+        order: pd.DataFrame = pd.DataFrame({str(place): column for place, column in enumerate(places)})
+        return mine.loc[order.sort_values(list(order.columns)).index].reset_index(drop=True)
+
+    @property
+    def reference(self) -> str:
+        """The variant others are compared with."""
+        return self.header.experiment.reference
+
+    @property
+    def machine(self) -> Machine:
+        """The machine that was measured on."""
+        return self.header.provenance.machine
+
+    @property
+    def profile(self) -> str:
+        """How much was measured: smoke, quick, or full (also for data that come with the project)."""
+        return self.header.plan.profile
+
+    @property
+    def draft(self) -> str | None:
+        """Why this is no final result, for stamps; ``None``: profile full on a machine that is large enough."""
+        reasons = [] if self.profile == "full" else [f"profile {self.profile}"]
+        reasons += [f"{self.machine.n_cpus} shared cores"] if self.machine.small else []
+        return f"draft measurement: {', '.join(reasons)}" if reasons else None
+
+    @property
+    def factors(self) -> tuple[str, ...]:
+        """The experiment's factors: what tells the cells apart."""
+        return tuple(factor_column(factor) for factor in self.header.experiment.factors)
+
+    @property
+    def variants(self) -> dict[str, str]:
+        """Every variant of the definition with its label, measured or not."""
+        return {name: v.label or name for name, v in self.header.experiment.variants.items()}
+
+    def cell(self, **levels: str) -> pd.DataFrame:
+        """Return the trials at these levels."""
+        return self._at(levels)
+
+    def main_cell(self, **levels: str) -> dict[str, str]:
+        """Return these levels when they were measured, else those of the last cell that was."""
+        return dict(levels) if len(self._at(levels)) else self.cells()[-1]
+
+    def cells(self) -> list[dict[str, str]]:
+        """Return the combinations of levels that were measured, in the definition's order."""
+        if not self.factors:
+            return [{}]
+        found = self.trials[list(self.factors)].drop_duplicates().to_dict("records")
+        return [{str(factor): str(level) for factor, level in row.items()} for row in found]
+
+    def rows(self, trials: pd.DataFrame, metrics: Sequence[str], *, by: Sequence[str] = ()) -> list[Any]:
+        """Return table rows: label of the variant, levels, and an ``Estimate`` per metric.
+
+        Rows are grouped by ``by`` first, with ``None`` (a gap) between groups.
+        """
+        groups = [*by, "variant"]
+        frames = [
+            summarise(
+                trials, metric, by=groups, mean="arithmetic" if (trials[metric] == 0).any() else "geometric"
+            )
+            for metric in metrics
+        ]
+        rows = [
+            {"variant": self.variants[str(first["variant"])]}
+            | {level: str(first[level]) for level in by}
+            | {metric: frame.iloc[place]["estimate"] for metric, frame in zip(metrics, frames, strict=True)}
+            for place, (_, first) in enumerate(frames[0].iterrows())
+        ]
+        return _with_gaps(rows, by)
+
+    def effect_of(
+        self, factor: str, metric: str, *, variant: str, base: str, **levels: str
+    ) -> Comparison | None:
+        """Compare the other level of a factor with ``base`` within one variant, block by block.
+
+        Returns:
+            The comparison of the first other level; ``None`` where only one level was measured.
+        """
+        mine = self._at(levels)[lambda frame: frame["variant"] == variant]
+        as_variants = mine.assign(variant=mine[factor])
+        if base not in set(as_variants["variant"]):
+            return None
+        return next(iter(compare(as_variants, metric, reference=base)), None)
+
+    def aot_effects(self, metric: str) -> dict[str, Comparison | None]:
+        """Return implementation -> the variant with AOT cache over the plain one; ``None``: not both measured."""
+        variants, measured = self.header.experiment.variants, set(self.trials["variant"])
+        plain = {v.implementation: name for name, v in variants.items() if not v.runtime.aot_cache}
+        found: dict[str, Comparison | None] = {}
+        for name, variant in variants.items():
+            if variant.runtime.aot_cache and variant.implementation in plain:
+                pair = plain[variant.implementation]
+                both = self.trials[self.trials["variant"].isin([pair, name])]
+                there = {pair, name} <= measured
+                found[variant.implementation] = (
+                    next(iter(compare(both, metric, reference=pair))) if there else None
+                )
+        return found
+
+    def latencies(self, trials: pd.DataFrame) -> dict[str, list[NDArray[np.float64]]]:
+        """Return variant -> one array of latencies in seconds per trial (answered requests of kept trials).
+
+        Trials of a tool that writes no row per request have none.
+        """
+        found: dict[str, list[NDArray[np.float64]]] = {}
+        for row in _kept(trials).itertuples():
+            frame = self._table(load_requests, str(row.session_id), str(row.trial_id))
+            if frame is not None and frame["ok"].any():
+                values = frame.loc[frame["ok"], "latency_s"].to_numpy(dtype=np.float64)
+                found.setdefault(str(row.variant), []).append(values)
+        return found
+
+    def samples(self, trials: pd.DataFrame) -> dict[str, pd.DataFrame]:
+        """Return variant -> the samples of its first kept trial that has any."""
+        found: dict[str, pd.DataFrame] = {}
+        for row in _kept(trials).sort_values("position").itertuples():
+            if str(row.variant) not in found:
+                frame = self._table(load_samples, str(row.session_id), str(row.trial_id))
+                if frame is not None:
+                    found[str(row.variant)] = frame
+        return found
+
+    def phases(self, trials: pd.DataFrame, variant: str) -> list[tuple[str, float, float]]:
+        """Return (name, start, end) in seconds since launch of the phases of a variant's first kept trial."""
+        kept = _kept(trials)
+        mine = kept[kept["variant"] == variant].sort_values("position")
+        if mine.empty:
+            return []
+        record = self._record(str(mine.iloc[0]["session_id"]), str(mine.iloc[0]["trial_id"]))
+        if record.instance is None:
+            return []
+        launched = record.instance.launched.monotonic_s
+        return [(phase.name, *_since(phase, launched)) for phase in record.phases]
+
+    def example_phases(self, trials: pd.DataFrame) -> list[tuple[str, float, float]]:
+        """Return the phases of the variant that started up longest: its trial is the example of a timeline."""
+        all_phases = [self.phases(trials, str(variant)) for variant in trials["variant"].unique()]
+        return max(all_phases, key=lambda phases: phases[0][2] if phases else 0.0, default=[])
+
+    @property
+    def _source(self) -> Source:
+        return "bundled" if self.sessions[0].bundled else "measured"
+
+    def _table(
+        self, load: Callable[..., pd.DataFrame], session_id: str, trial_id: str
+    ) -> pd.DataFrame | None:
+        try:
+            return load(self.root, self.experiment, session_id, trial_id, source=self._source)
+        except InputError:
+            return (
+                None  # a tool without single requests, or a trial without samples: there is nothing to show
+            )
+
+    def _rank(self, factor: str) -> dict[str, int]:
+        factors = self.header.experiment.factors
+        levels = next(levels for name, levels in factors.items() if factor_column(name) == factor)
+        return {level: place for place, level in enumerate(levels)}
+
+    def _at(self, levels: Mapping[str, str]) -> pd.DataFrame:
+        chosen = self.trials
+        for factor, level in levels.items():
+            chosen = chosen[chosen[factor] == level]
+        return chosen
+
+    def _record(self, session_id: str, trial_id: str) -> TrialRecord:
+        session = next(s for s in self.sessions if s.folder.name == session_id)
+        return session.record(trial_id)
+
+
+def open_evidence(settings: StageParameters, experiment: str, *, root: Path | None = None) -> Evidence:
+    """Open what was measured of an experiment under these parameters (``sample``: what comes with the project).
+
+    Raises:
+        InputError: nothing was measured yet.
+    """
+    here = root or find_root()
+    sessions = sessions_read(here, settings, experiment)
+    if not sessions:
+        raise InputError(
+            "nothing measured yet; run notebooks/10-measure.ipynb",
+            place=experiment,
+            found=f"profile {settings.profile}, host {settings.host}, seed {settings.seed}",
+        )
+    return Evidence(root=here, experiment=experiment, sessions=sessions)
+
+
+def _with_gaps(rows: list[dict[str, Any]], by: Sequence[str]) -> list[Any]:
+    found: list[Any] = []
+    for row in rows:
+        if by and found and [found[-1][level] for level in by] != [row[level] for level in by]:
+            found.append(None)
+        found.append(row)
+    return found
+
+
+def _kept(trials: pd.DataFrame) -> pd.DataFrame:
+    return trials[~trials["excluded"].astype(bool) & ~trials["duplicate"].astype(bool)]
+
+
+def _since(phase: Phase, launched_s: float) -> tuple[float, float]:
+    return phase.start.monotonic_s - launched_s, phase.end.monotonic_s - launched_s

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Latency distributions: percentiles on an axis of nines, and cumulative distributions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from harness.errors import InputError
+from harness.figures.style import (
+    BAND,
+    FAINT,
+    INK,
+    canvas,
+    label_ends,
+    legend,
+    log_scale,
+    looks,
+    ordered,
+    styled,
+)
+
+Floats = NDArray[np.float64]
+_NINES = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
+_NAMES = ("0", "50 %", "90 %", "99 %", "99.9 %", "99.99 %", "99.999 %")
+#: A quantile with fewer requests than this beyond it says more about luck than about the service.
+TAIL_REQUESTS = 10
+
+
+@styled
+def percentiles(
+    latencies: Mapping[str, Sequence[Floats]], trials: pd.DataFrame, *, resolution_s: float | None = None
+) -> Figure:
+    """Return latency against percentile on an axis of nines: the line is the median over trials, the band
+    their range, and a strip below shows the share of failed requests.
+
+    Args:
+        latencies: variant -> one array of latencies in seconds per trial.
+        resolution_s: the tool's smallest step; what lies below two steps is shaded as not to be told.
+    """
+    _some(latencies)
+    styles = looks(trials)
+    figure, panels = canvas(2, 1, height=3.1, gridspec_kw={"height_ratios": [5, 1]})
+    axes, strip = panels[0, 0], panels[1, 0]
+    depth = min(_deepest(rows) for rows in latencies.values() if rows)
+    grid = np.linspace(0, depth, 120)
+    shares = 1 - 10.0**-grid
+    ends = []
+    for name in (name for name in ordered(trials) if latencies.get(name)):
+        curves = np.array([np.quantile(one, shares) for one in latencies[name]]) * 1e3
+        look = styles[name]
+        middle = np.median(curves, axis=0)
+        axes.fill_between(
+            grid, curves.min(axis=0), curves.max(axis=0), color=look.colour, alpha=0.18, linewidth=0
+        )
+        axes.plot(grid, middle, color=look.colour, linestyle=look.line)
+        ends.append((float(middle[-1]), look.label, look.colour))
+    log_scale(axes, "y")
+    _nines(axes, depth)
+    if resolution_s:
+        axes.axhspan(axes.get_ylim()[0], 2 * resolution_s * 1e3, color=BAND, linewidth=0, zorder=0)
+    axes.set_ylabel("latency / ms (log)")
+    axes.set_xlabel("percentile of requests (axis of nines)")
+    label_ends(axes, ends)
+    _error_strip(strip, trials, [name for name in ordered(trials) if latencies.get(name)])
+    return figure
+
+
+@styled
+def ecdf(latencies: Mapping[str, Sequence[Floats]], trials: pd.DataFrame) -> Figure:
+    """Return the cumulative distribution of latency, one thin line a trial, one look a variant."""
+    _some(latencies)
+    styles = looks(trials)
+    figure, panels = canvas(height=2.3)
+    axes = panels[0, 0]
+    share = np.linspace(0.001, 0.999, 400)
+    for name in (name for name in ordered(trials) if latencies.get(name)):
+        look = styles[name]
+        curves = [np.quantile(one, share) * 1e3 for one in latencies[name]]
+        for curve in curves:
+            axes.plot(curve, share, color=look.colour, linestyle=look.line, linewidth=0.6, alpha=0.7)
+    log_scale(axes, "x")
+    axes.set_ylim(0, 1)
+    axes.set_xlabel("latency / ms (log)")
+    axes.set_ylabel("share of requests")
+    legend(axes, (name for name in ordered(trials) if latencies.get(name)), styles, lines=True)
+    return figure
+
+
+def _some(latencies: Mapping[str, Sequence[Floats]]) -> None:
+    if not any(len(rows) for rows in latencies.values()):
+        raise InputError(
+            "no latencies to draw: the load generator wrote no row per request, or no trial is here",
+            found="0 trials",
+            allowed="at least one trial of a tool that writes one row per request",
+        )
+
+
+def _deepest(rows: Sequence[Floats]) -> float:
+    """How many nines the smallest trial can still tell."""
+    fewest = min(len(one) for one in rows)
+    return float(np.clip(np.log10(max(fewest / TAIL_REQUESTS, 10**0.5)), 0.5, 5))
+
+
+def _nines(axes: Axes, depth: float) -> None:
+    places = [-np.log10(1 - share) for share in _NINES]
+    shown = [(place, name) for place, name in zip(places, _NAMES, strict=True) if place <= depth + 1e-9]
+    axes.set_xticks([place for place, _ in shown], [name for _, name in shown])
+    axes.set_xlim(0, depth)
+
+
+def _error_strip(axes: Axes, trials: pd.DataFrame, names: Sequence[str]) -> None:
+    """Share of failed requests, one dot a trial: a fast answer that is wrong is no answer."""
+    styles = looks(trials)
+    for x, name in enumerate(names):
+        mine = trials[(trials["variant"] == name) & ~trials["excluded"].astype(bool)]
+        share = 100 * mine["n_errors"] / mine["n_requests"].clip(lower=1)
+        axes.plot(np.full(len(mine), x), share, **styles[name].dots)
+    axes.set_xticks(
+        range(len(names)), [styles[name].label.replace(" ", "\n", 1) for name in names], fontsize=5.2
+    )
+    axes.set_ylim(bottom=-0.05, top=max(1.0, axes.get_ylim()[1]))
+    axes.set_xlim(-0.5, len(names) - 0.5)
+    axes.set_ylabel("failed / %", color=INK)
+    axes.tick_params(axis="x", length=0, colors=INK)
+    axes.spines["bottom"].set_color(FAINT)

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Start-up and memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from harness.errors import InputError
+from harness.figures.style import INK, canvas, label_ends, log_scale, looks, ordered, styled
+
+_PHASE_SHADES = {"start-up": "#DDDDDD", "warm-up": "#F0F0F0", "measurement": "#FFF4D6", "idle": "#F7F7F7"}
+
+
+@styled
+def startup(
+    trials: pd.DataFrame, *, metric: str = "time_to_first_response_s", label: str | None = None
+) -> Figure:
+    """Return time to the first correct answer of every trial, log scale, one row a variant."""
+    kept = trials[~trials["excluded"].astype(bool)].dropna(subset=[metric])
+    if kept.empty:
+        raise InputError("no trial has this metric", place=metric, found="0 trials", allowed="at least one")
+    styles, order = looks(trials), list(reversed(ordered(kept)))
+    figure, panels = canvas(height=0.8 + 0.2 * len(order))
+    axes = panels[0, 0]
+    for y, name in enumerate(order):
+        mine = kept[kept["variant"] == name].sort_values("block")
+        rank = mine["block"].rank(method="dense").to_numpy()
+        spread = (rank - rank.mean()) / max(len(mine), 2) * 0.5
+        axes.plot(mine[metric] * 1e3, y - spread, **styles[name].dots)
+        middle = float(mine[metric].median() * 1e3)
+        axes.plot([middle, middle], [y - 0.32, y + 0.32], color=INK, linewidth=1.0)
+        axes.text(1.01, y, f"{middle:,.0f} ms", transform=axes.get_yaxis_transform(), fontsize=6, va="center")
+    axes.set_yticks(range(len(order)), [styles[name].label for name in order])
+    axes.set_ylim(-0.6, len(order) - 0.4)
+    log_scale(axes, "x")
+    axes.set_xlabel(label or "launch to first correct answer / ms (log); bar: median")
+    return figure
+
+
+@styled
+def memory_timeline(
+    samples: Mapping[str, pd.DataFrame],
+    trials: pd.DataFrame,
+    *,
+    phases: Sequence[tuple[str, float, float]] = (),
+    garbage_collections: Mapping[str, Sequence[float]] | None = None,
+) -> Figure:
+    """Return resident memory of the service over time since launch, one trial a variant.
+
+    Args:
+        samples: variant -> its samples (``since_launch_s``, ``role``, ``rss_bytes``) of one trial.
+        phases: (name, start, end) in seconds since launch, shaded; of the trial that serves as the example.
+        garbage_collections: variant -> seconds since launch, drawn as ticks along the foot.
+    """
+    if not samples:
+        raise InputError("no samples to draw", found="0 trials", allowed="at least one")
+    styles = looks(trials)
+    figure, panels = canvas(height=2.4)
+    axes = panels[0, 0]
+    ends = []
+    latest = 0.0
+    for name in (name for name in ordered(trials) if name in samples):
+        frame = samples[name]
+        mine = frame[frame["role"].astype(str) == "service"].dropna(subset=["rss_bytes"])
+        if mine.empty:
+            continue
+        look = styles[name]
+        axes.plot(mine["since_launch_s"], mine["rss_bytes"] / 2**20, color=look.colour, linestyle=look.line)
+        ends.append((float(mine["rss_bytes"].iloc[-1] / 2**20), look.label, look.colour))
+        latest = max(latest, float(mine["since_launch_s"].max()))
+        ticks = (garbage_collections or {}).get(name, ())
+        axes.plot(
+            list(ticks),
+            [0.015 + 0.02 * len(ends)] * len(ticks),
+            "|",
+            color=look.colour,
+            markersize=3,
+            transform=axes.get_xaxis_transform(),
+        )
+    for phase, start, end in phases:
+        shade = _PHASE_SHADES.get(phase)
+        if shade and end > start:
+            axes.axvspan(start, end, color=shade, linewidth=0, zorder=0)
+            if end - start > 0.1 * latest:
+                axes.text(
+                    (start + end) / 2,
+                    1.01,
+                    phase,
+                    transform=axes.get_xaxis_transform(),
+                    ha="center",
+                    fontsize=5.8,
+                )
+    log_scale(axes, "y")
+    axes.set_xlim(0, latest or 1)
+    axes.set_xlabel("time since launch / s")
+    axes.set_ylabel("resident memory / MiB (log)")
+    label_ends(axes, ends)
+    return figure

@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One look for all figures: colours, markers, sizes, the draft stamp, and files that are the same bytes every time."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import Any, Literal, ParamSpec
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+P = ParamSpec("P")
+
+#: Okabe and Ito (2008). Go and Java differ in lightness too, so they stay apart in grey.
+COLOURS = {"go": "#0072B2", "java": "#E69F00"}
+OTHER_COLOUR = "#CC79A7"
+INK, FAINT, BAND = "#222222", "#999999", "#E5E5E5"
+
+#: implementation -> marker and line style; one not listed here takes a spare, always the same one.
+_SHAPES: dict[str, tuple[str, Any]] = {
+    "go-kit": ("o", "-"),
+    "go-nethttp": ("^", "--"),
+    "java-helidon": ("s", "-"),
+    "java-jaxrs": ("D", "--"),
+    "java-jdkhttp": ("v", ":"),
+}
+_SPARE: tuple[tuple[str, Any], ...] = (
+    ("P", "-."),
+    ("X", (0, (5, 1))),
+    ("<", (0, (3, 1, 1, 1))),
+    (">", (0, (1, 1))),
+    ("p", (0, (6, 2, 1, 2))),
+)
+
+COLUMN_INCHES, PAGE_INCHES = 3.5, 7.16  # IEEE column and page
+_STAMP = "rematch-stamp"
+_RC = {
+    "font.family": "DejaVu Sans",
+    "font.size": 7.0,
+    "axes.titlesize": 7.5,
+    "axes.labelsize": 7.0,
+    "xtick.labelsize": 6.5,
+    "ytick.labelsize": 6.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": INK,
+    "axes.linewidth": 0.6,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#EDEDED",
+    "grid.linewidth": 0.5,
+    "lines.linewidth": 1.3,
+    "lines.markersize": 3.6,
+    "pdf.fonttype": 42,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "rematch",
+    "figure.dpi": 150,
+    "savefig.dpi": 200,
+    "path.simplify": True,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """How one variant is drawn."""
+
+    label: str
+    colour: str
+    marker: str
+    line: Any
+    face: str
+
+    @property
+    def dots(self) -> dict[str, Any]:
+        """Keywords of a scatter of trials."""
+        return {
+            "marker": self.marker,
+            "linestyle": "none",
+            "markerfacecolor": self.face,
+            "markeredgecolor": self.colour,
+            "markeredgewidth": 0.9,
+            "alpha": 0.85,
+        }
+
+
+def _settings() -> dict[Any, Any]:
+    return dict(mpl.rcParamsDefault) | _RC | {"backend": mpl.rcParams["backend"]}
+
+
+def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
+    """Draw under this module's settings, whatever the notebook has set for its own plots."""
+
+    @wraps(draw)
+    def inner(*args: P.args, **kwargs: P.kwargs) -> Figure:
+        with mpl.rc_context(_settings()):
+            return draw(*args, **kwargs)
+
+    return inner
+
+
+def canvas(
+    rows: int = 1, columns: int = 1, *, width: float = COLUMN_INCHES, height: float = 2.4, **kwargs: Any
+) -> tuple[Figure, np.ndarray[Any, Any]]:
+    """Return a figure and its axes, shape (rows, columns); no global figure list holds on to it."""
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure, figure.subplots(rows, columns, squeeze=False, **kwargs)
+
+
+def looks(trials: pd.DataFrame) -> dict[str, Look]:
+    """Return variant -> look. The implementation decides marker and line; a variant of it that is not
+    the plain one (its name differs from the implementation's) is hollow."""
+    rows = trials.drop_duplicates("variant").sort_values("variant")
+    return {str(row["variant"]): _look(row) for _, row in rows.iterrows()}
+
+
+def ordered(trials: pd.DataFrame) -> list[str]:
+    """Return the variants in the order of every figure: by language, then name; Go first."""
+    rows = trials.drop_duplicates("variant").sort_values(["language", "variant"])
+    return [str(name) for name in rows["variant"]]
+
+
+def describe(trials: pd.DataFrame) -> str:
+    """Return what a caption owes its reader: blocks, trials, what was left out, and how long was measured."""
+    counted = trials[~trials["excluded"].astype(bool)]
+    blocks = counted.drop_duplicates(["session_id", "block"]).shape[0]
+    parts = [f"{blocks} blocks", f"{len(counted)} trials"]
+    if len(counted) < len(trials):
+        parts.append(f"{len(trials) - len(counted)} excluded and counted")
+    seconds = counted["measurement_s"].dropna() if "measurement_s" in counted else pd.Series(dtype=float)
+    if len(seconds):
+        low, high = float(seconds.min()), float(seconds.max())
+        parts.append(
+            f"measured for {low:.2g} s to {high:.2g} s each"
+            if f"{low:.2g}" != f"{high:.2g}"
+            else f"measured for {low:.2g} s each"
+        )
+    return ", ".join(parts) + "."
+
+
+def label_ends(axes: Axes, ends: Sequence[tuple[float, str, str]], *, gap: float = 0.055) -> None:
+    """Write labels right of the axes at heights (y, text, colour), pushed apart so that none overlap."""
+    transform = axes.get_yaxis_transform()
+    to_axes = axes.transAxes.inverted().transform
+    heights = [float(to_axes(axes.transData.transform((axes.get_xlim()[0], y)))[1]) for y, _, _ in ends]
+    order = np.argsort(heights)
+    placed: list[float] = []
+    for index in order:
+        placed.append(max(heights[index], placed[-1] + gap) if placed else heights[index])
+    shift = max(0.0, (placed[-1] - 1.0) if placed else 0.0)
+    for index, height in zip(order, placed, strict=True):
+        y, text, colour = ends[index]
+        axes.annotate(
+            text,
+            xy=(1.0, y),
+            xycoords=transform,
+            xytext=(1.03, max(0.0, height - shift)),
+            textcoords="axes fraction",
+            fontsize=6.2,
+            color=INK,
+            va="center",
+            annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.8, "shrinkA": 0, "shrinkB": 0},
+        )
+
+
+def log_scale(axes: Axes, *names: Literal["x", "y"]) -> None:
+    """Give axes a log scale with plain numbers at 1, 2 and 5 of each decade."""
+    for name in names:
+        axes.set_xscale("log") if name == "x" else axes.set_yscale("log")
+        axis = axes.xaxis if name == "x" else axes.yaxis
+        low, high = axis.get_view_interval()
+        ratio = high / max(low, 1e-12)
+        steps: tuple[float, ...] = tuple(range(1, 10)) if ratio < 8 else (1, 2, 5) if ratio < 200 else (1,)
+        axis.set_major_locator(LogLocator(subs=steps))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axis.set_minor_formatter(NullFormatter())
+
+
+def legend(axes: Axes, names: Iterable[str], styles: Mapping[str, Look], *, lines: bool) -> None:
+    """Name the variants right of the axes by marker, or by line style."""
+    handles = [
+        Line2D([], [], color=styles[name].colour, linestyle=styles[name].line, label=styles[name].label)
+        if lines
+        else Line2D([], [], label=styles[name].label, **styles[name].dots)
+        for name in names
+    ]
+    axes.legend(
+        handles=handles,
+        loc="center left",
+        bbox_to_anchor=(1.01, 0.5),
+        frameon=False,
+        fontsize=6.2,
+        handlelength=2.2 if lines else 1.0,
+        labelspacing=0.7,
+    )
+
+
+def stamp(figure: Figure, words: str) -> None:
+    """Mark a figure as a draft; a second call changes the words and adds nothing."""
+    for text in figure.texts:
+        if text.get_gid() == _STAMP:
+            text.set_text(words)
+            return
+    engine = figure.get_layout_engine()
+    if engine is not None:  # room for the stamp above the panels
+        engine.set(rect=(0, 0, 1, 1 - 0.12 / figure.get_figheight()))  # type: ignore[call-arg]  # of constrained layout
+    figure.text(0.995, 0.995, words, ha="right", va="top", fontsize=5.0, color="#B22222", gid=_STAMP)
+
+
+def save(figure: Figure, stem: Path) -> tuple[Path, Path, Path]:
+    """Write ``stem``.pdf, .svg and .png; the same figure gives the same bytes. Returns the three paths."""
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    paths = tuple(stem.with_name(f"{stem.name}.{ending}") for ending in ("pdf", "svg", "png"))
+    without_date: Iterable[dict[str, Any]] = (
+        {"CreationDate": None, "Producer": None, "Creator": None},
+        {"Date": None, "Creator": None},
+        {"Software": None},
+    )
+    with mpl.rc_context(_settings()):  # parts of a figure are made only when it is drawn
+        for path, metadata in zip(paths, without_date, strict=True):
+            figure.savefig(path, metadata=metadata)
+    return paths[0], paths[1], paths[2]
+
+
+def _look(row: pd.Series) -> Look:
+    implementation, variant = str(row["implementation"]), str(row["variant"])
+    spare = _SPARE[zlib.crc32(implementation.encode()) % len(_SPARE)]
+    marker, line = _SHAPES.get(implementation, spare)
+    colour = COLOURS.get(str(row["language"]).lower(), OTHER_COLOUR)
+    plain = variant == implementation
+    label = row.get("label")
+    return Look(
+        label=variant if label is None or pd.isna(label) else str(label),
+        colour=colour,
+        marker=marker,
+        line=line,
+        face=colour if plain else "white",
+    )

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every trial as a dot: by variant and cell, and against the order in which the trials were made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
+
+from harness.errors import InputError
+from harness.figures.style import FAINT, INK, PAGE_INCHES, canvas, legend, log_scale, looks, ordered, styled
+
+
+@styled
+def by_cell(
+    trials: pd.DataFrame,
+    metric: str,
+    *,
+    by: Sequence[str],
+    label: str,
+    factor: float = 1.0,
+    log: bool = False,
+    errors: bool = False,
+) -> Figure:
+    """Return a metric of every trial, one panel per cell, one row of dots a variant, blocks from left to right.
+
+    Args:
+        by: factor columns that make the cells. label: axis label with the unit after ``factor``.
+        errors: add a strip with the share of failed requests under each panel.
+    """
+    kept = trials[~trials["excluded"].astype(bool)].dropna(subset=[metric])
+    if kept.empty:
+        raise InputError("no trial has this metric", place=metric, found="0 trials", allowed="at least one")
+    cells = [key for key, _ in kept.groupby(list(by), sort=False)] if by else [()]
+    order, styles = ordered(kept), looks(trials)
+    rows = 2 if errors else 1
+    figure, panels = canvas(
+        rows,
+        len(cells),
+        width=PAGE_INCHES,
+        height=(1.0 + 0.26 * len(order)) * (1.35 if errors else 1.0),
+        sharey="row",
+        sharex="row" if log else False,
+        gridspec_kw={"height_ratios": [3, 1]} if errors else {},
+    )
+    for index, cell in enumerate(cells):
+        mine = kept
+        for column, level in zip(by, cell, strict=True):
+            mine = mine[mine[column] == level]
+        axes = panels[0, index]
+        for y, name in enumerate(reversed(order)):
+            _dots(axes, mine[mine["variant"] == name], metric, y, factor, styles[name].dots)
+        axes.set_yticks(range(len(order)), [styles[name].label for name in reversed(order)])
+        axes.set_ylim(-0.6, len(order) - 0.4)
+        axes.set_title(
+            ", ".join(f"{c.replace('_', '-')} {v}" for c, v in zip(by, cell, strict=True)), loc="left"
+        )
+        if log:
+            log_scale(axes, "x")
+        elif kept[metric].max() * factor >= 10_000:
+            axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / 1000:g} k"))
+        if not log:
+            axes.set_xlim(left=0)
+        if errors:
+            _error_strip(panels[1, index], mine, order)
+    figure.supxlabel(label, fontsize=7)
+    return figure
+
+
+@styled
+def run_order(trials: pd.DataFrame, metric: str, *, label: str) -> Figure:
+    """Return each trial's value over the mean of its configuration, against its place in the session.
+
+    A level line means that the machine stayed the same; a slope or a step is drift. Marked trials were excluded.
+    """
+    frame = trials.dropna(subset=[metric, "position"]).copy()
+    counted = frame[~frame["excluded"].astype(bool)]
+    if counted.empty:
+        raise InputError("no trial has this metric", place=metric, found="0 trials", allowed="at least one")
+    centre = counted.groupby("configuration")[metric].mean()
+    frame["relative"] = frame[metric] / frame["configuration"].map(centre)
+    styles = looks(trials)
+    figure, panels = canvas(height=2.0)
+    axes = panels[0, 0]
+    axes.axhline(1, color=INK, linewidth=0.7)
+    for _, block in frame.groupby("block"):
+        axes.axvline(float(block["position"].max()) + 0.5, color=FAINT, linewidth=0.4, linestyle=":")
+    for name in ordered(frame):
+        mine = frame[frame["variant"] == name]
+        axes.plot(mine["position"], mine["relative"], **styles[name].dots)
+    out = frame[frame["excluded"].astype(bool)]
+    axes.plot(out["position"], out["relative"], "x", color=INK, markersize=5)
+    axes.set_xlabel("order in the session (dotted: end of a block)")
+    axes.set_ylabel(f"{label} / mean of\nits configuration")
+    legend(axes, ordered(frame), styles, lines=False)
+    return figure
+
+
+def _dots(  # what one row of dots is made of
+    axes: Axes, mine: pd.DataFrame, metric: str, y: int, factor: float, look: dict[str, object]
+) -> None:
+    if mine.empty:
+        return
+    rank = mine["block"].rank(method="dense").to_numpy()
+    spread = (rank - rank.mean()) / max(len(np.unique(rank)), 2) * 0.5  # later blocks lower: no random jitter
+    axes.plot(mine[metric] * factor, y - spread, **look)  # type: ignore[arg-type]  # keywords of Line2D
+
+
+def _error_strip(axes: Axes, mine: pd.DataFrame, order: Sequence[str]) -> None:
+    shares = [
+        100 * float(rows["n_errors"].sum()) / max(float(rows["n_requests"].sum()), 1.0)
+        for rows in (mine[mine["variant"] == name] for name in reversed(order))
+    ]
+    axes.scatter(shares, range(len(order)), marker="|", s=22, color=[INK if s else FAINT for s in shares])
+    axes.set_ylim(-0.6, len(order) - 0.4)
+    axes.set_yticks([])
+    axes.set_xlim(-0.02 * max(*shares, 1), max(max(shares) * 1.15, 1))
+    axes.set_title("failed requests / %", loc="left", fontsize=6, pad=2)

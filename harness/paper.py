@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Build ``paper/main.pdf``: the same sources and numbers give the same bytes."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+from harness.errors import InputError, MissingTool, RematchError
+from harness.publish.contribution import GENERATED, merge
+
+PAPER = Path("paper")
+#: The date inside the PDF; the number itself means nothing, that it never changes does.
+_EPOCH = "1577836800"
+_BUILD_WITHIN_S = 300
+_HOW_TO_GET = (
+    "apt-get install -y texlive-latex-recommended texlive-pictures texlive-science texlive-publishers "
+    "texlive-fonts-recommended lmodern latexmk, or the conda environment of environment.yml"
+)
+_UNKNOWN_KEY = re.compile(r"rematch Error: (unknown [^\n]*)")
+_TEX_ERROR = re.compile(r"^(?P<file>[^\s:]+\.(?:tex|sty|bbl|bib)):(?P<line>\d+): (?P<what>.*)$", re.MULTILINE)
+
+
+class PaperFailed(RematchError):
+    """LaTeX could not build the paper: one line that names file, line and what it said."""
+
+
+def build_paper(root: Path) -> Path:
+    """Build the paper from ``paper/`` and ``paper/generated/`` and return the path of the PDF.
+
+    Raises:
+        MissingTool: latexmk or LaTeX is not here. PaperFailed: LaTeX refused something, such as an
+            unknown key. InputError: no notebook has published anything yet.
+    """
+    if not any(
+        path.name not in ("values.json", "figures.json") for path in (root / GENERATED).glob("*.json")
+    ):
+        raise InputError(
+            "no notebook has published anything; run papermill notebooks/run_all.ipynb", file=root / GENERATED
+        )
+    merge(root)
+    for program in ("latexmk", "pdflatex", "bibtex"):
+        if shutil.which(program) is None:
+            raise MissingTool(program, why="to build the paper", how_to_get=_HOW_TO_GET)
+    folder = root / PAPER
+    ended = _latexmk(folder)
+    pdf = folder / "main.pdf"
+    if ended.returncode or not pdf.is_file():
+        raise PaperFailed(explain(folder / "main.log", ended.stdout))
+    return pdf
+
+
+def explain(log: Path, said: str = "") -> str:
+    """Return the first error of a LaTeX log in one line: file, line, what, and where to read on."""
+    # LaTeX breaks the lines of its log after 79 signs unless told otherwise, which `_latexmk` does
+    text = log.read_text("utf-8", errors="replace") if log.is_file() else said
+    where = f"see {PAPER / log.name}"
+    found = _TEX_ERROR.search(text)
+    if found is None:
+        last = next((line for line in reversed(text.splitlines()) if line.startswith("!")), "")
+        return f"LaTeX failed: {last.removeprefix('! ') or 'no error line in its log'}; {where}"
+    unknown = _UNKNOWN_KEY.search(text)
+    what = unknown[1] if unknown else found["what"]
+    place = f"{PAPER / found['file'].removeprefix('./')}:{found['line']}"
+    return f"{place}: {what.strip().rstrip('.')}; {where}"
+
+
+def _latexmk(folder: Path) -> subprocess.CompletedProcess[str]:
+    environment = {
+        **os.environ,
+        "SOURCE_DATE_EPOCH": _EPOCH,
+        "FORCE_SOURCE_DATE": "1",
+        "TZ": "UTC",
+        "max_print_line": "1000",
+    }
+    command = [
+        "latexmk",
+        "-pdf",
+        "-norc",
+        "-g",
+        "-interaction=nonstopmode",
+        "-halt-on-error",
+        "-file-line-error",
+        "main.tex",
+    ]
+    try:
+        return subprocess.run(
+            command,
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_BUILD_WITHIN_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise PaperFailed(f"LaTeX did not end within {_BUILD_WITHIN_S} s; see {PAPER / 'main.log'}") from None

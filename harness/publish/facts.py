@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Facts that the paper tells beside the estimates: machine, session, tools, and what was published by others."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from harness.analysis.tidy import load_exclusions
+from harness.evidence import Evidence, open_evidence
+from harness.model import Estimate, Provenance
+from harness.project import find_root
+from harness.publish.contribution import read_values
+from harness.publish.publisher import Cell, Published, Publisher, slug
+from harness.stages.parameters import StageParameters
+from harness.stages.sessions import measured_experiments
+
+#: tool -> how the paper calls it; the paper names each of them, so each is published, found or not
+#: What the paper calls a tool -> its name in the provenance.
+_TOOLS = {"Go": "go", "JDK": "jdk", "JMeter": "jmeter", "Locust": "locust", "wrk": "wrk", "Maven": "maven"}
+
+
+def describe_session(settings: StageParameters, publisher: Publisher) -> pd.DataFrame:
+    """Publish machine, versions, and the counts of trials of each experiment; return them as a table.
+
+    Keys: ``machine.*``, ``tool.*``, ``session.*``, ``profile``, ``status``, and
+    ``<experiment>.trials.{planned,made,kept}``.
+    """
+    root = publisher.root
+    opened = [open_evidence(settings, name, root=root) for name in measured_experiments(root, settings)]
+    rows = [*_machine(opened[0]), *_session(opened[0], settings)]
+    for key, text in rows:
+        publisher.text(key, text)
+    for evidence in opened:
+        counts = load_exclusions(root, evidence.experiment)
+        name = slug(evidence.experiment)
+        for kind in ("planned", "made", "kept"):
+            count = getattr(counts, f"n_{kind}")
+            publisher.value(f"{name}.trials.{kind}", count, "1", f"trials {kind} of {evidence.experiment}")
+            rows.append((f"{name}.trials.{kind}", f"{count}"))
+        blocks = evidence.header.plan.n_blocks
+        publisher.value(f"{name}.blocks", blocks, "1", f"blocks of {evidence.experiment}")
+    return pd.DataFrame(rows, columns=["key", "value"])
+
+
+def publish_rounds(publisher: Publisher, audited: pd.DataFrame) -> Published:
+    """Publish the published rounds as a table, and what the audit of them says as numbers."""
+    ratio = audited["audit_ratio"]
+    publisher.value("published.audit.n", len(audited), "1", "published rows")
+    for name, value in (("low", ratio.min()), ("median", ratio.median()), ("high", ratio.max())):
+        publisher.value(
+            f"published.audit.{name}", float(value), "ratio", f"{name} of published over predicted throughput"
+        )
+    share = audited["ramp_share"].max()
+    publisher.value("published.audit.ramp_share", float(share), "share", "longest share of ramp in a row")
+    publisher.value(
+        "published.audit.busy_users", float(audited["busy_users"].min()), "1", "fewest users busy at once"
+    )
+    for number in audited["round"].unique():
+        _published_ratio(publisher, audited[audited["round"] == number], int(number))
+    rows: list[dict[str, Cell] | None] = []
+    for _, row in audited.iterrows():
+        if rows and rows[-1] is not None and rows[-1]["table"] != row["table"]:
+            rows.append(None)
+        rows.append(
+            {
+                "table": str(row["table"]),
+                "application": str(row["application"]),
+                "logging": str(row["logging"]),
+                "warm_up": str(row["warm_up"]),
+                "latency": f"{row['latency_mean_ms']:.2f}",
+                "throughput": f"{row['throughput_per_s']:,.0f}",
+                "ratio": f"{row['audit_ratio']:.3f}",
+                "busy": f"{row['busy_users']:.0f}",
+                "ramp": f"{100 * row['ramp_share']:.0f}",
+            }
+        )
+    return publisher.table(
+        "published.rounds",
+        {
+            "table": "round",
+            "application": "program",
+            "logging": "log",
+            "warm_up": "warm-up",
+            "latency": "mean/ms",
+            "throughput": "req/s",
+            "ratio": "audit",
+            "busy": "busy",
+            "ramp": "ramp/%",
+        },
+        rows,
+        caption="Published results (Nelson and Nagy 2020, Chinese edition), with what follows from them: audit is "
+        "the printed throughput over the one that the printed latency implies; busy, the users waiting for an "
+        "answer at a time; ramp, the share of the run spent starting users.",
+        wide=True,
+        right=("latency", "throughput", "ratio", "busy", "ramp"),
+    )
+
+
+def paper_values() -> pd.DataFrame:
+    """Return what stands in the paper, what rests on most trials first: key, interval, trials, notebook."""
+    rows = [
+        {
+            "key": key,
+            "value": entry["interval_text"],
+            "trials": entry["n_trials"],
+            "notebook": entry["notebook"],
+        }
+        for key, entry in read_values(find_root()).items()
+    ]
+    frame = pd.DataFrame(rows, columns=["key", "value", "trials", "notebook"])
+    return frame.sort_values("trials", ascending=False, kind="stable").reset_index(drop=True)
+
+
+def _published_ratio(publisher: Publisher, rows: pd.DataFrame, number: int) -> None:
+    """Publish Helidon over Go, warm and without logging, the comparison the article leads with."""
+    warm = rows[(rows["logging"] == "off") & (rows["warm_up"] == "calls-1000")].set_index("application")
+    rate = warm["throughput_per_s"].to_dict()
+    ratio = rate["Helidon JVM"] / rate["Go"]
+    publisher.number(
+        f"published.round{number}.ratio",
+        Estimate(
+            value=ratio,
+            unit="ratio",
+            method="published, one trial each",
+            n_trials=1,
+            estimand="throughput of Helidon on the JVM over Go, warm, no logging",
+            warnings=("no interval can be had from one trial",),
+        ),
+    )
+
+
+def _machine(evidence: Evidence) -> list[tuple[str, str]]:
+    machine = evidence.machine
+    provenance = evidence.header.provenance
+    return [
+        ("machine.cpu", machine.cpu_model),
+        ("machine.cores", str(machine.n_cpus)),
+        ("machine.memory", f"{machine.memory_bytes / 2**30:.0f}\N{NARROW NO-BREAK SPACE}GiB"),
+        ("machine.kernel", machine.kernel),
+        ("machine.distribution", machine.distribution),
+        ("machine.virtualisation", machine.virtualisation or "none found"),
+        ("machine.fitness", "small" if machine.small else "large enough"),
+        *((f"tool.{tool.lower()}", _version(provenance, tool)) for tool in _TOOLS),
+    ]
+
+
+def _session(evidence: Evidence, settings: StageParameters) -> list[tuple[str, str]]:
+    provenance = evidence.header.provenance
+    day = pd.Timestamp(provenance.started_epoch_s, unit="s").strftime("%Y-%m-%d")
+    return [
+        ("profile", evidence.profile + (" (bundled)" if settings.bundled else "")),
+        ("status", evidence.draft or "full measurement"),
+        ("session.day", day),
+        ("session.seed", str(evidence.header.plan.seed)),
+        (
+            "session.commit",
+            (provenance.commit or "unknown")[:12] + (" with changes" if provenance.dirty else ""),
+        ),
+        ("session.host", evidence.header.plan.host),
+    ]
+
+
+def _version(provenance: Provenance, tool: str) -> str:
+    found = (provenance.tools | provenance.python_packages).get(_TOOLS[tool])
+    return f"{tool} (not recorded)" if found is None else f"{tool} {found.strip()}"

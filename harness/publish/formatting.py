@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a number is printed: as many digits as its interval carries, in a unit a reader can picture.
+
+Values stay unrounded everywhere else; this is the only place that rounds.
+"""
+
+from __future__ import annotations
+
+from math import floor, isfinite, log10
+
+from pydantic import Field
+
+from harness.model import Estimate
+from harness.model.base import Frozen
+
+DASH = "–"
+#: unit -> steps of (smallest magnitude, factor, name); the last one that fits is taken
+_SCALES: dict[str, tuple[tuple[float, float, str], ...]] = {
+    "s": ((0.0, 1e6, "µs"), (1e-3, 1e3, "ms"), (1.0, 1.0, "s"), (600.0, 1 / 60, "min")),
+    "s/request": ((0.0, 1e6, "µs"), (1e-3, 1e3, "ms"), (1.0, 1.0, "s")),
+    "B": (
+        (0.0, 1.0, "B"),
+        (2.0**10, 2.0**-10, "KiB"),
+        (2.0**20, 2.0**-20, "MiB"),
+        (2.0**30, 2.0**-30, "GiB"),
+    ),
+    "1/s": ((0.0, 1.0, "/s"),),
+    "ratio": ((0.0, 1.0, ""),),
+    "1": ((0.0, 1.0, ""),),
+    "": ((0.0, 1.0, ""),),
+    "share": ((0.0, 100.0, "%"),),
+}
+#: Nobody reads more than this of a number that came without an interval.
+_DIGITS_WITHOUT_INTERVAL = 3
+
+
+class Shown(Frozen):
+    """A number in words fit for print; plain Unicode, to be escaped for LaTeX."""
+
+    text: str = Field(description="12.3 ms; a dash when absent")
+    interval: str = Field(description="12.3 ms (11.9 to 12.7); the same dash when absent")
+    bare: str = Field(description="12.3 [11.9, 12.7] without unit: a table's column heads carry it")
+    unit: str
+    reason: str | None = Field(default=None, description="why there is nothing to show")
+
+
+def scale_of(unit: str, magnitude: float) -> tuple[float, str]:
+    """Return the factor and the name of the unit in which a value of this magnitude reads best."""
+    steps = _SCALES.get(unit, ((0.0, 1.0, unit),))
+    fitting = [step for step in steps if abs(magnitude) >= step[0]]
+    return fitting[-1][1], fitting[-1][2]
+
+
+def show(estimate: Estimate, *, like: float | None = None) -> Shown:
+    """Return the estimate as text.
+
+    Args:
+        like: magnitude that chooses the unit (in the estimate's own unit), so that a column is in one unit.
+    """
+    if estimate.value is None or not isfinite(estimate.value):
+        reason = "; ".join(estimate.warnings) or "not measured"
+        return Shown(text=DASH, interval=DASH, bare=DASH, unit=estimate.unit, reason=reason)
+    factor, name = scale_of(estimate.unit, estimate.value if like is None else like)
+    value = estimate.value * factor
+    low, high = (None if bound is None else bound * factor for bound in (estimate.low, estimate.high))
+    places = decimals(
+        value, low, high, whole=estimate.unit in ("1", "") and float(estimate.value).is_integer()
+    )
+    text = fixed(value, places)
+    unit = joined(name)
+    if low is None or high is None:
+        return Shown(text=text + unit, interval=text + unit, bare=text, unit=name)
+    bounds = fixed(low, places), fixed(high, places)
+    return Shown(
+        text=text + unit,
+        interval=f"{text}{unit} ({bounds[0]} to {bounds[1]})",
+        bare=f"{text} [{bounds[0]}, {bounds[1]}]",
+        unit=name,
+    )
+
+
+def decimals(value: float, low: float | None, high: float | None, *, whole: bool = False) -> int:
+    """Return the decimals worth printing: two digits of half the interval, never fewer than two of the value."""
+    if whole and low is None:
+        return 0
+    size = floor(log10(abs(value))) if value else 0
+    if low is None or high is None or high <= low:
+        return min(6, _DIGITS_WITHOUT_INTERVAL - 1 - size)
+    half = floor(log10((high - low) / 2))
+    return min(6, max(1 - half, 1 - size))
+
+
+def fixed(value: float, places: int) -> str:
+    """Return the value with that many decimals (negative: rounded to tens, hundreds...), thousands apart."""
+    rounded = round(value, places)
+    text = f"{rounded:,.{max(places, 0)}f}"
+    return text.replace("-", "−")
+
+
+def joined(unit: str) -> str:
+    """Return the unit as it follows a number: a narrow space before words, none before a slash."""
+    if not unit:
+        return ""
+    return unit if unit.startswith("/") else f"\N{NARROW NO-BREAK SPACE}{unit}"

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers that others published, from ``data/published``, with the arithmetic they must obey.
+
+A closed loop of N users with L loops each, started over a ramp of R seconds, ends after
+``R (N-1)/N + L RT`` when every answer takes RT. So the mean response time alone predicts the throughput,
+whatever the service is. What is far off would be a misprint; what agrees says nothing about the service
+when the ramp is the larger part.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from harness.analysis.audit import audit_plan
+from harness.errors import InputError
+from harness.project import find_root
+
+FILE = Path("data") / "published" / "strings-rounds.csv"
+COLUMNS = (
+    "source",
+    "table",
+    "round",
+    "application",
+    "language",
+    "logging",
+    "warm_up",
+    "latency_mean_ms",
+    "throughput_per_s",
+    "rss_start_kb",
+    "rss_end_kb",
+    "note",
+)
+USERS, LOOPS, RAMP_UP_S = 100, 10_000, 10.0
+
+
+def published_rounds(*, root: Path | None = None) -> pd.DataFrame:
+    """Return the published rounds, one row each, with what follows from them.
+
+    Added columns: ``predicted_per_s`` and ``audit_ratio`` (published over predicted), ``busy_users``
+    (throughput x latency, Little's law), ``duration_s`` (requests over throughput), ``ramp_share`` (how much
+    of that the ramp took).
+
+    Raises:
+        InputError: a column is missing, or a number is not one.
+    """
+    path = (root or find_root()) / FILE
+    frame = pd.read_csv(path, comment="#")
+    if tuple(frame.columns) != COLUMNS:
+        raise InputError(
+            "wrong columns", file=path, found=", ".join(frame.columns), allowed=", ".join(COLUMNS)
+        )
+    for column in ("latency_mean_ms", "throughput_per_s"):
+        if not pd.api.types.is_numeric_dtype(frame[column]) or not (frame[column] > 0).all():
+            raise InputError("must be positive numbers", file=path, place=column)
+    return frame.assign(**_audit(frame))
+
+
+def _audit(frame: pd.DataFrame) -> dict[str, pd.Series]:
+    latency_s = frame["latency_mean_ms"] / 1e3
+    audits = [
+        audit_plan(threads=USERS, loops=LOOPS, ramp_up_s=RAMP_UP_S, mean_response_s=mean)
+        for mean in latency_s
+    ]
+    predicted = pd.Series([audit.expected_throughput_per_s for audit in audits], index=frame.index)
+    duration = USERS * LOOPS / frame["throughput_per_s"]
+    return {
+        "predicted_per_s": predicted,
+        "audit_ratio": frame["throughput_per_s"] / predicted,
+        "busy_users": frame["throughput_per_s"] * latency_s,
+        "duration_s": duration,
+        "ramp_share": RAMP_UP_S * (USERS - 1) / USERS / duration,
+    }

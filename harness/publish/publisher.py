@@ -1,0 +1,352 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one object through which a notebook speaks to the paper."""
+
+from __future__ import annotations
+
+import base64
+import html
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from harness.analysis.comparisons import Comparison, summarise
+from harness.analysis.trial_table import unit_of
+from harness.errors import InputError
+from harness.figures.style import save, stamp
+from harness.model import Estimate, Verdict
+from harness.project import find_root
+from harness.publish import contribution
+from harness.publish.formatting import DASH, show
+from harness.publish.latex import render_table
+
+_KEY = re.compile(r"[a-z0-9]+([._-][a-z0-9]+)*")
+
+Cell = Estimate | str | int | None
+
+
+class Published:
+    """What a publishing call returns: shows itself in a notebook, text and picture alike."""
+
+    def __init__(self, text: str, *, page: str | None = None) -> None:
+        self.text = text
+        self._page = page
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        return self._page if self._page is not None else f"<code>{html.escape(self.text)}</code>"
+
+
+class Publisher:
+    """Publishes one notebook's numbers, verdicts, tables and figures into ``paper/generated``.
+
+    Args:
+        notebook: its name without ending; each key belongs to one notebook.
+        root: the project's root; found from here when absent.
+        draft: what figures are stamped with, such as "draft measurement: quick"; ``None``: no stamp.
+    """
+
+    def __init__(self, notebook: str, *, root: Path | None = None, draft: str | None = None) -> None:
+        self.notebook = notebook
+        self.draft = draft
+        self.root = root or find_root()
+        self._generated = self.root / contribution.GENERATED
+
+    def number(self, key: str, estimate: Estimate) -> Published:
+        r"""Publish an estimate as ``\val{key}`` and, with its interval, ``\valci{key}``."""
+        shown = show(estimate)
+        entry = {
+            "value": estimate.value,
+            "low": estimate.low,
+            "high": estimate.high,
+            "level": estimate.level,
+            "unit": estimate.unit,
+            "text": shown.text,
+            "interval_text": shown.interval,
+            "reason": shown.reason,
+            "method": estimate.method,
+            "estimand": estimate.estimand,
+            "n_trials": estimate.n_trials,
+            "inputs": list(estimate.inputs),
+            "warnings": list(estimate.warnings),
+            "notebook": self.notebook,
+        }
+        self._put("values", key, entry)
+        reason = f" ({shown.reason})" if shown.reason else ""
+        return Published(f"{key}: {shown.interval}{reason}, {estimate.n_trials} trials")
+
+    def verdict(self, key: str, comparison: Comparison) -> Published:
+        r"""Publish what a comparison says as ``\verdict{key}``: words that fit between two names."""
+        words = verdict_words(comparison)
+        self._text(key, words, "verdict", comparison.ratio.n_trials, comparison.ratio.inputs)
+        return Published(f"{key}: {words}")
+
+    def text(self, key: str, text: str, *, inputs: Sequence[str] = ()) -> Published:
+        r"""Publish a fact in words, such as the name of the processor, as ``\val{key}``."""
+        self._text(key, text, "text", 0, inputs)
+        return Published(f"{key}: {text}")
+
+    def value(self, key: str, value: float | None, unit: str, what: str) -> Published:
+        r"""Publish a plain number that is no estimate over trials: a count, a published number."""
+        estimate = Estimate(value=value, unit=unit, method="as is", estimand=what, n_trials=0)
+        return self.number(key, estimate)
+
+    def comparisons(
+        self, prefix: str, found: Sequence[Comparison], *, variants: Iterable[str], main: Mapping[str, str]
+    ) -> Published:
+        r"""Publish ratio and verdict of every variant: ``<prefix>.ratio.<variant>`` for the main cell, with the
+        other cells' levels behind for the rest.
+
+        A variant that was not measured in the main cell is published as absent, so that the text of the
+        paper need not know what a profile leaves out.
+        """
+        said = []
+        for comparison in found:
+            levels = (
+                ""
+                if comparison.levels == dict(main)
+                else "." + slug(*map("-".join, comparison.levels.items()))
+            )
+            said.append(self._compared(prefix, slug(comparison.variant) + levels, comparison))
+        there = {comparison.variant for comparison in found if comparison.levels == dict(main)}
+        for variant in variants:
+            if variant not in there:
+                self.absent(f"{prefix}.ratio.{slug(variant)}", "ratio", "not measured in this profile")
+                self._text(f"{prefix}.verdict.{slug(variant)}", "not compared with", "verdict", 0, ())
+        return Published("\n".join(said))
+
+    def summary(self, prefix: str, variant: str, trials: pd.DataFrame, metric: str) -> Published:
+        r"""Publish a metric's mean over one variant's trials as ``<prefix>.<variant>``; no trial: absent."""
+        key = f"{prefix}.{slug(variant)}"
+        if trials.empty:
+            return self.absent(key, unit_of(metric), "not measured in this profile")
+        return self.number(key, summarise(trials, metric).iloc[0]["estimate"])
+
+    def comparison(self, prefix: str, name: str, found: Comparison | None) -> Published:
+        r"""Publish one comparison as ``<prefix>.ratio.<name>`` and ``<prefix>.verdict.<name>``; ``None``: absent."""
+        if found is not None:
+            return Published(self._compared(prefix, slug(name), found))
+        self._text(f"{prefix}.verdict.{slug(name)}", "not compared with", "verdict", 0, ())
+        return self.absent(f"{prefix}.ratio.{slug(name)}", "ratio", "not measured in this profile")
+
+    def absent(self, key: str, unit: str, why: str) -> Published:
+        """Publish that there is no number, and why: a dash with the reason."""
+        nothing = Estimate(value=None, unit=unit, method="none", estimand="", n_trials=0, warnings=(why,))
+        return self.number(key, nothing)
+
+    def _compared(self, prefix: str, name: str, found: Comparison) -> str:
+        number = self.number(f"{prefix}.ratio.{name}", found.ratio)
+        return f"{number}; {self.verdict(f'{prefix}.verdict.{name}', found).text.partition(': ')[2]} {found.reference}"
+
+    def table(
+        self,
+        key: str,
+        columns: Mapping[str, str],
+        rows: Sequence[Mapping[str, Cell] | None],
+        *,
+        caption: str,
+        notes: Sequence[str] = (),
+        wide: bool = False,
+        right: Sequence[str] = (),
+    ) -> Published:
+        """Publish a table as ``tables/<key>.tex``.
+
+        Args:
+            columns: name of a cell -> head of its column; order counts.
+            rows: cells by name; an ``Estimate`` is printed with its interval in the unit of its column,
+                ``None`` (and an estimate without value) as a dash, with the reason below the table.
+                A row that is ``None`` leaves a small gap.
+            wide: over both columns of the page. right: columns of text to be set flush right.
+        """
+        heads, body, reasons = _cells(columns, rows)
+        numeric = [
+            name in right
+            or any(row is not None and isinstance(row.get(name), Estimate | int) for row in rows)
+            for name in columns
+        ]
+        below = [*notes, *reasons]
+        name = f"tables/{_file(key)}.tex"
+        self._write(
+            name,
+            render_table(
+                notebook=self.notebook,
+                key=key,
+                header=heads,
+                rows=body,
+                caption=caption,
+                notes=below,
+                wide=wide,
+                numeric=numeric,
+            ),
+        )
+        self._put(
+            "tables",
+            key,
+            {
+                "caption": caption,
+                "header": heads,
+                "rows": body,
+                "notes": below,
+                "files": [name],
+                "inputs": _inputs(rows),
+            },
+        )
+        return Published(_plain(heads, body), page=_table_page(heads, body, caption, below, numeric))
+
+    def figure(self, key: str, figure: Figure, *, alt: str, caption: str) -> Published:
+        """Publish a figure as ``figures/<key>.pdf`` (byte-stable), with PNG and SVG for other readers.
+
+        Args:
+            alt: what a reader who cannot see it should know. caption: with n, trials and duration.
+        """
+        if not alt.strip():
+            raise InputError("a figure needs an alternative text", place=key, found=alt)
+        if self.draft:
+            stamp(figure, self.draft)
+        folder = self._generated / "figures"
+        files = [f"figures/{path.name}" for path in save(figure, folder / _file(key))]
+        entry = {"alt": alt, "caption": caption, "file": files[0], "files": files, "notebook": self.notebook}
+        self._put("figures", key, entry)
+        return Published(
+            alt,
+            page=_figure_page(
+                (folder / f"{_file(key)}.png").read_bytes(), alt, caption, figure.get_figwidth()
+            ),
+        )
+
+    def _text(self, key: str, text: str, method: str, n_trials: int, inputs: Sequence[str]) -> None:
+        entry = {
+            "value": None,
+            "low": None,
+            "high": None,
+            "unit": "",
+            "text": text,
+            "interval_text": text,
+            "method": method,
+            "estimand": "",
+            "n_trials": n_trials,
+            "inputs": list(inputs),
+            "notebook": self.notebook,
+        }
+        self._put("values", key, entry)
+
+    def _put(self, kind: str, key: str, entry: dict[str, Any]) -> None:
+        if not _KEY.fullmatch(key):
+            raise InputError("not a key", place=key, found=key, allowed="lower-case words joined by . _ or -")
+        contribution.update(self._generated, self.notebook, kind, key, entry)
+
+    def _write(self, name: str, text: str) -> None:
+        path = self._generated / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+
+
+def verdict_words(comparison: Comparison) -> str:
+    """Return words that fit in "X's throughput is ... Y's"."""
+    ratio = comparison.ratio.value
+    side = "higher than" if ratio is not None and ratio > 1 else "lower than"
+    return {
+        Verdict.DIFFERENT: side,
+        Verdict.DIFFERENT_BUT_NEGLIGIBLE: f"negligibly {side}",
+        Verdict.EQUIVALENT: f"equivalent (within {comparison.margin * 100:.0f} %) to",
+        Verdict.INCONCLUSIVE: "not shown to differ from",
+    }[comparison.verdict]
+
+
+def slug(*words: str) -> str:
+    """Return words as a part of a key: ``java-helidon`` is ``java_helidon``."""
+    return ".".join(re.sub(r"[^a-z0-9]+", "_", word.lower()).strip("_") for word in words)
+
+
+def comparison_rows(found: Sequence[Comparison], labels: Mapping[str, str]) -> list[Mapping[str, Cell]]:
+    """Return rows for ``Publisher.table``: variant, levels, both ratios, adjusted p, verdict."""
+    return [
+        {
+            "variant": labels.get(c.variant, c.variant),
+            **c.levels,
+            "ratio": c.ratio,
+            "hodges_lehmann": c.hodges_lehmann,
+            "p": None if c.p_adjusted is None else f"{c.p_adjusted:.2g}",
+            "verdict": str(c.verdict).replace("_", " "),
+            "blocks": c.n_blocks,
+        }
+        for c in found
+    ]
+
+
+def _file(key: str) -> str:
+    return key.replace(".", "-")  # LaTeX takes what follows the first dot for the ending
+
+
+def _cells(
+    columns: Mapping[str, str], rows: Sequence[Mapping[str, Cell] | None]
+) -> tuple[list[str], list[list[str] | None], list[str]]:
+    heads, like = [], {}
+    for name, head in columns.items():
+        found = [row[name] for row in rows if row is not None and isinstance(row.get(name), Estimate)]
+        sizes = [cell.value for cell in found if isinstance(cell, Estimate) and cell.value is not None]
+        like[name] = min((abs(size) for size in sizes if size), default=None)
+        unit = next((show(c, like=like[name]).unit for c in found if isinstance(c, Estimate) and c.value), "")
+        heads.append(f"{head} ({unit})" if unit else head)
+    reasons: dict[str, None] = {}
+    body: list[list[str] | None] = []
+    for row in rows:
+        if row is None:
+            body.append(None)
+            continue
+        texts = []
+        for name in columns:
+            cell = row.get(name)
+            if isinstance(cell, Estimate):
+                shown = show(cell, like=like[name])
+                texts.append(shown.bare)
+                if shown.reason:
+                    reasons[f"{DASH}: {shown.reason}."] = None
+            else:
+                texts.append(DASH if cell is None else f"{cell:,}" if isinstance(cell, int) else cell)
+        body.append(texts)
+    return heads, body, list(reasons)
+
+
+def _inputs(rows: Sequence[Mapping[str, Cell] | None]) -> list[str]:
+    cells = [cell for row in rows if row is not None for cell in row.values()]
+    return sorted({key for cell in cells if isinstance(cell, Estimate) for key in cell.inputs})
+
+
+def _plain(heads: Sequence[str], body: Sequence[Sequence[str] | None]) -> str:
+    return "\n".join(" | ".join(row) for row in [heads, *(row for row in body if row is not None)])
+
+
+def _table_page(
+    heads: Sequence[str],
+    body: Sequence[Sequence[str] | None],
+    caption: str,
+    notes: Sequence[str],
+    numeric: Sequence[bool],
+) -> str:
+    def line(row: Sequence[str], tag: str) -> str:
+        return (
+            "<tr>"
+            + "".join(
+                f'<{tag} style="text-align:{"right" if right else "left"}">{html.escape(cell)}</{tag}>'
+                for cell, right in zip(row, numeric, strict=True)
+            )
+            + "</tr>"
+        )
+
+    rows = "".join(line(row, "td") for row in body if row is not None)
+    below = "".join(f"<p><small>{html.escape(note)}</small></p>" for note in notes)
+    return f"<table><caption>{html.escape(caption)}</caption>{line(heads, 'th')}{rows}</table>{below}"
+
+
+def _figure_page(png: bytes, alt: str, caption: str, inches: float) -> str:
+    data = base64.b64encode(png).decode("ascii")
+    return (
+        f'<figure style="margin:0"><img style="width:{inches * 150:.0f}px;max-width:100%" alt="{html.escape(alt)}" '
+        f'src="data:image/png;base64,{data}"><figcaption>{html.escape(caption)}</figcaption></figure>'
+    )

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sessions: an experiment measured trial by trial, resumable, with progress."""
+
+from harness.session.assembly import Assembly, assemble
+from harness.session.interruption import Interrupted
+from harness.session.measuring import measure
+from harness.session.planning import Prepared, expected_s, prepare, session_s
+from harness.session.progress import (
+    CallbackProgress,
+    PlainProgress,
+    Progress,
+    ProgressState,
+    Silent,
+    suitable_progress,
+)
+
+__all__ = [
+    "Assembly",
+    "CallbackProgress",
+    "Interrupted",
+    "PlainProgress",
+    "Prepared",
+    "Progress",
+    "ProgressState",
+    "Silent",
+    "assemble",
+    "expected_s",
+    "measure",
+    "prepare",
+    "session_s",
+    "suitable_progress",
+]

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From names to classes: the one place where load generators, launchers and hosts are chosen."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from harness.errors import InputError, MissingTool
+from harness.hosts import Host, LocalHost
+from harness.launchers.base import Launcher
+from harness.launchers.process import ProcessLauncher
+from harness.launchers.tools import find_tools
+from harness.loadgen.base import LoadGenerator
+from harness.loadgen.jmeter import JMeter
+from harness.loadgen.locust import Locust
+from harness.loadgen.wrk import Wrk
+from harness.model import Implementation, Variant
+from harness.toolchains import Surroundings, Tool, find_jdks, find_tool
+
+#: What measuring needs; asking every tool on the machine for its version takes seconds.
+TOOLS = ("go", "jdk", "maven", "jmeter", "wrk")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assembly:
+    """Everything behind the interfaces, for one project folder on one host.
+
+    Tests put fakes here; nothing else knows the difference.
+    """
+
+    root: Path
+    host: Host
+    launcher: Launcher
+    generators: Mapping[str, Callable[[], LoadGenerator]]
+    tools: tuple[Tool, ...] = ()
+    places: Mapping[str, Path] = field(default_factory=dict)
+    sampling_hz: float = 50.0
+    launch_command: Callable[[Implementation, Variant], tuple[str, ...]] = lambda _implementation, _variant: ()
+
+    @cached_property
+    def cpus(self) -> tuple[int, ...]:
+        return tuple(sorted(os.sched_getaffinity(0)))
+
+    def generator(self, name: str) -> LoadGenerator:
+        """Return the adapter of a load generator.
+
+        Raises:
+            MissingTool: there is no adapter for it yet.
+        """
+        if name not in self.generators:
+            raise MissingTool(
+                name,
+                why="to offer the load",
+                how_to_get=f"choose another generator in the experiment: {', '.join(sorted(self.generators))}",
+            )
+        return self.generators[name]()
+
+    def versions(self) -> dict[str, str]:
+        """Return tool -> version of every usable tool."""
+        return {tool.name: tool.version or "unknown" for tool in self.tools if tool.usable}
+
+
+def assemble(root: Path, *, host: str = "local", launcher: str = "process") -> Assembly:
+    """Return the real parts.
+
+    Raises:
+        InputError: unknown host or launcher.
+    """
+    if host != "local":
+        raise InputError("unknown host", place="--host", found=host, allowed="local")
+    if launcher != "process":
+        raise InputError("unknown launcher", place="--launcher", found=launcher, allowed="process")
+    around = Surroundings(project=root)
+    tools = tuple(find_tool(name, around) for name in TOOLS)
+    paths = {tool.name: tool.path for tool in tools if tool.usable}
+    jdks = find_jdks(around)
+    here = LocalHost()
+    jmeter_jar = paths.get("jmeter")
+    java = jdks[0].java if jdks else None
+    process = ProcessLauncher(here, root, find_tools(around))
+
+    def launch_command(implementation: Implementation, variant: Variant) -> tuple[str, ...]:
+        command = process.command(implementation, variant, folder=root, port=8080)
+        settings = tuple(f"{name}={value}" for name, value in sorted(command.environment.items()))
+        return ("env", *settings, *command.argv) if settings else command.argv
+
+    return Assembly(
+        root=root,
+        host=here,
+        launcher=process,
+        launch_command=launch_command,
+        generators={
+            "jmeter": lambda: JMeter(home=jmeter_jar.parent.parent if jmeter_jar else None, java=java),
+            "locust": Locust,
+            "wrk": lambda: Wrk(program=paths.get("wrk")),
+        },
+        tools=tools,
+        places={
+            "root": root,
+            "python_env": Path(sys.prefix),
+            **({"java_home": jdks[0].home} if jdks else {}),
+            **({"jmeter_home": jmeter_jar.parent.parent} if jmeter_jar else {}),
+        },
+    )

@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a name to a plan that can be carried out here: what is available, how long, which commands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.definitions import Study, load_study
+from harness.errors import InputError, MissingTool, RematchError, UnsupportedLoad
+from harness.headroom import bounded, wanted_readings
+from harness.loadgen.base import Endpoint, LoadOrder
+from harness.model import (
+    Configuration,
+    Experiment,
+    Load,
+    Plan,
+    ProfileDefinition,
+    ProfileName,
+    Request,
+    Unavailable,
+    make_plan,
+)
+from harness.provenance import without_paths
+from harness.session.assembly import Assembly
+
+#: Beside the load: launch, conformance, boundaries, stop and packing. Seen on two cores; for planning only.
+OVERHEAD_S = {"go": 1.5, "jvm": 3.5}
+BUILD_S = 20.0
+ECHO_OVERHEAD_S = 1.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """A plan with everything it refers to."""
+
+    study: Study
+    plan: Plan
+    session_id: str
+    unavailable: tuple[Unavailable, ...]
+
+    @property
+    def experiment(self) -> Experiment:
+        return self.study.experiment
+
+
+def prepare(
+    assembly: Assembly, name: str, *, profile: str, host: str, seed: int, launcher: str = "process"
+) -> Prepared:
+    """Load the experiment, find out which of its variants can run here, and plan those.
+
+    Raises:
+        InputError: the definition is wrong; the reference, or every other variant, cannot run here.
+    """
+    study = load_study(assembly.root, name)
+    profile_name = study.profile_name(profile)
+    unavailable = _unavailable(assembly, study, profile_name)
+    plan = plan_without(study.experiment, profile_name, unavailable, host=host, seed=seed, launcher=launcher)
+    return Prepared(
+        study=study,
+        plan=plan,
+        session_id=f"{profile}-{host}-{seed}",
+        unavailable=unavailable,
+    )
+
+
+def plan_without(
+    experiment: Experiment,
+    profile: ProfileName,
+    unavailable: Iterable[Unavailable],
+    *,
+    host: str,
+    seed: int,
+    launcher: str,
+) -> Plan:
+    """Return the plan of the variants and levels that are left; a level is named ``factor=level``.
+
+    Raises:
+        InputError: the reference is not among them.
+    """
+    reasons = {gone.variant: gone.reason for gone in unavailable}
+    definition = experiment.profiles[profile]
+    names = definition.variants or tuple(experiment.variants)
+    if experiment.reference in reasons:
+        raise InputError(
+            f"the reference {experiment.reference} cannot run here, and without it nothing can be compared: "
+            f"{reasons[experiment.reference]}",
+            place=experiment.name,
+        )
+    left = tuple(name for name in names if name not in reasons)
+    changes: dict[str, object] = {} if len(left) == len(names) else {"variants": left}
+    if any("=" in name for name in reasons):
+        changes |= _levels_left(experiment, definition, reasons)
+    reduced = experiment.model_copy(
+        update={"profiles": {**experiment.profiles, profile: definition.model_copy(update=changes)}}
+    )
+    return make_plan(reduced, profile, seed, host=host, launcher=launcher)
+
+
+def _levels_left(
+    experiment: Experiment, definition: ProfileDefinition, reasons: Mapping[str, str]
+) -> dict[str, object]:
+    """What is left of a profile without the levels ``factor=level`` that cannot be had here."""
+    if definition.cells is not None:
+        cells = tuple(
+            cell for cell in definition.cells if not any(f"{f}={lev}" in reasons for f, lev in cell.items())
+        )
+        return {"cells": cells}
+    used = {
+        factor: definition.levels.get(factor) or tuple(levels)
+        for factor, levels in experiment.factors.items()
+    }
+    return {
+        "levels": {
+            factor: tuple(level for level in levels if f"{factor}={level}" not in reasons)
+            for factor, levels in used.items()
+        }
+    }
+
+
+def variant_reasons(assembly: Assembly, study: Study) -> dict[str, str | None]:
+    """Return variant -> why it cannot run here, or ``None``."""
+    return {
+        name: assembly.launcher.unavailable(study.implementations[variant.implementation], variant)
+        for name, variant in study.experiment.variants.items()
+    }
+
+
+def expected_s(assembly: Assembly, study: Study, configuration: Configuration) -> float:
+    """Return about how long one trial of the configuration takes, in seconds."""
+    implementation = study.implementations[configuration.variant.implementation]
+    around_s = OVERHEAD_S.get(implementation.runtime, OVERHEAD_S["jvm"]) + configuration.idle_s
+    around_s += configuration.warm_up_requests * 0.001
+    if configuration.load is None:
+        return around_s
+    return around_s + load_s(assembly, configuration.load, study.requests[configuration.mix])
+
+
+def load_s(assembly: Assembly, load: Load, requests: tuple[Request, ...]) -> float:
+    """Return about how long the generator takes for a load, start and stop included."""
+    try:
+        return assembly.generator(load.generator).command(_order(load, requests)).expected_s
+    except RematchError:  # the tool is missing: whoever starts the session is told
+        return load.profile.duration_s or 10.0
+
+
+def session_s(assembly: Assembly, prepared: Prepared) -> float:
+    """Return about how long the whole session takes, builds and headroom included."""
+    trials = [trial.configuration for trial in prepared.plan.trials]
+    total = sum(expected_s(assembly, prepared.study, configuration) for configuration in trials)
+    for load, mix in wanted_readings(trials, ()):
+        short = load.model_copy(update={"profile": bounded(load.profile)})
+        total += ECHO_OVERHEAD_S + load_s(assembly, short, prepared.study.requests[mix])
+    return total
+
+
+def load_command(assembly: Assembly, configuration: Configuration, study: Study) -> tuple[str, ...]:
+    """Return the load generator's command line, with a place holder for the trial's folder."""
+    if configuration.load is None:
+        return ()
+    generator = assembly.generator(configuration.load.generator)
+    return generator.command(_order(configuration.load, study.requests[configuration.mix])).argv
+
+
+def _order(load: Load, requests: tuple[Request, ...]) -> LoadOrder:
+    return LoadOrder(
+        profile=load.profile,
+        requests=requests,
+        endpoint=Endpoint(host="127.0.0.1", port=8080),
+        folder=Path("/TRIAL/load"),
+    )
+
+
+def _unavailable(assembly: Assembly, study: Study, profile: ProfileName) -> tuple[Unavailable, ...]:
+    """Variants that cannot run here, and levels whose load generator is not here.
+
+    Raises:
+        MissingTool, UnsupportedLoad: without the generator nothing at all would be left.
+    """
+    experiment, definition = study.experiment, study.experiment.profiles[profile]
+    names = definition.variants or tuple(experiment.variants)
+    reasons = variant_reasons(assembly, study)
+    found = [Unavailable(variant=name, reason=reason) for name in names if (reason := reasons[name])]
+    problems = _load_problems(assembly, study, definition)
+    for factor, levels in experiment.factors.items():
+        used = definition.levels.get(factor) or tuple(levels)
+        without = [name for name in used if levels[name].load in problems]
+        if without and len(without) == len(used):
+            raise problems[levels[without[0]].load or ""]
+        found += [
+            Unavailable(variant=f"{factor}={name}", reason=str(problems[levels[name].load or ""]))
+            for name in without
+        ]
+    named = any(level.load for levels in experiment.factors.values() for level in levels.values())
+    if not named and experiment.load in problems:
+        raise problems[experiment.load]
+    return tuple(found)
+
+
+def _load_problems(
+    assembly: Assembly, study: Study, definition: ProfileDefinition
+) -> dict[str | None, RematchError]:
+    """Return load name -> why it cannot be offered here."""
+    problems: dict[str | None, RematchError] = {}
+    for name, load in definition.loads.items():
+        try:
+            requests = study.requests[study.experiment.mix]
+            assembly.generator(load.generator).command(_order(load, requests))
+        except (MissingTool, UnsupportedLoad) as problem:
+            problems[name] = problem
+    return problems
+
+
+def commands_of(assembly: Assembly, prepared: Prepared) -> dict[str, tuple[str, ...]]:
+    """Return what -> command line of everything a session would start, paths of this machine named.
+
+    A command that cannot be told (its tool is missing) stands there as a comment with the reason.
+    """
+    study = prepared.study
+    said: dict[str, tuple[str, ...]] = {}
+    for trial in prepared.plan.trials:
+        configuration = trial.configuration
+        implementation = study.implementations[configuration.variant.implementation]
+        said.setdefault(f"build {implementation.name}", implementation.build)
+        said.setdefault(f"start {configuration.key}", _start_command(assembly, study, configuration))
+        if configuration.load is not None:
+            key = f"load {configuration.load.generator} {configuration.load_name} {configuration.mix}"
+            try:
+                command = load_command(assembly, configuration, study)
+            except RematchError as problem:
+                command = ("#", str(problem))
+            said.setdefault(key, command)
+    return {key: without_paths(argv, places=assembly.places) for key, argv in said.items()}
+
+
+def _start_command(assembly: Assembly, study: Study, configuration: Configuration) -> tuple[str, ...]:
+    implementation = study.implementations[configuration.variant.implementation]
+    try:
+        return assembly.launch_command(implementation, configuration.variant)
+    except RematchError as problem:
+        return ("#", str(problem))

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From nothing to the paper in stages: what is stale and why, and the notebooks executed one after the other.
+
+``make_plan`` compares content hashes and says why a stage must run; ``run`` executes what must,
+shows one table while it works, and stops at the first failure with the command that resumes.
+"""
+
+from harness.stages.execute import StageFailed, run
+from harness.stages.notebook import NotebookFile, analysis_notebooks
+from harness.stages.parameters import Parameters, RunAllParameters, StageParameters, check_parameters
+from harness.stages.plan import PlannedStage, StagePlan, make_plan
+
+__all__ = [
+    "NotebookFile",
+    "Parameters",
+    "PlannedStage",
+    "RunAllParameters",
+    "StageFailed",
+    "StageParameters",
+    "StagePlan",
+    "analysis_notebooks",
+    "check_parameters",
+    "make_plan",
+    "run",
+]

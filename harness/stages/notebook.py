@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Notebook files as the planner sees them: code cells, what they declare, and which modules they lean on."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from harness.errors import InputError
+
+FOLDER = Path("notebooks")
+#: Notebooks from this number on analyse; the ones before check, measure and tidy.
+FIRST_ANALYSIS = 30
+
+
+@dataclass(frozen=True)
+class NotebookFile:
+    """One notebook of the project. ``metadata.rematch`` may declare ``experiments`` and ``title``."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """The name without its ending, such as ``30-strings``."""
+        return self.path.stem
+
+    @cached_property
+    def content(self) -> dict[str, Any]:
+        """The file's JSON.
+
+        Raises:
+            InputError: not a notebook.
+        """
+        try:
+            content = json.loads(self.path.read_text("utf-8"))
+            cells = content["cells"]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise InputError(f"not a notebook ({error})", file=self.path) from None
+        return {**content, "cells": cells}
+
+    @property
+    def code_cells(self) -> tuple[str, ...]:
+        """The source of every code cell."""
+        return tuple("".join(c["source"]) for c in self.content["cells"] if c["cell_type"] == "code")
+
+    @property
+    def experiments(self) -> tuple[str, ...]:
+        """The experiments without which this notebook has nothing to say."""
+        return tuple(self.content.get("metadata", {}).get("rematch", {}).get("experiments", ()))
+
+    @property
+    def code_sha256(self) -> str:
+        """A hash of the code cells alone: prose may be mended without measuring anything again."""
+        return hashlib.sha256("\0".join(self.code_cells).encode()).hexdigest()
+
+    def imported(self, root: Path, exports: dict[str, str]) -> tuple[str, ...]:
+        """Return the modules of this project that the cells import, and all that those import in turn.
+
+        Args:
+            exports: name in the notebook API -> the module it comes from.
+        """
+        found: set[str] = set()
+        for source in self.code_cells:
+            for module, names in _imports(source):
+                if module == "harness":
+                    found |= {exports[name] for name in names if name in exports}
+                elif module.startswith("harness."):
+                    found.add(module)
+        return closure(root, found)
+
+
+def analysis_notebooks(root: Path) -> tuple[NotebookFile, ...]:
+    """Return the notebooks that analyse, in the order of their numbers. A new one needs no registration."""
+    found = [
+        NotebookFile(path)
+        for path in sorted((root / FOLDER).glob("[0-9][0-9]-*.ipynb"))
+        if int(path.name[:2]) >= FIRST_ANALYSIS
+    ]
+    return tuple(found)
+
+
+def closure(root: Path, modules: set[str]) -> tuple[str, ...]:
+    """Return these modules of the project and everything of it they import, sorted."""
+    seen: set[str] = set()
+    waiting = sorted(modules)
+    while waiting:
+        module = waiting.pop()
+        path = module_path(root, module)
+        if module in seen or path is None:
+            continue
+        seen.add(module)
+        for target, names in _imports(path.read_text("utf-8")):
+            if target.split(".")[0] == "harness":
+                waiting += [target, *(f"{target}.{name}" for name in names)]
+    return tuple(sorted(seen))
+
+
+def module_path(root: Path, module: str) -> Path | None:
+    """Return the file of a module of this project; ``None`` when the name is not one."""
+    stem = root.joinpath(*module.split("."))
+    for path in (stem.with_suffix(".py"), stem / "__init__.py"):
+        if path.is_file():
+            return path
+    return None
+
+
+def _imports(source: str) -> list[tuple[str, tuple[str, ...]]]:
+    """Return (module, names) of every import that can run; those for type checkers alone cannot."""
+    found: list[tuple[str, tuple[str, ...]]] = []
+    waiting: list[ast.AST] = [ast.parse(source)]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            waiting += node.orelse
+            continue
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.append((node.module, tuple(alias.name for alias in node.names)))
+        elif isinstance(node, ast.Import):
+            found += [(alias.name, ()) for alias in node.names]
+        waiting += ast.iter_child_nodes(node)
+    return found

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which sessions belong to a notebook's parameters."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from harness.stages.parameters import ALL, StageParameters
+from harness.store import SessionFolder, Store
+
+
+def session_of(root: Path, settings: StageParameters, experiment: str) -> SessionFolder:
+    """Return the session that these parameters measure or resume."""
+    return Store(root).session(experiment, f"{settings.profile}-{settings.host}-{settings.seed}")
+
+
+def sessions_read(root: Path, settings: StageParameters, experiment: str) -> tuple[SessionFolder, ...]:
+    """Return the sessions an analysis reads: the measured one, or those that come with the project."""
+    if settings.bundled:
+        return Store(root).sessions(experiment, bundled=True)
+    session = session_of(root, settings, experiment)
+    return (session,) if session.exists else ()
+
+
+def measured_experiments(root: Path, settings: StageParameters) -> tuple[str, ...]:
+    """Return those of the chosen experiments that have a session under these parameters, by name."""
+    there = {session.folder.parent.name for session in Store(root).sessions(bundled=settings.bundled)}
+    known = tuple(sorted(name for name in there if sessions_read(root, settings, name)))
+    if settings.experiments == ALL:
+        return known
+    wanted = {name.strip() for name in settings.experiments.split(",")}
+    return tuple(name for name in known if name in wanted)

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one table that ``run_all`` shows: as HTML in a notebook, as lines on a terminal."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+_MARKS = {
+    "done": "✓",
+    "to do": "·",
+    "skipped": "–",
+    "bundled": "–",
+    "running": "▶",
+    "failed": "✗",
+    "unchanged": "✓",
+}
+_COLOURS = {"running": "#0072B2", "failed": "#B22222", "to do": "#666666"}
+
+
+class StageLike(Protocol):
+    """What the table needs of a stage."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def state(self) -> str: ...
+    @property
+    def why(self) -> str: ...
+    @property
+    def expected_s(self) -> float | None: ...
+
+
+@dataclass
+class Row:
+    """One stage as it stands now."""
+
+    name: str
+    state: str
+    why: str
+    expected_s: float | None
+    took_s: float | None = None
+
+
+@dataclass
+class StageTable:
+    """All stages. Rows change while the work goes on."""
+
+    rows: dict[str, Row] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, stages: Iterable[StageLike]) -> StageTable:
+        """Return the table of these stages, none of them begun."""
+        return cls({s.name: Row(s.name, s.state, s.why, s.expected_s) for s in stages})
+
+    def html(self) -> str:
+        """Return the table for a notebook."""
+        heads = ("", "stage", "state", "why", "time expected", "time taken")
+        body = "".join(self._row(row) for row in self.rows.values())
+        return (
+            '<table style="text-align:left"><thead><tr>'
+            + "".join(f'<th style="text-align:left">{head}</th>' for head in heads)
+            + f"</tr></thead><tbody>{body}</tbody></table>"
+        )
+
+    def lines(self) -> Sequence[str]:
+        """Return the table for a terminal, one line a stage."""
+        width = max((len(name) for name in self.rows), default=0)
+        return [self.line(name, width) for name in self.rows]
+
+    def line(self, name: str, width: int = 26) -> str:
+        """Return one stage for a terminal."""
+        row = self.rows[name]
+        time = duration(row.took_s) if row.took_s is not None else _expected(row)
+        return f"{_MARKS.get(row.state, ' ')} {name:<{width}}  {row.state:<9} {time:>9}  {row.why}".rstrip()
+
+    def _row(self, row: Row) -> str:
+        colour = _COLOURS.get(row.state, "inherit")
+        cells = (
+            _MARKS.get(row.state, ""),
+            row.name,
+            row.state,
+            row.why,
+            _expected(row),
+            "" if row.took_s is None else duration(row.took_s),
+        )
+        return (
+            "<tr>"
+            + "".join(
+                f'<td style="text-align:left;color:{colour}">{html.escape(cell)}</td>' for cell in cells
+            )
+            + "</tr>"
+        )
+
+
+def duration(seconds: float) -> str:
+    """Return a span as a person would say it."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def _expected(row: Row) -> str:
+    if row.state not in ("to do", "running") or row.expected_s is None:
+        return ""
+    return f"~{duration(row.expected_s)}"

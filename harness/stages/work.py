@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the notebooks before the analysis do: look at the machine, measure, tidy.
+
+Checking and measuring go through the command line, which is the one way to measure; this module
+itself needs nothing of the measuring side.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+
+from harness.analysis.tidy import tidy
+from harness.errors import RematchError
+from harness.project import find_root
+from harness.stages.execute import die_with_parent
+from harness.stages.parameters import StageParameters
+from harness.stages.plan import chosen_experiments
+from harness.stages.sessions import sessions_read
+from harness.store import Store
+
+
+class CommandFailed(RematchError):
+    """A command of the harness ended with an error; carries its last line."""
+
+
+def check_machine(*, root: Path | None = None) -> int:
+    """Print what this machine can do and is fit for, and return the exit status of the check.
+
+    Status 1 says that something is missing or unfit. It is shown, not raised: measuring decides for itself
+    what it needs.
+
+    Raises:
+        CommandFailed: the check itself could not be made.
+    """
+    code, last = _harness(["check"], root or find_root())
+    if code not in (0, 1):
+        raise CommandFailed(f"the check ended with {code}: {last}")
+    return code
+
+
+def measure_all(settings: StageParameters, *, root: Path | None = None) -> pd.DataFrame:
+    """Measure, or resume, every chosen experiment and return one row per session: trials planned and made.
+
+    With the profile ``sample`` nothing is measured: the sessions that come with the project are listed.
+
+    Raises:
+        CommandFailed: a session did not come to its end; the message holds its last line.
+    """
+    here = root or find_root()
+    experiments = chosen_experiments(here, settings)
+    for name in () if settings.bundled else experiments:
+        arguments = ["measure", name, "--profile", settings.profile, "--host", settings.host]
+        code, last = _harness([*arguments, "--seed", str(settings.seed)], here)
+        if code:
+            raise CommandFailed(f"measuring {name} ended with {code}: {last}")
+    rows = [
+        {"session": session.key, "planned": len(session.header.plan.trials), "made": len(session.finished())}
+        for name in experiments
+        for session in sessions_read(here, settings, name)
+    ]
+    return pd.DataFrame(rows, columns=["session", "planned", "made"])
+
+
+def tidy_all(settings: StageParameters, *, root: Path | None = None) -> pd.DataFrame:
+    """Derive ``data/processed`` from ``data/raw``; return one row per experiment: planned, made, kept, why not."""
+    here = root or find_root()
+    rows = []
+    chosen = chosen_experiments(here, settings)
+    there = [
+        name for name in chosen if Store(here).sessions(name)
+    ]  # what was never measured has nothing to tidy
+    for one in tidy(here, there or chosen).experiments:
+        reasons = "; ".join(f"{n} {why}" for why, n in one.by_reason.items())
+        rows.append(
+            {
+                "experiment": one.experiment,
+                "planned": one.n_planned,
+                "made": one.n_made,
+                "kept": one.n_kept,
+                "left out": reasons or "none",
+                "unreadable sessions": len(one.problems),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _harness(arguments: list[str], root: Path) -> tuple[int, str]:
+    """Run the command line, its words shown as they come; return status and last line."""
+    path = os.pathsep.join(part for part in (str(root), os.environ.get("PYTHONPATH", "")) if part)
+    child = subprocess.Popen(
+        [sys.executable, "-u", "-m", "harness", *arguments],
+        cwd=root,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        errors="replace",
+        preexec_fn=die_with_parent,  # one system call, no lock and no allocation
+        env={**os.environ, "PYTHONPATH": path, "NO_COLOR": "1", "COLUMNS": "110"},
+    )
+    last = ""
+    assert child.stdout is not None  # asked for above
+    with child.stdout as lines:
+        for line in lines:
+            print(line, end="", flush=True)
+            last = line.strip() or last
+    return child.wait(), last

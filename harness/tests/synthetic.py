@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A made-up measurement in a project of its own, in the documented layout: for tests of notebooks and paper.
+
+Raw sessions are written through the store, and tidied as real ones are. The numbers follow from a seed
+and from factors chosen here; nothing of it is ever a result.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from harness.definitions import Study, load_study
+from harness.model import (
+    Boundary,
+    BuildRecord,
+    ClockReading,
+    GeneratorRecord,
+    InstanceRecord,
+    LoadSummary,
+    Machine,
+    Outcome,
+    Phase,
+    PlannedTrial,
+    ProfileName,
+    Provenance,
+    ResourceReading,
+    SessionHeader,
+    StartUp,
+    TrialRecord,
+    make_plan,
+)
+from harness.store import SessionFolder, SessionWriter, Store
+
+ROOT = Path(__file__).resolve().parents[2]
+BOTH = ("strings-rounds", "strings-startup")
+#: implementation -> (requests per second, MiB after load, seconds to first response)
+_NATURE = {
+    "go-kit": (9_000.0, 22.0, 0.02),
+    "go-nethttp": (12_000.0, 18.0, 0.012),
+    "java-helidon": (11_000.0, 190.0, 0.7),
+    "java-jaxrs": (7_000.0, 260.0, 1.1),
+    "java-jdkhttp": (11_900.0, 150.0, 0.3),
+}
+_SPEED = {"on": 0.7, "off": 1.0, "none": 0.96, "calls-1000": 1.0}
+_EPOCH = 1_700_000_000.0
+_LOAD_STARTS_S = 2.5
+N_REQUESTS = 1200
+
+
+def make_project(
+    folder: Path, *, profile: ProfileName = "quick", experiments: tuple[str, ...] = BOTH, seed: int = 1
+) -> Path:
+    """Return the root of a project with notebooks, paper and made-up raw sessions of the profile."""
+    root = folder / "project"
+    (root / "data").mkdir(parents=True)
+    for name in ("harness", "services"):
+        (root / name).symlink_to(ROOT / name)
+    for name in ("pyproject.toml", "requirements.lock"):
+        shutil.copy(ROOT / name, root / name)
+    for name in ("notebooks", "paper", "data/published"):
+        shutil.copytree(
+            ROOT / name, root / name, ignore=shutil.ignore_patterns("generated", "main.[!t]*", ".*")
+        )
+    for experiment in experiments:
+        make_session(root, experiment, profile, seed)
+    return root
+
+
+def make_session(
+    root: Path,
+    experiment: str,
+    profile: ProfileName,
+    seed: int = 1,
+    *,
+    missing: int = 0,
+    bundled: bool = False,
+) -> SessionFolder:
+    """Write a session; the last ``missing`` trials of its plan are not made."""
+    study = load_study(ROOT, experiment)
+    plan = make_plan(study.experiment, profile, seed)
+    folder = Store(root).raw.joinpath(
+        *(("bundled",) if bundled else ()), experiment, f"{profile}-local-{seed}"
+    )
+    session = SessionFolder(folder, bundled=bundled)
+    writer = SessionWriter(session, min_free_bytes=0)
+    writer.write_header(_header(study, profile, seed))
+    writer.write_builds({name: _build(name) for name in study.implementations})
+    rng = np.random.default_rng(seed)
+    for trial in plan.trials[: len(plan.trials) - missing]:
+        under_way = writer.begin(trial.trial_id)
+        writer.finish(under_way, _trial(experiment, trial, folder.name, under_way.folder, rng))
+    writer.close()
+    return session
+
+
+def _header(study: Study, profile: ProfileName, seed: int) -> SessionHeader:
+    return SessionHeader(
+        session_id=f"{profile}-local-{seed}",
+        experiment=study.experiment,
+        implementations=study.implementations,
+        plan=make_plan(study.experiment, profile, seed),
+        provenance=Provenance(
+            commit="0" * 40,
+            dirty=False,
+            definition_sha256=study.definition_sha256,
+            lock_sha256="0" * 64,
+            machine=Machine(
+                hostname_hash="synthetic",
+                cpu_model="Synthetic CPU & Co. 100 %",
+                n_cpus=2,
+                memory_bytes=8 * 2**30,
+                kernel="6.1.0",
+                distribution="Debian GNU/Linux 12",
+                cgroup="v2",
+                virtualisation="kvm",
+                descriptor_limit=20_000,
+                small=True,
+            ),
+            tools={"go": "go1.24.1", "java": "25.0.1", "jmeter": "5.6.3"},
+            python_packages={},
+            started_epoch_s=_EPOCH,
+            clock_source="tsc",
+        ),
+    )
+
+
+def _build(name: str) -> BuildRecord:
+    return BuildRecord(
+        implementation=name,
+        source_sha256="0" * 64,
+        argv=("build",),
+        build_s=12.0,
+        artifact_bytes=_artifact_bytes(name),
+        artifact_sha256=_sha(name),
+    )
+
+
+def _artifact_bytes(name: str) -> int:
+    return 7_000_000 if name.startswith("go") else 12_000_000
+
+
+def _sha(name: str) -> str:
+    return name.encode().hex().ljust(64, "0")[:64]
+
+
+def _trial(
+    experiment: str, trial: PlannedTrial, session: str, folder: Path, rng: np.random.Generator
+) -> TrialRecord:
+    cell = trial.configuration
+    name = cell.variant.implementation
+    speed, memory_mib, first_s = _NATURE[name]
+    for level in cell.levels.values():
+        speed *= _SPEED.get(level, 1.0)
+    noise = float(np.exp(rng.normal(0, 0.03)))
+    speed, memory, first_s = speed * noise, memory_mib * noise * 2**20, first_s * noise
+    first_s *= 0.5 if cell.variant.runtime.aot_cache else 1.0
+    begun = trial.position * 10.0
+
+    def clock(second: float) -> ClockReading:
+        return ClockReading(wall_epoch_s=_EPOCH + begun + second, monotonic_s=begun + second)
+
+    def boundary(which: str, second: float, share: float) -> Boundary:
+        reading = ResourceReading(
+            at=clock(second),
+            rss_bytes=int(memory * share),
+            pss_bytes=int(memory * share * 0.9),
+            cpu_s=first_s * 1.3,
+            n_threads=9,
+            n_descriptors=20,
+        )
+        return Boundary.model_validate({"name": which, "reading": reading})
+
+    loaded = cell.load is not None
+    last_s = _LOAD_STARTS_S + N_REQUESTS / speed
+    phases = [Phase(name="start-up", start=clock(0.0), end=clock(first_s))]
+    boundaries = [boundary("first-response", first_s, 0.4)]
+    if loaded:
+        phases.append(Phase(name="warm-up", start=clock(1.5), end=clock(_LOAD_STARTS_S)))
+        phases.append(Phase(name="measurement", start=clock(_LOAD_STARTS_S), end=clock(last_s)))
+        boundaries += [boundary("before-load", 2.4, 0.6), boundary("after-load", last_s, 1.0)]
+        _write_requests(folder, _EPOCH + begun + _LOAD_STARTS_S, N_REQUESTS / speed, 80 / speed, rng)
+    else:
+        phases.append(Phase(name="idle", start=clock(first_s), end=clock(first_s + 1)))
+        boundaries.append(boundary("idle", first_s + 1, 0.45))
+    _write_samples(folder, begun, memory, last_s if loaded else first_s + 1)
+    return TrialRecord(
+        experiment=experiment,
+        session_id=session,
+        planned=trial,
+        outcome=Outcome.OK,
+        flags=("shared_cores",),
+        started=clock(0.0),
+        ended=clock(6.0),
+        phases=tuple(phases),
+        boundaries=tuple(boundaries),
+        instance=InstanceRecord(
+            argv=("service",),
+            environment={},
+            pid=1,
+            process_start_ticks=1,
+            port=1,
+            launched=clock(0.0),
+            cpu_affinity=(0,),
+            cpu_limit=2,
+            artifact_sha256=_sha(name),
+            artifact_bytes=_artifact_bytes(name),
+            runtime_bytes=0 if name.startswith("go") else 200_000_000,
+            runtime_version=None,
+        ),
+        start_up=StartUp(
+            time_to_first_response_s=first_s,
+            polls=3,
+            cpu_s_at_first_response=first_s * 1.3,
+            rss_bytes_at_first_response=int(memory * 0.4),
+        ),
+        load=LoadSummary(
+            n_requests=N_REQUESTS,
+            n_errors=0,
+            start_epoch_s=_EPOCH + begun + _LOAD_STARTS_S,
+            duration_s=N_REQUESTS / speed,
+            offered_per_s=None,
+            achieved_per_s=speed,
+            latency_mean_s=80 / speed,
+            resolution_s=0.001,
+            has_requests=True,
+        )
+        if loaded
+        else None,
+        generator=GeneratorRecord(
+            name="jmeter",
+            version="5.6.3",
+            argv=("jmeter",),
+            cpu_affinity=(1,),
+            cpu_s=1.0,
+            exit_code=0,
+            echo_achieved_per_s=14_000.0,
+            headroom_ratio=14_000 / speed,
+        )
+        if loaded
+        else None,
+    )
+
+
+def _write_requests(
+    folder: Path, start_epoch_s: float, lasts_s: float, mean_s: float, rng: np.random.Generator
+) -> None:
+    elapsed = np.maximum(np.round(rng.lognormal(np.log(mean_s) - 0.3, 0.77, N_REQUESTS) * 1e3), 1).astype(int)
+    frame = pd.DataFrame(
+        {
+            "timeStamp": np.round(
+                (start_epoch_s + np.sort(rng.uniform(0, lasts_s, N_REQUESTS))) * 1e3
+            ).astype(int),
+            "elapsed": elapsed,
+            "label": "uppercase",
+            "responseCode": 200,
+            "success": "true",
+        }
+    )
+    frame.to_csv(folder / "load" / "samples.jtl", index=False)
+
+
+def _write_samples(folder: Path, begun: float, memory: float, until_s: float) -> None:
+    seconds = np.arange(0, until_s + 0.06, 0.05)
+    frames = [
+        pd.DataFrame(
+            {
+                "monotonic_s": begun + seconds,
+                "role": role,
+                "rss_bytes": (memory * (0.4 + 0.6 * (1 - np.exp(-seconds)))).astype(int),
+                "cpu_s": seconds * share,
+                "n_threads": 9,
+                "n_descriptors": 20,
+            }
+        )
+        for role, share in (("service", 1.2), ("generator", 0.7))
+    ]
+    pd.concat(frames).to_csv(folder / "samples.csv", index=False)
+
+
+def execute_in_process(root: Path, notebook: str) -> dict[str, object]:
+    """Run a notebook's code cells in this process, without a kernel, and return its namespace."""
+    content = json.loads((root / "notebooks" / f"{notebook}.ipynb").read_text("utf-8"))
+    namespace: dict[str, object] = {}
+    for cell in content["cells"]:
+        if cell["cell_type"] == "code":
+            exec("".join(cell["source"]), namespace)  # our own notebooks
+    return namespace

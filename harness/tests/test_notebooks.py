@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Notebooks: committed without outputs, short, and any order of their cells gives the same numbers."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+
+import harness
+from harness.publish import read_values
+from harness.stages import StageParameters
+from harness.stages.work import tidy_all
+from harness.tests.synthetic import ROOT, make_project
+
+FOLDER = ROOT / "notebooks"
+ALL = sorted(FOLDER.glob("*.ipynb"))
+ANALYSIS = ("30-strings", "31-startup-and-footprint")
+LONGEST_FUNCTION = 5
+
+
+def cells_of(path: Path, kind: str = "code") -> list[dict[str, Any]]:
+    content = json.loads(path.read_text("utf-8"))
+    return [cell for cell in content["cells"] if cell["cell_type"] == kind]
+
+
+@pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)
+def test_a_notebook_is_committed_without_outputs(path: Path) -> None:
+    assert not any(cell["outputs"] or cell["execution_count"] for cell in cells_of(path))
+    nbformat.validate(nbformat.read(path, 4))  # type: ignore[no-untyped-call]  # nbformat has no types
+
+
+@pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)
+def test_a_notebook_imports_only_the_notebook_api_and_defines_nothing_long(path: Path) -> None:
+    for cell in cells_of(path):
+        for node in ast.walk(ast.parse("".join(cell["source"]))):
+            if isinstance(node, ast.Import):
+                pytest.fail(f"{path.name}: import {node.names[0].name}")
+            if isinstance(node, ast.ImportFrom):
+                assert node.module == "harness"
+                assert {alias.name for alias in node.names} <= set(harness.__all__)
+            if isinstance(node, ast.FunctionDef | ast.Lambda):
+                assert (node.end_lineno or 0) - node.lineno < LONGEST_FUNCTION
+
+
+@pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)
+def test_parameters_come_first_and_are_checked_in_the_next_cell(path: Path) -> None:
+    first, second = cells_of(path)[:2]
+    assert first["metadata"]["tags"] == ["parameters"]
+    assert "".join(first["source"]).startswith("# Parameters\n")
+    names = {node.id for node in ast.walk(ast.parse("".join(first["source"]))) if isinstance(node, ast.Name)}
+    assert names == set(StageParameters.model_fields)
+    assert "check_parameters(" in "".join(second["source"])
+    assert second["metadata"]["tags"] == ["setup"]
+
+
+@pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)
+def test_a_notebook_asks_one_question_and_is_mostly_prose_and_short_cells(path: Path) -> None:
+    prose = "\n".join("".join(cell["source"]) for cell in cells_of(path, "markdown"))
+    assert prose.count("**Question:") == 1
+    assert max(len("".join(cell["source"]).splitlines()) for cell in cells_of(path)) <= 15
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tidied project whose made-up session is small: two blocks."""
+    root = make_project(tmp_path_factory.mktemp("notebooks"), profile="smoke")
+    tidy_all(StageParameters(profile="smoke", experiments="strings-rounds,strings-startup"), root=root)
+    return root
+
+
+def snapshot(root: Path) -> dict[str, bytes]:
+    """Everything that was published, figures too."""
+    folder = root / "paper" / "generated"
+    return {
+        path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name[0] != "."
+    }
+
+
+def execute(client: NotebookClient, indices: Iterable[int]) -> None:
+    for index in indices:
+        client.execute_cell(client.nb.cells[index], index)
+
+
+def opened(root: Path, name: str, **parameters: object) -> NotebookClient:
+    """Return a client with the notebook's profile set as papermill would: a cell behind the parameters."""
+    nb = nbformat.read(root / "notebooks" / f"{name}.ipynb", 4)  # type: ignore[no-untyped-call]  # nbformat has no types
+    place = next(i for i, cell in enumerate(nb.cells) if "parameters" in cell.metadata.get("tags", []))
+    source = "\n".join(["# Parameters", *(f"{key} = {value!r}" for key, value in parameters.items())])
+    cell = {"cell_type": "code", "id": "injected", "metadata": {}, "source": source}
+    nb.cells.insert(place + 1, nbformat.from_dict({**cell, "outputs": [], "execution_count": None}))  # type: ignore[no-untyped-call]  # nbformat has no types
+    return NotebookClient(nb, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(root)}})
+
+
+@pytest.fixture(autouse=True)
+def _in_project(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REMATCH_ROOT", str(project))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+
+
+@pytest.mark.parametrize("name", ANALYSIS)
+def test_backwards_after_the_set_up_then_forwards_twice_gives_the_same_numbers(
+    project: Path, name: str
+) -> None:
+    client = opened(project, name, profile="smoke")
+    code = [i for i, cell in enumerate(client.nb.cells) if cell.cell_type == "code"]
+    set_up, rest = code[:3], code[3:]
+    with client.setup_kernel():
+        execute(client, set_up)
+        execute(client, reversed(rest))
+        backwards = snapshot(project)
+        execute(client, code)
+        forwards = snapshot(project)
+    assert len(read_values(project)) > 20
+    assert backwards == forwards
+
+
+def test_a_misspelt_parameter_stops_the_notebook_at_its_set_up(project: Path) -> None:
+    client = opened(project, "30-strings", profil="smoke")
+    code = [i for i, cell in enumerate(client.nb.cells) if cell.cell_type == "code"]
+    with (
+        client.setup_kernel(),
+        pytest.raises(CellExecutionError, match=r"unknown parameter \(did you mean profile\?\)"),
+    ):
+        execute(client, code[:3])

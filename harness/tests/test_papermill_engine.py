@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`papermill notebooks/run_all.ipynb`: completed on a terminal, redirected, and with a pipe; left alone elsewhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.papermill_engine import completed
+
+ROOT = Path(__file__).resolve().parents[2]
+RUN_ALL = "notebooks/run_all.ipynb"
+STATUS = """
+from IPython.display import DisplayHandle
+handle = DisplayHandle()
+data = {"text/plain": "table", "application/vnd.rematch.status+json": {"lines": ["measuring: 3 of 5 trials"]}}
+handle.display(data, raw=True)
+"""
+
+
+def notebook(*cells: str) -> str:
+    """Return a notebook's JSON."""
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    code: list[dict[str, object]] = [
+        {
+            "cell_type": "code",
+            "id": f"c{i}",
+            "source": source,
+            "metadata": {},
+            "outputs": [],
+            "execution_count": None,
+        }
+        for i, source in enumerate(cells)
+    ]
+    return json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": code})
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with one tiny run_all, its entry point visible to papermill as after an installation."""
+    root = tmp_path / "project"
+    (root / "harness" / "model").mkdir(parents=True)
+    (root / "notebooks").mkdir()
+    (root / "pyproject.toml").touch()
+    (root / RUN_ALL).write_text(notebook(STATUS))
+    info = tmp_path / "site" / "rematch-0.1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: rematch\nVersion: 0.1.0\n")
+    (info / "entry_points.txt").write_text(
+        "[papermill.engine]\nrematch = harness.papermill_engine:RematchEngine\n"
+    )
+    path = os.pathsep.join([str(info.parent), str(ROOT), os.environ.get("PYTHONPATH", "")])
+    monkeypatch.setenv("PYTHONPATH", path)
+    monkeypatch.chdir(root)
+    return root
+
+
+def ran(project: Path) -> bool:
+    """Tell whether the executed copy is there, with what its cell displayed."""
+    output = json.loads((project / "results/run_all.ipynb").read_text())
+    return bool(output["cells"][0]["outputs"])
+
+
+PAPERMILL = [sys.executable, "-m", "papermill"]
+
+
+def test_on_a_terminal_the_one_argument_form_runs_and_says_where_the_output_goes(project: Path) -> None:
+    leader, follower = pty.openpty()
+    script = Path(sys.executable).with_name("papermill")
+    child = subprocess.Popen([str(script), RUN_ALL], stdin=follower, stdout=follower, stderr=follower)
+    os.close(follower)
+    said = b""
+    while True:
+        try:
+            chunk = os.read(leader, 4096)
+        except OSError:  # the terminal is closed once nobody holds its other end
+            break
+        if not chunk:
+            break
+        said += chunk
+    os.close(leader)
+    assert child.wait() == 0, said.decode()
+    assert ran(project)
+    lines = said.decode().splitlines()
+    assert sum("no output path given" in line and "results/run_all.ipynb" in line for line in lines) == 1
+    assert "measuring: 3 of 5 trials" in lines
+
+
+def test_with_stdout_redirected_no_notebook_is_printed(project: Path) -> None:
+    done = subprocess.run(
+        [*PAPERMILL, RUN_ALL], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ""
+    assert ran(project)
+    assert "measuring: 3 of 5 trials" in done.stderr.splitlines()
+
+
+def test_with_a_pipe_for_stdin_the_notebook_is_the_input_and_is_not_overwritten(project: Path) -> None:
+    before = (project / RUN_ALL).read_bytes()
+    done = subprocess.run([*PAPERMILL, RUN_ALL], capture_output=True, input="", text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert ran(project)
+    assert (project / RUN_ALL).read_bytes() == before
+
+
+def test_a_failing_cell_still_makes_papermill_fail(project: Path) -> None:
+    (project / RUN_ALL).write_text(notebook("raise ValueError('it broke')"))
+    done = subprocess.run(
+        [*PAPERMILL, RUN_ALL], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False
+    )
+    assert done.returncode == 1
+    assert "it broke" in done.stderr
+
+
+def test_a_notebook_from_elsewhere_goes_through_stock_papermill(project: Path, tmp_path: Path) -> None:
+    (tmp_path / "other.ipynb").write_text(notebook("print(6 * 7)"))
+    done = subprocess.run(
+        [*PAPERMILL, "../other.ipynb"], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["cells"][0]["outputs"][0]["text"] == ["42\n"]
+    assert not (project / "results").exists()
+
+
+def test_importing_the_entry_point_from_the_api_touches_no_arguments(project: Path) -> None:
+    code = (
+        "import sys; import papermill; from papermill.engines import papermill_engines as e; "
+        "e.get_engine('rematch'); print(sys.argv[1:])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, RUN_ALL],
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        check=True,
+    )
+    assert done.stdout.strip() == str([RUN_ALL])
+    assert done.stderr == ""
+    assert not (project / "results").exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "added"),
+    [
+        ([RUN_ALL], ["--engine", "rematch", "results/run_all.ipynb"]),
+        ([RUN_ALL, "out.ipynb"], ["--engine", "rematch"]),
+        ([RUN_ALL, "-p", "profile", "smoke"], ["--engine", "rematch", "results/run_all.ipynb"]),
+        (["--engine=nbclient", RUN_ALL], ["results/run_all.ipynb"]),
+        ([RUN_ALL, "--log-level", "INFO", "out.ipynb"], ["--engine", "rematch"]),
+        (["--help"], []),
+        (["--version"], []),
+        ([RUN_ALL, "--help-notebook"], []),
+        ([RUN_ALL, "--an-option-of-the-future", "x"], []),
+        (["-", "out.ipynb"], []),
+        (["missing.ipynb"], []),
+        ([RUN_ALL, "a", "b"], []),
+        ([], []),
+    ],
+)
+def test_arguments_are_completed_only_when_they_mean_this_project(
+    project: Path, given: list[str], added: list[str]
+) -> None:
+    assert project.is_dir()
+    arguments, line = completed(given)
+    assert arguments == given + added
+    assert (line is not None) == (added[-1:] == ["results/run_all.ipynb"])
+
+
+def test_from_another_folder_the_output_still_lands_in_the_project(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project / "notebooks")
+    arguments, _ = completed(["run_all.ipynb"])
+    assert arguments[-1] == "../results/run_all.ipynb"

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The order of trials: complete blocks, shuffled, and following from (experiment, profile, seed) alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.model import ClosedLoad, Experiment, Level, Load, Plan, ProfileDefinition, Variant, make_plan
+
+LOAD = Load(generator="wrk", profile=ClosedLoad(users=1, duration_s=1.0))
+sizes = st.integers(1, 4)
+seeds = st.integers(0, 2**32)
+
+
+def experiment(n_variants: int, n_levels: int, blocks: int) -> Experiment:
+    return Experiment(
+        name="made-up",
+        title="Made up",
+        question="Is the order random?",
+        workload="strings",
+        reference="v0",
+        load="only",
+        variants={f"v{number}": Variant(implementation="any") for number in range(n_variants)},
+        factors={"level": {f"l{number}": Level() for number in range(n_levels)}},
+        profiles={"quick": ProfileDefinition(blocks=blocks, loads={"only": LOAD})},
+    )
+
+
+def keys(plan: Plan) -> list[tuple[str, bool]]:
+    return [(trial.configuration.key, trial.duplicate) for trial in plan.trials]
+
+
+@given(sizes, sizes, sizes, seeds)
+@settings(max_examples=50, deadline=None)
+def test_every_block_has_every_configuration_once_and_one_duplicate_of_the_reference(
+    n_variants: int, n_levels: int, blocks: int, seed: int
+) -> None:
+    plan = make_plan(experiment(n_variants, n_levels, blocks), "quick", seed)
+    for block in range(1, blocks + 1):
+        members = [trial for trial in plan.trials if trial.block == block]
+        once = Counter(trial.configuration.key for trial in members if not trial.duplicate)
+        assert len(once) == n_variants * n_levels and set(once.values()) == {1}
+        duplicates = [trial for trial in members if trial.duplicate]
+        assert [trial.configuration.variant_name for trial in duplicates] == ["v0"]
+
+
+@given(sizes, sizes, sizes, seeds)
+@settings(max_examples=50, deadline=None)
+def test_more_blocks_leave_the_order_of_the_earlier_ones_as_it_was(
+    n_variants: int, n_levels: int, blocks: int, seed: int
+) -> None:
+    short = make_plan(experiment(n_variants, n_levels, blocks), "quick", seed)
+    long = make_plan(experiment(n_variants, n_levels, blocks + 3), "quick", seed)
+    assert long.trials[: len(short.trials)] == short.trials
+
+
+@given(seeds)
+@settings(max_examples=20, deadline=None)
+def test_the_same_seed_gives_the_same_plan(seed: int) -> None:
+    assert make_plan(experiment(3, 2, 2), "quick", seed) == make_plan(experiment(3, 2, 2), "quick", seed)
+
+
+def test_another_seed_gives_another_order() -> None:
+    orders = {tuple(keys(make_plan(experiment(4, 2, 2), "quick", seed))) for seed in range(10)}
+    assert len(orders) == 10
+
+
+def test_every_configuration_comes_first_about_equally_often() -> None:
+    first = Counter(
+        make_plan(experiment(4, 1, 1), "quick", seed).trials[0].configuration.key for seed in range(2000)
+    )
+    # five members a block, the reference twice: shares .4 and .2, five standard deviations wide
+    assert abs(first["v0,level=l0"] - 800) < 110
+    for name in ("v1", "v2", "v3"):
+        assert abs(first[f"{name},level=l0"] - 400) < 90
+
+
+def test_trial_ids_are_unique_and_sort_in_order_of_measurement() -> None:
+    ids = [trial.trial_id for trial in make_plan(experiment(4, 3, 20), "quick", 1).trials]
+    assert len(set(ids)) == len(ids) and ids == sorted(ids)

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One trial: whatever the service or the generator does, it ends with a record, and nothing lives on."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+
+from harness.model import Flag, LoadSummary, Outcome, TrialRecord
+from harness.tests.instances import eventually
+from harness.tests.sessions import make_session_project, measure_tiny, running_below
+from harness.verdicts import judge_load
+
+
+def other_trial(root: Path) -> TrialRecord:
+    """Measure the tiny experiment; return the record of the variant that was told to misbehave."""
+    folder = measure_tiny(root)
+    assert folder.complete
+    assert folder.verify() == ()
+    assert eventually(lambda: not running_below(root))
+    assert not list((root / ".cache" / "running").glob("*.json"))
+    calm = [record for record in folder.records() if record.planned.configuration.variant_name == "calm"]
+    assert [record.outcome for record in calm] == [Outcome.OK, Outcome.OK]
+    return next(record for record in folder.records() if record.planned.configuration.variant_name == "other")
+
+
+@pytest.mark.parametrize(
+    ("told", "outcome", "words"),
+    [
+        ('fail_start = "no such database"', Outcome.FAILED, "exited with 3.*no such database"),
+        ('port_taken = "always"', Outcome.FAILED, "port.*taken"),
+        ("wrong_answers = 0", Outcome.NONCONFORMING, "first answer to uppercase-hello"),
+        ("wrong_answers = 1", Outcome.NONCONFORMING, "1 of 6 cases: hello: expected"),
+        ("crash_after = 0", Outcome.FAILED, "told to crash"),
+        ("crash_after = 6", Outcome.FAILED, "while under load.*exit code 2.*told to crash"),
+        ("memory_error_after = 6", Outcome.OUT_OF_MEMORY, "while under load.*MemoryError"),
+        ("killed_after = 6", Outcome.OUT_OF_MEMORY, "signal 9"),
+        ("wrong_answers = 7", Outcome.OVERLOADED, "requests went wrong"),
+    ],
+)
+def test_misbehaviour_is_an_outcome_with_its_reason(
+    tmp_path: Path, told: str, outcome: Outcome, words: str
+) -> None:
+    record = other_trial(make_session_project(tmp_path, other=told))
+    assert record.outcome == outcome
+    assert record.reason is not None
+    assert record.reason == record.reason.replace("\n", " ")
+    with pytest.raises(AssertionError, match=words):
+        raise AssertionError(record.reason)
+
+
+@pytest.mark.parametrize("silence", ["silent", "deaf"])
+def test_a_service_that_is_never_ready_times_out(tmp_path: Path, silence: str) -> None:
+    record = other_trial(make_session_project(tmp_path, other=f'never_ready = "{silence}"'))
+    assert record.outcome == Outcome.TIMED_OUT
+    assert record.load is None and record.start_up is None
+
+
+def test_a_load_that_takes_far_too_long_is_ended(tmp_path: Path) -> None:
+    record = other_trial(make_session_project(tmp_path, other="slow_s = 0.6", loops=20))
+    assert record.outcome == Outcome.TIMED_OUT
+    assert "the load took longer than" in (record.reason or "")
+
+
+def test_a_service_that_hangs_on_stop_is_killed_and_flagged(tmp_path: Path) -> None:
+    record = other_trial(make_session_project(tmp_path, other='hang_on_stop = "true"'))
+    assert record.outcome == Outcome.OK
+    assert record.instance is not None and record.instance.stop_signal == "SIGKILL"
+    assert "killed_on_stop" in record.flags
+
+
+def test_a_child_of_the_service_is_stopped_with_it(tmp_path: Path) -> None:
+    assert other_trial(make_session_project(tmp_path, other='child = "true"')).outcome == Outcome.OK
+
+
+def test_a_port_taken_once_costs_nothing_but_another_port(tmp_path: Path) -> None:
+    assert other_trial(make_session_project(tmp_path, other='port_taken = "once"')).outcome == Outcome.OK
+
+
+def test_a_killed_generator_is_a_failed_trial_that_says_so(tmp_path: Path) -> None:
+    root = make_session_project(tmp_path, other="slow_s = 0.2", loops=10)
+    killer = threading.Thread(target=_kill_generator_of_other, args=(root,))
+    killer.start()
+    record = other_trial(root)
+    killer.join()
+    assert record.outcome == Outcome.FAILED
+    assert record.reason == "the load generator was killed by signal 9"
+
+
+def _kill_generator_of_other(root: Path) -> None:
+    """Wait until the slow variant is under load, then kill its generator alone."""
+
+    def generator() -> int | None:
+        words = b""
+        for pid in running_below(root):
+            with contextlib.suppress(OSError):
+                words = Path(f"/proc/{pid}/cmdline").read_bytes()
+            argv = words.split(b"\0")  # before it is executed, all of this stands in one word of the stub
+            if len(argv) > 2 and argv[1].endswith(b"fake_client.py") and b"-other/load" in argv[2]:
+                return pid
+        return None
+
+    assert eventually(lambda: generator() is not None, within_s=30)
+    pid = generator()
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+
+
+def test_a_good_trial_has_everything_a_reader_asks_for(tmp_path: Path) -> None:
+    root = make_session_project(tmp_path, echo=True, loops=300)
+    folder = measure_tiny(root)
+    for record in folder.records():
+        assert [phase.name for phase in record.phases] == [
+            "start-up",
+            "conformance",
+            "measurement",
+            "cool-down",
+        ]
+        starts = [phase.start.monotonic_s for phase in record.phases]
+        assert starts == sorted(starts)
+        assert [boundary.name for boundary in record.boundaries] == [
+            "first-response",
+            "before-load",
+            "after-load",
+        ]
+        for boundary in record.boundaries:
+            assert boundary.reading.rss_bytes and boundary.reading.pss_bytes
+            assert boundary.runtime_metrics_file is not None
+            assert folder.open(record.planned.trial_id, boundary.runtime_metrics_file).read()
+        assert record.load is not None and record.load.n_requests == 600
+        assert record.generator is not None and record.generator.cpu_s is not None
+        assert record.generator.headroom_ratio == pytest.approx(
+            folder.echo()[0].achieved_per_s / record.load.achieved_per_s
+        )
+        assert record.machine is not None and record.placement
+        assert len(record.anchors) == 2
+        rows = folder.open(record.planned.trial_id, "samples.csv").read().decode().splitlines()
+        assert {row.split(",")[1] for row in rows[1:]} == {"service", "generator"}
+
+
+def test_no_place_of_this_machine_stands_in_the_data(tmp_path: Path) -> None:
+    folder = measure_tiny(make_session_project(tmp_path))
+    for path in folder.folder.rglob("*"):
+        if path.is_file() and path.suffix != ".gz":
+            assert os.fsencode(tmp_path) not in path.read_bytes(), path
+    for record in folder.records():
+        assert record.instance is not None
+        assert record.instance.argv[0] == "{python_env}/bin/python"
+
+
+def summary(n: int, errors: int, offered: float | None = None, achieved: float = 100.0) -> LoadSummary:
+    return LoadSummary(
+        n_requests=n,
+        n_errors=errors,
+        start_epoch_s=None,
+        duration_s=1.0,
+        offered_per_s=offered,
+        achieved_per_s=achieved,
+        latency_mean_s=None,
+        resolution_s=1e-3,
+        has_requests=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("load", "outcome"),
+    [
+        (summary(0, 0), Outcome.FAILED),
+        (summary(100, 0), Outcome.OK),
+        (summary(100, 50), Outcome.OK),
+        (summary(100, 51), Outcome.OVERLOADED),
+        (summary(100, 0, offered=200.0), Outcome.OK),
+        (summary(100, 0, offered=201.0), Outcome.OVERLOADED),
+        (summary(100, 10, offered=190.0), Outcome.OVERLOADED),
+    ],
+)
+def test_more_than_half_wrong_or_unanswered_is_overloaded(load: LoadSummary, outcome: Outcome) -> None:
+    assert judge_load(load)[0] == outcome
+
+
+def test_errors_below_the_limit_are_flagged_not_dropped(tmp_path: Path) -> None:
+    record = other_trial(make_session_project(tmp_path, other="wrong_answers = 12"))
+    assert record.outcome == Outcome.OK
+    flag: Flag = "errors_seen"
+    assert flag in record.flags

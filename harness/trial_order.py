@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a trial is given (its order, the parts it works with) and what it writes down on the way."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Protocol
+
+from harness.hosts import Host
+from harness.launchers.base import Instance, Launcher
+from harness.loadgen.base import LoadGenerator
+from harness.model import (
+    Boundary,
+    BuildRecord,
+    ClockReading,
+    ConformanceResult,
+    GeneratorRecord,
+    Implementation,
+    InstanceRecord,
+    LoadSummary,
+    MachineWindow,
+    Outcome,
+    Phase,
+    PlannedTrial,
+    Request,
+    StartUp,
+)
+from harness.placement import Placement
+from harness.sampling import MachineReading, Watched
+from harness.workloads import Case
+
+PhaseName = Literal["start-up", "conformance", "warm-up", "measurement", "cool-down", "idle"]
+SAMPLING_HZ = 50.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """How long things may take before the trial is ended as ``timed out``."""
+
+    ready_s: float = 60.0
+    load_factor: float = 3.0
+    load_extra_s: float = 30.0
+    generator_stop_s: float = 3.0
+
+    def load_s(self, expected_s: float) -> float:
+        return expected_s * self.load_factor + self.load_extra_s
+
+
+class Ledger(Protocol):
+    """Remembers started processes outside this process, so that a later session finds orphans."""
+
+    def note(self, *, pid: int, role: str, port: int | None = None) -> None: ...
+
+    def forget(self, pid: int) -> None: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """What the runner works with: interfaces, and the CPUs it may give away."""
+
+    host: Host
+    launcher: Launcher
+    ledger: Ledger
+    cpus: tuple[int, ...]
+    sampling_hz: float = SAMPLING_HZ
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialOrder:
+    """One planned trial with all it needs. ``folder`` exists, with an empty ``load`` folder in it."""
+
+    planned: PlannedTrial
+    experiment: str
+    session_id: str
+    implementation: Implementation
+    build: BuildRecord
+    generator: LoadGenerator | None
+    generator_version: str | None = None
+    requests: tuple[Request, ...]
+    cases: tuple[Case, ...]
+    folder: Path
+    seed: int
+    echo_achieved_per_s: float | None = None
+    limits: Limits = Limits()
+    tidy: Callable[[Sequence[str]], tuple[str, ...]] = tuple
+
+
+@dataclass
+class Notes:
+    """What becomes the record, filled in as the trial goes."""
+
+    started: ClockReading
+    phases: list[Phase] = field(default_factory=list)
+    boundaries: list[Boundary] = field(default_factory=list)
+    anchors: list[ClockReading] = field(default_factory=list)
+    placement: Placement | None = None
+    instance: InstanceRecord | None = None
+    start_up: StartUp | None = None
+    conformance: ConformanceResult | None = None
+    load: LoadSummary | None = None
+    generator: GeneratorRecord | None = None
+    machine_before: MachineReading | None = None
+    machine_after: MachineReading | None = None
+    machine: MachineWindow | None = None
+    longest_gap_s: float | None = None
+    missed_ticks: int | None = None
+    out_of_memory: str | None = None
+    outcome: Outcome = Outcome.OK
+    reason: str | None = None
+
+
+def now() -> ClockReading:
+    """Read both clocks together."""
+    return ClockReading(wall_epoch_s=time.time(), monotonic_s=time.monotonic())
+
+
+@contextlib.contextmanager
+def phase(name: PhaseName, notes: Notes) -> Iterator[None]:
+    """Keep the phase's two ends, whichever way it ends."""
+    start = now()
+    try:
+        yield
+    finally:
+        notes.phases.append(Phase(name=name, start=start, end=now()))
+
+
+def watch(instance: Instance) -> Watched:
+    """Return what a sampler needs to know of an instance."""
+    record = instance.record
+    return Watched(
+        pid=record.pid, start_ticks=record.process_start_ticks, cpu_at_launch_s=instance.cpu_at_launch_s
+    )
+
+
+def tidy_values(environment: Mapping[str, str], order: TrialOrder) -> dict[str, str]:
+    return dict(zip(environment, order.tidy(tuple(environment.values())), strict=True))
