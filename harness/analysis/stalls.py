@@ -101,8 +101,14 @@ class _Trial:
         self.start, self.latency = start, np.maximum(latency, max(resolution_s / 2, 1e-9))
         self.resolution_s = resolution_s
         self.end = start + latency
-        window = min(LEVEL_WINDOW, len(start) // 4 * 2 + 1)
-        self.level = np.exp(ndimage.median_filter(np.log(self.latency), size=window, mode="nearest"))
+        self.take_level(np.ones(len(start), dtype=bool))
+
+    def take_level(self, calm: npt.NDArray[np.bool_]) -> None:
+        """Set the ordinary latency at each moment from the ``calm`` requests around it."""
+        used = np.flatnonzero(calm) if np.count_nonzero(calm) >= MIN_REQUESTS else np.arange(len(calm))
+        window = min(LEVEL_WINDOW, len(used) // 4 * 2 + 1)
+        smooth = ndimage.median_filter(np.log(self.latency[used]), size=window, mode="nearest")
+        self.level = np.exp(np.interp(np.arange(len(calm)), used, smooth))
         self.ratio = self.latency / self.level
 
     def stalls(self) -> list[Stall]:
@@ -117,14 +123,16 @@ class _Trial:
         found = _Gaps(self, done[candidates], done[candidates + 1])
         # What waited through a stall must not define what is ordinary. To begin with, that is whatever
         # cannot be many requests each slow by itself; then what was a stall in the last round.
-        log_p = found.log_p_alone(Ordinary(self.ratio))
+        hit = found.log_p_alone(Ordinary(self.ratio)) < bound
+        log_p = np.zeros(len(candidates))
         for _ in range(ROUNDS):
-            hit = log_p < bound
-            calm = self.ratio[~self.overlapping(found.start[hit], found.end[hit])]
-            log_p = found.log_p(Ordinary(calm if len(calm) >= MIN_REQUESTS else self.ratio), bound)
-            if np.array_equal(hit, log_p < bound):
+            calm = ~self.overlapping(found.start[hit], found.drained()[hit])
+            self.take_level(calm)
+            usual = self.ratio[calm] if np.count_nonzero(calm) >= MIN_REQUESTS else self.ratio
+            log_p = found.log_p(Ordinary(usual), bound)
+            before, hit = hit, log_p < bound
+            if np.array_equal(before, hit):
                 break
-        hit = log_p < bound
         accepted = [found.stall(int(i), float(log_p[i])) for i in np.flatnonzero(hit)]
         return merged(accepted, 2 * self.resolution_s + 2 / float(np.median(rate)))
 
@@ -146,24 +154,37 @@ class _Gaps:
         order = np.argsort(gap, kind="stable")
         self.gap, self.request = gap[order], request[order]
         self.edges = np.searchsorted(self.gap, np.arange(len(end) + 1))
-        sent, level = trial.start[self.request], trial.level[self.request]
-        self.needed = (end[self.gap] - trial.resolution_s - sent) / level
-        self.reached = (start[self.gap] - sent) / level
+        sent = trial.start[self.request]
+        self.needed_s = end[self.gap] - trial.resolution_s - sent
+        self.reached_s = start[self.gap] - sent
 
     def log_p_alone(self, ordinary: Ordinary) -> FloatArray:
         """Log of each gap's chance if every request were slow by itself only."""
-        each = ordinary.single.log_survival(self.needed) - ordinary.single.log_survival(self.reached)
+        needed, reached = self._relative()
+        each = ordinary.single.log_survival(needed) - ordinary.single.log_survival(reached)
         return np.bincount(self.gap, weights=each, minlength=len(self.end)).astype(np.float64)
 
     def log_p(self, ordinary: Ordinary, bound: float) -> FloatArray:
         """Log of each gap's chance; those beyond ``bound`` only from below, which is enough to dismiss them."""
         log_p = self.log_p_alone(ordinary)
+        needed, reached = self._relative()
         for i in np.flatnonzero(log_p < bound):
             waiting = slice(self.edges[i], self.edges[i + 1])
             log_p[i] = ordinary.log_unlucky(
-                self.needed[waiting], self.reached[waiting], *self._before(self.request[waiting])
+                needed[waiting], reached[waiting], *self._before(self.request[waiting])
             )
         return np.maximum(log_p, -1e6)
+
+    def drained(self) -> FloatArray:
+        """When the last request that had waited through each gap, or through one before it, was answered."""
+        last = self.end.copy()
+        np.maximum.at(last, self.gap, self.trial.end[self.request])
+        return np.asarray(np.maximum.accumulate(last))
+
+    def _relative(self) -> tuple[FloatArray, FloatArray]:
+        """What each request had to last until the gap's end and had lasted at its start, over its level."""
+        level = self.trial.level[self.request]
+        return self.needed_s / level, self.reached_s / level
 
     def _before(self, waiting: npt.NDArray[np.intp]) -> tuple[FloatArray, npt.NDArray[np.intp], FloatArray]:
         """Of each: the ratio of the last one before it that did not wait, how far before, and what the last two had."""
