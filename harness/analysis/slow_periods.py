@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Slow periods: spans in which the instance went on answering, but far too much of it was slow.
+
+A scan over windows of 5 to 100 ms. Slow requests come in clusters when latencies follow
+each other, so their count in a window is held against a beta-binomial law with the
+clustering that the same trial shows in its other windows, never against a binomial.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+from scipy import special, stats
+
+from harness.analysis.ordinary import Ordinary
+from harness.model import Frozen
+
+FloatArray = npt.NDArray[np.float64]
+
+#: Chance of one false finding in a whole trial, shared among all places that are looked at.
+ALPHA = 1e-3
+SCAN_WINDOWS_S = (0.005, 0.01, 0.02, 0.05, 0.1)
+#: Windows with fewer requests than this say nothing.
+_FEWEST = 5
+_FEWEST_WINDOWS = 50
+
+
+class Stall(Frozen):
+    """A span in which nothing, or far too little, was completed. Times in seconds on the requests' clock."""
+
+    start_s: float
+    end_s: float
+    kind: Literal["stall", "slow_period"]
+    n_requests: int = Field(description="requests that waited through it, or were slow in it")
+    log_p: float = Field(description="natural logarithm of its chance under the ordinary explanations")
+
+    @property
+    def duration_s(self) -> float:
+        """Length in seconds."""
+        return self.end_s - self.start_s
+
+
+def slow_periods(
+    start_s: FloatArray, ratio: FloatArray, quiet: npt.NDArray[np.bool_], stalls: Sequence[Stall]
+) -> list[Stall]:
+    """Return the slow periods of one trial outside its stalls and their backlogs, in time order.
+
+    Args:
+        start_s: when each request was sent, ascending, shape (n,).
+        ratio: its latency over the level of the moment, shape (n,).
+        quiet: whether it touched none of ``stalls``, shape (n,).
+    """
+    if np.count_nonzero(quiet) < _FEWEST_WINDOWS:
+        return []
+    log_ratio = np.log(ratio[quiet])
+    spread = 1.4826 * float(np.median(np.abs(log_ratio - np.median(log_ratio))))
+    slow = (np.log(ratio) > 3 * spread) & quiet
+    rho = Ordinary(ratio[quiet]).rho
+    found = [period for width in SCAN_WINDOWS_S for period in _scan(start_s, slow, width, rho)]
+    # What follows a stall at once is its backlog, not a finding of its own.
+    wake_s = max(SCAN_WINDOWS_S)
+    return [
+        period
+        for period in merged(found, wake_s)
+        if not any(period.start_s < s.end_s + wake_s and s.start_s < period.end_s for s in stalls)
+    ]
+
+
+def _scan(start_s: FloatArray, slow: npt.NDArray[np.bool_], width_s: float, rho: float) -> list[Stall]:
+    origin = float(start_s[0])
+    window, inverse = np.unique(((start_s - origin) / width_s).astype(np.int64), return_inverse=True)
+    n = np.bincount(inverse)
+    k = np.bincount(inverse, weights=slow).astype(np.float64)
+    busy = n >= _FEWEST
+    if not slow.any() or busy.sum() < _FEWEST_WINDOWS:
+        return []
+    suspects = busy & (k >= 0.5 * n)
+    if not suspects.any():
+        return []
+    bound = np.log(ALPHA / (busy.sum() * len(SCAN_WINDOWS_S)))
+    found = []
+    places = np.flatnonzero(suspects)
+    for group in np.split(places, np.flatnonzero(np.diff(window[places]) > 2) + 1):
+        # A slow period must not make itself ordinary: it is held against the trial but for it and what touches it.
+        rest = busy.copy()
+        rest[(window >= window[group[0]] - 1) & (window <= window[group[-1]] + 1)] = False
+        ordinary = (k[rest].sum() + 0.5) / (n[rest].sum() + 1)
+        law = _clustered(n[rest].astype(np.float64), k[rest], ordinary, rho)
+        for i in group:
+            as_many = np.arange(k[i], n[i] + 1)
+            # Summed up from the far end: one minus the rest would lose every digit of so small a chance.
+            log_p = special.logsumexp(
+                stats.betabinom.logpmf(as_many, n[i], *law)
+                if law
+                else stats.binom.logpmf(as_many, n[i], ordinary)
+            )
+            if log_p < bound:
+                found.append(
+                    Stall(
+                        start_s=float(origin + window[i] * width_s),
+                        end_s=float(origin + (window[i] + 1) * width_s),
+                        kind="slow_period",
+                        n_requests=int(k[i]),
+                        log_p=max(float(log_p), -1e6),
+                    )
+                )
+    return found
+
+
+def _clustered(n: FloatArray, k: FloatArray, share: float, rho: float) -> tuple[float, float] | None:
+    """Both parameters of the beta law of each window's share of slow requests; None: it does not vary.
+
+    How alike two requests of one window are: the larger of what the counts' excess over the
+    binomial variance shows (method of moments), and what latencies that follow each other with
+    correlation ``rho`` (Gaussian copula of order 1) imply even if it was never seen to happen.
+    """
+    excess = float(np.sum((k - n * share) ** 2 - n * share * (1 - share)))
+    pairs = float(np.sum(n * (n - 1.0))) * share * (1 - share)
+    within = max(excess / pairs if pairs > 0 else 0.0, _alike(int(np.median(n)), share, rho))
+    if within <= 0:
+        return None
+    size = (1 - min(within, 0.99)) / min(within, 0.99)
+    return share * size, (1 - share) * size
+
+
+def _alike(n: int, share: float, rho: float) -> float:
+    """Mean correlation of being slow over all pairs among ``n`` consecutive requests."""
+    if n < 2 or rho <= 0:
+        return 0.0
+    a = -special.ndtri(share)
+    hazard = np.exp(-0.5 * a**2) / np.sqrt(2 * np.pi) / share
+    variance = np.clip(1 + a * hazard - hazard**2, 0.0, 1.0)
+    lag = np.arange(1, n)
+    r = rho**lag
+    both = special.ndtr((r * hazard - a) / np.sqrt(1 - r**2 + r**2 * variance))
+    return float(np.sum((n - lag) * np.maximum(both - share, 0.0)) / (n * (n - 1) / 2) / (1 - share))
+
+
+def merged(found: Sequence[Stall], distance_s: float) -> list[Stall]:
+    """Join neighbours that are no farther apart than ``distance_s``; in time order."""
+    joined: list[Stall] = []
+    for stall in sorted(found, key=lambda s: s.start_s):
+        last = joined[-1] if joined else None
+        if last is not None and stall.start_s - last.end_s <= distance_s:
+            joined[-1] = last.model_copy(
+                update={
+                    "end_s": max(last.end_s, stall.end_s),
+                    "n_requests": last.n_requests + stall.n_requests,
+                    "log_p": min(last.log_p, stall.log_p),
+                }
+            )
+        else:
+            joined.append(stall)
+    return joined
