@@ -50,6 +50,8 @@ ORDER: tuple[CauseName, ...] = (
 #: Fewer requests beyond the quantile than this, and its share is not said.
 MIN_TAIL = 20
 _BINS = 4000
+#: How many times the requests beyond the quantile are put into bins at first.
+_TAILS = 4
 _CALM = 20
 
 
@@ -263,13 +265,27 @@ def _estimate(value: float | None, draws: FloatArray, facts: _Facts, estimand: s
 def _resampled_quantile(
     values: FloatArray, blocks: npt.NDArray[np.intp], weights: FloatArray, edges: FloatArray, quantile: float
 ) -> FloatArray:
-    """Quantile of each resample, to within one bin: counts per block times how often the block was drawn."""
-    bins = np.searchsorted(edges, values, side="right") - 1
-    width = len(edges)
-    counts = np.bincount(blocks * width + np.clip(bins, 0, width - 1), minlength=weights.shape[1] * width)
-    cumulative = np.cumsum(weights @ counts.reshape(weights.shape[1], width), axis=1)
-    wanted = quantile * cumulative[:, -1:]
-    return np.asarray(edges[np.argmax(cumulative >= wanted, axis=1)])
+    """Quantile of each resample, to within one bin: counts per block times how often the block was drawn.
+
+    Only values near the quantile and beyond are put into bins; of the others it is enough to know how
+    many there are in each block. When a resample's quantile falls among those after all, more are taken.
+    """
+    n_blocks = weights.shape[1]
+    total = weights @ np.bincount(blocks, minlength=n_blocks)
+    beyond = 1 - quantile
+    while True:
+        beyond *= _TAILS
+        floor = np.quantile(values, 1 - beyond) if beyond < 1 else -np.inf
+        near = np.flatnonzero(values >= floor)
+        bins = np.clip(np.searchsorted(edges, values[near], side="right") - 1, 0, len(edges) - 1)
+        used, column = np.unique(bins, return_inverse=True)
+        counts = np.bincount(blocks[near] * len(used) + column, minlength=n_blocks * len(used))
+        above = np.cumsum((weights @ counts.reshape(n_blocks, len(used)))[:, ::-1], axis=1)[:, ::-1]
+        wanted = quantile * total
+        if beyond >= 1 or (total - above[:, 0] < wanted).all():
+            # Up to and with a bin stands what does not stand beyond it.
+            cumulative = total[:, None] - np.append(above[:, 1:], np.zeros((len(above), 1)), axis=1)
+            return np.asarray(edges[used[np.argmax(cumulative >= wanted[:, None], axis=1)]])
 
 
 def _weights(n_blocks: int, resamples: int, seed: int) -> FloatArray:
