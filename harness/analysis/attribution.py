@@ -14,12 +14,20 @@ Three answers to "what would the quantile have been without pauses" stand side b
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from harness.analysis.attribution_intervals import (
+    MIN_TAIL,
+    Facts,
+    block_weights,
+    estimate_from,
+    share_of_quantile,
+)
 from harness.analysis.matching import Span
 from harness.errors import InputError
 from harness.model import Estimate, Frozen
@@ -47,11 +55,6 @@ ORDER: tuple[CauseName, ...] = (
     "connect",
     "run_queue",
 )
-#: Fewer requests beyond the quantile than this, and its share is not said.
-MIN_TAIL = 20
-_BINS = 4000
-#: How many times the requests beyond the quantile are put into bins at first.
-_TAILS = 4
 _CALM = 20
 
 
@@ -132,46 +135,100 @@ def attributable_fraction(
     Raises:
         InputError: as ``attribute_latency``; or there is no request, or the quantile is not in (0, 1).
     """
+    return attributable_fractions(
+        start_s,
+        latency_s,
+        events,
+        quantiles=(quantile,),
+        level=level,
+        resamples=resamples,
+        block_s=block_s,
+        seed=seed,
+    )[0]
+
+
+def attributable_fractions(
+    start_s: FloatArray,
+    latency_s: FloatArray,
+    events: Mapping[CauseName, Sequence[Span]],
+    *,
+    quantiles: Sequence[float],
+    level: float = 0.95,
+    resamples: int = 500,
+    block_s: float = 1.0,
+    seed: int = 0,
+) -> tuple[Attribution, ...]:
+    """Do ``attributable_fraction`` for several quantiles; what they share is computed once."""
     start, latency = np.asarray(start_s, dtype=np.float64), np.asarray(latency_s, dtype=np.float64)
-    if not 0 < quantile < 1:
-        raise InputError("a quantile lies between 0 and 1", found=quantile, allowed="0 < q < 1")
+    for quantile in quantiles:
+        if not 0 < quantile < 1:
+            raise InputError("a quantile lies between 0 and 1", found=quantile, allowed="0 < q < 1")
     if not len(start):
         raise InputError("no request to attribute", allowed="at least one")
     by_cause = attribute_latency(start, latency, events)
     paused = np.sum(list(by_cause.values()), axis=0) if by_cause else np.zeros_like(start)
     spans = _union([span for cause in by_cause for span in events[cause]])
-    wake = _wake(start, latency, paused, spans)
-    drained = np.where(wake | (paused > 0), np.minimum(latency - paused, np.median(latency)), latency)
-    blocks = np.unique(((start - start.min()) / block_s).astype(int), return_inverse=True)[1]
-    weights = _weights(int(blocks.max()) + 1, resamples, seed)
-    threshold, median = float(np.quantile(latency, quantile)), float(np.median(latency))
-    tail = latency >= threshold
-    facts = _Facts(quantile=quantile, level=level, seed=seed, n_requests=len(start), resamples=resamples)
-    columns = [*by_cause.values(), np.maximum(latency - median - paused, 0.0)]
-    return Attribution(
-        quantile=quantile,
-        latency_s=threshold,
-        n_tail=int(tail.sum()),
-        causes=_causes(by_cause, columns, events, tail, blocks, weights, facts),
-        quantile_share=_share(
-            latency, latency - paused, blocks, weights, facts, "without pauses and their wakes", clear=~wake
-        ),
-        quantile_share_lower=_share(
-            latency, latency - paused, blocks, weights, facts, "without the pauses' own time"
-        ),
-        quantile_share_upper=_share(
-            latency, drained, blocks, weights, facts, "with pauses and their backlog gone"
-        ),
-        warnings=_warnings(start, latency, spans, int(tail.sum())),
+    median = float(np.median(latency))
+    life = _Life(
+        start=start,
+        latency=latency,
+        by_cause=by_cause,
+        events=events,
+        spans=spans,
+        paused=paused,
+        wake=_wake(start, latency, paused, spans),
+        median=median,
+        blocks=np.unique(((start - start.min()) / block_s).astype(int), return_inverse=True)[1],
+    )
+    weights = block_weights(int(life.blocks.max()) + 1, resamples, seed)
+    return tuple(
+        _tail_apart(
+            life,
+            weights,
+            Facts(quantile=quantile, level=level, seed=seed, n_requests=len(start), resamples=resamples),
+        )
+        for quantile in quantiles
     )
 
 
-class _Facts(Frozen):
-    quantile: float
-    level: float
-    seed: int
-    n_requests: int
-    resamples: int
+@dataclass(frozen=True, kw_only=True)
+class _Life:
+    """Every request's life with the pauses laid over it; what all quantiles share. Arrays of shape (n,)."""
+
+    start: FloatArray
+    latency: FloatArray
+    by_cause: Mapping[CauseName, FloatArray]
+    events: Mapping[CauseName, Sequence[Span]]
+    spans: Sequence[Span]
+    paused: FloatArray
+    wake: npt.NDArray[np.bool_]
+    median: float
+    blocks: npt.NDArray[np.intp]
+
+
+def _tail_apart(life: _Life, weights: FloatArray, facts: Facts) -> Attribution:
+    latency, paused, blocks = life.latency, life.paused, life.blocks
+    threshold = float(np.quantile(latency, facts.quantile))
+    tail = latency >= threshold
+    unpaused = latency - paused
+    columns = [*life.by_cause.values(), np.maximum(unpaused - life.median, 0.0)]
+    drained = np.where(life.wake | (paused > 0), np.minimum(unpaused, life.median), latency)
+    return Attribution(
+        quantile=facts.quantile,
+        latency_s=threshold,
+        n_tail=int(tail.sum()),
+        causes=_causes(life.by_cause, columns, life.events, tail, blocks, weights, facts),
+        quantile_share=share_of_quantile(
+            latency, unpaused, blocks, weights, facts, "without pauses and their wakes", clear=~life.wake
+        ),
+        quantile_share_lower=share_of_quantile(
+            latency, unpaused, blocks, weights, facts, "without the pauses' own time"
+        ),
+        quantile_share_upper=share_of_quantile(
+            latency, drained, blocks, weights, facts, "with pauses and their backlog gone"
+        ),
+        warnings=_warnings(life.start, latency, life.spans, int(tail.sum())),
+    )
 
 
 def _causes(
@@ -181,7 +238,7 @@ def _causes(
     tail: npt.NDArray[np.bool_],
     blocks: npt.NDArray[np.intp],
     weights: FloatArray,
-    facts: _Facts,
+    facts: Facts,
 ) -> tuple[CauseShare, ...]:
     part = np.stack([column[tail] for column in columns])
     largest = np.argmax(part, axis=0)
@@ -208,7 +265,7 @@ def _causes(
                 n_events=n_events,
                 paused_s=paused_s,
                 n_requests=int(np.count_nonzero(largest == i)) if whole > 0 else 0,
-                share_of_tail=_estimate(
+                share_of_tail=estimate_from(
                     float(part[i].sum() / whole) if whole > 0 else None,
                     draws[:, i],
                     facts,
@@ -217,80 +274,6 @@ def _causes(
             )
         )
     return tuple(shares)
-
-
-def _share(
-    latency: FloatArray,
-    counterfactual: FloatArray,
-    blocks: npt.NDArray[np.intp],
-    weights: FloatArray,
-    facts: _Facts,
-    words: str,
-    clear: npt.NDArray[np.bool_] | None = None,
-) -> Estimate:
-    measured = float(np.quantile(latency, facts.quantile))
-    estimand = f"share of p{facts.quantile * 100:g} that goes {words}"
-    kept = np.ones(len(latency), dtype=bool) if clear is None else clear
-    if np.count_nonzero(kept) * (1 - facts.quantile) < MIN_TAIL or measured <= 0:
-        none = _estimate(None, np.empty(0), facts, estimand)
-        return none.model_copy(update={"warnings": (*none.warnings, "too few requests clear of every pause")})
-    without = float(np.quantile(counterfactual[kept], facts.quantile))
-    low = max(float(min(latency.min(), counterfactual.min())), 1e-9)
-    edges = np.geomspace(low, max(float(latency.max()), low * 1.001), _BINS)
-    with_q = _resampled_quantile(latency, blocks, weights, edges, facts.quantile)
-    without_q = _resampled_quantile(counterfactual[kept], blocks[kept], weights, edges, facts.quantile)
-    return _estimate(1 - without / measured, 1 - without_q / with_q, facts, estimand)
-
-
-def _estimate(value: float | None, draws: FloatArray, facts: _Facts, estimand: str) -> Estimate:
-    tail = (1 - facts.level) / 2
-    few = facts.n_requests * (1 - facts.quantile) < MIN_TAIL
-    usable = draws[np.isfinite(draws)]
-    said = value is not None and not few and len(usable) > 0
-    return Estimate(
-        value=value,
-        low=float(np.quantile(usable, tail)) if said else None,
-        high=float(np.quantile(usable, 1 - tail)) if said else None,
-        level=facts.level,
-        unit="share",
-        method=f"bootstrap over time blocks, {facts.resamples} resamples",
-        estimand=estimand,
-        n_trials=1,
-        n_requests=facts.n_requests,
-        seed=facts.seed,
-        warnings=(f"fewer than {MIN_TAIL} requests beyond the quantile: no interval",) if few else (),
-    )
-
-
-def _resampled_quantile(
-    values: FloatArray, blocks: npt.NDArray[np.intp], weights: FloatArray, edges: FloatArray, quantile: float
-) -> FloatArray:
-    """Quantile of each resample, to within one bin: counts per block times how often the block was drawn.
-
-    Only values near the quantile and beyond are put into bins; of the others it is enough to know how
-    many there are in each block. When a resample's quantile falls among those after all, more are taken.
-    """
-    n_blocks = weights.shape[1]
-    total = weights @ np.bincount(blocks, minlength=n_blocks)
-    beyond = 1 - quantile
-    while True:
-        beyond *= _TAILS
-        floor = np.quantile(values, 1 - beyond) if beyond < 1 else -np.inf
-        near = np.flatnonzero(values >= floor)
-        bins = np.clip(np.searchsorted(edges, values[near], side="right") - 1, 0, len(edges) - 1)
-        used, column = np.unique(bins, return_inverse=True)
-        counts = np.bincount(blocks[near] * len(used) + column, minlength=n_blocks * len(used))
-        above = np.cumsum((weights @ counts.reshape(n_blocks, len(used)))[:, ::-1], axis=1)[:, ::-1]
-        wanted = quantile * total
-        if beyond >= 1 or (total - above[:, 0] < wanted).all():
-            # Up to and with a bin stands what does not stand beyond it.
-            cumulative = total[:, None] - np.append(above[:, 1:], np.zeros((len(above), 1)), axis=1)
-            return np.asarray(edges[used[np.argmax(cumulative >= wanted[:, None], axis=1)]])
-
-
-def _weights(n_blocks: int, resamples: int, seed: int) -> FloatArray:
-    rng = np.random.default_rng(seed)
-    return rng.multinomial(n_blocks, np.full(n_blocks, 1 / n_blocks), size=resamples).astype(np.float64)
 
 
 def _union(spans: Sequence[Span]) -> list[Span]:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from harness.analysis.attribution import CauseName, attributable_fraction
+from harness.analysis.attribution import CauseName, attributable_fractions
 from harness.analysis.checks import judge_resolution
 from harness.analysis.clocks import ClockOffset, estimate_clock_offset
 from harness.analysis.matching import Span, coincidence_test, match_events
@@ -333,8 +333,11 @@ def _attribution(
         "clock_offset_s": offset.offset_s if offset else None,
         "coincidence": chance.model_dump(mode="json"),
     }
-    for name in ("p99", "p99.9"):
-        parts = attributable_fraction(start, latency, events, quantile=QUANTILES[name])
+    names = ("p99", "p99.9")
+    taken_apart = attributable_fractions(
+        start, latency, events, quantiles=[QUANTILES[name] for name in names]
+    )
+    for name, parts in zip(names, taken_apart, strict=True):
         said += [f"{name}: {warning}" for warning in parts.warnings]
         result[name] = {
             "share": _plain(parts.quantile_share),
