@@ -17,6 +17,10 @@ from harness.project import find_root
 if TYPE_CHECKING:
     from harness.analysis.verify import VerifyResult
 
+SIGSTOP = "sigstop"
+#: Pauses that ``verify sigstop`` makes unless told otherwise.
+SIGSTOP_PAUSES = 20
+
 
 def tidy_command(
     experiment: Annotated[
@@ -55,6 +59,9 @@ def report_command(
         typer.Option(help="when the service started, as a Unix time: for a log that counts from there"),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False,
+    html: Annotated[
+        Path | None, typer.Option(help="also write a self-contained page with plots there")
+    ] = None,
 ) -> None:
     """Analyse load results that need not come from here: counts, errors, rates, quantiles, stalls.
 
@@ -63,10 +70,12 @@ def report_command(
         rematch report results.jtl
 
         rematch report results.jtl --gc gc.log --json
+
+        rematch report results.jtl --gc gc.log --html peaks.html
     """
     from harness.analysis.report_output import main
 
-    main(paths, gc=gc, process_start_epoch_s=process_start, as_json=as_json)
+    main(paths, gc=gc, process_start_epoch_s=process_start, as_json=as_json, html=html)
 
 
 def verify_command(
@@ -91,10 +100,14 @@ def verify_command(
         rematch verify aa power --sims 500 --seed 7
     """
     from harness.analysis.verify import VERIFICATIONS, run_verify
+    from harness.verify_sigstop import sigstop
 
     results = []
-    for name in names or list(VERIFICATIONS):
-        results.append(run_verify(name, sims, seed))
+    for name in names or [*VERIFICATIONS, SIGSTOP]:
+        # A real process is stopped and continued: the measuring side does that, not the analysis.
+        results.append(
+            sigstop(sims or SIGSTOP_PAUSES, seed) if name == SIGSTOP else run_verify(name, sims, seed)
+        )
         if not as_json:
             show_verification(results[-1])
     if as_json:

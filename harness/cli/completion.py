@@ -52,4 +52,4 @@ def verifications(incomplete: str) -> list[str]:
     """Names of the simulations behind ``verify``."""
     from harness.analysis.verify import VERIFICATIONS
 
-    return [name for name in VERIFICATIONS if name.startswith(incomplete)]
+    return [name for name in (*VERIFICATIONS, "sigstop") if name.startswith(incomplete)]
