@@ -68,7 +68,7 @@ class JMeter:
     home: Path | None
     java: Path | None
     heap: str = "1g"
-    last_answers_s: int = 5
+    last_answers_s: int = 3
     name: str = "jmeter"
 
     def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
@@ -153,7 +153,7 @@ def n_arrivals(profile: OpenLoad) -> int:
     return int(profile.rate_per_s * profile.duration_s)
 
 
-def render_plan(order: LoadOrder, last_answers_s: int = 5) -> str:
+def render_plan(order: LoadOrder, last_answers_s: int = 3) -> str:
     """The test plan as JMX."""
     return _template("plan.jmx.jinja", xml=True).render(
         closed=isinstance(order.profile, ClosedLoad),
