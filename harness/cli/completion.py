@@ -53,3 +53,12 @@ def verifications(incomplete: str) -> list[str]:
     from harness.analysis.verify import VERIFICATIONS
 
     return [name for name in (*VERIFICATIONS, "sigstop") if name.startswith(incomplete)]
+
+    return [name for name in VERIFICATIONS if name.startswith(incomplete)]
+
+
+def benchmarks(incomplete: str) -> list[str]:
+    """Names of the benchmarks of the harness itself."""
+    from harness.bench import BENCHMARKS
+
+    return [name for name in (*BENCHMARKS, "all") if name.startswith(incomplete)]

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``rematch bench``: benchmarks of the harness itself."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from harness.cli import completion
+from harness.errors import RematchError
+from harness.project import find_root
+
+if TYPE_CHECKING:
+    from harness.bench.result import BenchResult
+
+ALL = "all"
+
+
+def bench_command(
+    names: Annotated[list[str], typer.Argument(help="which, or all", autocompletion=completion.benchmarks)],
+    seed: Annotated[int, typer.Option(help="of simulated data, and of the session of services")] = 1,
+    profile: Annotated[
+        str, typer.Option(help="services: how much is measured", autocompletion=completion.profiles)
+    ] = "quick",
+    session: Annotated[
+        str | None, typer.Option(help="overhead: experiment/session; default: the newest")
+    ] = None,
+    large: Annotated[bool, typer.Option("--large", help="ingest: ten million rows too")] = False,
+    write: Annotated[bool, typer.Option("--write", help="put the results into docs/benchmarks.md")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False,
+) -> None:
+    """Benchmarks of the harness itself: everything compared in one runs within that run.
+
+    Ends with 1 when a target does not hold; "cannot say" is not a failure.
+
+    Examples:
+
+        rematch bench ingest
+
+        rematch bench services --profile smoke
+
+        rematch bench all --write
+    """
+    from harness.bench import BENCHMARKS, run_bench
+    from harness.session import Interrupted, Silent, suitable_progress
+
+    root = find_root()
+    wanted = list(BENCHMARKS) if ALL in names else names
+    results: list[BenchResult] = []
+    for name in wanted:
+        progress = None if name != "services" else Silent() if as_json else suitable_progress()
+        try:
+            result = run_bench(
+                name, root, seed=seed, large=large, profile=profile, session=session, progress=progress
+            )
+        except Interrupted as stop:
+            print(f"rematch: stopped by {stop}; the same command goes on with the session", file=sys.stderr)
+            raise typer.Exit(stop.exit_code) from None
+        except RematchError as problem:
+            if ALL not in names:
+                raise
+            print(f"not run: {name}: {problem}", file=sys.stderr)
+            continue
+        results.append(result)
+        if not as_json:
+            _show(result)
+    if write:
+        from harness.bench.page import write_page
+
+        write_page(root, results, BENCHMARKS)
+    if as_json:
+        plain = [result.model_dump(mode="json") for result in results]
+        print(json.dumps(plain[0] if len(wanted) == 1 else plain, indent=1))
+    if len(results) < len(wanted) or any(result.holds is False for result in results):
+        raise typer.Exit(1)
+
+
+def _show(result: BenchResult) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from harness.bench.page import cells
+
+    console = Console(highlight=False)
+    table = Table(title=f"{result.name}: {result.question}", title_justify="left", box=None, pad_edge=False)
+    for column in ("what", "value", "range", "peer", "its value", "ratio", "target", ""):
+        table.add_column(column)
+    for row in result.rows:
+        table.add_row(*cells(row))
+    console.print(table)
+    said = dict.fromkeys(row.said for row in result.rows if row.said)
+    for note in (*result.notes, *said, result.place):
+        console.print(f"- {note}")
+    for row in result.rows:
+        if row.holds is False:
+            console.print(f"{row.name} does not hold: {row.target}")
+    console.print()
