@@ -80,7 +80,7 @@ def bench_ingest(
             "How long does a JMeter result file take to become statistics, intervals, stalls and attribution "
             "with a garbage collection log?"
         ),
-        rows=(*_against(largest, ours[largest], peer, jmeter, busy), *_growth(ours, min(sizes), largest)),
+        rows=(*_against(largest, ours[largest], peer, jmeter, busy), *growth(ours, min(sizes), largest)),
         notes=tuple(notes),
         place=describe_place(root),
     )
@@ -152,19 +152,23 @@ def _row(
     )  # fmt: skip
 
 
-def _growth(ours: dict[int, list[Taken]], smallest: int, largest: int) -> list[BenchRow]:
-    """Time and memory per row beyond the start of the program."""
+def growth(ours: dict[int, list[Taken]], smallest: int, largest: int) -> list[BenchRow]:
+    """Return rows for CPU time per row and memory, beyond the start of the program.
+
+    Args:
+        ours: rows of a file (with one of ``SMALL`` rows) -> what each repetition took.
+    """
     rows: list[BenchRow] = []
     for n in sorted(n for n in ours if n > smallest):
         per_row = [_per_row_s(ours, n, i) for i in range(len(ours[n]))]
         base = median(_per_row_s(ours, smallest, i) for i in range(len(ours[smallest])))
-        growth = [one / base for one in per_row]
+        ratios = [one / base for one in per_row]
         rows.append(
             BenchRow(
                 name=f"time per row, {n:,} rows", value=median(per_row) * 1e6, unit="us",
                 low=min(per_row) * 1e6, high=max(per_row) * 1e6,
-                peer=f"itself with {smallest:,} rows", peer_value=base * 1e6, ratio=median(growth),
-                target=f"ratio <= {MOST_GROWTH}", holds=at_most(MOST_GROWTH, growth),
+                peer=f"itself with {smallest:,} rows", peer_value=base * 1e6, ratio=median(ratios),
+                target=f"ratio <= {MOST_GROWTH}", holds=at_most(MOST_GROWTH, ratios),
             )
         )  # fmt: skip
         if n != largest:

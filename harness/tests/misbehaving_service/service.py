@@ -26,7 +26,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--logging", default="off")
     parser.add_argument("--log-sink", default="null")
     parser.add_argument("--log-file")
-    parser.add_argument("--lean", action="store_true")
+    parser.add_argument("--lean", action="store_true", help="answer every POST with one constant")
     parser.add_argument(
         "--never-ready", default="", choices=("", "silent", "deaf"), help="no port; or no answers"
     )
@@ -70,6 +70,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+        if self.told.lean:
+            self.answer(200, b'{"v":"HELLO"}')
+            return
         number = self.misbehave()
         if number <= self.told.not_yet:
             self.answer(503, b'{"error":"starting"}')
