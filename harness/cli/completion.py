@@ -54,8 +54,6 @@ def verifications(incomplete: str) -> list[str]:
 
     return [name for name in (*VERIFICATIONS, "sigstop") if name.startswith(incomplete)]
 
-    return [name for name in VERIFICATIONS if name.startswith(incomplete)]
-
 
 def benchmarks(incomplete: str) -> list[str]:
     """Names of the benchmarks of the harness itself."""
