@@ -36,7 +36,7 @@ def startup(
     axes.set_yticks(range(len(order)), [styles[name].label for name in order])
     axes.set_ylim(-0.6, len(order) - 0.4)
     log_scale(axes, "x")
-    axes.set_xlabel(label or "launch to first correct answer / ms (log); bar: median")
+    axes.set_xlabel(label or "to first correct answer / ms (log); bar: median")
     return figure
 
 

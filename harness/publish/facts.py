@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import pandas as pd
 
-from harness.analysis.tidy import load_exclusions
 from harness.evidence import Evidence, open_evidence
 from harness.model import Estimate, Provenance
 from harness.project import find_root
@@ -23,7 +22,7 @@ def describe_session(settings: StageParameters, publisher: Publisher) -> pd.Data
     """Publish machine, versions, and the counts of trials of each experiment; return them as a table.
 
     Keys: ``machine.*``, ``tool.*``, ``session.*``, ``profile``, ``status``, and
-    ``<experiment>.trials.{planned,made,kept}``.
+    ``<experiment>.trials.{planned,made,kept,bottleneck}``, of the sessions that are analysed and no others.
     """
     root = publisher.root
     opened = [open_evidence(settings, name, root=root) for name in measured_experiments(root, settings)]
@@ -31,15 +30,23 @@ def describe_session(settings: StageParameters, publisher: Publisher) -> pd.Data
     for key, text in rows:
         publisher.text(key, text)
     for evidence in opened:
-        counts = load_exclusions(root, evidence.experiment)
         name = slug(evidence.experiment)
-        for kind in ("planned", "made", "kept"):
-            count = getattr(counts, f"n_{kind}")
+        for kind, count in _counts(evidence).items():
             publisher.value(f"{name}.trials.{kind}", count, "1", f"trials {kind} of {evidence.experiment}")
             rows.append((f"{name}.trials.{kind}", f"{count}"))
         blocks = evidence.header.plan.n_blocks
         publisher.value(f"{name}.blocks", blocks, "1", f"blocks of {evidence.experiment}")
     return pd.DataFrame(rows, columns=["key", "value"])
+
+
+def _counts(evidence: Evidence) -> dict[str, int]:
+    trials = evidence.trials
+    return {
+        "planned": sum(len(session.header.plan.trials) for session in evidence.sessions),
+        "made": len(trials),
+        "kept": int((~trials["excluded"]).sum()),
+        "bottleneck": int(trials["flags"].fillna("").str.contains("generator_bottleneck").sum()),
+    }
 
 
 def publish_rounds(publisher: Publisher, audited: pd.DataFrame) -> Published:
