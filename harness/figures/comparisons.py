@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from harness.analysis.comparisons import Comparison
 from harness.errors import InputError
@@ -69,10 +69,10 @@ def forest(comparisons: Sequence[Comparison], trials: pd.DataFrame, *, quantity:
         axes.set_xscale("log")
         axes.grid(axis="y", visible=False)
     last = panels[-1, 0]
+    # A ratio seldom spans a decade: powers of ten alone would leave the axis with one number.
+    last.xaxis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 5, 7)))
     last.xaxis.set_major_formatter(FuncFormatter(_plain_ratio))
-    last.xaxis.set_minor_formatter(
-        FuncFormatter(_plain_ratio) if _narrow(last.get_xlim()) else NullFormatter()
-    )
+    last.xaxis.set_minor_formatter(NullFormatter())
     last.set_xlabel(f"{quantity}, ratio to {styles[reference].label} (log scale)")
     return figure
 
@@ -111,8 +111,3 @@ def _cell(comparison: Comparison) -> str:
 
 def _plain_ratio(value: float, _: object) -> str:
     return f"{value:.3g}"
-
-
-def _narrow(limits: tuple[float, float]) -> bool:
-    """A log axis of less than a factor of four has too few major ticks to be read."""
-    return limits[1] / limits[0] < 4
