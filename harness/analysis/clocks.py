@@ -39,9 +39,9 @@ def estimate_clock_offset(
 ) -> ClockOffset:
     """Estimate the offset by the mode of (first completion after a gap - pause end), less what that one took.
 
-    When a pause ends the service goes on with what it had begun: the first answer follows the
-    pause's end by the smallest of the remaining service times, about one service time divided
-    by the number in service. Over all pauses the differences pile up at the clocks' offset.
+    When a pause ends the service goes on with what it had begun: the first answer follows as
+    soon as the next answer follows any other moment, which the gaps between answers tell.
+    Over all pauses the differences pile up at the clocks' offset.
 
     Args:
         completion_s: when each answer came, shape (n,), on the requests' clock.
@@ -80,9 +80,7 @@ def estimate_clock_offset(
             width,
             f"{agreeing} coincidences where chance gives {by_chance:.1f}: no offset stands out",
         )
-    span_s = float(completion_s.max() - completion_s.min())
-    in_service = max(1.0, len(completion_s) / span_s * median_service_s) if span_s > 0 else 1.0
-    offset = mode - median_service_s / in_service
+    offset = mode - min(_wait_for_answer_s(completion_s, 0.5 * float(lengths.min())), median_service_s)
     allowed = 0.5 * float(np.median(lengths))
     fits = abs(offset) <= max(allowed, width)
     return ClockOffset(
@@ -108,6 +106,23 @@ def _unknown(n_pauses: int, resolution_s: float, why: str) -> ClockOffset:
         supports_attribution=False,
         why=why,
     )
+
+
+def _wait_for_answer_s(completion_s: FloatArray, longest_s: float) -> float:
+    """Median time from a moment to the next answer, gaps of ``longest_s`` and more left out.
+
+    A moment falls into a gap in proportion to its length; the rest of a gap of length g is
+    longer than x with chance max(0, 1 - x / g). Solves sum(max(g - x, 0)) = sum(g) / 2 for x.
+    """
+    gaps = np.sort(np.diff(np.sort(np.asarray(completion_s, dtype=np.float64))))
+    gaps = gaps[gaps < longest_s]
+    if not len(gaps) or gaps.sum() <= 0:
+        return 0.0
+    n_longer = np.arange(len(gaps), 0, -1)
+    longer_sum = np.cumsum(gaps[::-1])[::-1]
+    beyond = longer_sum - n_longer * gaps
+    i = int(np.argmax(beyond <= gaps.sum() / 2))
+    return float((longer_sum[i] - gaps.sum() / 2) / n_longer[i])
 
 
 def _ends_of_long_gaps(completion_s: FloatArray, lengths: FloatArray) -> FloatArray:

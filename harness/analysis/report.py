@@ -20,7 +20,8 @@ from harness.analysis.checks import judge_resolution
 from harness.analysis.clocks import ClockOffset, estimate_clock_offset
 from harness.analysis.matching import Span, coincidence_test, match_events
 from harness.analysis.quantiles import quantile_ci
-from harness.analysis.stalls import Stall, detect_stalls
+from harness.analysis.slow_periods import Stall
+from harness.analysis.stalls import detect_stalls
 from harness.analysis.within_trial import batch_means_ci
 from harness.errors import InputError
 from harness.formats.detect import read_any
@@ -33,6 +34,8 @@ QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
 #: A stall and a pause belong together when they touch within this.
 TOLERANCE_S = 0.005
 FEWEST_FOR_INTERVALS = 100
+#: No load generator of one machine keeps more requests open on average, and none is answered sooner.
+MOST_OUTSTANDING, SHORTEST_S = 2000.0, 5e-6
 
 
 class Report(Frozen):
@@ -84,7 +87,15 @@ def report_file(path: Path, gc_log: GcLog | None = None) -> Report:
     Raises:
         InputError: the file is not one that can be read, or holds no request at all.
     """
-    table = read_any(path)
+    return report_table(read_any(path), gc_log)
+
+
+def report_table(table: RequestTable | AggregateTable, gc_log: GcLog | None = None) -> Report:
+    """Analyse what has been read already.
+
+    Raises:
+        InputError: it holds no request at all.
+    """
     if isinstance(table, AggregateTable):
         return _of_totals(table, gc_log)
     return _of_requests(table, gc_log)
@@ -222,6 +233,7 @@ def _peaks(
             f"runtime's log: {gc_log.n_unknown} lines could not be read, such as {gc_log.unknown_examples[0]!r}"
         )
     events = _spans(gc_log)
+    said += _coverage(gc_log, float(start.min()), float((start + latency).max()))
     pauses = [span for cause in events.values() for span in cause]
     refusal, offset = _why_not(gc_log, pauses, start, latency)
     if refusal:
@@ -234,6 +246,27 @@ def _peaks(
     causes = _causes(stalls, events)
     attribution = _attribution(start, latency, events, stalls, offset, said)
     return stalls, causes, attribution
+
+
+def _coverage(gc_log: GcLog, first_s: float, last_s: float) -> list[str]:
+    """A log that begins after the first request or ends before the last answer leaves peaks unexplained."""
+    if gc_log.clock != "epoch" or gc_log.start_s is None or gc_log.end_s is None or not gc_log.events:
+        return []
+    # Between two events a log is silent: only more than its longest silence means that it is missing.
+    edges = np.array([gc_log.start_s, *sorted(event.end_s for event in gc_log.events), gc_log.end_s])
+    silence = max(1.0, 2 * float(np.diff(edges).max()))
+    said = []
+    if first_s + silence < gc_log.start_s <= last_s:
+        said.append(
+            f"the runtime's log begins {gc_log.start_s - first_s:,.1f} s after the first request: "
+            "what was paused before is not in it, and counts as unexplained"
+        )
+    if first_s <= gc_log.end_s < last_s - silence:
+        said.append(
+            f"the runtime's log ends {last_s - gc_log.end_s:,.1f} s before the last answer: "
+            "what was paused after is not in it, and counts as unexplained"
+        )
+    return said
 
 
 def _spans(gc_log: GcLog) -> dict[CauseName, list[Span]]:
@@ -318,10 +351,21 @@ def _unit_check(table: RequestTable) -> list[str]:
         return []
     span = float(np.ptp(table.start_epoch_s))
     typical = float(np.median(table.latency_s))
+    outstanding = float(table.latency_s.sum()) / span if span > 0 else 0.0
     if span > 0 and typical > 2 * span:
         return [
             f"the median latency ({typical:,.1f} s) is longer than all requests took to start ({span:,.1f} s): "
             "are latencies in microseconds rather than milliseconds?"
+        ]
+    if outstanding > MOST_OUTSTANDING:
+        return [
+            f"these latencies would mean {outstanding:,.0f} requests outstanding on average: "
+            "are they in microseconds rather than milliseconds?"
+        ]
+    if 0 < typical < SHORTEST_S:
+        return [
+            f"a median latency of {typical * 1e6:.2g} us is shorter than any way to a service and back: "
+            "are latencies in seconds rather than milliseconds?"
         ]
     return []
 

@@ -11,10 +11,14 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from harness.analysis.report import QUANTILES, Report, report_file
+from harness.analysis.report import QUANTILES, Report, report_table
+from harness.analysis.report_html import render_html
+from harness.errors import InputError
+from harness.formats.detect import read_any
 from harness.formats.gc_events import GcLog
 from harness.formats.gctrace import read_gctrace
 from harness.formats.jvm_log import read_jvm_log, rotated_parts
+from harness.formats.table import AggregateTable, RequestTable
 
 #: Stalls shown on a page; all of them stand in the JSON.
 SHOWN = 10
@@ -26,14 +30,27 @@ def main(
     gc: Path | None = None,
     process_start_epoch_s: float | None = None,
     as_json: bool = False,
+    html: Path | None = None,
 ) -> None:
     """Report on each of ``paths``; print one JSON object for one path, a list for several.
+
+    ``html``: also write a self-contained page with plots there; for one path only.
 
     Raises:
         InputError: a file cannot be used; names the file, the place, what was found and what is allowed.
     """
     log = read_runtime_log(gc, process_start_epoch_s) if gc else None
-    reports = [report_file(path, log) for path in paths]
+    if html is not None and len(paths) != 1:
+        raise InputError(
+            "a page shows one file", place="--html", found=f"{len(paths)} files", allowed="1 file"
+        )
+    reports = []
+    for path in paths:
+        table = read_any(path)
+        report = report_table(table, log)
+        reports.append(report)
+        if html is not None:
+            _write_page(html, report, table, log)
     if as_json:
         plain = [report.as_json() for report in reports]
         print(json.dumps(plain[0] if len(plain) == 1 else plain, indent=2, allow_nan=False))
@@ -41,6 +58,26 @@ def main(
     console = Console()
     for report in reports:
         show(report, console)
+
+
+def _write_page(
+    target: Path, report: Report, table: RequestTable | AggregateTable, log: GcLog | None
+) -> None:
+    start = latency = None
+    if isinstance(table, RequestTable) and table.has_start_times:
+        start, latency = table.start_epoch_s[table.ok], table.latency_s[table.ok]
+    events = log.events if log is not None and log.clock == "epoch" else ()
+    pauses = [(event.cause, (event.start_s, event.end_s)) for event in events]
+    page = render_html(report, start_s=start, latency_s=latency, pauses=pauses)
+    try:
+        target.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise InputError(
+            f"cannot be written: {error.strerror}",
+            file=target,
+            place="--html",
+            allowed="a file in a folder that exists",
+        ) from error
 
 
 def read_runtime_log(path: Path, process_start_epoch_s: float | None = None) -> GcLog:

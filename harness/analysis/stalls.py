@@ -21,41 +21,23 @@ same trial shows elsewhere.
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field
-from scipy import ndimage, special, stats
+from scipy import ndimage
 
+from harness.analysis.ordinary import Ordinary
+from harness.analysis.slow_periods import ALPHA, Stall, merged, slow_periods
 from harness.errors import InputError
-from harness.model import Frozen
 
 FloatArray = npt.NDArray[np.float64]
 
-#: Chance of one false stall in a whole trial, shared among all its gaps.
-ALPHA = 1e-3
 #: Gaps shorter than this many expected completions are not looked at: they cannot pass.
 MIN_EXPECTED = 4.0
 #: Requests in the rolling median that defines the ordinary latency at a moment.
 LEVEL_WINDOW = 1001
-SCAN_WINDOWS_S = (0.005, 0.01, 0.02, 0.05, 0.1)
 MIN_REQUESTS = 200
-
-
-class Stall(Frozen):
-    """A span in which nothing, or far too little, was completed. Times in seconds on the requests' clock."""
-
-    start_s: float
-    end_s: float
-    kind: Literal["stall", "slow_period"]
-    n_requests: int = Field(description="requests that waited through it, or were slow in it")
-    log_p: float = Field(description="natural logarithm of its chance under the ordinary explanations")
-
-    @property
-    def duration_s(self) -> float:
-        """Length in seconds."""
-        return self.end_s - self.start_s
+#: Rounds of telling stalls from what is ordinary; it settles in two or three.
+ROUNDS = 5
 
 
 def detect_stalls(start_s: FloatArray, latency_s: FloatArray, *, resolution_s: float = 0.0) -> list[Stall]:
@@ -75,7 +57,11 @@ def detect_stalls(start_s: FloatArray, latency_s: FloatArray, *, resolution_s: f
     order = np.argsort(start, kind="stable")
     trial = _Trial(start[order], latency[order], resolution_s)
     stalls = trial.stalls()
-    return sorted([*stalls, *trial.slow_periods(stalls)], key=lambda stall: stall.start_s)
+    low, high = (np.array([getattr(s, edge) for s in stalls]) for edge in ("start_s", "end_s"))
+    quiet = ~trial.overlapping(low, high)
+    return sorted(
+        [*stalls, *slow_periods(trial.start, trial.ratio, quiet, stalls)], key=lambda stall: stall.start_s
+    )
 
 
 def detectability_limit(rate_per_s: float, latency_p99_s: float, *, n_blocked: float = 10.0) -> float:
@@ -118,9 +104,6 @@ class _Trial:
         window = min(LEVEL_WINDOW, len(start) // 4 * 2 + 1)
         self.level = np.exp(ndimage.median_filter(np.log(self.latency), size=window, mode="nearest"))
         self.ratio = self.latency / self.level
-        self.longest_s = float(self.latency.max())
-
-    # ---- gaps -----------------------------------------------------------------
 
     def stalls(self) -> list[Stall]:
         done = np.sort(self.end)
@@ -130,132 +113,77 @@ class _Trial:
         candidates = np.flatnonzero((expected >= MIN_EXPECTED) & (gaps > 2 * self.resolution_s))
         if not len(candidates):
             return []
-        bound = np.log(ALPHA / len(gaps))
-        # Whatever overlaps a gap that is long beyond doubt must not define what is ordinary.
-        doubtless = candidates[expected[candidates] >= 3 * MIN_EXPECTED]
-        found = [(done[i], done[i + 1]) for i in doubtless]
-        accepted: list[Stall] = []
-        for _ in range(2):
-            ordinary = _Ordinary(self.ratio[~self._overlapping(found)], self.ratio)
-            accepted = [
-                s for i in candidates if (s := self._judge(done[i], done[i + 1], ordinary)).log_p < bound
-            ]
-            found = [(s.start_s, s.end_s) for s in accepted]
-        return _merged(accepted, 2 * self.resolution_s + 2 / float(np.median(rate)))
+        bound = float(np.log(ALPHA / len(gaps)))
+        found = _Gaps(self, done[candidates], done[candidates + 1])
+        # What waited through a stall must not define what is ordinary. To begin with, that is whatever
+        # cannot be many requests each slow by itself; then what was a stall in the last round.
+        log_p = found.log_p_alone(Ordinary(self.ratio))
+        for _ in range(ROUNDS):
+            hit = log_p < bound
+            calm = self.ratio[~self.overlapping(found.start[hit], found.end[hit])]
+            log_p = found.log_p(Ordinary(calm if len(calm) >= MIN_REQUESTS else self.ratio), bound)
+            if np.array_equal(hit, log_p < bound):
+                break
+        hit = log_p < bound
+        accepted = [found.stall(int(i), float(log_p[i])) for i in np.flatnonzero(hit)]
+        return merged(accepted, 2 * self.resolution_s + 2 / float(np.median(rate)))
 
-    def _overlapping(self, spans: list[tuple[float, float]]) -> npt.NDArray[np.bool_]:
-        hit = np.zeros(len(self.start), dtype=bool)
-        for low, high in spans:
-            first, last = self._reach(low, high)
-            hit[first:last] |= self.end[first:last] >= low
-        return hit
+    def overlapping(self, low: FloatArray, high: FloatArray) -> npt.NDArray[np.bool_]:
+        """Which requests were outstanding somewhere in one of the spans [low, high], which are in time order."""
+        return np.asarray(np.searchsorted(high, self.start) < np.searchsorted(low, self.end, side="right"))
 
-    def _reach(self, low: float, high: float) -> tuple[int, int]:
-        """Index range of requests that could be outstanding somewhere in [low, high]."""
-        first = int(np.searchsorted(self.start, low - self.longest_s))
-        return first, int(np.searchsorted(self.start, high))
 
-    def _judge(self, gap_start: float, gap_end: float, ordinary: _Ordinary) -> Stall:
-        first, last = self._reach(gap_start, gap_end)
-        waiting = first + np.flatnonzero(self.end[first:last] >= gap_end)
-        if not len(waiting):
-            return Stall(start_s=gap_start, end_s=gap_end, kind="stall", n_requests=0, log_p=0.0)
-        needed = (gap_end - self.resolution_s - self.start[waiting]) / self.level[waiting]
-        reached = (gap_start - self.start[waiting]) / self.level[waiting]
-        previous = waiting[0] - 1
-        while previous >= 0 and self.end[previous] >= gap_end:
-            previous -= 1
-        before = ordinary.score(self.ratio[previous]) if previous >= 0 else 0.0
-        alone = ordinary.log_alone(needed, reached)
-        drifting = ordinary.log_drifting(needed, float(before)) - ordinary.log_drifting(
-            reached, float(before)
-        )
-        log_p = max(min(float(np.logaddexp(alone, drifting)), 0.0), -1e6)
-        return Stall(
-            start_s=float(gap_start), end_s=float(gap_end), kind="stall", n_requests=len(waiting), log_p=log_p
-        )
+class _Gaps:
+    """Gaps between completions, in time order, with the requests that were outstanding at the end of each."""
 
-    # ---- slow periods ----------------------------------------------------------
+    def __init__(self, trial: _Trial, start: FloatArray, end: FloatArray) -> None:
+        self.trial, self.start, self.end = trial, start, end
+        first = np.searchsorted(end, trial.start)
+        n_each = np.maximum(np.searchsorted(end, trial.end, side="right") - first, 0)
+        request = np.repeat(np.arange(len(trial.start)), n_each)
+        nth = np.arange(len(request)) - np.repeat(np.cumsum(n_each) - n_each, n_each)
+        gap = first[request] + nth
+        order = np.argsort(gap, kind="stable")
+        self.gap, self.request = gap[order], request[order]
+        self.edges = np.searchsorted(self.gap, np.arange(len(end) + 1))
+        sent, level = trial.start[self.request], trial.level[self.request]
+        self.needed = (end[self.gap] - trial.resolution_s - sent) / level
+        self.reached = (start[self.gap] - sent) / level
 
-    def slow_periods(self, stalls: list[Stall]) -> list[Stall]:
-        quiet = ~self._overlapping([(s.start_s, s.end_s) for s in stalls])
-        log_ratio = np.log(self.ratio[quiet])
-        spread = 1.4826 * float(np.median(np.abs(log_ratio - np.median(log_ratio))))
-        slow = (np.log(self.ratio) > max(3 * spread, float(np.quantile(log_ratio, 0.99)))) & quiet
-        found: list[Stall] = []
-        for width in SCAN_WINDOWS_S:
-            found += self._scan(slow, width)
-        # What follows a stall at once is its backlog, not a finding of its own.
-        wake_s = max(SCAN_WINDOWS_S)
-        joined = _merged(found, wake_s)
-        return [
-            p for p in joined if not any(p.start_s < s.end_s + wake_s and s.start_s < p.end_s for s in stalls)
-        ]
+    def log_p_alone(self, ordinary: Ordinary) -> FloatArray:
+        """Log of each gap's chance if every request were slow by itself only."""
+        each = ordinary.single.log_survival(self.needed) - ordinary.single.log_survival(self.reached)
+        return np.bincount(self.gap, weights=each, minlength=len(self.end)).astype(np.float64)
 
-    def _scan(self, slow: npt.NDArray[np.bool_], width: float) -> list[Stall]:
-        origin = self.start[0]
-        bins = ((self.start - origin) / width).astype(np.int64)
-        n = np.bincount(bins)
-        k = np.bincount(bins, weights=slow)
-        share = slow.mean()
-        busy = n >= 5
-        if share == 0 or busy.sum() < 50:
-            return []
-        spread = n * share * (1 - share)
-        # Overdispersion: how much wider than binomial the counts are anyway (autocorrelated latencies).
-        phi = max(1.0, float(np.mean((k[busy] - n[busy] * share) ** 2 / spread[busy])))
-        log_p = np.zeros(len(n))
-        log_p[busy] = stats.binom.logsf(
-            np.ceil(k[busy] / phi) - 1, np.maximum(n[busy] / phi, 1).astype(int), share
-        )
-        bound = np.log(ALPHA / (busy.sum() * len(SCAN_WINDOWS_S)))
-        return [
-            Stall(
-                start_s=float(origin + i * width),
-                end_s=float(origin + (i + 1) * width),
-                kind="slow_period",
-                n_requests=int(k[i]),
-                log_p=max(float(log_p[i]), -1e6),
+    def log_p(self, ordinary: Ordinary, bound: float) -> FloatArray:
+        """Log of each gap's chance; those beyond ``bound`` only from below, which is enough to dismiss them."""
+        log_p = self.log_p_alone(ordinary)
+        for i in np.flatnonzero(log_p < bound):
+            waiting = slice(self.edges[i], self.edges[i + 1])
+            log_p[i] = ordinary.log_unlucky(
+                self.needed[waiting], self.reached[waiting], *self._before(self.request[waiting])
             )
-            for i in np.flatnonzero((log_p < bound) & (k >= 0.5 * n) & busy)
-        ]
+        return np.maximum(log_p, -1e6)
 
+    def _before(self, waiting: npt.NDArray[np.intp]) -> tuple[FloatArray, npt.NDArray[np.intp], FloatArray]:
+        """Of each: the ratio of the last one before it that did not wait, how far before, and what the last two had."""
+        place = np.arange(len(waiting))
+        opens_run = np.append(True, np.diff(waiting) > 1)
+        distance = place - np.maximum.accumulate(np.where(opens_run, place, 0)) + 1
+        previous = waiting - distance
+        ratio = self.trial.ratio
+        last = np.where(previous >= 0, ratio[previous], 1.0)
+        lift = np.maximum(np.minimum(last, np.where(previous >= 1, ratio[previous - 1], 1.0)), 1.0)
+        return last, distance, lift
 
-class _Ordinary:
-    """The law of ordinary latencies, relative to the level of their moment."""
-
-    def __init__(self, ordinary: FloatArray, everything: FloatArray) -> None:
-        base = ordinary if len(ordinary) >= MIN_REQUESTS else everything
-        self.sorted = np.sort(base)
-        scores = self.score(base)
-        self.rho = (
-            float(np.clip(np.corrcoef(scores[:-1], scores[1:])[0, 1], 0.0, 0.99)) if len(base) > 2 else 0.0
+    def stall(self, gap: int, log_p: float) -> Stall:
+        return Stall(
+            start_s=float(self.start[gap]),
+            end_s=float(self.end[gap]),
+            kind="stall",
+            n_requests=int(self.edges[gap + 1] - self.edges[gap]),
+            log_p=log_p,
         )
-
-    def log_survival(self, ratio: FloatArray) -> FloatArray:
-        n = len(self.sorted)
-        above = n - np.searchsorted(self.sorted, ratio, side="left")
-        return np.asarray(np.log((above + 0.5) / (n + 1)))
-
-    def score(self, ratio: FloatArray | np.float64) -> FloatArray:
-        """Normal score of a latency ratio; beyond the largest seen it stays at the largest's."""
-        survival = np.exp(self.log_survival(np.atleast_1d(np.asarray(ratio, dtype=np.float64))))
-        return np.asarray(-special.ndtri(np.clip(survival, 1e-12, 1 - 1e-12))).reshape(np.shape(ratio))
-
-    def log_alone(self, needed: FloatArray, reached: FloatArray) -> float:
-        """Log of the chance that each, having lasted ``reached``, lasts ``needed``, independent of each other."""
-        return float((self.log_survival(needed) - self.log_survival(reached)).sum())
-
-    def log_drifting(self, needed: FloatArray, before: float) -> float:
-        """Log of the chance that consecutive requests all exceed ``needed``, the last one seen at ``before``."""
-        a = -special.ndtri(np.exp(self.log_survival(needed)))
-        step = np.sqrt(1 - self.rho**2)
-        first = special.log_ndtr(-(a[0] - self.rho * before) / step)
-        # Given that the previous one exceeded a: mean and variance of a truncated normal.
-        hazard = np.exp(-0.5 * a**2 - 0.5 * np.log(2 * np.pi) - special.log_ndtr(-a))
-        variance = np.clip(1 + a * hazard - hazard**2, 0.0, 1.0)
-        mean, spread = self.rho * hazard[:-1], np.sqrt(step**2 + self.rho**2 * variance[:-1])
-        return float(first + special.log_ndtr(-(a[1:] - mean) / spread).sum())
 
 
 def _local_rate(done: FloatArray) -> FloatArray:
@@ -275,21 +203,3 @@ def _local_rate(done: FloatArray) -> FloatArray:
         np.where(enough_before, before, np.where(enough_after, after, overall)),
     )
     return np.asarray(np.maximum(rate, 1e-9))
-
-
-def _merged(found: list[Stall], distance_s: float) -> list[Stall]:
-    """Join neighbours of one kind that are closer than ``distance_s``."""
-    joined: list[Stall] = []
-    for stall in sorted(found, key=lambda s: s.start_s):
-        last = joined[-1] if joined else None
-        if last is not None and stall.start_s - last.end_s <= distance_s:
-            joined[-1] = last.model_copy(
-                update={
-                    "end_s": max(last.end_s, stall.end_s),
-                    "n_requests": last.n_requests + stall.n_requests,
-                    "log_p": min(last.log_p, stall.log_p),
-                }
-            )
-        else:
-            joined.append(stall)
-    return joined

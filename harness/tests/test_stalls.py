@@ -45,9 +45,13 @@ def open_trial(
 
 @pytest.mark.parametrize("kind", ["poisson", "even", "gamma", "on_off"])
 @pytest.mark.parametrize("rho", [0.0, 0.9])
-def test_without_pauses_no_stall_is_reported_whatever_the_arrivals(kind: Arrivals, rho: float) -> None:
-    start, latency, _ = open_trial(1, kind=kind, rho=rho)
-    assert [stall for stall in detect_stalls(start, latency) if stall.kind == "stall"] == []
+def test_without_pauses_stalls_are_as_rare_as_promised_whatever_the_arrivals(
+    kind: Arrivals, rho: float
+) -> None:
+    # ALPHA allows one in a thousand such trials: of six, one may have it and two cannot.
+    trials = [open_trial(seed, kind=kind, rho=rho)[:2] for seed in range(1, 7)]
+    found = [any(stall.kind == "stall" for stall in detect_stalls(*trial)) for trial in trials]
+    assert sum(found) <= 1
 
 
 @pytest.mark.parametrize("rho", [0.0, 0.6])
@@ -192,3 +196,20 @@ def test_another_processs_pauses_give_no_offset() -> None:
     others = [(float(t), float(t) + 0.03) for t in np.sort(np.random.default_rng(1).uniform(0, 20, 20))]
     found = estimate_clock_offset(start + latency, others, median_service_s=0.003)
     assert found.offset_s is None and not found.supports_attribution
+
+
+def test_one_request_slow_by_itself_does_not_hide_a_pause_that_it_waited_through() -> None:
+    start, latency, pauses = open_trial(12, pause_s=0.04, rho=0.9, duration_s=10)
+    low, high = pauses.spans[4]
+    slow = int(np.searchsorted(start, low - 0.02))
+    latency[slow] = high + 0.01 - start[slow]
+    found = [(s.start_s, s.end_s) for s in detect_stalls(start, latency) if s.kind == "stall"]
+    assert match_events(found, pauses.spans, tolerance_s=0.005).f1 == 1.0
+
+
+def test_a_slow_stretch_that_goes_on_answering_is_a_slow_period_and_no_stall() -> None:
+    start, latency, _ = open_trial(13, duration_s=10)
+    latency = np.where((start > 5) & (start < 5.2), latency + 0.03, latency)
+    found = detect_stalls(start, latency)
+    assert [s.kind for s in found if s.start_s < 5.2 and s.end_s > 5.05][-1] == "slow_period"
+    assert all(4.9 < s.start_s < 5.4 for s in found)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from harness.analysis.verify import comparing, crosscheck, tails
+from harness.analysis.verify import attribution, comparing, crosscheck, omission, stalls, tails
 from harness.analysis.verify.result import Cell, VerifyResult
 from harness.analysis.verify.warmup import simulate_warmup
 from harness.errors import InputError
@@ -31,6 +31,9 @@ VERIFICATIONS: Mapping[str, Verification] = MappingProxyType(
         "pooled-quantile": Verification(tails.pooled_quantile, 1000),
         "rare-mode": Verification(comparing.rare_mode, 2000),
         "warmup": Verification(simulate_warmup, 120),
+        "stalls": Verification(stalls.stalls, 60),
+        "attribution": Verification(attribution.attribution, 300),
+        "omission": Verification(omission.omission, 20),
         "cross-check": Verification(crosscheck.cross_check, 50),
     }
 )

@@ -101,8 +101,9 @@ def simulate_open(
     free = [0.0] * servers
     done = np.empty(len(arrivals))
     for i, (at, needs) in enumerate(zip(coming.tolist(), service.tolist(), strict=True)):
-        done[i] = max(heapq.heappop(free), at) + needs
-        heapq.heappush(free, done[i])
+        finished = max(free[0], at) + needs
+        heapq.heapreplace(free, finished)
+        done[i] = finished
     return arrivals, clock.to_wall(done) - arrivals
 
 
@@ -128,8 +129,8 @@ def simulate_closed(
         at, user = heapq.heappop(waiting)
         if at > duration_s:
             continue
-        done = max(heapq.heappop(free), clock.to_work_one(at)) + float(pool[len(starts) % len(pool)])
-        heapq.heappush(free, done)
+        done = max(free[0], clock.to_work_one(at)) + float(pool[len(starts) % len(pool)])
+        heapq.heapreplace(free, done)
         answered = clock.to_wall_one(done)
         starts.append(at)
         latencies.append(answered - at)

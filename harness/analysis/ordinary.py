@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The law of one trial's ordinary latencies: how slow a request may be, alone or while the service drifts.
+
+Two things make requests slow without any stall. Some are slow by themselves, independent of
+their neighbours. And the service drifts: latencies follow each other. An isolated slow
+request says nothing about drift, so each request enters the drift's law no slower than the
+slower of its two neighbours; for a run of slow requests that changes nothing, and a lone
+one vanishes. Drift is then a Gaussian copula of order 1 over that law.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class Law:
+    """An empirical law of positive numbers; nothing is ever rarer than half an observation."""
+
+    def __init__(self, values: FloatArray) -> None:
+        self.sorted = np.sort(values)
+
+    def log_survival(self, value: FloatArray) -> FloatArray:
+        """Log of the chance to be at least ``value``, same shape."""
+        n = len(self.sorted)
+        above = n - np.searchsorted(self.sorted, value, side="left")
+        return np.asarray(np.log((above + 0.5) / (n + 1)))
+
+    def score(self, value: FloatArray) -> FloatArray:
+        """Normal score, same shape; beyond the largest value seen it stays at the largest's."""
+        survival = np.exp(self.log_survival(value))
+        return np.asarray(-special.ndtri(np.clip(survival, 1e-12, 1 - 1e-12)))
+
+
+class Ordinary:
+    """What is ordinary in one trial, from its requests' latencies relative to the level of their moment.
+
+    Args:
+        ratio: latency over level, in start order, shape (n,), n >= 3.
+    """
+
+    def __init__(self, ratio: FloatArray) -> None:
+        self.single = Law(ratio)
+        run = in_company(ratio)
+        self.run = Law(run)
+        #: How closely one follows the other: in runs, and among all (a little less).
+        self.rho, self.rho_all = _following(self.run.score(run)), _following(self.single.score(ratio))
+
+    def log_unlucky(
+        self,
+        needed: FloatArray,
+        reached: FloatArray,
+        before: FloatArray,
+        distance: npt.NDArray[np.intp],
+        lift: FloatArray,
+    ) -> float:
+        """Log of the chance that requests, having lasted ``reached``, all last ``needed``.
+
+        The oldest may be slow by themselves and the others because the service drifts: the
+        chances of all such divisions are added up, for ``needed`` as for ``reached``.
+
+        Args:
+            needed, reached: ratios in start order, shape (m,), m >= 1.
+            before: ratio of the last request sent before each that was answered by then, shape (m,).
+            distance: how many requests before it that was, shape (m,).
+            lift: ratio that both of the last two had, at least 1, shape (m,): who is slow by itself is so
+                on top of that.
+        """
+        oldest = int(np.count_nonzero(reached > 0)) + 1
+        last = self.run.score(before)
+        chances = []
+        for threshold in (needed, reached):
+            alone = np.concatenate([[0.0], np.cumsum(self.single.log_survival(threshold / lift))])
+            a = self.run.score(threshold)
+            # A run's first request counts no slower than its second: see ``in_company``.
+            opening = np.minimum(a, np.append(a[1:], a[-1]))
+            first = np.maximum(
+                *(
+                    special.log_ndtr((rho**distance * last - opening) / np.sqrt(1 - rho ** (2 * distance)))
+                    for rho in (self.rho, self.rho_all)
+                )
+            )
+            following = self._log_following(a, self.rho * last, distance)
+            rest = np.append(np.cumsum(following[::-1])[::-1][1:], 0.0)
+            chances.append(special.logsumexp(np.append((alone[:-1] + first + rest)[:oldest], alone[-1])))
+        return float(min(chances[0] - chances[1], 0.0))
+
+    def _log_following(self, a: FloatArray, last: FloatArray, distance: npt.NDArray[np.intp]) -> FloatArray:
+        """Log of the chance of each to exceed ``a`` when the one before it did, or was answered with a known ratio."""
+        # Given that the previous one exceeded a: mean and variance of a truncated normal.
+        hazard = np.exp(-0.5 * a**2 - 0.5 * np.log(2 * np.pi) - special.log_ndtr(-a))
+        variance = np.clip(1 + a * hazard - hazard**2, 0.0, 1.0)
+        step2 = 1 - self.rho**2
+        known = distance == 1
+        mean = np.where(known, last, np.append(0.0, self.rho * hazard[:-1]))
+        spread = np.sqrt(step2 + np.where(known, 0.0, np.append(0.0, self.rho**2 * variance[:-1])))
+        return np.asarray(special.log_ndtr((mean - a) / spread))
+
+
+def _following(scores: FloatArray) -> float:
+    """Correlation of each score with the next, between 0 and .99."""
+    return float(np.clip(np.corrcoef(scores[:-1], scores[1:])[0, 1], 0.0, 0.99)) if np.ptp(scores) else 0.0
+
+
+def in_company(ratio: FloatArray) -> FloatArray:
+    """Return each value, but no larger than the larger of its two neighbours; shape (n,)."""
+    if len(ratio) < 2:
+        return ratio
+    left = np.concatenate([ratio[1:2], ratio[:-1]])
+    right = np.concatenate([ratio[1:], ratio[-2:-1]])
+    return np.asarray(np.minimum(ratio, np.maximum(left, right)))

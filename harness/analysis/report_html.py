@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A report as one self-contained page: what happened when, the tail, what explains it, and what cannot be said.
+
+Colours are never the only sign: each cause has a marker of its own, so the page reads in grey.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from jinja2 import Environment
+from markupsafe import Markup
+from matplotlib.figure import Figure
+
+from harness.analysis.matching import Span
+from harness.analysis.report import QUANTILES, Report
+
+FloatArray = npt.NDArray[np.float64]
+
+#: Okabe-Ito colours and a marker for each cause.
+_LOOKS: dict[str, tuple[str, str]] = {
+    "gc_pause": ("#D55E00", "o"),
+    "allocation_stall": ("#CC79A7", "D"),
+    "other_safepoint": ("#0072B2", "s"),
+    "unexplained": ("#000000", "x"),
+    "no log": ("#000000", "x"),
+}
+_OTHER = ("#009E73", "^")
+#: Points drawn at most: the slowest request of each slice of time, so that no peak is lost.
+_SLICES = 1500
+_STALLS_SHOWN = 50
+_FEWEST_BEYOND = 100
+
+_PAGE = Path(__file__).with_name("templates") / "report.html.jinja"
+
+
+def render_html(
+    report: Report,
+    *,
+    start_s: FloatArray | None = None,
+    latency_s: FloatArray | None = None,
+    pauses: Sequence[tuple[str, Span]] = (),
+) -> str:
+    """Return the page; nothing in it is loaded from anywhere.
+
+    Args:
+        start_s, latency_s: the successful requests, shapes (n,), epoch seconds and seconds; None: no plots.
+        pauses: (cause, span in epoch seconds) of the runtime's log.
+    """
+    plots = []
+    if start_s is not None and latency_s is not None and len(start_s):
+        plots = [_over_time(report, start_s, latency_s, pauses), _percentiles(latency_s)]
+    rows, n_stalls = _stall_rows(report)
+    names, shares, gone = _shares(report)
+    began = None
+    if report.start_epoch_s is not None and report.duration_s is not None:
+        began = datetime.fromtimestamp(report.start_epoch_s, UTC).isoformat(sep=" ", timespec="milliseconds")
+    page = Environment(autoescape=True, trim_blocks=True).from_string(_PAGE.read_text(encoding="utf-8"))
+    return page.render(
+        report=report, plots=plots, began=began, latencies=_latency_rows(report),
+        stalls=rows, n_stalls=n_stalls, share_names=names, shares=shares, gone=gone,
+    )  # fmt: skip
+
+
+def _over_time(
+    report: Report, start: FloatArray, latency: FloatArray, pauses: Sequence[tuple[str, Span]]
+) -> dict[str, Any]:
+    origin = report.start_epoch_s if report.start_epoch_s is not None else float(start.min())
+    slowest = _slowest(start, latency)
+    figure = Figure(figsize=(9, 4), layout="constrained")
+    axes = figure.add_subplot()
+    axes.plot(start[slowest] - origin, latency[slowest] * 1e3, ".", markersize=2, color="#777777")
+    last = float(start.max()) - origin
+    shown = [
+        (cause, a - origin, b - origin) for cause, (a, b) in pauses if b >= origin and a - origin <= last
+    ]
+    for cause in dict.fromkeys(cause for cause, _, _ in shown):
+        spans = [(a, b) for name, a, b in shown if name == cause]
+        # A pause of a millisecond is narrower than a pixel: a tick below the axis marks it.
+        axes.plot(
+            [a for a, _ in spans],
+            np.full(len(spans), 0.015),
+            "|",
+            color=_look(cause)[0],
+            transform=axes.get_xaxis_transform(),
+            markersize=7,
+            label=f"{_words(cause)} in the log",
+        )
+        for a, b in spans:
+            axes.axvspan(a, b, color=_look(cause)[0], alpha=0.25, linewidth=0)
+    by_cause: dict[str, list[tuple[float, float]]] = {}
+    for stall, named in zip(
+        report.stalls or (), report.causes or (None,) * len(report.stalls or ()), strict=True
+    ):
+        inside = (start < stall.end_s) & (start + latency >= stall.start_s)
+        if inside.any():
+            worst = np.flatnonzero(inside)[int(np.argmax(latency[inside]))]
+            by_cause.setdefault(named or "no log", []).append(
+                (float(start[worst]) - origin, float(latency[worst]) * 1e3)
+            )
+    for cause, points in by_cause.items():
+        colour, marker = _look(cause)
+        axes.plot(
+            *zip(*points, strict=True),
+            linestyle="",
+            marker=marker,
+            markersize=6,
+            color=colour,
+            fillstyle="none",
+            label=f"{len(points)} peaks: {_words(cause)}",
+        )
+    axes.set(yscale="log", xlabel="seconds since the first request", ylabel="latency, ms")
+    if by_cause or shown:
+        figure.legend(loc="outside upper left", ncols=3, fontsize=8, frameon=False)
+    counts = ", ".join(f"{len(points)} {_words(cause)}" for cause, points in by_cause.items()) or "none"
+    caption = f"The slowest request of each of {len(slowest):,} moments; peaks by cause: {counts}."
+    if shown:
+        caption += f" Shaded and ticked: {len(shown)} events of the runtime's log."
+    return {"svg": _svg(figure), "alt": f"Latency over time. {caption}", "caption": caption}
+
+
+def _percentiles(latency: FloatArray) -> dict[str, Any]:
+    ordered = np.sort(latency) * 1e3
+    n = len(ordered)
+    # As far out as enough requests lie beyond for the quantile to be said at all.
+    nines = np.geomspace(1.0, max(n / _FEWEST_BEYOND, 2.0), 400)
+    values = ordered[np.minimum((n * (1 - 1 / nines)).astype(int), n - 1)]
+    figure = Figure(figsize=(9, 3.2), layout="constrained")
+    axes = figure.add_subplot()
+    axes.plot(nines, values, color="#000000")
+    ticks = [10.0**k for k in range(1, 8) if 10.0**k <= nines[-1]]
+    axes.set(xscale="log", yscale="log", xlabel="percentile", ylabel="latency, ms")
+    axes.set_xticks([1.0, 2.0, *ticks], ["0", "p50", *(f"p{100 * (1 - 1 / t):.6g}" for t in ticks)])
+    axes.minorticks_off()
+    axes.grid(visible=True, axis="x", color="#dddddd")
+    said = ", ".join(
+        f"{name} {float(np.quantile(latency, q)) * 1e3:.3g} ms"
+        for name, q in QUANTILES.items()
+        if n * (1 - q) >= _FEWEST_BEYOND
+    )
+    caption = f"Latency by percentile on an axis of nines, {n:,} successful requests of one trial: {said}."
+    return {"svg": _svg(figure), "alt": caption, "caption": caption}
+
+
+def _slowest(start: FloatArray, latency: FloatArray) -> npt.NDArray[np.intp]:
+    width = max(float(np.ptp(start)) / _SLICES, 1e-9)
+    order = np.lexsort((latency, ((start - start.min()) / width).astype(int)))
+    slices = ((start[order] - start.min()) / width).astype(int)
+    return np.asarray(order[np.append(np.diff(slices) > 0, True)])
+
+
+def _svg(figure: Figure) -> Markup:
+    stream = io.StringIO()
+    import matplotlib as mpl
+
+    with mpl.rc_context({"svg.hashsalt": "rematch", "svg.fonttype": "none"}):
+        figure.savefig(stream, format="svg", metadata={"Date": None})
+    text = stream.getvalue()
+    # Labels are ours and numbers; nothing from the analysed file is drawn as text.
+    return Markup(text[text.index("<svg") :])
+
+
+def _look(cause: str) -> tuple[str, str]:
+    return _LOOKS.get(cause, _OTHER)
+
+
+def _words(cause: str) -> str:
+    return cause.replace("_", " ")
+
+
+def _latency_rows(report: Report) -> list[tuple[str, str, str]]:
+    rows = []
+    for name in ("mean", *QUANTILES, "max"):
+        value, bounds = report.latency_ms.get(name), report.intervals.get(name)
+        rows.append((
+            name,
+            "cannot say" if value is None else f"{value:,.3f}",
+            "" if bounds is None else f"{bounds[0]:,.3f} to {bounds[1]:,.3f}",
+        ))  # fmt: skip
+    return rows
+
+
+def _stall_rows(report: Report) -> tuple[list[tuple[str, ...]], int]:
+    stalls = list(report.stalls or ())
+    pairs = list(zip(stalls, report.causes or (None,) * len(stalls), strict=True))
+    longest = sorted(pairs, key=lambda pair: -pair[0].duration_s)[:_STALLS_SHOWN]
+    rows: list[tuple[str, ...]] = [
+        (
+            _words(stall.kind), f"{stall.start_s - (report.start_epoch_s or 0.0):.3f}", f"{stall.duration_s * 1e3:.1f}",
+            f"{stall.n_requests:,}", "no log to say" if cause is None else _words(cause),
+        )
+        for stall, cause in sorted(longest, key=lambda pair: pair[0].start_s)
+    ]  # fmt: skip
+    return rows, len(stalls)
+
+
+def _shares(report: Report) -> tuple[list[str], list[tuple[str, list[str]]], list[str]]:
+    if report.attribution is None or "refused" in report.attribution:
+        return [], [], []
+    names: list[str] = [name for name in ("p99", "p99.9") if name in report.attribution]
+    causes = list(dict.fromkeys(cause for name in names for cause in report.attribution[name]["causes"]))
+    rows = [
+        (_words(c), [_percent(report.attribution[name]["causes"].get(c)) for name in names]) for c in causes
+    ]
+    gone = [
+        f"{name}: {_percent(report.attribution[name]['share'])} of it goes away with the pauses and their wakes."
+        for name in names
+    ]
+    return names, rows, gone
+
+
+def _percent(share: dict[str, float | None] | None) -> str:
+    if share is None or share["value"] is None:
+        return "cannot say"
+    text = f"{share['value']:.0%}"
+    return (
+        text
+        if share["low"] is None or share["high"] is None
+        else f"{text} ({share['low']:.0%} to {share['high']:.0%})"
+    )

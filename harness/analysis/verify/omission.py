@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Verification of the check for coordinated omission, against an open loop with the same service and pauses."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, get_args
+
+import numpy as np
+
+from harness.analysis.omission import coordinated_omission_check
+from harness.analysis.verify.queueing import (
+    Arrivals,
+    Pauses,
+    ServiceLaw,
+    arrival_times,
+    regular_pauses,
+    service_times,
+    simulate_closed,
+    simulate_open,
+)
+from harness.analysis.verify.result import Cell, VerifyResult, result
+
+WITHIN = 0.10
+#: Pauses fill this share of the time, so that the open loop's p99 lies among them.
+PAUSED = 0.05
+
+
+class _Users(NamedTuple):
+    n: int
+    think_s: float
+
+
+_USERS = (_Users(8, 0.0), _Users(16, 0.01), _Users(32, 0.02))
+_PAUSES_S = (0.1, 0.3, 1.0)
+_SHORT_S = 0.03
+
+
+def omission(sims: int, seed: int) -> VerifyResult:
+    """``sims`` pauses a cell. Control: the closed loop uncorrected, and open loops, which must not be flagged."""
+    cells: list[Cell] = []
+    flagged: list[bool] = []
+    noticed: list[bool] = []
+    hidden: list[float] = []
+    warned: list[bool] = []
+    silent: list[bool] = []
+    for number, users in enumerate(_USERS):
+        for pause_s in (_SHORT_S, *_PAUSES_S):
+            rng = np.random.default_rng([seed, number, int(pause_s * 1e3)])
+            every_s = pause_s / PAUSED
+            pauses = regular_pauses(sims * every_s, pause_s, every_s, rng, spread=0.0)
+            start, latency = _closed(users, sims * every_s, pauses, rng)
+            check = coordinated_omission_check(start, latency, users=users.n)
+            flagged.append(check.flagged)
+            noticed.append(coordinated_omission_check(start, latency).flagged)
+            said = any("open loop" in warning for warning in check.warnings)
+            if pause_s < min(_PAUSES_S):
+                warned.append(said)
+                continue
+            silent.append(not said)
+            open_p99 = _open_p99(len(start) / (sims * every_s * (1 - PAUSED)), sims * every_s, pauses, rng)
+            assert check.corrected_s is not None  # users were given
+            error = abs(check.corrected_s["p99"] / open_p99 - 1)
+            hidden.append(check.measured_s["p99"] / open_p99)
+            cells.append(
+                Cell(
+                    name=f"corrected p99 against open, {users.n} users, {pause_s * 1e3:g} ms",
+                    value=error,
+                    at_most=WITHIN,
+                )
+            )
+    false = [_open_flagged(kind, sims, seed) for kind in get_args(Arrivals)]
+    cells += [
+        Cell(name="closed loops flagged, users known", value=float(np.mean(flagged)), at_least=1.0),
+        Cell(name="closed loops flagged by their rhythm alone", value=float(np.mean(noticed)), at_least=1.0),
+        Cell(name="short pauses: warned", value=float(np.mean(warned)), at_least=1.0),
+        Cell(name="pauses of 100 ms and more: not warned", value=float(np.mean(silent)), at_least=1.0),
+        Cell(name="open loops flagged", value=float(np.mean(false)), at_most=0.0, control=True),
+        Cell(
+            name="closed p99 uncorrected, median over open p99",
+            value=float(np.median(hidden)),
+            at_most=0.5,
+            control=True,
+        ),
+    ]
+    return result(
+        "omission", bar="closed loops flagged always; corrected p99 within 10 % of open from 100 ms, warned below",
+        control="open loops are not flagged; without correction the closed p99 is less than half",
+        cells=cells, sims=sims, seed=seed,
+    )  # fmt: skip
+
+
+def _closed(
+    users: _Users, duration_s: float, pauses: Pauses, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    law = ServiceLaw(outlier_share=0.0)
+    return simulate_closed(
+        users.n, duration_s, law, rng, servers=users.n, think_s=users.think_s, pauses=pauses
+    )
+
+
+def _open_p99(rate_per_s: float, duration_s: float, pauses: Pauses, rng: np.random.Generator) -> float:
+    """p99 of an open loop at the rate that the users keep while nothing is paused, with servers to spare."""
+    arrivals = arrival_times("poisson", rate_per_s, duration_s, rng)
+    service = service_times(len(arrivals), ServiceLaw(outlier_share=0.0), rng)
+    servers = max(64, int(rate_per_s * 0.02))
+    return float(np.quantile(simulate_open(arrivals, service, servers=servers, pauses=pauses)[1], 0.99))
+
+
+def _open_flagged(kind: Arrivals, sims: int, seed: int) -> bool:
+    rng = np.random.default_rng([seed, 77, get_args(Arrivals).index(kind)])
+    pauses = regular_pauses(sims * 2.0, 0.1, 2.0, rng)
+    arrivals = arrival_times(kind, 800.0, sims * 2.0, rng)
+    start, latency = simulate_open(
+        arrivals, service_times(len(arrivals), ServiceLaw(), rng), servers=12, pauses=pauses
+    )
+    return coordinated_omission_check(start, latency).flagged

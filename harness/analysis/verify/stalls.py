@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Verification of stall detection: every pause that can be seen is, and nothing else, under any arrivals.
+
+Counted are pauses of at least twice the ordinary 99th percentile that held up ten requests
+or more; finding a smaller one is neither right nor wrong. The held-out cells come from
+another arrival process, another service law and other pause laws than the detector was
+developed against. Two common peak finders stand in the same table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, get_args
+
+import numpy as np
+import numpy.typing as npt
+from scipy import ndimage, signal
+
+from harness.analysis.matching import Span, match_events
+from harness.analysis.stalls import detect_stalls
+from harness.analysis.verify.queueing import (
+    Arrivals,
+    Pauses,
+    ServiceLaw,
+    arrival_times,
+    regular_pauses,
+    service_times,
+    simulate_closed,
+    simulate_open,
+)
+from harness.analysis.verify.result import Cell, VerifyResult, result
+
+FloatArray = npt.NDArray[np.float64]
+Requests = tuple[FloatArray, FloatArray]
+TOLERANCE_S = 0.005
+F1, FALSE_PER_MINUTE = 0.95, 0.1
+FEWEST_BLOCKED = 10
+#: Seconds of pause-free load for every simulated pause.
+CALM_S = 10.0
+
+
+class Scenario(NamedTuple):
+    """One load on one service: simulates it for a time, with pauses or without."""
+
+    group: str
+    name: str
+    simulate: Callable[[float, Pauses, np.random.Generator], Requests]
+    pauses: Callable[[int, float, np.random.Generator], Pauses]
+    calm_share: float
+
+
+class Score(NamedTuple):
+    """Right finds, finds in all, and pauses that were to be found."""
+
+    right: int
+    found: int
+    truth: int
+
+    @property
+    def f1(self) -> float:
+        total = self.found + self.truth
+        return 2 * self.right / total if total else 1.0
+
+
+def stalls(sims: int, seed: int) -> VerifyResult:
+    """``sims`` pauses a cell, and ten pause-free seconds for each; controls: two ordinary peak finders."""
+    finders = {"find_peaks": find_peaks, "Hampel": hampel}
+    cells: list[Cell] = []
+    calm: dict[str, tuple[int, float]] = {}
+    peers: dict[str, list[Score]] = {name: [] for name in finders}
+    ours: list[Score] = []
+    for number, scenario in enumerate([*open_loops(), *closed_loops(), *held_out()]):
+        rng = np.random.default_rng([seed, number])
+        minutes = sims * CALM_S / 60 * scenario.calm_share
+        start, latency = scenario.simulate(minutes * 60, Pauses(), rng)
+        p99 = float(np.quantile(latency, 0.99))
+        n_false, so_far = calm.get(scenario.group, (0, 0.0))
+        calm[scenario.group] = (n_false + len(_detected(start, latency)), so_far + minutes)
+        length_s = max(2 * p99, FEWEST_BLOCKED / (len(start) / (minutes * 60)))
+        pauses = scenario.pauses(sims, length_s, rng)
+        start, latency = scenario.simulate(pauses.spans[-1][1] + 0.5, pauses, rng)
+        judged = [
+            scored(find(start, latency), pauses, start, latency, 2 * p99)
+            for find in (_detected, *finders.values())
+        ]
+        ours.append(judged[0])
+        for name, score in zip(finders, judged[1:], strict=True):
+            peers[name].append(score)
+        cells.append(Cell(name=f"F1, {scenario.group}, {scenario.name}", value=judged[0].f1, at_least=F1))
+    for group, (n_false, minutes) in calm.items():
+        cells.append(
+            Cell(
+                name=f"false stalls a minute, {group} (n = {n_false} in {minutes:.0f} min)",
+                value=n_false / minutes,
+                at_most=FALSE_PER_MINUTE,
+            )
+        )
+    for name, scores in peers.items():
+        best = min(float(np.median([s.f1 for s in ours])), F1)
+        cells.append(
+            Cell(
+                name=f"{name}: median F1 in the same cells",
+                value=float(np.median([s.f1 for s in scores])),
+                at_most=best - 0.05,
+                control=True,
+            )
+        )
+    return result(
+        "stalls", bar="F1 >= .95 in every cell; <= .1 false stalls a minute without pauses",
+        control="find_peaks and Hampel do worse on the same requests", cells=cells, sims=sims, seed=seed,
+    )  # fmt: skip
+
+
+# ---- scenarios ------------------------------------------------------------------
+
+
+def open_loops() -> list[Scenario]:
+    """Four arrival processes, independent and autocorrelated service, three rates; a third of the servers busy."""
+    return [
+        _open(f"{kind}, AR {rho:g}", f"{rate:g}/s", kind, ServiceLaw(rho=rho), rate)
+        for kind in get_args(Arrivals)
+        for rho in (0.0, 0.9)
+        for rate in (200.0, 1000.0, 4000.0)
+    ]
+
+
+def _open(group: str, name: str, kind: Arrivals, law: ServiceLaw, rate: float) -> Scenario:
+    def simulate(duration_s: float, pauses: Pauses, rng: np.random.Generator) -> Requests:
+        arrivals = arrival_times(kind, rate, duration_s, rng)
+        service = service_times(len(arrivals), law, rng)
+        return simulate_open(arrivals, service, servers=max(6, int(rate * 0.01)), pauses=pauses)
+
+    return Scenario(group, name, simulate, _one_a_second, 0.3 if rate > 2000 else 1.0)
+
+
+def closed_loops() -> list[Scenario]:
+    """Users who wait for their answer: without thinking, and with."""
+
+    def scenario(users: int, think_s: float, rho: float) -> Scenario:
+        def simulate(duration_s: float, pauses: Pauses, rng: np.random.Generator) -> Requests:
+            return simulate_closed(
+                users,
+                duration_s,
+                ServiceLaw(rho=rho),
+                rng,
+                servers=max(8, users),
+                think_s=think_s,
+                pauses=pauses,
+            )
+
+        return Scenario(
+            f"closed, AR {rho:g}",
+            f"{users} users thinking {think_s * 1e3:g} ms",
+            simulate,
+            _one_a_second,
+            0.3,
+        )
+
+    return [
+        scenario(users, think_s, rho)
+        for rho in (0.0, 0.9)
+        for users, think_s in ((16, 0.0), (32, 0.02), (100, 0.05))
+    ]
+
+
+def held_out() -> list[Scenario]:
+    """Batches and waves of arrivals, Weibull service, clustered or heavy-tailed pauses."""
+    law = ServiceLaw(median_s=0.002, rho=0.8, outlier_share=0.005, tail="weibull")
+
+    def scenario(
+        arrive: Callable[[float, float, np.random.Generator], FloatArray],
+        rate: float,
+        pauses: Callable[[int, float, np.random.Generator], Pauses],
+    ) -> Scenario:
+        def simulate(duration_s: float, paused: Pauses, rng: np.random.Generator) -> Requests:
+            arrivals = arrive(rate, duration_s, rng)
+            service = service_times(len(arrivals), law, rng)
+            return simulate_open(arrivals, service, servers=max(6, int(rate * 0.01)), pauses=paused)
+
+        return Scenario("held out", f"{arrive.__name__} {rate:g}/s, {pauses.__name__}", simulate, pauses, 1.0)
+
+    return [
+        scenario(arrive, rate, pauses)
+        for arrive in (batches, waves)
+        for rate in (400.0, 1500.0)
+        for pauses in (clustered_exponential, pareto)
+    ]
+
+
+def batches(rate_per_s: float, duration_s: float, rng: np.random.Generator) -> FloatArray:
+    """Return arrival times in batches of a geometric size, three on average, each spread over a millisecond or so."""
+    n = rng.poisson(rate_per_s / 3 * duration_s)
+    size = rng.geometric(1 / 3, n)
+    times = np.repeat(rng.random(n) * duration_s, size)
+    times = np.sort(times + rng.exponential(0.001, len(times)))
+    return np.asarray(times[times < duration_s])
+
+
+def waves(rate_per_s: float, duration_s: float, rng: np.random.Generator) -> FloatArray:
+    """Return Poisson arrivals whose rate swings by four fifths every three seconds."""
+    times = np.sort(rng.random(rng.poisson(1.8 * rate_per_s * duration_s)) * duration_s)
+    chance = (1 + 0.8 * np.sin(2 * np.pi * times / 3)) / 1.8
+    return np.asarray(times[rng.random(len(times)) < chance])
+
+
+def _one_a_second(n: int, length_s: float, rng: np.random.Generator) -> Pauses:
+    every_s = max(1.0, 5 * length_s)
+    return regular_pauses(n * every_s, length_s, every_s, rng)
+
+
+def clustered_exponential(n: int, length_s: float, rng: np.random.Generator) -> Pauses:
+    """Return pauses in clusters of three a few lengths apart; lengths exponential beyond ``length_s``."""
+    lengths = length_s + rng.exponential(length_s, n)
+    lull = np.where(np.arange(n) % 3 == 0, 2.0, 0.0) + rng.uniform(4, 8, n) * length_s
+    return _in_a_row(lull, lengths)
+
+
+def pareto(n: int, length_s: float, rng: np.random.Generator) -> Pauses:
+    """Return pauses at random times; lengths Pareto of index 1.5, none above 2 s."""
+    lengths = np.minimum(length_s * (1 + rng.pareto(1.5, n)), 2.0)
+    return _in_a_row(4 * length_s + rng.exponential(1.0, n), np.maximum(lengths, length_s))
+
+
+def _in_a_row(lulls: FloatArray, lengths: FloatArray) -> Pauses:
+    starts = np.cumsum(lulls) + np.concatenate([[0.0], np.cumsum(lengths)[:-1]])
+    return Pauses(starts_s=tuple(starts.tolist()), lengths_s=tuple(lengths.tolist()))
+
+
+# ---- scoring and peers ------------------------------------------------------------
+
+
+def _detected(start: FloatArray, latency: FloatArray) -> list[Span]:
+    return [(s.start_s, s.end_s) for s in detect_stalls(start, latency) if s.kind == "stall"]
+
+
+def scored(
+    found: Sequence[Span], pauses: Pauses, start: FloatArray, latency: FloatArray, shortest_s: float
+) -> Score:
+    """Return the score of ``found`` on those pauses that could be seen; smaller ones do not count either way."""
+    end = start + latency
+    to_find: list[Span] = []
+    small: list[Span] = []
+    for low, high in pauses.spans:
+        blocked = int(np.count_nonzero((start < high) & (end >= high)))
+        seen = high - low >= shortest_s * (1 - 1e-9) and blocked >= FEWEST_BLOCKED
+        (to_find if seen else small).append((low, high))
+    matching = match_events(found, to_find, tolerance_s=TOLERANCE_S)
+    matched = {i for i, _ in matching.pairs}
+    rest = [span for i, span in enumerate(found) if i not in matched]
+    n_small = len(match_events(rest, small, tolerance_s=TOLERANCE_S).pairs)
+    return Score(right=len(matching.pairs), found=len(found) - n_small, truth=len(to_find))
+
+
+def find_peaks(start: FloatArray, latency: FloatArray) -> list[Span]:
+    """``scipy.signal.find_peaks`` as it is commonly used: three standard deviations above the mean, as prominent."""
+    spread = float(latency.std())
+    peaks, _ = signal.find_peaks(latency, height=float(latency.mean()) + 3 * spread, prominence=spread)
+    return _joined(start, latency, np.isin(np.arange(len(start)), peaks))
+
+
+def hampel(start: FloatArray, latency: FloatArray) -> list[Span]:
+    """A Hampel filter: more than three scaled median deviations above the rolling median."""
+    middle = ndimage.median_filter(latency, size=1001, mode="nearest")
+    spread = 1.4826 * ndimage.median_filter(np.abs(latency - middle), size=1001, mode="nearest")
+    return _joined(start, latency, latency > middle + 3 * spread)
+
+
+def _joined(start: FloatArray, latency: FloatArray, flagged: npt.NDArray[np.bool_]) -> list[Span]:
+    """Give the peers every chance: what they flag within the tolerance of each other is one find."""
+    spans: list[Span] = []
+    for low, length in zip(start[flagged].tolist(), latency[flagged].tolist(), strict=True):
+        if spans and low <= spans[-1][1] + TOLERANCE_S:
+            spans[-1] = (spans[-1][0], max(spans[-1][1], low + length))
+        else:
+            spans.append((low, low + length))
+    return spans

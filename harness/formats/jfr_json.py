@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Flight recordings printed with ``jfr print --json`` (JDK 17 to 25): pauses, allocation stalls, the compiler at work.
+
+ZGC and Shenandoah lengthen requests without stopping the program: their allocation stalls
+stand here and nowhere else in one shape. Times are wall-clock, in nanoseconds.
+``jdk.GCPhasePause`` is the collector's own part of a pause, without the time to reach it.
+
+Source: the event metadata of the JDK (``jfr metadata``) and recordings of JDK 25.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections import Counter
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from harness.errors import InputError
+from harness.formats.gc_events import Cause, GcLog, PauseEvent
+from harness.model import Frozen
+
+_DURATION = re.compile(r"P(?:(\d+)D)?T(?:(\d+)H)?(?:(\d+)M)?(?:([\d.]+(?:E-?\d+)?)S)?")
+_INSTANT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d+))?(Z|[+-]\d\d:\d\d)")
+_PAUSES: dict[str, Cause] = {"jdk.GCPhasePause": "gc_pause", "jdk.ZAllocationStall": "allocation_stall"}
+#: Compilation and deoptimisation: the span, not a pause, in which the program ran slower code.
+_JIT = ("jdk.Compilation", "jdk.Deoptimization")
+#: Known, and needed for nothing that is not in another event.
+_KNOWN = ("jdk.GarbageCollection", "jdk.SafepointBegin", "jdk.SafepointEnd", "jdk.ExecuteVMOperation")
+
+
+class FlightRecording(Frozen):
+    """What a recording says about stops, and about the compiler."""
+
+    log: GcLog
+    jit: tuple[tuple[float, float, str], ...] = Field(
+        description="start and end in epoch seconds, and the event's type"
+    )
+    n_by_type: dict[str, int]
+
+
+def read_jfr_json(path: Path) -> FlightRecording:
+    """Read the output of ``jfr print --json`` (gzipped or not).
+
+    An event that cannot be read is counted and shown; one of a type not asked for is only counted.
+
+    Raises:
+        InputError: the file cannot be opened, or is not such JSON (a half-written file is not).
+    """
+    try:
+        data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    except (OSError, EOFError) as error:
+        raise InputError(f"cannot be read: {error}", file=path) from error
+    return parse_jfr_json(data.decode("utf-8", "replace"), file=path)
+
+
+def parse_jfr_json(text: str, *, file: Path | None = None) -> FlightRecording:
+    """Parse what ``jfr print --json`` wrote.
+
+    Raises:
+        InputError: it is not JSON, or holds no recording.
+    """
+    try:
+        found = json.loads(text)
+        events = found["recording"]["events"]
+        if not isinstance(events, list):
+            raise TypeError("events")
+    except json.JSONDecodeError as error:
+        raise InputError(
+            "not whole JSON: was it cut short?", file=file, place=f"line {error.lineno}", found=error.msg,
+            allowed="the output of jfr print --json",
+        ) from error  # fmt: skip
+    except (KeyError, TypeError) as error:
+        raise InputError(
+            "JSON without recording.events", file=file, allowed="the output of jfr print --json"
+        ) from error
+    return _recording(events)
+
+
+def _recording(events: list[Any]) -> FlightRecording:
+    counted: Counter[str] = Counter()
+    unknown: list[str] = []
+    pauses: list[PauseEvent] = []
+    jit: list[tuple[float, float, str]] = []
+    collections: set[int] = set()
+    stamps: list[float] = []
+    for event in events:
+        try:
+            kind, values = str(event["type"]), event["values"]
+            counted[kind] += 1
+            if kind not in _PAUSES and kind not in _JIT and kind not in _KNOWN:
+                continue
+            start = epoch_s(values["startTime"])
+            end = start + (duration_s(values["duration"]) if values.get("duration") else 0.0)
+            if kind in _PAUSES:
+                pauses.append(_pause(kind, values, start, end))
+            elif kind in _JIT:
+                jit.append((start, end, kind))
+            elif kind == "jdk.GarbageCollection":
+                collections.add(int(values["gcId"]))
+            stamps += [start, end]
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            unknown.append(f"{type(error).__name__} in {json.dumps(event)[:160]}")
+    warnings = (
+        []
+        if pauses
+        else ["the recording has no pause in it: was it printed with --events jdk.GCPhasePause,...?"]
+    )
+    return FlightRecording(
+        log=GcLog(
+            runtime="jvm", collector=None, version=None, clock="epoch", resolution_s=1e-6,
+            start_s=min(stamps, default=None), end_s=max(stamps, default=None),
+            events=tuple(sorted(pauses, key=lambda pause: pause.end_s)),
+            n_collections=len(collections), n_lines=len(events), n_unknown=len(unknown),
+            unknown_examples=tuple(unknown[:3]), warnings=tuple(warnings),
+        ),
+        jit=tuple(sorted(jit)),
+        n_by_type=dict(sorted(counted.items())),
+    )  # fmt: skip
+
+
+def _pause(kind: str, values: dict[str, Any], start: float, end: float) -> PauseEvent:
+    gc_id = values.get("gcId")
+    return PauseEvent(
+        start_s=start,
+        end_s=end,
+        cause=_PAUSES[kind],
+        name=str(values.get("name") or values.get("type") or kind),
+        gc_id=None if gc_id is None else int(gc_id),
+        whole_stop=False,
+    )
+
+
+def epoch_s(text: str) -> float:
+    """Return an ISO 8601 instant of up to nine decimals as epoch seconds.
+
+    Raises:
+        ValueError: it is not one.
+    """
+    found = _INSTANT.fullmatch(text)
+    if found is None:
+        raise ValueError(f"not an instant: {text!r}")
+    whole = datetime.fromisoformat(found[1] + found[3].replace("Z", "+00:00")).timestamp()
+    return whole + float(f"0.{found[2] or 0}")
+
+
+def duration_s(text: str) -> float:
+    """Return an ISO 8601 duration, as ``java.time.Duration`` prints it, in seconds.
+
+    Raises:
+        ValueError: it is not one.
+    """
+    found = _DURATION.fullmatch(text)
+    if found is None or not any(found.groups()):
+        raise ValueError(f"not a duration: {text!r}")
+    days, hours, minutes, seconds = (float(part or 0) for part in found.groups())
+    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds

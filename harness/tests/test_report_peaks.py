@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules for a report with a runtime's log: what does not fit is noticed and said; and for the page."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from harness.analysis.report import Report, report_file
+from harness.analysis.report_output import main, read_runtime_log
+from harness.analysis.verify.queueing import (
+    Pauses,
+    ServiceLaw,
+    arrival_times,
+    regular_pauses,
+    service_times,
+    simulate_open,
+)
+from harness.errors import InputError
+
+EPOCH_S = 1.7e9
+Spans = list[tuple[float, float]]
+
+
+@pytest.fixture(scope="module")
+def trial() -> tuple[np.ndarray, np.ndarray, Pauses]:
+    rng = np.random.default_rng(3)
+    arrivals = arrival_times("poisson", 600.0, 24.0, rng)
+    pauses = regular_pauses(24.0, 0.06, 1.5, rng)
+    service = service_times(len(arrivals), ServiceLaw(), rng)
+    return *simulate_open(arrivals, service, servers=8, pauses=pauses), pauses
+
+
+def write_jtl(
+    path: Path, start: np.ndarray, latency: np.ndarray, *, unit: float = 1e3, label: str = "a"
+) -> Path:
+    rows = [
+        f"{int((EPOCH_S + s) * 1e3)},{max(1, round(x * unit))},{label},200,true"
+        for s, x in zip(start.tolist(), latency.tolist(), strict=True)
+    ]
+    path.write_text("timeStamp,elapsed,label,responseCode,success\n" + "\n".join(rows) + "\n")
+    return path
+
+
+def write_log(path: Path, spans: Spans) -> Path:
+    path.write_text("".join(
+        f'[{round((EPOCH_S + b) * 1e3)}ms][{round((b + 100) * 1e9)}ns][info][safepoint] Safepoint "G1CollectForAllocation", '
+        f"Time since last: 1 ns, Reaching safepoint: 1 ns, Cleanup: 1 ns, At safepoint: 1 ns, Total: {round((b - a) * 1e9)} ns\n"
+        for a, b in spans
+    ))  # fmt: skip
+    return path
+
+
+def reported(folder: Path, trial: tuple[np.ndarray, np.ndarray, Pauses], spans: Spans) -> Report:
+    jtl = write_jtl(folder / "r.jtl", trial[0], trial[1])
+    return report_file(jtl, read_runtime_log(write_log(folder / "gc.log", spans)))
+
+
+def said(report: Report, words: str) -> bool:
+    return any(words in warning for warning in report.warnings)
+
+
+def test_the_log_of_the_same_process_explains_its_peaks(
+    tmp_path: Path, trial: tuple[np.ndarray, np.ndarray, Pauses]
+) -> None:
+    report = reported(tmp_path, trial, trial[2].spans)
+    assert set(report.causes) == {"gc_pause"} and report.attribution is not None
+    assert report.attribution["p99"]["causes"]["gc_pause"]["value"] > 0.9
+
+
+def test_clocks_that_do_not_agree_are_refused_and_said(
+    tmp_path: Path, trial: tuple[np.ndarray, np.ndarray, Pauses]
+) -> None:
+    report = reported(tmp_path, trial, [(a - 0.7, b - 0.7) for a, b in trial[2].spans])
+    assert report.attribution is not None and "apart" in report.attribution["refused"]
+    assert report.attribution["clock_offset_s"] == pytest.approx(0.7, abs=0.005)
+    assert said(report, "attribution refused")
+
+
+def test_the_log_of_another_process_is_noticed(
+    tmp_path: Path, trial: tuple[np.ndarray, np.ndarray, Pauses]
+) -> None:
+    others = np.sort(np.random.default_rng(8).uniform(0, 24, 16))
+    report = reported(tmp_path, trial, [(float(t), float(t) + 0.06) for t in others])
+    assert said(report, "same process?")
+
+
+def test_a_log_of_another_day_is_refused(
+    tmp_path: Path, trial: tuple[np.ndarray, np.ndarray, Pauses]
+) -> None:
+    report = reported(tmp_path, trial, [(a + 86400, b + 86400) for a, b in trial[2].spans])
+    assert said(report, "no pause falls into the time of the requests")
+
+
+def test_a_log_that_starts_late_or_ends_early_is_noticed(
+    tmp_path: Path, trial: tuple[np.ndarray, np.ndarray, Pauses]
+) -> None:
+    late = reported(tmp_path, trial, trial[2].spans[8:])
+    assert said(late, "log begins") and not said(late, "log ends")
+    early = reported(tmp_path, trial, trial[2].spans[:8])
+    assert said(early, "log ends") and not said(early, "log begins")
+    assert "unexplained" in early.causes and "gc_pause" in early.causes
+
+
+def test_an_empty_log_explains_nothing_and_says_so(
+    tmp_path: Path, trial: tuple[np.ndarray, np.ndarray, Pauses]
+) -> None:
+    report = reported(tmp_path, trial, [])
+    assert said(report, "the log is empty") and said(report, "attribution refused")
+    assert set(report.causes) == {None}
+
+
+def test_microseconds_taken_for_milliseconds_are_noticed(
+    tmp_path: Path, trial: tuple[np.ndarray, np.ndarray, Pauses]
+) -> None:
+    wrong = report_file(write_jtl(tmp_path / "us.jtl", trial[0], trial[1], unit=1e6))
+    right = report_file(write_jtl(tmp_path / "ms.jtl", trial[0], trial[1]))
+    assert said(wrong, "microseconds") and not said(right, "microseconds")
+
+
+def page_of(folder: Path, trial: tuple[np.ndarray, np.ndarray, Pauses], **names: str) -> str:
+    jtl = write_jtl(folder / names.get("file", "r.jtl"), trial[0], trial[1])
+    log = write_log(folder / "gc.log", trial[2].spans[::2])
+    main([jtl], gc=log, html=folder / "page.html", as_json=True)
+    return (folder / "page.html").read_text(encoding="utf-8")
+
+
+def test_the_page_loads_nothing_and_its_plots_have_a_text_of_their_own(
+    tmp_path: Path, trial: tuple[np.ndarray, np.ndarray, Pauses], capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = page_of(tmp_path, trial)
+    plots = re.findall(r"<svg.*?</svg>", page, flags=re.DOTALL)
+    assert len(plots) == 2 and all(ElementTree.fromstring(plot) is not None for plot in plots)
+    assert len(re.findall(r'role="img" aria-label="[^"]{30,}"', page)) == 2
+    assert (
+        not re.search(r'(?:src|href)="(?!#)', page.replace('xlink:href="#', 'ok="#'))
+        and "<script" not in page
+    )
+    report = json.loads(capsys.readouterr().out)
+    assert f"All {len(report['stalls'])} stalls" in page
+    assert page.count("<td>unexplained</td>") - 1 == sum(
+        s["cause"] == "unexplained" for s in report["stalls"]
+    )
+
+
+def test_a_name_with_markup_in_it_stays_text(
+    tmp_path: Path, trial: tuple[np.ndarray, np.ndarray, Pauses]
+) -> None:
+    page = page_of(tmp_path, trial, file="<b>x.jtl")
+    assert "&lt;b&gt;x.jtl" in page and "<b>x" not in page
+
+
+def test_the_same_data_give_the_same_page(
+    tmp_path: Path, trial: tuple[np.ndarray, np.ndarray, Pauses]
+) -> None:
+    assert page_of(tmp_path, trial) == page_of(tmp_path, trial)
+
+
+def test_a_page_for_two_files_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="--html"):
+        main([tmp_path / "a", tmp_path / "b"], html=tmp_path / "page.html")

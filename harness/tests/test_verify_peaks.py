@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules for the verifications of stalls, attribution and omission, in their short form."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from harness.analysis.verify import attribution, omission, run_verify
+from harness.analysis.verify import stalls as row
+from harness.analysis.verify.queueing import Pauses
+from harness.verify_sigstop import sigstop
+
+
+@pytest.mark.parametrize("name", ["attribution", "omission"])
+def test_a_row_holds_with_its_control_in_its_short_form(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(omission, "_USERS", omission._USERS[:1])  # the smallest of its closed loops
+    monkeypatch.setattr(attribution, "_LOADS", attribution._LOADS[:2])
+    found = run_verify(name, 10, 1)
+    assert [cell for cell in found.cells if not cell.holds] == []
+    assert any(cell.control for cell in found.cells)
+
+
+def test_stalls_hold_on_slow_loads_of_every_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The row's own scenarios, without the two faster rates that take its time.
+    slow = [s for s in row.open_loops() if s.name == "200/s"]
+    held = [s for s in row.held_out() if "400/s" in s.name]
+    monkeypatch.setattr(row, "open_loops", lambda: slow)
+    monkeypatch.setattr(row, "held_out", lambda: held)
+    monkeypatch.setattr(row, "closed_loops", list)
+    found = row.stalls(40, 1)
+    assert [cell for cell in found.cells if not cell.holds] == []
+    assert sum(cell.control for cell in found.cells) == 2
+
+
+def test_a_pause_too_small_to_be_seen_counts_neither_way() -> None:
+    start = np.arange(0.0, 2.0, 0.001)
+    latency = np.full(len(start), 0.002)
+    pauses = Pauses(starts_s=(0.5, 1.0), lengths_s=(0.004, 0.05))
+    assert row.scored([(0.5, 0.504), (1.0, 1.05)], pauses, start, latency + 0.01, 0.02) == row.Score(1, 1, 1)
+    assert row.scored([(1.5, 1.6)], pauses, start, latency + 0.01, 0.02) == row.Score(0, 1, 1)
+
+
+def test_a_real_service_stopped_at_known_times_shows_each_stop() -> None:
+    found = sigstop(4, 1)
+    recall, _, control = found.cells
+    assert recall.value == 1.0 and control.control and control.holds

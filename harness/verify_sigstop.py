@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``verify sigstop``: stalls made for real, by stopping and continuing a running service at known times.
+
+It stands beside the measuring side because it starts a process; the verdict is the analysis's.
+A span in which the client's own event loop was late belongs to the client, and a find in it
+is not counted: a completion gap with a send gap is the generator's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from harness.analysis.matching import Span, match_events
+from harness.analysis.stalls import detect_stalls
+from harness.analysis.verify.result import Cell, VerifyResult, result
+from harness.errors import RematchError
+from harness.hosts import Command, LocalHost
+from harness.launchers.ports import free_port
+from harness.project import find_root
+from harness.toolchains import Surroundings, build_environment, find_go
+
+RATE_PER_S = 200.0
+EVERY_S = 1.0
+SHORTEST_S, LONGEST_S = 0.15, 0.4
+TOLERANCE_S = 0.005
+RECALL, PRECISION = 1.0, 0.95
+#: The client sends this late only when it was held up itself.
+LATE_S = 0.005
+_READY_WITHIN_S = 30.0
+_REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+def sigstop(sims: int, seed: int) -> VerifyResult:
+    """Stop a real service ``sims`` times. Control: the same stalls shifted by half a period match nothing.
+
+    Raises:
+        RematchError: the service could not be built, or does not answer.
+    """
+    rng = np.random.default_rng(seed)
+    starts = EVERY_S * (np.arange(sims) + 1 + rng.uniform(0.1, 0.4, sims))
+    lengths = rng.uniform(SHORTEST_S, LONGEST_S, sims)
+    with tempfile.TemporaryDirectory(prefix="rematch-sigstop-") as folder:
+        port = free_port()
+        words, argv = _service(Path(folder), port)
+        process = LocalHost().spawn(Command(argv=argv, folder=Path(folder)))
+        try:
+            trial = asyncio.run(_run(process.pid, port, starts, lengths))
+        finally:
+            os.kill(process.pid, signal.SIGCONT)  # a stopped process does not see SIGTERM
+            process.stop(grace_s=2.0)
+    found = [(s.start_s, s.end_s) for s in detect_stalls(trial.start_s, trial.latency_s) if s.kind == "stall"]
+    right = match_events(found, trial.stops, tolerance_s=TOLERANCE_S)
+    matched = {i for i, _ in right.pairs}
+    ours = [
+        span for i, span in enumerate(found)
+        if i in matched or not any(low <= span[1] and span[0] <= high for low, high in trial.late)
+    ]  # fmt: skip
+    shifted = match_events(
+        found, [(a + EVERY_S / 2, b + EVERY_S / 2) for a, b in trial.stops], tolerance_s=TOLERANCE_S
+    )
+    precision = len(right.pairs) / len(ours) if ours else 0.0
+    cells = [
+        Cell(name=f"recall, {words}, n = {sims}", value=right.recall or 0.0, at_least=RECALL),
+        Cell(
+            name=f"precision, {len(ours)} found, {len(found) - len(ours)} more are the client's own",
+            value=precision,
+            at_least=PRECISION,
+        ),
+        Cell(
+            name="recall with the stops half a period off",
+            value=shifted.recall or 0.0,
+            at_most=0.5,
+            control=True,
+        ),
+    ]
+    return result(
+        "sigstop", bar="recall 1.0, precision >= .95", control="stops moved by half a period are not found",
+        cells=cells, sims=sims, seed=seed,
+    )  # fmt: skip
+
+
+def _service(folder: Path, port: int) -> tuple[str, tuple[str, ...]]:
+    """The echo service in Go where Go is, otherwise Python's own HTTP server; and how to start it."""
+    root = find_root()
+    around = Surroundings(project=root)
+    go = find_go(around)
+    if not go.usable:
+        server = ("-m", "http.server", "--bind", "127.0.0.1", "--protocol", "HTTP/1.1", str(port))
+        return "Python's http.server", (sys.executable, *server)
+    target = folder / "service"
+    build = Command(
+        argv=(str(go.require()), "build", "-trimpath", "-o", str(target), "."),
+        folder=root / "services/echo/go-raw",
+        environment=build_environment(around),
+    )
+    done = LocalHost().run(build, timeout_s=300.0)
+    if done.exit_code != 0:
+        raise RematchError(
+            f"services/echo/go-raw: go build ended with {done.exit_code}: {done.stderr.strip()[:300]}"
+        )
+    return "go-raw", (str(target), "--host", "127.0.0.1", "--port", str(port))
+
+
+class _Trial:
+    """What the client saw, seconds on its monotonic clock."""
+
+    def __init__(self) -> None:
+        self.rows: list[Span] = []
+        self.stops: list[Span] = []
+        self.late: list[Span] = []
+
+    @property
+    def start_s(self) -> npt.NDArray[np.float64]:
+        return np.array([start for start, _ in self.rows])
+
+    @property
+    def latency_s(self) -> npt.NDArray[np.float64]:
+        return np.array([end - start for start, end in self.rows])
+
+
+async def _run(
+    pid: int, port: int, starts: npt.NDArray[np.float64], lengths: npt.NDArray[np.float64]
+) -> _Trial:
+    trial = _Trial()
+    pool = _Pool(port)
+    await pool.open(int(RATE_PER_S * LONGEST_S * 1.5))
+    began = time.monotonic()
+    stopper = asyncio.create_task(_stop_and_go(pid, began + starts, lengths, trial))
+    requests: set[asyncio.Task[None]] = set()
+    rng = np.random.default_rng(len(starts))
+    planned = began
+    while planned < began + starts[-1] + LONGEST_S + 1.0:
+        await asyncio.sleep(max(0.0, planned - time.monotonic()))
+        now = time.monotonic()
+        if now - planned > LATE_S:
+            trial.late.append((planned, now))
+        task = asyncio.create_task(pool.request(trial))
+        requests.add(task)
+        task.add_done_callback(requests.discard)
+        planned += rng.exponential(1 / RATE_PER_S)
+    await stopper
+    await asyncio.gather(*requests)
+    pool.close()
+    return trial
+
+
+async def _stop_and_go(
+    pid: int, starts: npt.NDArray[np.float64], lengths: npt.NDArray[np.float64], trial: _Trial
+) -> None:
+    for start, length in zip(starts.tolist(), lengths.tolist(), strict=True):
+        await asyncio.sleep(max(0.0, start - time.monotonic()))
+        os.kill(pid, signal.SIGSTOP)
+        stopped = time.monotonic()
+        await asyncio.sleep(length)
+        continued = time.monotonic()
+        os.kill(pid, signal.SIGCONT)
+        trial.stops.append((stopped, continued))
+
+
+class _Pool:
+    """Open connections; one more whenever none is free, so that nobody waits to send."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._free: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
+
+    async def open(self, n: int) -> None:
+        until = time.monotonic() + _READY_WITHIN_S
+        while len(self._free) < n:
+            try:
+                self._free.append(await asyncio.open_connection("127.0.0.1", self._port))
+            except OSError as error:
+                if time.monotonic() > until:
+                    raise RematchError(
+                        f"the service does not answer on port {self._port}: {error}"
+                    ) from error
+                await asyncio.sleep(0.05)
+
+    async def request(self, trial: _Trial) -> None:
+        connection = (
+            self._free.pop() if self._free else await asyncio.open_connection("127.0.0.1", self._port)
+        )
+        reader, writer = connection
+        sent = time.monotonic()
+        writer.write(_REQUEST)
+        head = (await reader.readuntil(b"\r\n\r\n")).lower()
+        length = int(head.split(b"content-length:")[1].split(b"\r\n")[0])
+        await reader.readexactly(length)
+        trial.rows.append((sent, time.monotonic()))
+        self._free.append(connection)
+
+    def close(self) -> None:
+        for _, writer in self._free:
+            writer.close()
