@@ -173,7 +173,9 @@ def attribute_trial(
     start = requests["start_epoch_s"].to_numpy(dtype=np.float64)[ok]
     latency = requests["latency_s"].to_numpy(dtype=np.float64)[ok]
     if len(start) < 2:
-        raise InputError("no request was answered correctly", place=f"{session.key}/{trial_id}", found=len(start))
+        raise InputError(
+            "no request was answered correctly", place=f"{session.key}/{trial_id}", found=len(start)
+        )
     window = (float(start.min()), float((start + latency).max()))
     service, generator = service_log(session, record), generator_log(session, record)
     pauses = _inside(service.events, window)
@@ -227,9 +229,7 @@ def peak_causes(
     return [names[k] if long else None for k, long in zip(largest, latency_s >= from_s, strict=True)]
 
 
-def stall_causes(
-    stalls: Sequence[Stall], events: Mapping[CauseName, Sequence[Span]]
-) -> tuple[str, ...]:
+def stall_causes(stalls: Sequence[Stall], events: Mapping[CauseName, Sequence[Span]]) -> tuple[str, ...]:
     """Return the cause of each stall: the first in ``ORDER`` whose span it touches, else ``unexplained``."""
     named = ["unexplained"] * len(stalls)
     spans = [(stall.start_s, stall.end_s) for stall in stalls]

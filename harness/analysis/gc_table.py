@@ -32,11 +32,17 @@ class AttributionRow(Frozen):
     paused_share: Estimate = Field(description="of the time under load")
     longest_pause_s: Estimate
     detectability_s: Estimate = Field(description="a shorter pause leaves no trace in the latencies alone")
-    share: Estimate = Field(description="of the quantile, that would vanish with the service's pauses and their wakes")
+    share: Estimate = Field(
+        description="of the quantile, that would vanish with the service's pauses and their wakes"
+    )
     share_lower: Estimate = Field(description="the same, only the pauses' own time")
     share_upper: Estimate = Field(description="the same, everything in a wake at the median")
-    most_share: Estimate = Field(description="what pauses can have taken themselves, wherever they fell: no clock needed")
-    service_tail: Estimate = Field(description="of the time beyond the median in the tail: the service's pauses")
+    most_share: Estimate = Field(
+        description="what pauses can have taken themselves, wherever they fell: no clock needed"
+    )
+    service_tail: Estimate = Field(
+        description="of the time beyond the median in the tail: the service's pauses"
+    )
     generator_tail: Estimate = Field(description="the same: the load generator's own pauses")
     unexplained_tail: Estimate
 
@@ -96,11 +102,15 @@ def _row(group: Sequence[TrialAttribution], quantile: str, level: float) -> Attr
             "share of time paused", "share", lambda t: None if t.paused_s is None else t.paused_s / t.window_s
         ),
         longest_pause_s=over("longest pause", "s", lambda t: t.longest_pause_s),
-        detectability_s=over("shortest pause that latencies alone show", "s", lambda t: t.detectability_s, "log"),
+        detectability_s=over(
+            "shortest pause that latencies alone show", "s", lambda t: t.detectability_s, "log"
+        ),
         share=over(f"share of {quantile} behind pauses and their wakes", "share", share("quantile_share")),
         share_lower=over(f"share of {quantile}, pauses' own time", "share", share("quantile_share_lower")),
         share_upper=over(f"share of {quantile}, wakes at the median", "share", share("quantile_share_upper")),
-        most_share=over(f"most of {quantile} that pauses can have taken", "share", lambda t: t.most_share.get(quantile)),
+        most_share=over(
+            f"most of {quantile} that pauses can have taken", "share", lambda t: t.most_share.get(quantile)
+        ),
         service_tail=over("share of the tail: the service's pauses", "share", tail(*SERVICE_CAUSES)),
         generator_tail=over("share of the tail: the generator's pauses", "share", tail("generator_stall")),
         unexplained_tail=over("share of the tail: unexplained", "share", tail("unexplained")),
@@ -136,7 +146,9 @@ def _over(
         inputs=tuple(trial.trial for trial, _ in found),
     )
     if len(found) < len(group):
-        short = f"{len(group) - len(found)} of {len(group)} trials cannot say: {_why_nothing(group, quantile)}"
+        short = (
+            f"{len(group) - len(found)} of {len(group)} trials cannot say: {_why_nothing(group, quantile)}"
+        )
         return estimate.model_copy(update={"warnings": (*estimate.warnings, short)})
     return estimate
 
