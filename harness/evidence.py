@@ -21,7 +21,7 @@ from harness.errors import InputError
 from harness.model import Machine, Phase, SessionHeader, TrialRecord
 from harness.project import find_root
 from harness.stages.parameters import StageParameters
-from harness.stages.sessions import sessions_read
+from harness.stages.sessions import measured_experiments, sessions_read
 from harness.store import SessionFolder
 
 
@@ -239,13 +239,14 @@ def open_evidence(settings: StageParameters, experiment: str, *, root: Path | No
 
 
 def find_evidence(settings: StageParameters, experiment: str, *, root: Path | None = None) -> Evidence | None:
-    """Open what was measured of an experiment, or return ``None`` where nothing was.
+    """Open what was measured of an experiment; ``None``: nothing was, or it is not among the chosen ones.
 
     For notebooks that say "not measured in this profile" instead of failing.
     """
     here = root or find_root()
-    sessions = sessions_read(here, settings, experiment)
-    return Evidence(root=here, experiment=experiment, sessions=sessions) if sessions else None
+    if experiment not in measured_experiments(here, settings):
+        return None
+    return open_evidence(settings, experiment, root=here)
 
 
 def _with_gaps(rows: list[dict[str, Any]], by: Sequence[str]) -> list[Any]:

@@ -48,14 +48,14 @@ def ratios(found: Mapping[str, Estimate], *, label: str) -> Figure:
     figure, panels = canvas(height=0.7 + 0.2 * len(found))
     axes = panels[0, 0]
     axes.axvline(1, color=INK, linewidth=0.7)
-    for y, estimate in enumerate(reversed(found.values())):
+    for y, estimate in enumerate(list(found.values())[::-1]):
         if estimate.value is None:
             axes.text(0.5, y, "cannot be said", transform=axes.get_yaxis_transform(), fontsize=6, color=FAINT)
             continue
         if estimate.low is not None and estimate.high is not None:
             axes.plot([estimate.low, estimate.high], [y, y], color=_HOLDS, linewidth=1.5)
         axes.plot([estimate.value], [y], "o", color=_HOLDS)
-    axes.set_yticks(range(len(found)), list(reversed(found)))
+    axes.set_yticks(range(len(found)), list(found)[::-1])
     axes.set_ylim(-0.6, len(found) - 0.4)
     log_scale(axes, "x")
     axes.set_xlabel(label)
