@@ -27,7 +27,13 @@ if TYPE_CHECKING:
     )
     from harness.publish import Publisher, comparison_rows, published_rounds
     from harness.publish.facts import describe_session, paper_values, publish_rounds
-    from harness.publish.peaks import attribution_cells, publish_attribution, publish_warm_up, warm_up_cells
+    from harness.publish.peaks import (
+        attribution_cells,
+        publish_attribution,
+        publish_names,
+        publish_warm_up,
+        warm_up_cells,
+    )
     from harness.publish.validity import (
         compare_generators,
         drifts,
@@ -74,6 +80,7 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "publish_drifts": ("harness.publish.validity", "publish_drifts"),
     "publish_equal_arms": ("harness.publish.validity", "publish_equal_arms"),
     "publish_generators": ("harness.publish.validity", "publish_generators"),
+    "publish_names": ("harness.publish.peaks", "publish_names"),
     "publish_rounds": ("harness.publish.facts", "publish_rounds"),
     "publish_warm_up": ("harness.publish.peaks", "publish_warm_up"),
     "published_rounds": ("harness.publish", "published_rounds"),
@@ -118,6 +125,7 @@ __all__ = [
     "publish_drifts",
     "publish_equal_arms",
     "publish_generators",
+    "publish_names",
     "publish_rounds",
     "publish_warm_up",
     "published_rounds",

@@ -56,7 +56,7 @@ def peaks(trials: Sequence[TimelineLike]) -> Figure:
     if not trials:
         raise InputError("no trial to draw", found="0 trials", allowed="at least one")
     figure, panels = canvas(
-        len(trials), 1, width=PAGE_INCHES, height=0.5 + 1.05 * len(trials), sharex=True, sharey=True
+        len(trials), 1, width=PAGE_INCHES, height=0.5 + 0.85 * len(trials), sharex=True, sharey=True
     )
     for axes, one in zip(panels[:, 0], trials, strict=True):
         _one_timeline(axes, one)
@@ -93,7 +93,8 @@ def explained(rows: Sequence[AttributionRow]) -> Figure:
     right.set_xlim(0, 100)
     right.set_xlabel(f"of the time beyond the median, requests beyond {rows[0].quantile} / %")
     handles = [Patch(color=CAUSES[name][0], label=label) for name, label in _STACKED.items()]
-    figure.legend(handles=handles, loc="outside upper right", ncols=3, frameon=False, fontsize=6.2)
+    handles.append(Patch(color=_UNTOLD, label="cannot be told apart"))
+    figure.legend(handles=handles, loc="outside upper left", ncols=4, frameon=False, fontsize=6.2)
     return figure
 
 
@@ -131,6 +132,7 @@ def open_and_closed(
     return figure
 
 
+_UNTOLD = "#DDDDDD"
 _STACKED = {
     "gc_pause": "service's pauses",
     "generator_stall": "generator's pauses",
@@ -205,6 +207,8 @@ def _stack(axes: Axes, y: int, row: AttributionRow) -> None:
         width = 100 * (part.value or 0.0)
         axes.barh(y, width, left=left, height=0.55, color=CAUSES[name][0], linewidth=0)
         left += width
+    if any(part.value is None for part in parts.values()):  # what could not be placed is not unexplained
+        axes.barh(y, 100 - left, left=left, height=0.55, color=_UNTOLD, linewidth=0)
 
 
 def _name(row: AttributionRow) -> str:

@@ -39,6 +39,7 @@ def publish_attribution(
     """
     by_name = {row.variant: row for row in rows}
     said = []
+    publish_names(publisher, variants, prefix=prefix)
     for name in variants:
         for part, (field, unit) in _GC.items():
             key = f"{prefix}.{part}.{slug(name)}"
@@ -58,6 +59,13 @@ def publish_attribution(
     if rows:
         publisher.text(f"{prefix}.measured", "measured")
     return Published("\n".join(one.text for one in said) if rows else NOT_MEASURED)
+
+
+def publish_names(publisher: Publisher, variants: Mapping[str, str], *, prefix: str) -> Published:
+    """Publish how figures name each variant as ``<prefix>.name.<variant>``, so that the text says the same."""
+    for name, label in variants.items():
+        publisher.text(f"{prefix}.name.{slug(name)}", label)
+    return Published(", ".join(variants.values()))
 
 
 def attribution_cells(rows: Sequence[AttributionRow]) -> list[Mapping[str, Cell] | None]:

@@ -51,6 +51,8 @@ def publish_equal_arms(publisher: Publisher, evidence: Evidence | None, metric: 
         said.append(
             publisher.absent(key, unit, why) if found is None else publisher.number(key, getattr(found, part))
         )
+    if found is not None:
+        publisher.text("validity.aa.measured", "measured")
     return Published("\n".join(one.text for one in said))
 
 
@@ -84,6 +86,8 @@ def publish_audit(publisher: Publisher, audited: pd.DataFrame | None) -> Publish
     bounds = {"low": None, "high": None}
     if audited is not None and n:
         bounds = {"low": audited["ratio"].min(), "high": audited["ratio"].max()}
+    if n:
+        publisher.text("validity.audit.measured", "measured")
     said = [
         _count(publisher, "validity.audit.n", n, "closed trials audited"),
         _count(publisher, "validity.audit.consistent", held, "closed trials whose arithmetic holds"),
@@ -118,6 +122,8 @@ def publish_generators(publisher: Publisher, found: Mapping[str, tuple[Compariso
             publisher.comparison(f"validity.generators.{slug(metric)}", name, by_name.get(name)).text
             for name in ("jmeter", "locust")
         ]
+        if comparisons:
+            publisher.text("validity.generators.measured", "measured")
     return Published("\n".join(said))
 
 

@@ -143,7 +143,7 @@ def test_what_was_not_measured_is_published_as_absent_under_the_same_keys(
     monkeypatch.setenv("REMATCH_ROOT", str(bare))
     execute_in_process(bare, name)
     values = read_values(bare)
-    assert measured - set(values) <= {"gc.measured", "loops.measured", "warmup.measured"}
+    assert {key for key in measured - set(values) if not key.endswith(".measured")} == set()
     assert "not measured in this profile" in json.dumps(values)
     assert not list((bare / "paper" / "generated" / "tables").glob("*"))
 
