@@ -91,13 +91,13 @@ def requests(n: int, cold: float, rng: np.random.Generator) -> pd.DataFrame:
 
 
 def test_a_cold_start_is_a_warm_up_that_ends_where_the_level_ends() -> None:
-    frame = requests(8000, 3.0, np.random.default_rng(1))
+    frame = requests(8000, 1.3, np.random.default_rng(1))
     curve = warm_up_curve(frame, trial="e/s/t", variant="v", label="V", block=1)
     assert curve.found.kind == SteadyState.WARM_UP
     assert len(curve.at_s) == WINDOWS
     ends = float(frame["start_epoch_s"].iloc[1600] - frame["start_epoch_s"].iloc[0])
     assert curve.steady_from_s == pytest.approx(ends, rel=0.05)
-    assert curve.cold_ratio == pytest.approx(3.0, rel=0.05)
+    assert curve.cold_ratio == pytest.approx(1.3, rel=0.05)
     (row,) = warm_up_table([curve])
     assert row.classes[SteadyState.WARM_UP] == 1
     assert row.steady_from_s.low is None  # one trial
