@@ -37,6 +37,13 @@ def publish_attribution(
         rows: of one quantile and one combination of levels; empty where nothing was measured.
         variants: all of the definition with their labels; one that was not measured is published as absent.
     """
+    with publisher.together():
+        return _attribution(publisher, rows, variants, prefix)
+
+
+def _attribution(
+    publisher: Publisher, rows: Sequence[AttributionRow], variants: Mapping[str, str], prefix: str
+) -> Published:
     by_name = {row.variant: row for row in rows}
     said = []
     publish_names(publisher, variants, prefix=prefix)

@@ -157,7 +157,7 @@ def test_a_trial_without_answers_is_an_error_not_a_number(session: SessionFolder
 
 
 def test_a_slow_request_belongs_to_what_took_most_of_it() -> None:
-    start = np.arange(100) * 0.01
+    start = np.linspace(0.0, 0.99, 100)
     latency = np.full(100, 0.001)
     latency[10], latency[50] = 0.021, 0.021
     causes = peak_causes(start, latency, {"gc_pause": [(0.1, 0.12)]}, from_s=0.02)

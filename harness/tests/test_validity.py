@@ -11,7 +11,7 @@ from harness.analysis.steady_state import SteadyState
 from harness.analysis.validity import audit_trials, drift, equal_arms
 from harness.analysis.warm_curves import FEWEST_A_WINDOW, WINDOWS, warm_up_curve, warm_up_table
 from harness.errors import InputError
-from harness.model import ClosedLoad, OpenLoad
+from harness.model import ClosedLoad, LoadProfile, OpenLoad
 
 
 def session(*, blocks: int = 8, slope: float = 0.0, noise: float = 0.02, seed: int = 1) -> pd.DataFrame:
@@ -76,7 +76,10 @@ def test_our_own_closed_trials_are_audited_and_open_ones_left_alone() -> None:
     frame["throughput_per_s"] = [1000.0, 1000.0, 500.0]
     frame["latency_mean_s"] = 0.01
     frame["load_name"] = ["users", "arrivals", "users"]
-    loads = {"users": ClosedLoad(users=10, loops=100), "arrivals": OpenLoad(rate_per_s=10, duration_s=1)}
+    loads: dict[str, LoadProfile] = {
+        "users": ClosedLoad(users=10, loops=100),
+        "arrivals": OpenLoad(rate_per_s=10, duration_s=1),
+    }
     audited = audit_trials(frame, loads)
     assert list(audited["consistent"]) == [True, False]
     assert audited["ratio"].tolist() == pytest.approx([1.0, 0.5])
