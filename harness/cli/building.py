@@ -4,11 +4,18 @@
 from __future__ import annotations
 
 import os
+from typing import Annotated
+
+import typer
 
 from harness.project import find_root
 
 
-def paper_command() -> None:
+def paper_command(
+    readme: Annotated[
+        bool, typer.Option("--readme", help="write the README's headline from the same numbers instead")
+    ] = False,
+) -> None:
     """Build paper/main.pdf from paper/ and the numbers, tables and figures of the notebooks.
 
     It measures and analyses nothing: `make paper` does that first.
@@ -16,7 +23,13 @@ def paper_command() -> None:
     Examples:
 
         rematch paper
+
+        rematch paper --readme
     """
     from harness.paper import build_paper
+    from harness.publish.readme import write_headline
 
+    if readme:
+        print(f"the headline: {os.path.relpath(write_headline(find_root()))}")
+        return
     print(f"the paper: {os.path.relpath(build_paper(find_root()))}")

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The README's headline: one figure and one table, written from the published numbers."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+from harness.errors import InputError, UnknownKey
+from harness.publish.contribution import read_values
+
+BEGIN = "<!-- headline: written by `python -m harness paper --readme` -->"
+END = "<!-- /headline -->"
+FIGURE = "strings.throughput.forest"
+PICTURE = Path("docs") / "headline.png"
+_ROWS = {
+    "go_kit": "Go kit, as published",
+    "java_helidon": "Java, Helidon SE",
+    "java_jaxrs": "Java, JAX-RS on Jersey",
+    "java_jdkhttp": "Java, the JDK's server",
+}
+_COLUMNS = {
+    "throughput": "strings.throughput.ratio",
+    "CPU per request": "strings.cpu.ratio",
+    "time to first answer": "startup.first.ratio",
+    "memory after the load": "memory.ratio",
+}
+
+
+def write_headline(root: Path) -> Path:
+    """Write the block between the README's markers and the picture it shows; return the README's path.
+
+    Raises:
+        UnknownKey: a number or the figure was not published; run the notebooks first.
+        InputError: the README has no markers.
+    """
+    values = read_values(root)
+    readme = root / "README.md"
+    text = readme.read_text("utf-8")
+    block = re.compile(re.escape(BEGIN) + ".*?" + re.escape(END), re.DOTALL)
+    if not block.search(text):
+        raise InputError("the headline's markers are missing", file=readme, allowed=f"{BEGIN} ... {END}")
+    figure = _figure(root)
+    shutil.copyfile(root / "paper" / "generated" / _png(figure), root / PICTURE)
+    readme.write_text(block.sub(lambda _: f"{BEGIN}\n{_block(values, figure)}\n{END}", text), "utf-8")
+    return readme
+
+
+def _block(values: dict[str, dict[str, Any]], figure: dict[str, Any]) -> str:
+    cores, memory = _text(values, "machine.cores"), _text(values, "machine.memory")
+    lines = [
+        f"![{figure['alt']}]({PICTURE.as_posix()})",
+        "",
+        f"*{figure['caption']}*",
+        "",
+        f"Ratios to Go's `net/http`, {_text(values, 'strings.main_cell')}, with 95 % intervals over "
+        f"{_text(values, 'strings_rounds.blocks')} blocks of fresh processes; above 1 means more of it.",
+        "",
+        "| | " + " | ".join(_COLUMNS) + " |",
+        "|---|" + "--:|" * len(_COLUMNS),
+    ]
+    for variant, name in _ROWS.items():
+        cells = (_text(values, f"{prefix}.{variant}", interval=True) for prefix in _COLUMNS.values())
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    lines += [
+        "",
+        f"**{_text(values, 'status')}**: {cores} cores, {memory}, {_text(values, 'tool.jdk')}, "
+        f"{_text(values, 'tool.go')}, {_text(values, 'session.day')}.",
+        f"The reference, run twice in each block, differs from itself by {_text(values, 'strings.throughput.aa')} "
+        f"in throughput; differences below {_text(values, 'strings.throughput.noise')} cannot be told from noise here.",
+    ]
+    return "\n".join(lines)
+
+
+def _text(values: dict[str, dict[str, Any]], key: str, *, interval: bool = False) -> str:
+    if key not in values:
+        raise UnknownKey(f"{key} was not published; execute the notebooks first: make paper")
+    return str(values[key]["interval_text" if interval else "text"])
+
+
+def _figure(root: Path) -> dict[str, Any]:
+    path = root / "paper" / "generated" / "figures.json"
+    figures = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    if FIGURE not in figures:
+        raise UnknownKey(f"the figure {FIGURE} was not published; execute the notebooks first: make paper")
+    found: dict[str, Any] = figures[FIGURE]
+    return found
+
+
+def _png(figure: dict[str, Any]) -> str:
+    return next(str(file) for file in figure["files"] if str(file).endswith(".png"))
