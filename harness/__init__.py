@@ -13,9 +13,36 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from harness import figures
     from harness.analysis.comparisons import aa_noise, compare, summarise
-    from harness.evidence import Evidence, open_evidence
+    from harness.analysis.gc_table import attribution_table
+    from harness.analysis.verify import run_verify
+    from harness.analysis.warm_curves import warm_up_table
+    from harness.evidence import Evidence, find_evidence, open_evidence
+    from harness.peaks import (
+        attribute_peaks,
+        audit_session,
+        defined_variants,
+        latencies_by,
+        timelines,
+        warm_up_curves,
+    )
     from harness.publish import Publisher, comparison_rows, published_rounds
     from harness.publish.facts import describe_session, paper_values, publish_rounds
+    from harness.publish.peaks import (
+        attribution_cells,
+        publish_attribution,
+        publish_names,
+        publish_warm_up,
+        warm_up_cells,
+    )
+    from harness.publish.validity import (
+        compare_generators,
+        drifts,
+        publish_audit,
+        publish_coverage,
+        publish_drifts,
+        publish_equal_arms,
+        publish_generators,
+    )
     from harness.stages import RunAllParameters, StageParameters, check_parameters
     from harness.stages.execute import run as run_stages
     from harness.stages.plan import make_plan as plan_stages
@@ -28,21 +55,43 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "RunAllParameters": ("harness.stages", "RunAllParameters"),
     "StageParameters": ("harness.stages", "StageParameters"),
     "aa_noise": ("harness.analysis.comparisons", "aa_noise"),
+    "attribute_peaks": ("harness.peaks", "attribute_peaks"),
+    "attribution_cells": ("harness.publish.peaks", "attribution_cells"),
+    "attribution_table": ("harness.analysis.gc_table", "attribution_table"),
+    "audit_session": ("harness.peaks", "audit_session"),
     "check_machine": ("harness.stages.work", "check_machine"),
     "check_parameters": ("harness.stages", "check_parameters"),
-    "comparison_rows": ("harness.publish", "comparison_rows"),
     "compare": ("harness.analysis.comparisons", "compare"),
+    "compare_generators": ("harness.publish.validity", "compare_generators"),
+    "comparison_rows": ("harness.publish", "comparison_rows"),
+    "defined_variants": ("harness.peaks", "defined_variants"),
     "describe_session": ("harness.publish.facts", "describe_session"),
+    "drifts": ("harness.publish.validity", "drifts"),
     "figures": ("harness.figures", None),
+    "find_evidence": ("harness.evidence", "find_evidence"),
+    "latencies_by": ("harness.peaks", "latencies_by"),
     "measure_all": ("harness.stages.work", "measure_all"),
     "open_evidence": ("harness.evidence", "open_evidence"),
     "paper_values": ("harness.publish.facts", "paper_values"),
     "plan_stages": ("harness.stages.plan", "make_plan"),
+    "publish_attribution": ("harness.publish.peaks", "publish_attribution"),
+    "publish_audit": ("harness.publish.validity", "publish_audit"),
+    "publish_coverage": ("harness.publish.validity", "publish_coverage"),
+    "publish_drifts": ("harness.publish.validity", "publish_drifts"),
+    "publish_equal_arms": ("harness.publish.validity", "publish_equal_arms"),
+    "publish_generators": ("harness.publish.validity", "publish_generators"),
+    "publish_names": ("harness.publish.peaks", "publish_names"),
     "publish_rounds": ("harness.publish.facts", "publish_rounds"),
+    "publish_warm_up": ("harness.publish.peaks", "publish_warm_up"),
     "published_rounds": ("harness.publish", "published_rounds"),
     "run_stages": ("harness.stages.execute", "run"),
+    "run_verify": ("harness.analysis.verify", "run_verify"),
     "summarise": ("harness.analysis.comparisons", "summarise"),
     "tidy_all": ("harness.stages.work", "tidy_all"),
+    "timelines": ("harness.peaks", "timelines"),
+    "warm_up_cells": ("harness.publish.peaks", "warm_up_cells"),
+    "warm_up_curves": ("harness.peaks", "warm_up_curves"),
+    "warm_up_table": ("harness.analysis.warm_curves", "warm_up_table"),
 }
 
 __all__ = [
@@ -51,21 +100,43 @@ __all__ = [
     "RunAllParameters",
     "StageParameters",
     "aa_noise",
+    "attribute_peaks",
+    "attribution_cells",
+    "attribution_table",
+    "audit_session",
     "check_machine",
     "check_parameters",
     "compare",
+    "compare_generators",
     "comparison_rows",
+    "defined_variants",
     "describe_session",
+    "drifts",
     "figures",
+    "find_evidence",
+    "latencies_by",
     "measure_all",
     "open_evidence",
     "paper_values",
     "plan_stages",
+    "publish_attribution",
+    "publish_audit",
+    "publish_coverage",
+    "publish_drifts",
+    "publish_equal_arms",
+    "publish_generators",
+    "publish_names",
     "publish_rounds",
+    "publish_warm_up",
     "published_rounds",
     "run_stages",
+    "run_verify",
     "summarise",
     "tidy_all",
+    "timelines",
+    "warm_up_cells",
+    "warm_up_curves",
+    "warm_up_table",
 ]
 
 

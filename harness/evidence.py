@@ -21,7 +21,7 @@ from harness.errors import InputError
 from harness.model import Machine, Phase, SessionHeader, TrialRecord
 from harness.project import find_root
 from harness.stages.parameters import StageParameters
-from harness.stages.sessions import sessions_read
+from harness.stages.sessions import measured_experiments, sessions_read
 from harness.store import SessionFolder
 
 
@@ -154,11 +154,15 @@ class Evidence:
         """
         found: dict[str, list[NDArray[np.float64]]] = {}
         for row in _kept(trials).itertuples():
-            frame = self._table(load_requests, str(row.session_id), str(row.trial_id))
+            frame = self.requests(str(row.session_id), str(row.trial_id))
             if frame is not None and frame["ok"].any():
                 values = frame.loc[frame["ok"], "latency_s"].to_numpy(dtype=np.float64)
                 found.setdefault(str(row.variant), []).append(values)
         return found
+
+    def requests(self, session_id: str, trial_id: str) -> pd.DataFrame | None:
+        """Return one trial's requests as ``docs/data.md`` has them; ``None``: its tool wrote no single ones."""
+        return self._table(load_requests, session_id, trial_id)
 
     def samples(self, trials: pd.DataFrame) -> dict[str, pd.DataFrame]:
         """Return variant -> the samples of its first kept trial that has any."""
@@ -232,6 +236,17 @@ def open_evidence(settings: StageParameters, experiment: str, *, root: Path | No
             found=f"profile {settings.profile}, host {settings.host}, seed {settings.seed}",
         )
     return Evidence(root=here, experiment=experiment, sessions=sessions)
+
+
+def find_evidence(settings: StageParameters, experiment: str, *, root: Path | None = None) -> Evidence | None:
+    """Open what was measured of an experiment; ``None``: nothing was, or it is not among the chosen ones.
+
+    For notebooks that say "not measured in this profile" instead of failing.
+    """
+    here = root or find_root()
+    if experiment not in measured_experiments(here, settings):
+        return None
+    return open_evidence(settings, experiment, root=here)
 
 
 def _with_gaps(rows: list[dict[str, Any]], by: Sequence[str]) -> list[Any]:

@@ -3,25 +3,33 @@
 
 Every function takes the tables of ``docs/data.md`` (or comparisons of ``harness.analysis``) and returns
 a ``matplotlib.figure.Figure`` that knows nothing of files; ``Publisher.figure`` saves it.
-Every trial is a dot; nothing is a bar of means.
+Every trial is a dot; nothing is a bar of means, but for shares that add up to a whole.
 """
 
 from harness.figures.comparisons import forest, pareto
 from harness.figures.latency import ecdf, percentiles
+from harness.figures.peaks import explained, open_and_closed, peaks
 from harness.figures.resources import memory_timeline, startup
 from harness.figures.style import describe, save, stamp
 from harness.figures.trials import by_cell, run_order
+from harness.figures.validity import coverage, ratios, warm_up
 
 __all__ = [
     "by_cell",
+    "coverage",
     "describe",
     "ecdf",
+    "explained",
     "forest",
     "memory_timeline",
+    "open_and_closed",
     "pareto",
+    "peaks",
     "percentiles",
+    "ratios",
     "run_order",
     "save",
     "stamp",
     "startup",
+    "warm_up",
 ]

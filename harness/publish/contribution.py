@@ -11,7 +11,7 @@ import difflib
 import fcntl
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -29,17 +29,20 @@ KINDS = ("values", "tables", "figures")
 Contribution = dict[str, Any]
 
 
-def update(generated: Path, notebook: str, kind: str, key: str, entry: Contribution) -> None:
-    """Put one entry into a notebook's contribution and merge anew.
+def update(generated: Path, notebook: str, entries: Sequence[tuple[str, str, Contribution]]) -> None:
+    """Put entries (kind, key, entry) into a notebook's contribution and merge anew, once for all of them.
 
     Raises:
-        InputError: another notebook has published this key.
+        InputError: another notebook has published one of the keys; nothing is put then.
     """
     with _locked(generated):
         mine = _read(generated / f"{notebook}.json") or _empty(notebook)
-        _refuse_foreign(generated, notebook, kind, key)
-        mine[kind][key] = entry
-        mine[kind] = dict(sorted(mine[kind].items()))
+        others = [part for part in contributions(generated) if part["notebook"] != notebook]
+        for kind, key, entry in entries:
+            _refuse_foreign(others, notebook, kind, key)
+            mine[kind][key] = entry
+        for kind in KINDS:
+            mine[kind] = dict(sorted(mine[kind].items()))
         write_json(generated / f"{notebook}.json", mine)
         _merge(generated)
 
@@ -104,9 +107,9 @@ def _merge(generated: Path) -> None:
     _replace(generated / MACROS, render_values(values, figures, tables))
 
 
-def _refuse_foreign(generated: Path, notebook: str, kind: str, key: str) -> None:
-    for part in contributions(generated):
-        if part["notebook"] != notebook and key in part[kind]:
+def _refuse_foreign(others: Sequence[Contribution], notebook: str, kind: str, key: str) -> None:
+    for part in others:
+        if key in part[kind]:
             raise InputError(
                 f"published by {part['notebook']} already; one key, one notebook",
                 place=key,

@@ -6,7 +6,8 @@ from __future__ import annotations
 import base64
 import html
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,17 @@ class Publisher:
         self.draft = draft
         self.root = root or find_root()
         self._generated = self.root / contribution.GENERATED
+        self._waiting: list[tuple[str, str, dict[str, Any]]] | None = None
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Publish all that is published inside at once, at its end: for many keys, as each write merges all files."""
+        self._waiting = []
+        try:
+            yield
+        finally:
+            waiting, self._waiting = self._waiting, None
+            contribution.update(self._generated, self.notebook, waiting)
 
     def number(self, key: str, estimate: Estimate) -> Published:
         r"""Publish an estimate as ``\val{key}`` and, with its interval, ``\valci{key}``."""
@@ -238,7 +250,10 @@ class Publisher:
     def _put(self, kind: str, key: str, entry: dict[str, Any]) -> None:
         if not _KEY.fullmatch(key):
             raise InputError("not a key", place=key, found=key, allowed="lower-case words joined by . _ or -")
-        contribution.update(self._generated, self.notebook, kind, key, entry)
+        if self._waiting is not None:
+            self._waiting.append((kind, key, entry))
+            return
+        contribution.update(self._generated, self.notebook, [(kind, key, entry)])
 
     def _write(self, name: str, text: str) -> None:
         path = self._generated / name

@@ -35,6 +35,7 @@ from harness.model import (
     make_plan,
 )
 from harness.store import SessionFolder, SessionWriter, Store
+from harness.tests import synthetic_pauses
 
 ROOT = Path(__file__).resolve().parents[2]
 BOTH = ("strings-rounds", "strings-startup")
@@ -46,6 +47,9 @@ _NATURE = {
     "java-jaxrs": (7_000.0, 260.0, 1.1),
     "java-jdkhttp": (11_900.0, 150.0, 0.3),
 }
+#: Seconds that a collection stops the program; experiments named so hold its requests back by it.
+_PAUSE_S = {"go-nethttp": 0.0001, "java-jdkhttp": 0.025}
+_WITH_PAUSES = "gc-"
 _SPEED = {"on": 0.7, "off": 1.0, "none": 0.96, "calls-1000": 1.0}
 _EPOCH = 1_700_000_000.0
 _LOAD_STARTS_S = 2.5
@@ -176,14 +180,28 @@ def _trial(
         return Boundary.model_validate({"name": which, "reading": reading})
 
     loaded = cell.load is not None
-    last_s = _LOAD_STARTS_S + N_REQUESTS / speed
+    paused = experiment.startswith(_WITH_PAUSES)
+    n_requests = synthetic_pauses.N_REQUESTS if paused else N_REQUESTS
+    lasts_s = synthetic_pauses.LASTS_S if paused else N_REQUESTS / speed
+    last_s = _LOAD_STARTS_S + lasts_s
     phases = [Phase(name="start-up", start=clock(0.0), end=clock(first_s))]
     boundaries = [boundary("first-response", first_s, 0.4)]
     if loaded:
         phases.append(Phase(name="warm-up", start=clock(1.5), end=clock(_LOAD_STARTS_S)))
         phases.append(Phase(name="measurement", start=clock(_LOAD_STARTS_S), end=clock(last_s)))
         boundaries += [boundary("before-load", 2.4, 0.6), boundary("after-load", last_s, 1.0)]
-        _write_requests(folder, _EPOCH + begun + _LOAD_STARTS_S, N_REQUESTS / speed, 80 / speed, rng)
+        first_epoch_s = _EPOCH + begun + _LOAD_STARTS_S
+        if paused:
+            synthetic_pauses.write_trial(
+                folder,
+                runtime="go" if name.startswith("go") else "jvm",
+                launched_s=_EPOCH + begun,
+                begin_s=first_epoch_s,
+                pause_s=_PAUSE_S[name],
+                rng=rng,
+            )
+        else:
+            _write_requests(folder, first_epoch_s, lasts_s, 80 / speed, rng)
     else:
         phases.append(Phase(name="idle", start=clock(first_s), end=clock(first_s + 1)))
         boundaries.append(boundary("idle", first_s + 1, 0.45))
@@ -219,12 +237,12 @@ def _trial(
             rss_bytes_at_first_response=int(memory * 0.4),
         ),
         load=LoadSummary(
-            n_requests=N_REQUESTS,
+            n_requests=n_requests,
             n_errors=0,
             start_epoch_s=_EPOCH + begun + _LOAD_STARTS_S,
-            duration_s=N_REQUESTS / speed,
+            duration_s=lasts_s,
             offered_per_s=None,
-            achieved_per_s=speed,
+            achieved_per_s=n_requests / lasts_s,
             latency_mean_s=80 / speed,
             resolution_s=0.001,
             has_requests=True,

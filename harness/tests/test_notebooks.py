@@ -18,11 +18,22 @@ import harness
 from harness.publish import read_values
 from harness.stages import StageParameters
 from harness.stages.work import tidy_all
-from harness.tests.synthetic import ROOT, make_project
+from harness.tests.synthetic import ROOT, execute_in_process, make_project
 
 FOLDER = ROOT / "notebooks"
 ALL = sorted(FOLDER.glob("*.ipynb"))
-ANALYSIS = ("30-strings", "31-startup-and-footprint")
+#: notebook -> the experiments it reads of the made-up project
+ANALYSIS = {
+    "30-strings": "strings-rounds",
+    "31-startup-and-footprint": "strings-startup,strings-rounds",
+    "40-warm-up": "strings-rounds",
+    "41-gc-peaks": "gc-peaks",
+    "42-open-and-closed-load": "gc-loops",
+    "60-validity": "strings-rounds,aa,headroom,gc-peaks",
+}
+MEASURED = ("strings-rounds", "strings-startup", "gc-peaks", "gc-loops", "aa", "headroom")
+#: Those that say "not measured in this profile" where others cannot be opened.
+TOLERANT = ("40-warm-up", "41-gc-peaks", "42-open-and-closed-load", "60-validity")
 LONGEST_FUNCTION = 5
 
 
@@ -71,8 +82,8 @@ def test_a_notebook_asks_one_question_and_is_mostly_prose_and_short_cells(path: 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tidied project whose made-up session is small: two blocks."""
-    root = make_project(tmp_path_factory.mktemp("notebooks"), profile="smoke")
-    tidy_all(StageParameters(profile="smoke", experiments="strings-rounds,strings-startup"), root=root)
+    root = make_project(tmp_path_factory.mktemp("notebooks"), profile="smoke", experiments=MEASURED)
+    tidy_all(StageParameters(profile="smoke", experiments=",".join(MEASURED)), root=root)
     return root
 
 
@@ -109,7 +120,7 @@ def _in_project(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_backwards_after_the_set_up_then_forwards_twice_gives_the_same_numbers(
     project: Path, name: str
 ) -> None:
-    client = opened(project, name, profile="smoke")
+    client = opened(project, name, profile="smoke", experiments=ANALYSIS[name])
     code = [i for i, cell in enumerate(client.nb.cells) if cell.cell_type == "code"]
     set_up, rest = code[:3], code[3:]
     with client.setup_kernel():
@@ -118,8 +129,23 @@ def test_backwards_after_the_set_up_then_forwards_twice_gives_the_same_numbers(
         backwards = snapshot(project)
         execute(client, code)
         forwards = snapshot(project)
-    assert len(read_values(project)) > 20
+    mine = [key for key, entry in read_values(project).items() if entry["notebook"] == name]
+    assert len(mine) > 5
     assert backwards == forwards
+
+
+@pytest.mark.parametrize("name", TOLERANT)
+def test_what_was_not_measured_is_published_as_absent_under_the_same_keys(
+    project: Path, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured = {key for key, entry in read_values(project).items() if entry["notebook"] == name}
+    bare = make_project(tmp_path, experiments=())
+    monkeypatch.setenv("REMATCH_ROOT", str(bare))
+    execute_in_process(bare, name)
+    values = read_values(bare)
+    assert {key for key in measured - set(values) if not key.endswith(".measured")} == set()
+    assert "not measured in this profile" in json.dumps(values)
+    assert not list((bare / "paper" / "generated" / "tables").glob("*"))
 
 
 def test_a_misspelt_parameter_stops_the_notebook_at_its_set_up(project: Path) -> None:

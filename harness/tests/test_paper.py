@@ -25,6 +25,8 @@ NAMES = re.compile(
     r"bibliography\w*|rule|dimexpr)\*?(?:\[[^]]*\])?\{[^}]*\}"
 )
 
+NOTEBOOKS = sorted(path.stem for path in (ROOT / "notebooks").glob("[3-9]?-*.ipynb"))
+
 
 def typed_digits(text: str) -> list[str]:
     """Return the lines of LaTeX in which a digit stands that no notebook wrote."""
@@ -66,7 +68,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tidy_all(StageParameters(experiments="strings-rounds,strings-startup"), root=root)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("REMATCH_ROOT", str(root))
-        for name in ("20-tidy", "30-strings", "31-startup-and-footprint"):
+        for name in ("20-tidy", *NOTEBOOKS):
             execute_in_process(root, name)
     return root
 
@@ -102,6 +104,14 @@ def test_every_number_of_the_text_says_where_it_comes_from(project: Path) -> Non
 def copy_of(project: Path, folder: Path) -> Path:
     shutil.copytree(project / "paper", folder / "paper", ignore=shutil.ignore_patterns("main.[!t]*"))
     return folder
+
+
+def test_sections_of_what_was_not_measured_stay_out(project: Path) -> None:
+    values = read_values(project)
+    assert values["gc.share.g1_64m"]["reason"] == "not measured in this profile"
+    included = (project / "paper/main.log").read_text("utf-8", errors="replace")
+    assert "sections/validity.tex" in included
+    assert "sections/results-gc.tex" not in included
 
 
 def test_an_unknown_key_fails_the_build_and_is_named_with_file_and_line(

@@ -49,6 +49,17 @@ def test_the_plan_says_what_is_done_what_is_to_do_and_why(project: Path) -> None
     assert "never ended well here" in repr(plan)
 
 
+def test_experiments_outside_the_paper_are_measured_only_when_named(project: Path) -> None:
+    usual = stages_of(make_plan(StageParameters(profile="quick"), root=project))
+    assert "measure strings-rounds" in usual
+    assert not {"measure gc-peaks", "measure gc-loops", "measure aa", "measure headroom"} & set(usual)
+    assert usual["41-gc-peaks"].state == usual["42-open-and-closed-load"].state == "skipped"
+    assert usual["60-validity"].state == "to do"
+    named = stages_of(make_plan(StageParameters(profile="quick", experiments="gc-peaks"), root=project))
+    assert named["measure gc-peaks"].state == named["41-gc-peaks"].state == "to do"
+    assert named["60-validity"].experiments == ("gc-peaks",)
+
+
 def test_a_session_with_trials_missing_is_resumed(project: Path) -> None:
     make_session(project, "strings-rounds", "smoke", seed=7, missing=2)
     stages = stages_of(make_plan(SETTINGS.model_copy(update={"seed": 7}), root=project))

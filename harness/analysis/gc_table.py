@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From attributed trials to one row per variant: what pauses explain of the tail, with intervals over trials."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal
+
+from pydantic import Field
+
+from harness.analysis.effects import mean_ci
+from harness.analysis.gc_logs import SERVICE_CAUSES, TrialAttribution
+from harness.model import Estimate, Frozen
+
+Quantity = Callable[[TrialAttribution], float | None]
+
+
+class AttributionRow(Frozen):
+    """One variant at one combination of levels. Every estimate is over trials; value ``None``: see its warnings."""
+
+    variant: str
+    label: str
+    levels: dict[str, str]
+    collector: str | None
+    quantile: str
+    n_trials: int
+    n_refused: int = Field(description="trials whose pauses could not be laid over their requests")
+    why_refused: str | None
+    latency_s: Estimate = Field(description="the quantile as measured")
+    pauses_per_s: Estimate
+    paused_share: Estimate = Field(description="of the time under load")
+    longest_pause_s: Estimate
+    detectability_s: Estimate = Field(description="a shorter pause leaves no trace in the latencies alone")
+    share: Estimate = Field(
+        description="of the quantile, that would vanish with the service's pauses and their wakes"
+    )
+    share_lower: Estimate = Field(description="the same, only the pauses' own time")
+    share_upper: Estimate = Field(description="the same, everything in a wake at the median")
+    most_share: Estimate = Field(
+        description="what pauses can have taken themselves, wherever they fell: no clock needed"
+    )
+    service_tail: Estimate = Field(
+        description="of the time beyond the median in the tail: the service's pauses"
+    )
+    generator_tail: Estimate = Field(description="the same: the load generator's own pauses")
+    unexplained_tail: Estimate
+
+
+def attribution_table(
+    trials: Iterable[TrialAttribution], *, quantile: str = "p99", level: float = 0.95
+) -> tuple[AttributionRow, ...]:
+    """Return one row per variant and combination of levels, in order of appearance.
+
+    Args:
+        quantile: a name that ``attribute_trial`` was asked for; trials with too few requests beyond it do
+            not enter its shares, and the estimate says how many did.
+    """
+    groups: dict[tuple[str, ...], list[TrialAttribution]] = {}
+    for trial in trials:
+        groups.setdefault((trial.variant, *map("=".join, sorted(trial.levels.items()))), []).append(trial)
+    return tuple(_row(group, quantile, level) for group in groups.values())
+
+
+def _row(group: Sequence[TrialAttribution], quantile: str, level: float) -> AttributionRow:
+    first = group[0]
+    refusals = Counter(trial.refused for trial in group if trial.refused)
+
+    def over(what: str, unit: str, of: Quantity, scale: Literal["log", "linear"] = "linear") -> Estimate:
+        return _over(group, f"{what}, {first.label}", unit, of, scale, level, quantile)
+
+    def share(which: str) -> Quantity:
+        def of(trial: TrialAttribution) -> float | None:
+            parts = trial.by_service.get(quantile)
+            return None if parts is None else getattr(parts, which).value
+
+        return of
+
+    def tail(*causes: str) -> Quantity:
+        def of(trial: TrialAttribution) -> float | None:
+            parts = trial.whole.get(quantile)
+            if parts is None or (trial.refused and "generator_stall" not in causes):
+                return None
+            return sum(part.share_of_tail.value or 0.0 for part in parts.causes if part.cause in causes)
+
+        return of
+
+    return AttributionRow(
+        variant=first.variant,
+        label=first.label,
+        levels=first.levels,
+        collector=first.collector,
+        quantile=quantile,
+        n_trials=len(group),
+        n_refused=sum(refusals.values()),
+        why_refused=refusals.most_common(1)[0][0] if refusals else None,
+        latency_s=over(f"{quantile} of latency", "s", lambda t: t.latency_s.get(quantile), "log"),
+        pauses_per_s=over(
+            "pauses per second", "1/s", lambda t: None if t.n_pauses is None else t.n_pauses / t.window_s
+        ),
+        paused_share=over(
+            "share of time paused", "share", lambda t: None if t.paused_s is None else t.paused_s / t.window_s
+        ),
+        longest_pause_s=over("longest pause", "s", lambda t: t.longest_pause_s),
+        detectability_s=over(
+            "shortest pause that latencies alone show", "s", lambda t: t.detectability_s, "log"
+        ),
+        share=over(f"share of {quantile} behind pauses and their wakes", "share", share("quantile_share")),
+        share_lower=over(f"share of {quantile}, pauses' own time", "share", share("quantile_share_lower")),
+        share_upper=over(f"share of {quantile}, wakes at the median", "share", share("quantile_share_upper")),
+        most_share=over(
+            f"most of {quantile} that pauses can have taken", "share", lambda t: t.most_share.get(quantile)
+        ),
+        service_tail=over("share of the tail: the service's pauses", "share", tail(*SERVICE_CAUSES)),
+        generator_tail=over("share of the tail: the generator's pauses", "share", tail("generator_stall")),
+        unexplained_tail=over("share of the tail: unexplained", "share", tail("unexplained")),
+    )
+
+
+def _over(
+    group: Sequence[TrialAttribution],
+    what: str,
+    unit: str,
+    of: Quantity,
+    scale: Literal["log", "linear"],
+    level: float,
+    quantile: str,
+) -> Estimate:
+    found = [(trial, value) for trial in group if (value := of(trial)) is not None]
+    if not found:
+        return Estimate(
+            value=None,
+            level=level,
+            unit=unit,
+            method="none",
+            estimand=what,
+            n_trials=0,
+            warnings=(_why_nothing(group, quantile),),
+        )
+    estimate = mean_ci(
+        [value for _, value in found],
+        scale=scale if all(value > 0 for _, value in found) else "linear",
+        level=level,
+        unit=unit,
+        what=what,
+        inputs=tuple(trial.trial for trial, _ in found),
+    )
+    if len(found) < len(group):
+        short = (
+            f"{len(group) - len(found)} of {len(group)} trials cannot say: {_why_nothing(group, quantile)}"
+        )
+        return estimate.model_copy(update={"warnings": (*estimate.warnings, short)})
+    return estimate
+
+
+def _why_nothing(group: Sequence[TrialAttribution], quantile: str) -> str:
+    if any(quantile not in trial.latency_s for trial in group):
+        return f"too few requests beyond {quantile}"
+    if any(trial.refused for trial in group):
+        return "pauses too short to be placed, or clocks that do not allow it"
+    return "too few requests clear of every pause"

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Peaks and their causes: latency over time with pauses behind it, shares of the tail, open beside closed loop."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from numpy.typing import NDArray
+
+from harness.analysis.gc_table import AttributionRow
+from harness.errors import InputError
+from harness.figures.style import FAINT, INK, PAGE_INCHES, canvas, log_scale, styled
+from harness.model import Estimate
+
+Floats = NDArray[np.float64]
+
+#: Okabe and Ito again; hue is the cause here, and says so in the legend. Markers repeat it for grey print.
+CAUSES: Mapping[str, tuple[str, str, str]] = {
+    "gc_pause": ("#D55E00", "v", "collection"),
+    "allocation_stall": ("#CC79A7", "s", "allocation stall"),
+    "other_safepoint": ("#56B4E9", "D", "other safepoint"),
+    "generator_stall": ("#009E73", "^", "generator's pause"),
+    "unexplained": ("#222222", "x", "unexplained"),
+}
+_OTHER = ("#F0E442", "P")
+_LINES = {"open": ("#222222", "-"), "closed": ("#0072B2", "--")}
+_TAIL_REQUESTS = 10
+
+
+class TimelineLike(Protocol):
+    """What is drawn of one trial; see ``harness.peaks.Timeline``."""
+
+    @property
+    def label(self) -> str: ...
+    @property
+    def start_s(self) -> Floats: ...
+    @property
+    def latency_s(self) -> Floats: ...
+    @property
+    def causes(self) -> tuple[str | None, ...]: ...
+    @property
+    def events(self) -> Mapping[str, Sequence[tuple[float, float]]]: ...
+    @property
+    def placed(self) -> bool: ...
+
+
+@styled
+def peaks(trials: Sequence[TimelineLike]) -> Figure:
+    """Return latency over time, one panel a trial: pauses as bands behind it, the tail's requests by their cause."""
+    if not trials:
+        raise InputError("no trial to draw", found="0 trials", allowed="at least one")
+    figure, panels = canvas(
+        len(trials), 1, width=PAGE_INCHES, height=0.5 + 0.85 * len(trials), sharex=True, sharey=True
+    )
+    for axes, one in zip(panels[:, 0], trials, strict=True):
+        _one_timeline(axes, one)
+    log_scale(panels[0, 0], "y")
+    panels[-1, 0].set_xlabel("time since the first request / s")
+    figure.supylabel("latency / ms (log)", fontsize=7)
+    seen = [name for name in CAUSES if any(name in one.causes or name in one.events for one in trials)]
+    handles = [
+        Line2D([], [], linestyle="none", marker=CAUSES[name][1], color=CAUSES[name][0], label=CAUSES[name][2])
+        for name in seen
+    ]
+    figure.legend(
+        handles=handles, loc="outside upper left", ncols=len(handles) or 1, frameon=False, fontsize=6.2
+    )
+    return figure
+
+
+@styled
+def explained(rows: Sequence[AttributionRow]) -> Figure:
+    """Return two panels, a row each variant: the share of the quantile behind pauses with its interval and both
+    bounds, and what the tail's time beyond the median is made of."""
+    if not rows:
+        raise InputError("no attribution to draw", found="0 rows", allowed="at least one")
+    figure, panels = canvas(1, 2, width=PAGE_INCHES, height=0.75 + 0.19 * len(rows), sharey=True)
+    left, right = panels[0, 0], panels[0, 1]
+    for y, row in enumerate(reversed(rows)):
+        _share(left, y, row)
+        _stack(right, y, row)
+    left.axvline(0, color=INK, linewidth=0.7)
+    left.set_yticks(range(len(rows)), [_name(row) for row in reversed(rows)])
+    left.set_ylim(-0.6, len(rows) - 0.4)
+    left.set_xlabel(f"share of {rows[0].quantile} that would vanish with pauses / %")
+    left.set_title("dot: estimate, 95 %; bar: bounds; arrow: the most", loc="left", fontsize=6)
+    right.set_xlim(0, 100)
+    right.set_xlabel(f"of the time beyond the median, requests beyond {rows[0].quantile} / %")
+    handles = [Patch(color=CAUSES[name][0], label=label) for name, label in _STACKED.items()]
+    handles.append(Patch(color=_UNTOLD, label="cannot be told apart"))
+    figure.legend(handles=handles, loc="outside upper left", ncols=4, frameon=False, fontsize=6.2)
+    return figure
+
+
+@styled
+def open_and_closed(
+    latencies: Mapping[str, Mapping[str, Sequence[Floats]]], labels: Mapping[str, str]
+) -> Figure:
+    """Return latency by percentile on an axis of nines, one panel a variant, one line a kind of loop: the median
+    over trials, the band their range.
+
+    Args:
+        latencies: variant -> open or closed -> one array in seconds per trial. labels: names of the variants.
+    """
+    drawn = [name for name in labels if latencies.get(name)]
+    if not drawn:
+        raise InputError("no latencies to draw", found="0 trials", allowed="at least one trial of each loop")
+    figure, panels = canvas(1, len(drawn), width=PAGE_INCHES, height=2.3, sharey=True)
+    for axes, name in zip(panels[0], drawn, strict=True):
+        for loop, arrays in latencies[name].items():
+            colour, line = _LINES.get(loop, (FAINT, ":"))
+            depth = np.log10(max(min(len(one) for one in arrays) / _TAIL_REQUESTS, 3.0))
+            grid = np.linspace(0, min(depth, 4.0), 100)
+            curves = np.array([np.quantile(one, 1 - 10.0**-grid) for one in arrays]) * 1e3
+            axes.fill_between(
+                grid, curves.min(axis=0), curves.max(axis=0), color=colour, alpha=0.15, linewidth=0
+            )
+            axes.plot(grid, np.median(curves, axis=0), color=colour, linestyle=line, label=f"{loop} loop")
+        axes.set_xticks([0, 1, 2, 3, 4], ["0", "90 %", "99 %", "99.9 %", "99.99 %"])
+        axes.set_xlim(0, max(1.0, axes.dataLim.x1))
+        axes.set_title(labels[name], loc="left")
+    log_scale(panels[0, 0], "y")
+    panels[0, 0].set_ylabel("latency / ms (log)")
+    panels[0, 0].legend(frameon=False, fontsize=6.2)
+    figure.supxlabel("percentile of requests (axis of nines)", fontsize=7)
+    return figure
+
+
+_UNTOLD = "#DDDDDD"
+_STACKED = {
+    "gc_pause": "service's pauses",
+    "generator_stall": "generator's pauses",
+    "unexplained": "unexplained",
+}
+
+
+def _one_timeline(axes: Axes, one: TimelineLike) -> None:
+    for name, spans in one.events.items():
+        for low, high in spans:
+            axes.axvspan(low, high, color=CAUSES.get(name, _OTHER)[0], alpha=0.35, linewidth=0.4)
+    causes = np.array([cause or "" for cause in one.causes])
+    ordinary = causes == ""
+    axes.plot(
+        one.start_s[ordinary],
+        one.latency_s[ordinary] * 1e3,
+        ".",
+        color=FAINT,
+        markersize=1.2,
+        rasterized=True,
+    )
+    for name in dict.fromkeys(causes[~ordinary]):
+        colour, marker = CAUSES.get(str(name), _OTHER)[:2]
+        mine = causes == name
+        axes.plot(one.start_s[mine], one.latency_s[mine] * 1e3, marker, color=colour, markersize=3)
+    told = "" if one.placed else " (its pauses are too short to be placed)"
+    axes.set_title(one.label + told, loc="left", pad=2)
+
+
+def _share(axes: Axes, y: int, row: AttributionRow) -> None:
+    if row.share_lower.value is not None and row.share_upper.value is not None:
+        axes.plot(
+            [100 * row.share_lower.value, 100 * row.share_upper.value], [y, y], color="#E5E5E5", linewidth=5,
+            solid_capstyle="butt",
+        )  # fmt: skip
+    if row.share.value is not None:
+        _dot(axes, y, row.share)
+    elif row.most_share.value is not None:
+        axes.plot([100 * row.most_share.value], [y], "<", color=CAUSES["gc_pause"][0], markersize=4)
+    else:
+        axes.text(
+            0.5,
+            y,
+            "cannot be said",
+            transform=axes.get_yaxis_transform(),
+            fontsize=6,
+            color=FAINT,
+            va="center",
+        )
+
+
+def _dot(axes: Axes, y: int, estimate: Estimate) -> None:
+    assert estimate.value is not None  # asked before
+    if estimate.low is not None and estimate.high is not None:
+        axes.plot(
+            [100 * estimate.low, 100 * estimate.high], [y, y], color=CAUSES["gc_pause"][0], linewidth=1.4
+        )
+    axes.plot([100 * estimate.value], [y], "o", color=CAUSES["gc_pause"][0])
+
+
+def _stack(axes: Axes, y: int, row: AttributionRow) -> None:
+    parts = {
+        "gc_pause": row.service_tail,
+        "generator_stall": row.generator_tail,
+        "unexplained": row.unexplained_tail,
+    }
+    if all(part.value is None for part in parts.values()):
+        axes.text(50, y, "cannot be said", fontsize=6, color=FAINT, va="center", ha="center")
+        return
+    left = 0.0
+    for name, part in parts.items():
+        width = 100 * (part.value or 0.0)
+        axes.barh(y, width, left=left, height=0.55, color=CAUSES[name][0], linewidth=0)
+        left += width
+    if any(part.value is None for part in parts.values()):  # what could not be placed is not unexplained
+        axes.barh(y, 100 - left, left=left, height=0.55, color=_UNTOLD, linewidth=0)
+
+
+def _name(row: AttributionRow) -> str:
+    return ", ".join([row.label, *row.levels.values()])

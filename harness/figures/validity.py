@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reasons to believe the numbers: coverage of the intervals, equal arms, and curves of warm-up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from harness.analysis.verify.result import VerifyResult
+from harness.analysis.warm_curves import WarmUpCurve
+from harness.errors import InputError
+from harness.figures.style import BAND, FAINT, INK, PAGE_INCHES, canvas, log_scale, styled
+from harness.model import Estimate
+
+_HOLDS, _FAILS, _CONTROL = "#0072B2", "#D55E00", "#999999"
+
+
+@styled
+def coverage(found: VerifyResult) -> Figure:
+    """Return every cell of a verification as a dot between its limits; controls hollow, they must fall outside."""
+    cells = list(reversed(found.cells))
+    if not cells:
+        raise InputError("no cell to draw", place=found.name, found="0", allowed="at least one")
+    figure, panels = canvas(height=0.6 + 0.15 * len(cells))
+    axes = panels[0, 0]
+    for y, cell in enumerate(cells):
+        low = 0.0 if cell.at_least is None else cell.at_least
+        high = 1.0 if cell.at_most is None else cell.at_most
+        axes.plot([low, high], [y, y], color=BAND, linewidth=5, solid_capstyle="butt", zorder=0)
+        colour = _CONTROL if cell.control else _HOLDS if cell.holds else _FAILS
+        axes.plot(
+            [cell.value], [y], "o" if cell.holds else "X", color=colour,
+            markerfacecolor="white" if cell.control else colour,
+        )  # fmt: skip
+    axes.set_yticks(range(len(cells)), [cell.name for cell in cells], fontsize=5.6)
+    axes.set_ylim(-0.7, len(cells) - 0.3)
+    axes.set_xlabel(f"share of {found.sims} simulated experiments")
+    return figure
+
+
+@styled
+def ratios(found: Mapping[str, Estimate], *, label: str) -> Figure:
+    """Return named ratios with their intervals around one, on a log axis; one that cannot be said is named."""
+    if not found:
+        raise InputError("no ratio to draw", found="0", allowed="at least one")
+    figure, panels = canvas(height=0.7 + 0.2 * len(found))
+    axes = panels[0, 0]
+    axes.axvline(1, color=INK, linewidth=0.7)
+    for y, estimate in enumerate(list(found.values())[::-1]):
+        if estimate.value is None:
+            axes.text(0.5, y, "cannot be said", transform=axes.get_yaxis_transform(), fontsize=6, color=FAINT)
+            continue
+        if estimate.low is not None and estimate.high is not None:
+            axes.plot([estimate.low, estimate.high], [y, y], color=_HOLDS, linewidth=1.5)
+        axes.plot([estimate.value], [y], "o", color=_HOLDS)
+    axes.set_yticks(range(len(found)), list(found)[::-1])
+    axes.set_ylim(-0.6, len(found) - 0.4)
+    log_scale(axes, "x")
+    axes.set_xlabel(label)
+    return figure
+
+
+@styled
+def warm_up(curves: Sequence[WarmUpCurve]) -> Figure:
+    """Return latency over time, one panel a variant: every trial a thin line, the first one's levels between its
+    change points as steps, and its class in words."""
+    if not curves:
+        raise InputError("no curve to draw", found="0 trials", allowed="at least one")
+    variants = list(dict.fromkeys(curve.variant for curve in curves))
+    columns = min(len(variants), 3)
+    rows = -(-len(variants) // columns)
+    figure, panels = canvas(
+        rows, columns, width=PAGE_INCHES, height=0.4 + 1.5 * rows, sharex=True, sharey=True
+    )
+    for axes in panels.ravel()[len(variants) :]:
+        axes.set_visible(False)
+    for axes, name in zip(panels.ravel(), variants, strict=False):
+        mine = sorted((curve for curve in curves if curve.variant == name), key=lambda curve: curve.block)
+        for curve in mine:
+            axes.plot(curve.at_s, np.array(curve.latency_s) * 1e3, color=FAINT, linewidth=0.4, alpha=0.7)
+        for begin, end, level in mine[0].levels:
+            axes.plot([begin, end], [level * 1e3, level * 1e3], color=_FAILS, linewidth=1.6)
+            axes.axvline(begin, color=_FAILS, linewidth=0.5, linestyle=":")
+        axes.set_title(f"{mine[0].label}: {mine[0].found.kind}", loc="left", pad=2)
+    log_scale(panels[0, 0], "y")
+    figure.supxlabel("time since the first request / s", fontsize=7)
+    figure.supylabel("mean latency of a window / ms (log)", fontsize=7)
+    return figure

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From an experiment's evidence to what the notebooks on peaks, loops, warm-up and validity are about.
+
+Everything here takes the evidence or ``None``, which stands for an experiment that was not measured, and then
+returns nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from harness.analysis.attribution import CauseName
+from harness.analysis.gc_logs import TrialAttribution, attribute_trial, peak_causes
+from harness.analysis.matching import Span
+from harness.analysis.validity import audit_trials
+from harness.analysis.warm_curves import WarmUpCurve, warm_up_curve
+from harness.definitions import load_study
+from harness.evidence import Evidence
+from harness.project import find_root
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timeline:
+    """One trial's requests over time with the pauses around them; arrays of one length, in seconds since the first."""
+
+    label: str
+    trial: str
+    start_s: Floats
+    latency_s: Floats
+    causes: tuple[str | None, ...]
+    events: dict[CauseName, tuple[Span, ...]]
+    peaks_from_s: float
+    placed: bool
+
+
+def defined_variants(experiment: str, *, root: Path | None = None) -> dict[str, str]:
+    """Return every variant of an experiment's definition with its label, measured or not."""
+    variants = load_study(root or find_root(), experiment).experiment.variants
+    return {name: variant.label or name for name, variant in variants.items()}
+
+
+def attribute_peaks(evidence: Evidence | None) -> tuple[TrialAttribution, ...]:
+    """Attribute the tail of every kept trial that has single requests; duplicates (the A/A arm) are left out."""
+    if evidence is None:
+        return ()
+    sessions = {session.folder.name: session for session in evidence.sessions}
+    return tuple(
+        attribute_trial(sessions[session_id], trial_id, requests)
+        for session_id, trial_id, _, requests in _with_requests(evidence, evidence.trials)
+    )
+
+
+def timelines(
+    evidence: Evidence | None,
+    attributed: Sequence[TrialAttribution],
+    *,
+    variants: Sequence[str] | None = None,
+    quantile: float = 0.99,
+) -> list[Timeline]:
+    """Return the first trial of each variant, with the cause of every request at or beyond the quantile.
+
+    The first, so that nobody has picked a telling one.
+    """
+    if evidence is None:
+        return []
+    first: dict[str, TrialAttribution] = {}
+    for one in sorted(attributed, key=lambda trial: trial.block):
+        first.setdefault(one.variant, one)
+    wanted = [name for name in (variants or tuple(first)) if name in first]
+    return [_timeline(evidence, first[name], quantile) for name in wanted]
+
+
+def warm_up_curves(evidence: Evidence | None, trials: pd.DataFrame | None = None) -> tuple[WarmUpCurve, ...]:
+    """Return the warm-up curve of every kept trial that has single requests, in the order of the table.
+
+    Args:
+        trials: those to look at; ``None``: all of the evidence.
+    """
+    if evidence is None:
+        return ()
+    chosen = evidence.trials if trials is None else trials
+    return tuple(
+        warm_up_curve(
+            requests,
+            trial=f"{evidence.experiment}/{session_id}/{trial_id}",
+            variant=str(row["variant"]),
+            label=str(row["label"]),
+            block=int(row["block"]),
+        )
+        for session_id, trial_id, row, requests in _with_requests(evidence, chosen)
+    )
+
+
+def latencies_by(evidence: Evidence | None, factor: str) -> dict[str, dict[str, list[Floats]]]:
+    """Return variant -> level of the factor -> one array of latencies in seconds per kept trial."""
+    found: dict[str, dict[str, list[Floats]]] = {}
+    if evidence is None:
+        return found
+    for level in evidence.trials[factor].unique():
+        for variant, arrays in evidence.latencies(evidence.cell(**{factor: str(level)})).items():
+            found.setdefault(variant, {})[str(level)] = arrays
+    return found
+
+
+def audit_session(evidence: Evidence | None) -> pd.DataFrame | None:
+    """Audit the arithmetic of every closed trial of our own, see ``audit_trials``; ``None``: not measured."""
+    if evidence is None:
+        return None
+    loads = evidence.header.experiment.profiles[evidence.header.plan.profile].loads
+    return audit_trials(evidence.trials, {name: load.profile for name, load in loads.items()})
+
+
+def _with_requests(
+    evidence: Evidence, trials: pd.DataFrame
+) -> Iterator[tuple[str, str, pd.Series, pd.DataFrame]]:
+    """Session, trial, row and requests of every kept trial that has correct answers to single requests."""
+    kept = trials[~trials["excluded"].astype(bool) & ~trials["duplicate"].astype(bool)]
+    for _, row in kept.iterrows():
+        requests = evidence.requests(str(row["session_id"]), str(row["trial_id"]))
+        if requests is not None and int(requests["ok"].sum()) > 1:
+            yield str(row["session_id"]), str(row["trial_id"]), row, requests
+
+
+def _timeline(evidence: Evidence, one: TrialAttribution, quantile: float) -> Timeline:
+    session_id, trial_id = one.trial.split("/")[-2:]
+    requests = evidence.requests(session_id, trial_id)
+    assert requests is not None  # it was attributed from them
+    ok = requests[requests["ok"].astype(bool)].sort_values("start_epoch_s", kind="stable")
+    start = ok["start_epoch_s"].to_numpy(dtype=np.float64)
+    latency = ok["latency_s"].to_numpy(dtype=np.float64)
+    from_s = float(np.quantile(latency, quantile))
+    return Timeline(
+        label=one.label,
+        trial=one.trial,
+        start_s=start - start[0],
+        latency_s=latency,
+        causes=tuple(peak_causes(start, latency, one.events, from_s=from_s)),
+        events={
+            cause: tuple((low - float(start[0]), high - float(start[0])) for low, high in spans)
+            for cause, spans in one.events.items()
+        },
+        peaks_from_s=from_s,
+        placed=one.refused is None,
+    )

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the paper says of pauses, loops and warm-up: one key for each variant of the definition, measured or not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from harness.analysis.gc_table import AttributionRow
+from harness.analysis.warm_curves import WarmUpRow
+from harness.model import Estimate
+from harness.publish.publisher import Cell, Published, Publisher, slug
+
+NOT_MEASURED = "not measured in this profile"
+#: part of the key -> (field of the row, unit)
+_GC: Mapping[str, tuple[str, str]] = {
+    "latency": ("latency_s", "s"),
+    "pauses": ("pauses_per_s", "1/s"),
+    "paused": ("paused_share", "share"),
+    "longest": ("longest_pause_s", "s"),
+    "limit": ("detectability_s", "s"),
+    "share": ("share", "share"),
+    "lower": ("share_lower", "share"),
+    "upper": ("share_upper", "share"),
+    "most": ("most_share", "share"),
+    "service_tail": ("service_tail", "share"),
+    "generator_tail": ("generator_tail", "share"),
+    "unexplained": ("unexplained_tail", "share"),
+}
+
+
+def publish_attribution(
+    publisher: Publisher, rows: Sequence[AttributionRow], variants: Mapping[str, str], *, prefix: str = "gc"
+) -> Published:
+    """Publish ``<prefix>.{latency,pauses,...,unexplained}.<variant>`` for every variant of the definition.
+
+    Args:
+        rows: of one quantile and one combination of levels; empty where nothing was measured.
+        variants: all of the definition with their labels; one that was not measured is published as absent.
+    """
+    with publisher.together():
+        return _attribution(publisher, rows, variants, prefix)
+
+
+def _attribution(
+    publisher: Publisher, rows: Sequence[AttributionRow], variants: Mapping[str, str], prefix: str
+) -> Published:
+    by_name = {row.variant: row for row in rows}
+    said = []
+    publish_names(publisher, variants, prefix=prefix)
+    for name in variants:
+        for part, (field, unit) in _GC.items():
+            key = f"{prefix}.{part}.{slug(name)}"
+            found: Estimate | None = getattr(by_name[name], field) if name in by_name else None
+            said.append(
+                publisher.absent(key, unit, NOT_MEASURED) if found is None else publisher.number(key, found)
+            )
+    refused = sorted({row.label for row in rows if row.n_refused})
+    words = (
+        ", ".join(refused)
+        if refused
+        else "none of the variants measured"
+        if rows
+        else "none: " + NOT_MEASURED
+    )
+    publisher.text(f"{prefix}.refused", words)
+    if rows:
+        publisher.text(f"{prefix}.measured", "measured")
+    return Published("\n".join(one.text for one in said) if rows else NOT_MEASURED)
+
+
+def publish_names(publisher: Publisher, variants: Mapping[str, str], *, prefix: str) -> Published:
+    """Publish how figures name each variant as ``<prefix>.name.<variant>``, so that the text says the same."""
+    for name, label in variants.items():
+        publisher.text(f"{prefix}.name.{slug(name)}", label)
+    return Published(", ".join(variants.values()))
+
+
+def attribution_cells(rows: Sequence[AttributionRow]) -> list[Mapping[str, Cell] | None]:
+    """Return rows for ``Publisher.table``: variant, levels, and every estimate of ``AttributionRow``."""
+    return [
+        {
+            "variant": row.label,
+            **row.levels,
+            "trials": row.n_trials,
+            "refused": row.n_refused or None,
+            **{field: getattr(row, field) for field, _ in _GC.values()},
+        }
+        for row in rows
+    ]
+
+
+def publish_warm_up(
+    publisher: Publisher, rows: Sequence[WarmUpRow], variants: Mapping[str, str], *, prefix: str = "warmup"
+) -> Published:
+    """Publish ``<prefix>.{steady_from,cold,classes}.<variant>`` for every variant of the definition."""
+    by_name = {row.variant: row for row in rows}
+    for name in variants:
+        row = by_name.get(name)
+        for part, unit in (("steady_from", "s"), ("cold", "ratio")):
+            key = f"{prefix}.{part}.{slug(name)}"
+            if row is None:
+                publisher.absent(key, unit, NOT_MEASURED)
+            else:
+                publisher.number(key, row.steady_from_s if part == "steady_from" else row.cold_ratio)
+        publisher.text(f"{prefix}.classes.{slug(name)}", NOT_MEASURED if row is None else classes(row))
+    if rows:
+        publisher.text(f"{prefix}.measured", "measured")
+    return Published("\n".join(f"{row.label}: {classes(row)}" for row in rows) or NOT_MEASURED)
+
+
+def classes(row: WarmUpRow) -> str:
+    """Return the classes of a variant's trials in words: ``3 warm-up, 2 undecidable``."""
+    return ", ".join(f"{n} {kind}" for kind, n in row.classes.items() if n)
+
+
+def warm_up_cells(rows: Sequence[WarmUpRow]) -> list[Mapping[str, Cell] | None]:
+    """Return rows for ``Publisher.table``: variant, trials, classes, both estimates."""
+    return [
+        {
+            "variant": row.label,
+            "trials": row.n_trials,
+            "classes": classes(row),
+            "steady_from_s": row.steady_from_s,
+            "cold_ratio": row.cold_ratio,
+        }
+        for row in rows
+    ]

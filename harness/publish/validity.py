@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the paper says of its own trustworthiness: coverage, equal arms, drift, arithmetic, generators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+from harness.analysis.comparisons import Comparison, compare
+from harness.analysis.validity import Drift, EqualArms, drift, equal_arms
+from harness.analysis.verify.result import VerifyResult
+from harness.errors import InputError
+from harness.evidence import Evidence
+from harness.model import Estimate
+from harness.publish.peaks import NOT_MEASURED
+from harness.publish.publisher import Published, Publisher, slug
+
+GENERATOR = "factor_generator"
+_AA = {"blocked": "share", "ordered": "ratio", "spread": "share"}
+
+
+def publish_coverage(publisher: Publisher, found: VerifyResult) -> Published:
+    """Publish the lowest and highest coverage over all laws, that of the control, and how many were simulated."""
+    held = [cell.value for cell in found.cells if not cell.control]
+    control = [cell.value for cell in found.cells if cell.control]
+    what = "coverage of nominal 95 % intervals over simulated experiments"
+    said = [
+        publisher.value("validity.coverage.low", min(held), "share", f"lowest {what}"),
+        publisher.value("validity.coverage.high", max(held), "share", f"highest {what}"),
+        publisher.value(
+            "validity.coverage.control", max(control), "share", f"of intervals over requests: {what}"
+        ),
+        publisher.value("validity.coverage.sims", found.sims, "1", "simulated experiments a cell"),
+    ]
+    return Published("\n".join(one.text for one in said))
+
+
+def publish_equal_arms(publisher: Publisher, evidence: Evidence | None, metric: str) -> Published:
+    """Publish what equal trials say of a metric: ``validity.aa.{blocked,ordered,spread}.<metric>``."""
+    found: EqualArms | None = None
+    why = NOT_MEASURED
+    if evidence is not None:
+        try:
+            found = equal_arms(evidence.trials, metric)
+        except InputError as error:
+            why = str(error)
+    said = []
+    for part, unit in _AA.items():
+        key = f"validity.aa.{part}.{slug(metric)}"
+        said.append(
+            publisher.absent(key, unit, why) if found is None else publisher.number(key, getattr(found, part))
+        )
+    if found is not None:
+        publisher.text("validity.aa.measured", "measured")
+    return Published("\n".join(one.text for one in said))
+
+
+def drifts(measured: Mapping[str, Evidence | None], metric: str) -> dict[str, Estimate]:
+    """Return experiment -> the factor by which the metric moved over its session, of those measured."""
+    found: dict[str, Drift] = {}
+    for name, evidence in measured.items():
+        if evidence is not None and evidence.trials[metric].notna().any():
+            found[name] = drift(evidence.trials, metric)
+    return {name: one.over_session for name, one in found.items()}
+
+
+def publish_drifts(publisher: Publisher, measured: Mapping[str, Evidence | None], metric: str) -> Published:
+    """Publish ``validity.drift.<experiment>``, absent for those that were not measured."""
+    found = drifts(measured, metric)
+    said = []
+    for name in measured:
+        key = f"validity.drift.{slug(name)}"
+        said.append(
+            publisher.number(key, found[name])
+            if name in found
+            else publisher.absent(key, "ratio", NOT_MEASURED)
+        )
+    return Published("\n".join(one.text for one in said))
+
+
+def publish_audit(publisher: Publisher, audited: pd.DataFrame | None) -> Published:
+    """Publish how many closed trials were audited, how many hold together, and how far off the others are."""
+    n = None if audited is None or audited.empty else len(audited)
+    held = int(audited["consistent"].sum()) if audited is not None and n else None
+    bounds = {"low": None, "high": None}
+    if audited is not None and n:
+        bounds = {"low": audited["ratio"].min(), "high": audited["ratio"].max()}
+    if n:
+        publisher.text("validity.audit.measured", "measured")
+    said = [
+        _count(publisher, "validity.audit.n", n, "closed trials audited"),
+        _count(publisher, "validity.audit.consistent", held, "closed trials whose arithmetic holds"),
+    ]
+    for name, bound in bounds.items():
+        key, what = f"validity.audit.{name}", f"{name}: throughput over what the plan implies"
+        said.append(
+            publisher.absent(key, "ratio", NOT_MEASURED)
+            if bound is None
+            else publisher.value(key, float(bound), "ratio", what)
+        )
+    return Published("\n".join(one.text for one in said))
+
+
+def compare_generators(
+    evidence: Evidence | None, metric: str, *, base: str = "wrk"
+) -> tuple[Comparison, ...]:
+    """Compare the load generators on one service, block by block, each against ``base``."""
+    if evidence is None or base not in set(evidence.trials[GENERATOR]):
+        return ()
+    mine = evidence.trials[~evidence.trials["duplicate"].astype(bool)]
+    as_variants = mine.assign(variant=mine[GENERATOR])
+    return compare(as_variants, metric, reference=base)
+
+
+def publish_generators(publisher: Publisher, found: Mapping[str, tuple[Comparison, ...]]) -> Published:
+    """Publish ``validity.generators.<metric>.ratio.<generator>`` and the verdict for JMeter and Locust."""
+    said = []
+    for metric, comparisons in found.items():
+        by_name = {comparison.variant: comparison for comparison in comparisons}
+        said += [
+            publisher.comparison(f"validity.generators.{slug(metric)}", name, by_name.get(name)).text
+            for name in ("jmeter", "locust")
+        ]
+        if comparisons:
+            publisher.text("validity.generators.measured", "measured")
+    return Published("\n".join(said))
+
+
+def _count(publisher: Publisher, key: str, count: int | None, what: str) -> Published:
+    return (
+        publisher.absent(key, "1", NOT_MEASURED) if count is None else publisher.value(key, count, "1", what)
+    )
