@@ -18,13 +18,13 @@ import pandas as pd
 from pydantic import Field
 
 from harness.analysis.attribution import (
-    MIN_TAIL,
     ORDER,
     Attribution,
     CauseName,
     attributable_fraction,
     attribute_latency,
 )
+from harness.analysis.attribution_intervals import MIN_TAIL
 from harness.analysis.clocks import ClockOffset, estimate_clock_offset
 from harness.analysis.matching import Span, match_events
 from harness.analysis.slow_periods import Stall
