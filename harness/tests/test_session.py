@@ -264,7 +264,8 @@ def small_disk(folder: Path):  # type: ignore[no-untyped-def]  # a generator of 
         return
     if os.geteuid() == 0:
         pytest.fail(f"root cannot mount a tmpfs here: {mounted.stderr.decode()}")
-    pytest.skip("a full disk is tested by mounting a small one, which needs root")  # a right, not a tool
+    # No set-up step could bring this: mounting is a right, not a tool. As root the test runs or fails.
+    pytest.skip("a full disk is tested by mounting a small one, which needs root")
 
 
 @pytest.mark.parametrize(

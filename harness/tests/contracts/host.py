@@ -21,6 +21,7 @@ class HostContract:
 
     @pytest.fixture
     def host(self) -> Host:
+        # An abstract fixture: a thin subclass brings the part, and pytest never collects this base class.
         raise NotImplementedError("the subclass brings the host")
 
     @pytest.fixture

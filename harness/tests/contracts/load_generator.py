@@ -85,7 +85,8 @@ class LoadGeneratorContract:
 
     @pytest.fixture
     def generator(self) -> LoadGenerator:
-        raise NotImplementedError
+        # An abstract fixture: a thin subclass brings the part, and pytest never collects this base class.
+        raise NotImplementedError("the subclass brings the generator")
 
     @pytest.fixture
     def small(self) -> ClosedLoad:
