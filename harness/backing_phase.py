@@ -99,7 +99,9 @@ def judge_backing(notes: Notes) -> None:
         elif before is not None:
             notes.reason = before
     if broken:
-        before = f"; before that: {notes.outcome.value}: {notes.reason}" if notes.outcome != Outcome.OK else ""
+        before = (
+            f"; before that: {notes.outcome.value}: {notes.reason}" if notes.outcome != Outcome.OK else ""
+        )
         notes.outcome, notes.reason = Outcome.INCONSISTENT, f"{_words(broken)}{before}"
 
 

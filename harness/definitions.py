@@ -17,7 +17,15 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from harness.errors import InputError
-from harness.model import BackingSettings, Experiment, Frozen, Implementation, ProfileName, Request, RuntimeSettings
+from harness.model import (
+    BackingSettings,
+    Experiment,
+    Frozen,
+    Implementation,
+    ProfileName,
+    Request,
+    RuntimeSettings,
+)
 from harness.schema_errors import describe
 
 M = TypeVar("M", bound=Frozen)

@@ -323,4 +323,14 @@ def _as_shell(code: int | None) -> int | None:
     return 128 - code if code is not None and code < 0 else code
 
 
-__all__ = ["Command", "Completed", "Host", "LocalHost", "LocalProcess", "Process", "StopSignal", "Stopped", "group_members"]
+__all__ = [
+    "Command",
+    "Completed",
+    "Host",
+    "LocalHost",
+    "LocalProcess",
+    "Process",
+    "StopSignal",
+    "Stopped",
+    "group_members",
+]

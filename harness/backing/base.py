@@ -101,7 +101,9 @@ def source_of(name: BackingName, sources: Mapping[BackingName, BackingSource]) -
     """
     if name not in sources:
         raise MissingTool(
-            name, why="as a backing service", how_to_get=f"a variant that needs only {', '.join(sources) or 'none'}"
+            name,
+            why="as a backing service",
+            how_to_get=f"a variant that needs only {', '.join(sources) or 'none'}",
         )
     return sources[name]
 

@@ -107,9 +107,7 @@ class Lent:
         file = self.need.contract / INVARIANTS
         if not file.is_file():
             return ()
-        inside = Login(
-            port=self.login.port, user=SUPERUSER, password=self.login.password, database=DATABASE
-        )
+        inside = Login(port=self.login.port, user=SUPERUSER, password=self.login.password, database=DATABASE)
         try:
             with connect(inside, "invariants") as connection:
                 deadline = time.monotonic() + QUIET_WITHIN_S

@@ -138,9 +138,9 @@ def read_sql(file: Path) -> bytes:
 
 def _reading(row: tuple[Any, ...], file: Path) -> InvariantReading:
     match row:
-        case (str() as name, int() | Decimal() as found, int() | Decimal() as expected) if (
-            found == int(found) and expected == int(expected)
-        ):
+        case (str() as name, int() | Decimal() as found, int() | Decimal() as expected) if found == int(
+            found
+        ) and expected == int(expected):
             return InvariantReading(name=name, found=int(found), expected=int(expected))
     raise InputError(
         "a row is not of the form it must have",

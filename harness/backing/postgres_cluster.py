@@ -167,7 +167,9 @@ class Clusters:
         try:
             done = self._host.run(copying, COPY_WITHIN_S)
             if done.exit_code != 0:
-                raise InputError(f"a fresh database cannot be copied: {done.stderr.strip()[:300]}", file=folder)
+                raise InputError(
+                    f"a fresh database cannot be copied: {done.stderr.strip()[:300]}", file=folder
+                )
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
@@ -197,7 +199,9 @@ class Clusters:
                 for file in files:
                     apply_file(connection, file)
                 if (need.contract / INVARIANTS).is_file():
-                    read_invariants(connection, need.contract / INVARIANTS)  # better refused now than after an hour
+                    read_invariants(
+                        connection, need.contract / INVARIANTS
+                    )  # better refused now than after an hour
                 connection.execute("RESET ROLE")
                 connection.execute("VACUUM (FREEZE, ANALYZE)")
         finally:

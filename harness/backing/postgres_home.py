@@ -96,7 +96,9 @@ def base_folder(root: Path, account: Account | None, elsewhere: Path = ELSEWHERE
     if reachable(root.resolve(), account):
         inside.mkdir(parents=True, exist_ok=True)
         return inside
-    return own_folder(elsewhere.resolve() / f"rematch-{hashlib.sha256(bytes(root.resolve())).hexdigest()[:12]}")
+    return own_folder(
+        elsewhere.resolve() / f"rematch-{hashlib.sha256(bytes(root.resolve())).hexdigest()[:12]}"
+    )
 
 
 def own_folder(folder: Path) -> Path:

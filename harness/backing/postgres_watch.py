@@ -81,6 +81,7 @@ class Watch:
                     row = self._connection.execute(QUESTION.encode()).fetchone()
                     words = ["" if cell is None else str(cell) for cell in row or ()]
                     stream.write(",".join([f"{time.time():.6f}", *words]) + "\n")
+                    stream.flush()
                     number = max(number + 1, int((time.monotonic() - begin) / self._period_s) + 1)
                     self._stopping.wait(max(0.0, begin + number * self._period_s - time.monotonic()))
         except OSError as problem:

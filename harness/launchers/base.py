@@ -10,7 +10,6 @@ from typing import Protocol
 from harness.loadgen.base import Endpoint
 from harness.model import BackingSettings, BuildRecord, Frozen, Implementation, InstanceRecord, Variant
 
-
 #: Environment variables whose values no record, log or data may hold.
 SECRETS = frozenset({"PGPASSWORD"})
 MASK = "***"

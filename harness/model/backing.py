@@ -25,7 +25,9 @@ class BackingSettings(Frozen):
     seed: str | None = Field(
         default=None, pattern=r"^[a-z0-9][a-z0-9-]*$", description="contract/seed-<name>.sql is applied last"
     )
-    wiped: bool = Field(default=True, description="fresh for each trial; else it lives on through the session")
+    wiped: bool = Field(
+        default=True, description="fresh for each trial; else it lives on through the session"
+    )
     fsync: bool = Field(default=True, description="off: a commit does not wait for the disk")
     upstream: dict[str, SettingValue] = Field(
         default_factory=dict, description="settings of the upstream API, as its service.toml names them"

@@ -96,7 +96,9 @@ class BackingRecord(Frozen):
     process_start_ticks: int
     port: int
     launched: ClockReading
-    ready_s: float = Field(description="from the order (the copy of a fresh database included) until it answered")
+    ready_s: float = Field(
+        description="from the order (the copy of a fresh database included) until it answered"
+    )
     service_connections: int | None = Field(
         default=None, description="how many connections the service can have at once; None: no such limit"
     )

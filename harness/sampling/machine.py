@@ -65,7 +65,7 @@ def machine_window(
 ) -> MachineWindow:
     """Return what happened between two readings. The load average is the later one.
 
-    ``other_cpu_s`` is what neither service nor generator nor backing services used, the harness's own sampling included;
+    ``other_cpu_s`` is what nobody of the trial used, the harness's own sampling included;
     the kernel counts it in hundredths of a second, so a small negative difference is zero.
     """
     busy_s = _difference(before.total_cpu_s, after.total_cpu_s)

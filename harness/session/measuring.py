@@ -166,9 +166,7 @@ class _Session:
                 continue
             self._show(f"build of {name}")
             implementation = self._implementation(configuration)
-            build = self.assembly.launcher.build(
-                implementation, configuration.variant, configuration.backing
-            )
+            build = self.assembly.launcher.build(implementation, configuration.variant, configuration.backing)
             fresh[name] = self._tidied(build)
             self._refuse_other_source(name, fresh[name])
         self.builds = {**fresh, **self.builds}

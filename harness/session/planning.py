@@ -127,9 +127,7 @@ def variant_reasons(assembly: Assembly, study: Study) -> dict[str, str | None]:
     """Return variant -> why it cannot run here, or ``None``."""
     return {
         name: assembly.launcher.unavailable(study.implementations[variant.implementation], variant)
-        or _backing_problem(
-            assembly, study.implementations[variant.implementation], study.experiment.backing
-        )
+        or _backing_problem(assembly, study.implementations[variant.implementation], study.experiment.backing)
         for name, variant in study.experiment.variants.items()
     }
 

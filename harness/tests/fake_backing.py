@@ -22,14 +22,18 @@ PROGRAM = Path(__file__).with_name("fake_database.py")
 def ask(environment: Mapping[str, str], *words: object) -> int:
     """Put one question to a fake database; return the sum of its amounts."""
     with socket.create_connection((environment["PGHOST"], int(environment["PGPORT"])), 10) as connection:
-        connection.sendall(" ".join(str(word) for word in (environment["PGPASSWORD"], *words)).encode() + b"\n")
+        connection.sendall(
+            " ".join(str(word) for word in (environment["PGPASSWORD"], *words)).encode() + b"\n"
+        )
         return int(connection.makefile().readline())
 
 
 class FakeLent:
     """A running fake database, as a trial has it."""
 
-    def __init__(self, process: Process, environment: Mapping[str, str], need: BackingNeed, before: int) -> None:
+    def __init__(
+        self, process: Process, environment: Mapping[str, str], need: BackingNeed, before: int
+    ) -> None:
         self._process, self._need, self._stopped = process, need, False
         self.environment = environment
         self.cpu_at_launch_s = process.cpu_at_launch_s

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -12,7 +11,8 @@ from typing import Any
 
 import psycopg
 
-from harness.backing.postgres import Postgres
+from harness.backing import BackingNeed
+from harness.backing.postgres import Lent, Postgres
 from harness.hosts import LocalHost
 from harness.project import find_root
 from harness.toolchains import Surroundings, Tool, find_tool
@@ -31,18 +31,35 @@ def reachable_folder() -> Iterator[Path]:
         yield folder
 
 
+class Remembering(Postgres):
+    """Knows what it started, so that a test that fails leaves nothing behind."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(LocalHost(), root, postgres_tool())
+        self.started: list[Lent] = []
+
+    def start(self, need: BackingNeed, folder: Path) -> Lent:
+        self.started.append(super().start(need, folder))
+        return self.started[-1]
+
+
 class RealDatabase:
     """PostgreSQL with what a service would do with it."""
 
     def __init__(self, root: Path) -> None:
-        self.source = Postgres(LocalHost(), root, postgres_tool())
+        self.source = Remembering(root)
+
+    def close(self) -> None:
+        for service in self.source.started:
+            service.stop()
+        self.source.close()
 
     def add(self, environment: Mapping[str, str], amount: int) -> None:
         with client(environment) as connection:
             connection.execute("INSERT INTO entry (amount) VALUES (%s)", (amount,))
 
     def sum(self, environment: Mapping[str, str]) -> int:
-        return one(environment, "SELECT coalesce(sum(amount), 0) FROM entry")
+        return int(one(environment, "SELECT coalesce(sum(amount), 0) FROM entry"))
 
 
 def client(environment: Mapping[str, str]) -> psycopg.Connection[Any]:
@@ -64,7 +81,3 @@ def one(environment: Mapping[str, str], question: str) -> Any:
         row = connection.execute(question.encode()).fetchone()
     assert row is not None
     return row[0]
-
-
-def remove(folder: Path) -> None:
-    shutil.rmtree(folder, ignore_errors=True)

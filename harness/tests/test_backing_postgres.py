@@ -21,6 +21,7 @@ from harness.backing.postgres_client import scram_verifier
 from harness.backing.postgres_home import MEMORY, Account, base_folder, reachable, refuse_full
 from harness.backing.postgres_server import workers_in
 from harness.errors import InputError, TrialFailure
+from harness.launchers.ports import free_port
 from harness.model import BackingSettings
 from harness.processes import alive, read_stat
 from harness.tests.contracts.backing import BackingContract, Database, write_contract
@@ -40,7 +41,7 @@ def root() -> Iterator[Path]:
 def real(root: Path) -> Iterator[RealDatabase]:
     database = RealDatabase(root)
     yield database
-    database.source.close()
+    database.close()
     assert not list((root / ".cache/backing/clusters").glob("*")), "a cluster was left behind"
 
 
@@ -64,11 +65,15 @@ def test_it_listens_on_the_loopback_address_alone_and_has_no_socket_file(
 ) -> None:
     service = real.source.start(need, tmp_path)
     assert one(service.environment, "SHOW listen_addresses") == "127.0.0.1"
-    assert one(service.environment, "SHOW unix_socket_directories") == ""
+    assert one(superuser(service), "SHOW unix_socket_directories") == ""
     assert one(service.environment, "SHOW fsync") == "on"
     with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
         client({**service.environment, "PGPASSWORD": "wrong"})
     service.stop()
+
+
+def superuser(service: Lent) -> dict[str, str]:
+    return {**service.environment, "PGUSER": service.login.user, "PGPASSWORD": service.login.password}
 
 
 def test_a_service_gets_the_connections_of_a_stock_server_and_the_watch_takes_none_of_them(
@@ -166,7 +171,7 @@ def test_a_taken_port_costs_nothing_but_another_port(
     real: RealDatabase, need: BackingNeed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     taken = real.source.start(need, tmp_path)
-    ports = [taken.server.port, taken.server.port, server_module.free_port()]
+    ports = [taken.server.port, taken.server.port, free_port()]
     monkeypatch.setattr(server_module, "free_port", lambda _: ports.pop(0))
     other = real.source.start(need, tmp_path)
     assert other.server.port != taken.server.port
@@ -200,30 +205,34 @@ def test_sql_that_postgresql_refuses_names_the_file_and_leaves_no_template(
 ) -> None:
     before = sorted((root / ".cache/backing/templates").glob("*"))
     (need.contract / "schema.sql").write_text("CREATE TABEL entry ();\n")
-    with pytest.raises(InputError, match=r'schema\.sql: PostgreSQL refuses it: syntax error at or near "TABEL"'):
+    with pytest.raises(
+        InputError, match=r'schema\.sql: PostgreSQL refuses it: syntax error at or near "TABEL"'
+    ):
         real.source.prepare(need)
     assert sorted((root / ".cache/backing/templates").glob("*")) == before
 
 
-@pytest.mark.parametrize(
-    ("sql", "words"),
-    [
+def test_invariants_of_another_form_are_refused_with_what_is_wrong(
+    real: RealDatabase, need: BackingNeed, tmp_path: Path
+) -> None:
+    service = real.source.start(need, tmp_path)
+    for sql, words in (
         ("SELECT 'sum', null::bigint, 0", "found 'sum, null, 0'"),
         ("SELECT 1, 2", "found '1, 2'"),
         ("SELECT 'sum', amount FROM nowhere", 'relation "nowhere" does not exist'),
         ("DELETE FROM entry", "cannot execute DELETE in a read-only transaction"),
-    ],
-)
-def test_invariants_of_another_form_are_refused_before_the_first_trial(
-    real: RealDatabase, need: BackingNeed, sql: str, words: str
-) -> None:
-    # every template has a key of its own, so that this contract is looked at
-    (need.contract / "schema.sql").write_text(f"CREATE TABLE entry (amount integer); -- {sql}\n")
-    (need.contract / "invariants.sql").write_text(sql)
-    with pytest.raises(InputError) as caught:
+    ):
+        (need.contract / "invariants.sql").write_text(sql)
+        with pytest.raises(InputError) as caught:
+            service.invariants()
+        assert "invariants.sql" in str(caught.value)
+        assert words in str(caught.value)
+
+
+def test_wrong_invariants_are_refused_before_the_first_trial(real: RealDatabase, need: BackingNeed) -> None:
+    (need.contract / "schema.sql").write_text("CREATE TABLE entry ();\n")  # another template, not yet there
+    with pytest.raises(InputError, match=r'invariants\.sql: PostgreSQL refuses it: column "amount" does not exist'):
         real.source.prepare(need)
-    assert "invariants.sql" in str(caught.value)
-    assert words in str(caught.value)
 
 
 def test_several_statements_give_several_invariants(

@@ -51,8 +51,8 @@ def of_variant(folder: SessionFolder, name: str) -> TrialRecord:
 def nothing_left(root: Path, databases: Path) -> bool:
     return not (
         running_below(root)
-        or list((databases / ".cache/backing/clusters").glob("*"))
-        or list((root / ".cache/running").glob("*.json"))
+        or any((databases / ".cache/backing/clusters").glob("*"))
+        or any((root / ".cache/running").glob("*.json"))
     )
 
 
@@ -227,11 +227,17 @@ def test_records_and_headers_without_backing_services_are_read_as_before(tmp_pat
 @pytest.mark.parametrize(
     ("backing", "words"),
     [
-        ("backing = { max_connection = 3 }", "backing.max_connection: unknown key.*did you mean 'max_connections'"),
+        (
+            "backing = { max_connection = 3 }",
+            "backing.max_connection: unknown key.*did you mean 'max_connections'",
+        ),
         ("backing = { max_connections = 3 }", "backing.max_connections: must be greater than or equal to 5"),
         ('backing = { storage = "tape" }', "backing.storage: must be 'disk' or 'memory'"),
         ('backing = { seed = "nothing" }', "backing.seed: unknown seed; found 'nothing'; allowed: balanced"),
-        ("backing = { upstream = { wort = 1 } }", "backing.upstream: unknown setting of upstream-api.*'word'"),
+        (
+            "backing = { upstream = { wort = 1 } }",
+            "backing.upstream: unknown setting of upstream-api.*'word'",
+        ),
         (
             '[factors.room.small]\nbacking = { max_connections = "few" }',
             "factors.room.small.backing.max_connections: must be a valid integer",
@@ -249,7 +255,9 @@ def test_an_unknown_need_is_one_line(tmp_path: Path) -> None:
     root = make_ledger_project(tmp_path)
     service = root / "services/ledger/python-ledger/service.toml"
     service.write_text(service.read_text().replace('"postgresql", ', '"mysql", '))
-    with pytest.raises(InputError, match=r"python-ledger/service\.toml: needs\.0: must be 'postgresql' or 'upstream'"):
+    with pytest.raises(
+        InputError, match=r"python-ledger/service\.toml: needs\.0: must be 'postgresql' or 'upstream'"
+    ):
         load_study(root, "tiny")
 
 
@@ -276,10 +284,7 @@ def test_levels_change_the_backing_services_and_keep_what_they_do_not_name(tmp_p
     root = make_ledger_project(tmp_path, backing=factors)
     assembly = ledger_assembly(root, FakeDatabase(LocalHost()))
     plan = prepare(assembly, "tiny", profile="smoke", host="local", seed=1).plan
-    found = {
-        trial.configuration.levels["room"]: trial.configuration.backing
-        for trial in plan.trials
-    }
+    found = {trial.configuration.levels["room"]: trial.configuration.backing for trial in plan.trials}
     assert found == {
         "small": BackingSettings(max_connections=10),
         "indexed": BackingSettings(max_connections=50, index=True),

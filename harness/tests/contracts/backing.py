@@ -36,7 +36,8 @@ def write_contract(folder: Path, *left_out: str) -> Path:
 class Database(Protocol):
     """What the contract needs of a database: its source, and a way to work with a running one."""
 
-    source: BackingSource
+    @property
+    def source(self) -> BackingSource: ...
 
     def add(self, environment: Mapping[str, str], amount: int) -> None: ...
 
