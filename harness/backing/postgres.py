@@ -53,6 +53,7 @@ QUIET_WITHIN_S = 30.0
 class Lent:
     """A running cluster, as a trial has it. ``keeps``: it lives on when the trial is over."""
 
+    clusters: Clusters
     cluster: Cluster
     server: Server
     login: Login
@@ -127,7 +128,7 @@ class Lent:
         self.stopped = True
         with contextlib.ExitStack() as steps:  # each is done, whatever becomes of the others
             if not self.keeps:
-                steps.callback(self.cluster.remove)
+                steps.callback(self.clusters.give_back, self.cluster)
             steps.callback(self._keep_log)
             if not self.keeps or self.server.ended() is not None:
                 steps.callback(self._end_server)
@@ -184,6 +185,7 @@ class Postgres:
             log_from = known.log.stat().st_size if known is not None else 0
             cluster, server, login = self._revive(key, need)
         lent = Lent(
+            clusters=self._ready(),
             cluster=cluster,
             server=server,
             login=login,
@@ -211,6 +213,8 @@ class Postgres:
         for cluster in self._kept.values():
             cluster.remove()
         self._kept.clear()
+        if self._clusters is not None:
+            self._clusters.close()
         return ended
 
     def _ready(self) -> Clusters:

@@ -4,7 +4,8 @@
 A template is a stopped cluster in ``templates/<key>``; the key covers the version and every file of
 SQL that went in. All trials with the same settings thus begin from the same bytes: vacuumed, frozen
 and analysed, so that no housekeeping of the load falls into the measurement. A cluster is a copy in
-``clusters/<owner's pid>-<its start>-<number>``; what a killed harness left is swept by the next one.
+``clusters/<owner's pid>-<its start>-<number>``, used again for the next trial after it was made equal to
+its template; what a killed harness left is swept by the next one.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ from harness.backing.postgres_server import (
     server_settings,
     start_server,
 )
+from harness.backing.tree_copy import restore
 from harness.errors import HostError, InputError
 from harness.hosts import Command, Host
 from harness.model import BackingSettings
@@ -57,6 +59,7 @@ class Cluster:
     """A data folder with what is needed to serve it. ``superuser`` and ``owner`` are passwords."""
 
     folder: Path
+    template: Path
     settings: BackingSettings
     superuser: str = field(repr=False)
     owner: str = field(repr=False)
@@ -88,6 +91,7 @@ class Clusters:
     def __init__(self, host: Host, home: PostgresHome, base: Path) -> None:
         self._host, self._home, self._base = host, home, base
         self._swept: set[Path] = set()
+        self._spare: dict[tuple[Path, Path], Cluster] = {}
 
     def template(self, need: BackingNeed) -> Path:
         """Return the folder of the template, made now if it is not there.
@@ -123,7 +127,7 @@ class Clusters:
             InputError: no room for it. TrialFailure: it did not come up.
         """
         template = self.template(need)
-        cluster = self._copy(template, need.settings)
+        cluster = self._taken_again(template, need.settings) or self._copy(template, need.settings)
         try:
             old = Login(port=0, user=SUPERUSER, password=cluster.superuser, database=SUPERUSER)
             server, login = self.serve(cluster, old)
@@ -151,9 +155,46 @@ class Clusters:
         told = server_settings(cluster.settings)
         return start_server(self._host, self._home, cluster.data, told, login, cluster.log)
 
-    def _copy(self, template: Path, settings: BackingSettings) -> Cluster:
+    def give_back(self, cluster: Cluster) -> None:
+        """Take a cluster that nobody serves any more: it is used again, or removed."""
+        key = (cluster.template, cluster.folder.parent)
+        if key in self._spare:
+            cluster.remove()
+        else:
+            self._spare[key] = cluster
+
+    def close(self) -> None:
+        """Remove what was kept to be used again."""
+        for cluster in self._spare.values():
+            cluster.remove()
+        self._spare.clear()
+
+    def _taken_again(self, template: Path, settings: BackingSettings) -> Cluster | None:
+        used = self._spare.pop((template, self._place(settings)), None)
+        if used is None:
+            return None
+        refuse_full(used.folder)
+        try:
+            used.log.unlink(missing_ok=True)
+            restore(template / "data", used.data)
+        except OSError:
+            used.remove()
+            return None  # whatever it was, a new copy meets it again, and says it
+        superuser = (template / "superuser").read_text()
+        return Cluster(
+            folder=used.folder,
+            template=template,
+            settings=settings,
+            superuser=superuser,
+            owner=new_password(),
+        )
+
+    def _place(self, settings: BackingSettings) -> Path:
         base = memory_folder() if settings.storage == "memory" else self._base
-        place = base / "clusters"
+        return base / "clusters"
+
+    def _copy(self, template: Path, settings: BackingSettings) -> Cluster:
+        place = self._place(settings)
         place.mkdir(exist_ok=True)
         self._sweep(place)
         refuse_full(place)
@@ -174,7 +215,9 @@ class Clusters:
             shutil.rmtree(folder, ignore_errors=True)
             raise
         superuser = (template / "superuser").read_text()
-        return Cluster(folder=folder, settings=settings, superuser=superuser, owner=new_password())
+        return Cluster(
+            folder=folder, template=template, settings=settings, superuser=superuser, owner=new_password()
+        )
 
     def _make(self, making: Path, need: BackingNeed, files: tuple[Path, ...]) -> None:
         password = new_password()

@@ -231,7 +231,9 @@ def test_invariants_of_another_form_are_refused_with_what_is_wrong(
 
 def test_wrong_invariants_are_refused_before_the_first_trial(real: RealDatabase, need: BackingNeed) -> None:
     (need.contract / "schema.sql").write_text("CREATE TABLE entry ();\n")  # another template, not yet there
-    with pytest.raises(InputError, match=r'invariants\.sql: PostgreSQL refuses it: column "amount" does not exist'):
+    with pytest.raises(
+        InputError, match=r'invariants\.sql: PostgreSQL refuses it: column "amount" does not exist'
+    ):
         real.source.prepare(need)
 
 

