@@ -188,6 +188,7 @@ def test_another_database_puts_one_that_is_not_wiped_to_rest_and_its_rows_are_st
     assert real.sum(again.environment) == 5
     assert again.record.n_trials_before == 1
     again.stop()
+    real.source.close()
 
 
 def test_one_that_is_not_wiped_and_was_killed_is_recovered_with_what_was_committed(
@@ -202,6 +203,7 @@ def test_one_that_is_not_wiped_and_was_killed_is_recovered_with_what_was_committ
     again = real.source.start(lasting, tmp_path)
     assert real.sum(again.environment) == 5
     again.stop()
+    real.source.close()
     assert "recovery" in (tmp_path / "database.log").read_text(), "each trial has its own part of the log"
 
 
@@ -325,6 +327,7 @@ def test_a_killed_harness_leaves_no_server_no_backend_and_the_next_one_sweeps_it
     assert data.exists()
     later = RealDatabase(root)
     later.source.start(need, tmp_path).stop()
+    later.source.close()
     assert not data.exists()
     shared = [row.split()[:2] for row in Path("/proc/sysvipc/shm").read_text().splitlines()[1:]]
     assert segment not in shared, "the segment of a killed server was given back"

@@ -299,8 +299,9 @@ def test_an_experiment_without_backing_services_keeps_the_hash_it_had_before_the
 ) -> None:
     """Sessions measured before carry their hash; it tells whether their definition still stands."""
     study = load_study(REPOSITORY, name)
-    new = {"backing": True, "factors": {"__all__": {"__all__": {"backing"}}}}
-    before = study.experiment.model_dump_json(exclude=new)
+    before = study.experiment.model_dump_json(
+        exclude={"backing": True, "factors": {"__all__": {"__all__": {"backing"}}}}
+    )
     assert "backing" not in before
     assert study.definition_sha256 == hashlib.sha256(before.encode()).hexdigest()
 
