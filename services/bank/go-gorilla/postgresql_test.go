@@ -254,6 +254,7 @@ func (c *cluster) ask(t *testing.T, statements string) {
 func (c *cluster) asClient(t *testing.T, database string) *sql.Conn {
 	t.Helper()
 	db := sql.OpenDB(c.connector("bank", database))
+	db.SetMaxIdleConns(0) // a connection that is given back is closed
 	t.Cleanup(func() { db.Close() })
 	conn, err := db.Conn(context.Background())
 	if err != nil {

@@ -1,0 +1,3 @@
+module rematch/services/bank/go-gorilla
+
+go 1.26.0

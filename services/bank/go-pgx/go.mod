@@ -1,0 +1,3 @@
+module rematch/services/bank/go-pgx
+
+go 1.26.0
