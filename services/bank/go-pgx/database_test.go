@@ -139,7 +139,6 @@ func TestOutOfConnectionsIsA503UntilOneIsFree(t *testing.T) {
 			for _, other := range others {
 				other.Close()
 			}
-			c.ask(t, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '"+database+"'")
 			c.soon(t, database, 0)
 			account(t, server, 5)
 			c.checkInvariants(t, database)
