@@ -122,12 +122,12 @@ func TestMetricsCountRequestsByRouteAndStatus(t *testing.T) {
 	ask(t, server, "POST", "/nothing", "")
 	sink.lines(t, 4) // written after the metrics
 	for name, want := range map[string]string{
-		`http_requests_total{path="/client/balance",status="400"}`:                   "2",
-		`http_requests_total{path="/transaction",status="400"}`:                      "1",
-		`http_requests_total{path="other",status="404"}`:                             "1",
-		`http_request_duration_seconds_bucket{path="/client/balance",le="+Inf"}`:     "2",
-		`http_request_duration_seconds_count{path="other"}`:                          "1",
-		`db_connections{state="in_use"}`: "0", `db_connections{state="idle"}`: "0", `db_connections_opened_total`: "0",
+		`http_requests_total{path="/client/balance",status="400"}`:               "2",
+		`http_requests_total{path="/transaction",status="400"}`:                  "1",
+		`http_requests_total{path="other",status="404"}`:                         "1",
+		`http_request_duration_seconds_bucket{path="/client/balance",le="+Inf"}`: "2",
+		`http_request_duration_seconds_count{path="other"}`:                      "1",
+		`db_connections{state="in_use"}`:                                         "0", `db_connections{state="idle"}`: "0", `db_connections_opened_total`: "0",
 	} {
 		if got := metric(t, server, name); got != want {
 			t.Errorf("%s is %s, not %s", name, got, want)

@@ -50,22 +50,22 @@ func TestThePublishedFaceConnectsForEveryStatementUnlessToldOtherwise(t *testing
 
 func TestBadFlagsAreNamedInOneLineWithStatus2(t *testing.T) {
 	for line, name := range map[string]string{
-		"":                           "--port",
-		"--port x":                   `"x"`,
-		"--port 65536":               `"65536"`,
-		"--port=-1":                  `"-1"`,
-		"--port 0 --face other":      `--face "other"; allowed: published, matched`,
-		"--port 0 --logging yes":     `--logging "yes"; allowed: off, on`,
-		"--port 0 --log-sink stderr": `--log-sink "stderr"; allowed: null, file, pipe`,
-		"--port 0 --log-sink file":   "--log-file",
-		"--port 0 --connections many":   `--connections "many"; allowed: per-statement, pool`,
-		"--port 0 --pool-size 0":        `--pool-size "0"`,
-		"--port 0 --pool-size 10001":    `--pool-size "10001"`,
-		"--port 0 --pool-wait-ms 1s":    `--pool-wait-ms "1s"`,
-		"--port 0 --pool-wait-ms=-5":    `--pool-wait-ms "-5"`,
-		"--port 0 --verbose":         "-verbose",
-		"--port 0 --host":            "-host",
-		"--port 0 surplus":           `"surplus"`,
+		"":                            "--port",
+		"--port x":                    `"x"`,
+		"--port 65536":                `"65536"`,
+		"--port=-1":                   `"-1"`,
+		"--port 0 --face other":       `--face "other"; allowed: published, matched`,
+		"--port 0 --logging yes":      `--logging "yes"; allowed: off, on`,
+		"--port 0 --log-sink stderr":  `--log-sink "stderr"; allowed: null, file, pipe`,
+		"--port 0 --log-sink file":    "--log-file",
+		"--port 0 --connections many": `--connections "many"; allowed: per-statement, pool`,
+		"--port 0 --pool-size 0":      `--pool-size "0"`,
+		"--port 0 --pool-size 10001":  `--pool-size "10001"`,
+		"--port 0 --pool-wait-ms 1s":  `--pool-wait-ms "1s"`,
+		"--port 0 --pool-wait-ms=-5":  `--pool-wait-ms "-5"`,
+		"--port 0 --verbose":          "-verbose",
+		"--port 0 --host":             "-host",
+		"--port 0 surplus":            `"surplus"`,
 	} {
 		var stderr strings.Builder
 		status := run(context.Background(), strings.Fields(line), io.Discard, &stderr)

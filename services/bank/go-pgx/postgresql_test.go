@@ -281,14 +281,25 @@ func (c *cluster) backends(t *testing.T, database string) int {
 // soon waits until a database has n connections: a backend ends a moment after its connection.
 func (c *cluster) soon(t *testing.T, database string, n int) {
 	t.Helper()
+	c.wait(t, database, fmt.Sprint(n), func(got int) bool { return got == n })
+}
+
+// soonAtMost waits until a database has no more than n connections.
+func (c *cluster) soonAtMost(t *testing.T, database string, n int) {
+	t.Helper()
+	c.wait(t, database, fmt.Sprint("at most ", n), func(got int) bool { return got <= n })
+}
+
+func (c *cluster) wait(t *testing.T, database, wanted string, enough func(int) bool) {
+	t.Helper()
 	got := -1
-	for range 500 {
-		if got = c.backends(t, database); got == n {
+	for range 300 {
+		if got = c.backends(t, database); enough(got) {
 			return
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	t.Errorf("%d connections to the database, not %d", got, n)
+	t.Errorf("%d connections to the database, not %s", got, wanted)
 }
 
 // checkInvariants runs the statements that tell whether money was lost.

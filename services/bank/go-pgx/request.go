@@ -30,7 +30,7 @@ type transferFields struct {
 	From    jsontext.Value            `json:"from_client_id"`
 	To      jsontext.Value            `json:"to_client_id"`
 	Amount  jsontext.Value            `json:"amount"`
-	Unknown map[string]jsontext.Value `json:",unknown"`
+	Unknown map[string]jsontext.Value `json:",embed"`
 }
 
 // readTransfer looks for each kind of mistake in the whole body before it looks for the next.
