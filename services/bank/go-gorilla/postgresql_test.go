@@ -39,6 +39,7 @@ type cluster struct {
 	owner    *syscall.Credential // nil: whoever runs the tests
 	port     int
 	process  *exec.Cmd
+	admin    *sql.DB // one connection, while the server runs
 	made     int
 }
 
@@ -172,7 +173,7 @@ func (c *cluster) command(program string, args ...string) *exec.Cmd {
 // start runs the server with settings like "max_connections=8" and waits until it serves.
 func (c *cluster) start(settings ...string) error {
 	args := []string{"-D", filepath.Join(c.folder, "data"), "-p", strconv.Itoa(c.port), "-c", "listen_addresses=127.0.0.1",
-		"-c", "unix_socket_directories=", "-c", "fsync=off", "-c", "shared_buffers=16MB"}
+		"-c", "unix_socket_directories=", "-c", "fsync=off", "-c", "full_page_writes=off", "-c", "autovacuum=off", "-c", "shared_buffers=16MB"}
 	for _, setting := range settings {
 		args = append(args, "-c", setting)
 	}
@@ -186,10 +187,10 @@ func (c *cluster) start(settings ...string) error {
 	if err := c.process.Start(); err != nil {
 		return err
 	}
-	db := sql.OpenDB(c.connector("admin", "postgres"))
-	defer db.Close()
+	c.admin = sql.OpenDB(c.connector("admin", "postgres"))
+	c.admin.SetMaxOpenConns(1)
 	for begin := time.Now(); time.Since(begin) < 30*time.Second; time.Sleep(10 * time.Millisecond) {
-		if err = db.Ping(); err == nil {
+		if err = c.admin.Ping(); err == nil {
 			return nil
 		}
 	}
@@ -207,6 +208,7 @@ func (c *cluster) mustStart(t *testing.T, settings ...string) {
 // stop ends the server: SIGINT as an administrator would, SIGQUIT as a crash.
 func (c *cluster) stop(signal syscall.Signal) {
 	if c.process != nil {
+		_ = c.admin.Close()
 		_ = c.process.Process.Signal(signal)
 		_ = c.process.Wait()
 		c.process = nil
@@ -243,9 +245,7 @@ func (c *cluster) newDatabase(t *testing.T) string {
 // ask runs statements as the administrator.
 func (c *cluster) ask(t *testing.T, statements string) {
 	t.Helper()
-	db := sql.OpenDB(c.connector("admin", "postgres"))
-	defer db.Close()
-	if _, err := db.Exec(statements); err != nil {
+	if _, err := c.admin.Exec(statements); err != nil {
 		t.Fatalf("%s: %v", statements, err)
 	}
 }
@@ -266,10 +266,8 @@ func (c *cluster) asClient(t *testing.T, database string) *sql.Conn {
 // backends returns how many connections a database has, as the database counts them.
 func (c *cluster) backends(t *testing.T, database string) int {
 	t.Helper()
-	db := sql.OpenDB(c.connector("admin", "postgres"))
-	defer db.Close()
 	var n int
-	if err := db.QueryRow("SELECT count(*) FROM pg_stat_activity WHERE datname = $1", database).Scan(&n); err != nil {
+	if err := c.admin.QueryRow("SELECT count(*) FROM pg_stat_activity WHERE datname = $1", database).Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n

@@ -125,12 +125,12 @@ func TestOutOfConnectionsIsA503UntilOneIsFree(t *testing.T) {
 		t.Run(connections, func(t *testing.T) {
 			quiet(t)
 			c := postgresql(t)
-			c.restartedWith(t, "max_connections=6", "superuser_reserved_connections=3")
+			c.restartedWith(t, "max_connections=7", "superuser_reserved_connections=3")
 			database := c.newDatabase(t)
 			c.environment(t, database)
 			server := newService(t, connections)
 			var others []io.Closer
-			for range 3 { // the three that are not the administrator's
+			for range 3 { // as many as there are beside the administrator's
 				others = append(others, c.asClient(t, database))
 			}
 			wantUnavailable(t, server)
@@ -304,14 +304,14 @@ func TestPublishedEachPanicLeaksAConnectionUntilThereAreNoneLeft(t *testing.T) {
 	if got := metric(t, server, `db_connections{state="in_use"}`); got != "5" {
 		t.Errorf("the service counts %s open connections", got)
 	}
-	for range 30 { // takes the rest of the nine that are not the administrator's
+	for range 30 { // takes the rest of the eight that are not the administrator's
 		failPublished(t, server)
 	}
 	if response, err := server.Client().Post(server.URL+"/client/new/1", "", nil); err == nil {
 		t.Errorf("answered with %d without a connection left", response.StatusCode)
 		response.Body.Close()
 	}
-	c.soon(t, database, 9)
+	c.soon(t, database, 8)
 }
 
 func TestPublishedAPoolSurvivesPanics(t *testing.T) {
