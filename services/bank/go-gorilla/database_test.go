@@ -49,8 +49,7 @@ func TestTheServiceStartsWithoutTheDatabaseAndServesOnceItIsThere(t *testing.T) 
 		t.Run(connections, func(t *testing.T) {
 			quiet(t)
 			c := postgresql(t)
-			database := c.newDatabase(t)
-			c.environment(t, database)
+			c.emptied(t)
 			c.stop(syscall.SIGINT)
 			server := newService(t, connections)
 			if status, body := ask(t, server, "GET", "/health", ""); status != 200 {
@@ -59,7 +58,7 @@ func TestTheServiceStartsWithoutTheDatabaseAndServesOnceItIsThere(t *testing.T) 
 			wantUnavailable(t, server)
 			c.mustStart(t)
 			account(t, server, 5)
-			c.checkInvariants(t, database)
+			c.checkInvariants(t)
 		})
 	}
 }
@@ -69,8 +68,7 @@ func TestADatabaseThatCrashesUnderLoadCostsNoMoneyAndIsUsedAgain(t *testing.T) {
 		t.Run(connections, func(t *testing.T) {
 			quiet(t)
 			c := postgresql(t)
-			database := c.newDatabase(t)
-			c.environment(t, database)
+			c.emptied(t)
 			server := newService(t, connections, "--pool-size=4")
 			a, b := account(t, server, 1_000), account(t, server, 1_000)
 
@@ -114,8 +112,8 @@ func TestADatabaseThatCrashesUnderLoadCostsNoMoneyAndIsUsedAgain(t *testing.T) {
 				ask(t, server, "GET", "/client/"+a+"/balance", "")
 			}
 			account(t, server, 1)
-			c.checkInvariants(t, database)
-			c.soonAtMost(t, database, 4)
+			c.checkInvariants(t)
+			c.soonAtMost(t, 4)
 		})
 	}
 }
@@ -126,20 +124,19 @@ func TestOutOfConnectionsIsA503UntilOneIsFree(t *testing.T) {
 			quiet(t)
 			c := postgresql(t)
 			c.restartedWith(t, "max_connections=7", "superuser_reserved_connections=3")
-			database := c.newDatabase(t)
-			c.environment(t, database)
+			c.emptied(t)
 			server := newService(t, connections)
 			var others []io.Closer
 			for range 3 { // as many as there are beside the administrator's
-				others = append(others, c.asClient(t, database))
+				others = append(others, c.asClient(t))
 			}
 			wantUnavailable(t, server)
 			for _, other := range others {
 				other.Close()
 			}
-			c.soon(t, database, 0)
+			c.soon(t, 0)
 			account(t, server, 5)
-			c.checkInvariants(t, database)
+			c.checkInvariants(t)
 		})
 	}
 }
@@ -147,12 +144,11 @@ func TestOutOfConnectionsIsA503UntilOneIsFree(t *testing.T) {
 func TestWhoWaitsTooLongForThePoolGetsA503(t *testing.T) {
 	errors := quiet(t)
 	c := postgresql(t)
-	database := c.newDatabase(t)
-	c.environment(t, database)
+	c.emptied(t)
 	server := newService(t, "--pool-size=1", "--pool-wait-ms=300")
 	a := account(t, server, 5)
 
-	lock := c.asClient(t, database)
+	lock := c.asClient(t)
 	if _, err := lock.ExecContext(t.Context(), "BEGIN; LOCK TABLE client"); err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +170,7 @@ func TestWhoWaitsTooLongForThePoolGetsA503(t *testing.T) {
 	if status, body := ask(t, server, "GET", "/client/"+a+"/balance", ""); status != 200 || body != `{"balance":5}` {
 		t.Errorf("after the wait: %d %s", status, body)
 	}
-	c.soon(t, database, 2) // the lock's and the pool's
+	c.soon(t, 2) // the lock's and the pool's
 }
 
 func TestADatabaseThatAcceptsAndSaysNothingIsA503(t *testing.T) {
@@ -186,7 +182,7 @@ func TestADatabaseThatAcceptsAndSaysNothingIsA503(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer silent.Close()
-			(&cluster{port: silent.Addr().(*net.TCPAddr).Port}).environment(t, "bank")
+			(&cluster{port: silent.Addr().(*net.TCPAddr).Port}).environment(t)
 			wantUnavailable(t, newService(t, connections, "--pool-wait-ms=200")) // or it never returns
 		})
 	}
@@ -196,8 +192,7 @@ func TestConcurrentTransfersKeepTheSum(t *testing.T) {
 	for connections, left := range map[string]int{"--connections=pool": 4, "--connections=per-statement": 0} {
 		t.Run(connections, func(t *testing.T) {
 			c := postgresql(t)
-			database := c.newDatabase(t)
-			c.environment(t, database)
+			c.emptied(t)
 			server := newService(t, connections, "--pool-size=4")
 			var clients []string
 			for range 4 {
@@ -215,8 +210,8 @@ func TestConcurrentTransfersKeepTheSum(t *testing.T) {
 				})
 			}
 			users.Wait()
-			c.checkInvariants(t, database)
-			c.soonAtMost(t, database, left)
+			c.checkInvariants(t)
+			c.soonAtMost(t, left)
 		})
 	}
 }
@@ -226,8 +221,7 @@ func TestNoErrorLeaksAConnectionNorTellsWhatTheDatabaseSaid(t *testing.T) {
 		t.Run(connections, func(t *testing.T) {
 			errors := quiet(t)
 			c := postgresql(t)
-			database := c.newDatabase(t)
-			c.environment(t, database)
+			c.emptied(t)
 			server := newService(t, connections, "--pool-size=1")
 			a := account(t, server, 5)
 			for range 5 {
@@ -235,7 +229,7 @@ func TestNoErrorLeaksAConnectionNorTellsWhatTheDatabaseSaid(t *testing.T) {
 					t.Errorf("%d %s", status, body)
 				}
 			}
-			owner := c.asClient(t, database)
+			owner := c.asClient(t)
 			if _, err := owner.ExecContext(t.Context(), "ALTER TABLE transaction RENAME TO mislaid"); err != nil {
 				t.Fatal(err)
 			}
@@ -249,16 +243,15 @@ func TestNoErrorLeaksAConnectionNorTellsWhatTheDatabaseSaid(t *testing.T) {
 				t.Fatal(err)
 			}
 			account(t, server, 1)
-			c.checkInvariants(t, database) // a client without its opening transaction would have stayed
-			c.soon(t, database, left+1)    // the owner's
+			c.checkInvariants(t) // a client without its opening transaction would have stayed
+			c.soon(t, left+1)    // the owner's
 		})
 	}
 }
 
 func TestConnectionsAreCounted(t *testing.T) {
 	c := postgresql(t)
-	database := c.newDatabase(t)
-	c.environment(t, database)
+	c.emptied(t)
 	pooled, each := newService(t), newService(t, "--connections=per-statement")
 	for range 3 {
 		account(t, pooled, 1)
@@ -291,15 +284,14 @@ func TestPublishedEachPanicLeaksAConnectionUntilThereAreNoneLeft(t *testing.T) {
 	quiet(t)
 	c := postgresql(t)
 	c.restartedWith(t, "max_connections=12", "superuser_reserved_connections=3")
-	database := c.newDatabase(t)
-	c.environment(t, database)
+	c.emptied(t)
 	server := newService(t, "--face=published")
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	account(t, server, 5)
-	c.soon(t, database, 0) // what goes well leaves nothing behind
+	c.soon(t, 0) // what goes well leaves nothing behind
 	for leaked := range 5 {
 		failPublished(t, server)
-		c.soon(t, database, leaked+1)
+		c.soon(t, leaked+1)
 	}
 	if got := metric(t, server, `db_connections{state="in_use"}`); got != "5" {
 		t.Errorf("the service counts %s open connections", got)
@@ -311,26 +303,25 @@ func TestPublishedEachPanicLeaksAConnectionUntilThereAreNoneLeft(t *testing.T) {
 		t.Errorf("answered with %d without a connection left", response.StatusCode)
 		response.Body.Close()
 	}
-	c.soon(t, database, 8)
+	c.soon(t, 8)
 }
 
 func TestPublishedAPoolSurvivesPanics(t *testing.T) {
 	quiet(t)
 	c := postgresql(t)
-	database := c.newDatabase(t)
-	c.environment(t, database)
+	c.emptied(t)
 	server := newService(t, "--face=published", "--connections=pool", "--pool-size=2")
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	for range 6 {
 		failPublished(t, server)
 	}
 	account(t, server, 5)
-	c.soonAtMost(t, database, 2)
+	c.soonAtMost(t, 2)
 }
 
 func TestPublishedLinesSayWhatWasDone(t *testing.T) {
 	c := postgresql(t)
-	c.environment(t, c.newDatabase(t))
+	c.emptied(t)
 	var sink lockedBuffer
 	server := newLoggingService(t, &sink, "--face=published")
 	account(t, server, 5)

@@ -159,14 +159,13 @@ func TestEachFaceKeepsTheContractWithBothWaysToConnect(t *testing.T) {
 		for _, connections := range []string{"pool", "per-statement"} {
 			t.Run(face+" "+connections, func(t *testing.T) {
 				c := postgresql(t)
-				database := c.newDatabase(t)
-				c.environment(t, database)
+				c.emptied(t)
 				server := newService(t, "--face="+face, "--connections="+connections)
 				known := captured{}
 				for _, one := range contractCases(t, face) {
 					t.Run(one.Name, func(t *testing.T) { one.check(t, server, known) })
 				}
-				c.checkInvariants(t, database)
+				c.checkInvariants(t)
 			})
 		}
 	}
@@ -174,15 +173,14 @@ func TestEachFaceKeepsTheContractWithBothWaysToConnect(t *testing.T) {
 
 func TestEachFlowOfTheContractRunsThrough(t *testing.T) {
 	c := postgresql(t)
-	database := c.newDatabase(t)
+	c.emptied(t)
 	seed, err := os.ReadFile("../contract/seed-two-clients.sql")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.asClient(t, database).ExecContext(t.Context(), string(seed)); err != nil {
+	if _, err := c.asClient(t).ExecContext(t.Context(), string(seed)); err != nil {
 		t.Fatal(err)
 	}
-	c.environment(t, database)
 	server := newService(t)
 	data, err := os.ReadFile("../contract/requests.jsonl")
 	if err != nil {
@@ -216,5 +214,5 @@ func TestEachFlowOfTheContractRunsThrough(t *testing.T) {
 	for _, one := range flows {
 		t.Run(one.Name, func(t *testing.T) { one.check(t, server, known[one.Language]) })
 	}
-	c.checkInvariants(t, database)
+	c.checkInvariants(t)
 }

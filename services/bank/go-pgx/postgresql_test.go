@@ -43,7 +43,6 @@ type cluster struct {
 	port     int
 	process  *exec.Cmd
 	admin    *sql.DB // one connection, while the server runs
-	made     int
 }
 
 var theCluster = sync.OnceValues(newCluster)
@@ -113,7 +112,7 @@ func newCluster() (*cluster, error) {
 	return c, c.prepare()
 }
 
-// prepare makes the role of the service and the database that the tests' databases are copied from.
+// prepare makes the role of the service, its database and the tables.
 func (c *cluster) prepare() error {
 	if err := c.start(); err != nil {
 		return err
@@ -123,9 +122,9 @@ func (c *cluster) prepare() error {
 		return err
 	}
 	for _, step := range []struct{ user, database, statements string }{
-		{"admin", "postgres", "CREATE ROLE bank LOGIN PASSWORD " + "'" + strings.ReplaceAll(rolePassword, "'", "''") + "'"},
-		{"admin", "postgres", "CREATE DATABASE bank_template OWNER bank"},
-		{"bank", "bank_template", string(schema)},
+		{"admin", "postgres", "CREATE ROLE bank LOGIN PASSWORD '" + strings.ReplaceAll(rolePassword, "'", "''") + "'"},
+		{"admin", "postgres", "CREATE DATABASE bank OWNER bank"},
+		{"bank", "bank", string(schema)},
 	} {
 		db := sql.OpenDB(c.connector(step.user, step.database))
 		_, err := db.Exec(step.statements)
@@ -236,63 +235,61 @@ func (c *cluster) connector(user, database string) driver.Connector {
 	return stdlib.GetConnector(*config)
 }
 
-// newDatabase makes a database with the tables in it and returns its name.
-func (c *cluster) newDatabase(t *testing.T) string {
+// emptied leaves the service's database with empty tables, and the environment pointing at it.
+func (c *cluster) emptied(t *testing.T) {
 	t.Helper()
-	c.made++
-	name := fmt.Sprintf("bank_%d", c.made)
-	c.ask(t, "CREATE DATABASE "+name+" OWNER bank TEMPLATE bank_template")
-	return name
-}
-
-// ask runs statements as the administrator.
-func (c *cluster) ask(t *testing.T, statements string) {
-	t.Helper()
-	if _, err := c.admin.Exec(statements); err != nil {
-		t.Fatalf("%s: %v", statements, err)
+	c.environment(t)
+	client := c.asClient(t)
+	if _, err := client.ExecContext(t.Context(), "TRUNCATE client, transaction RESTART IDENTITY"); err != nil {
+		t.Fatal(err)
 	}
+	client.Close()
+	c.soon(t, 0)
 }
 
-// asClient opens a connection of its own to a database, as the service's role.
-func (c *cluster) asClient(t *testing.T, database string) *sql.Conn {
+// asClient opens a connection of its own to the service's database, in the service's role.
+func (c *cluster) asClient(t *testing.T) *sql.Conn {
 	t.Helper()
-	db := sql.OpenDB(c.connector("bank", database))
+	db := sql.OpenDB(c.connector("bank", "bank"))
 	db.SetMaxIdleConns(0) // a connection that is given back is closed
-	t.Cleanup(func() { db.Close() })
 	conn, err := db.Conn(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		conn.Close()
+		db.Close()
+	})
 	return conn
 }
 
-// backends returns how many connections a database has, as the database counts them.
-func (c *cluster) backends(t *testing.T, database string) int {
+// backends returns how many connections the service's role has, as the database counts them.
+func (c *cluster) backends(t *testing.T) int {
 	t.Helper()
 	var n int
-	if err := c.admin.QueryRow("SELECT count(*) FROM pg_stat_activity WHERE datname = $1", database).Scan(&n); err != nil {
+	if err := c.admin.QueryRow("SELECT count(*) FROM pg_stat_activity WHERE usename = 'bank'").Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n
 }
 
-// soon waits until a database has n connections: a backend ends a moment after its connection.
-func (c *cluster) soon(t *testing.T, database string, n int) {
+// soon waits until there are n connections: a backend ends a moment after its connection.
+func (c *cluster) soon(t *testing.T, n int) {
 	t.Helper()
-	c.wait(t, database, fmt.Sprint(n), func(got int) bool { return got == n })
+	c.wait(t, fmt.Sprint(n), func(got int) bool { return got == n })
 }
 
-// soonAtMost waits until a database has no more than n connections.
-func (c *cluster) soonAtMost(t *testing.T, database string, n int) {
+// soonAtMost waits until there are no more than n connections.
+func (c *cluster) soonAtMost(t *testing.T, n int) {
 	t.Helper()
-	c.wait(t, database, fmt.Sprint("at most ", n), func(got int) bool { return got <= n })
+	c.wait(t, fmt.Sprint("at most ", n), func(got int) bool { return got <= n })
 }
 
-func (c *cluster) wait(t *testing.T, database, wanted string, enough func(int) bool) {
+func (c *cluster) wait(t *testing.T, wanted string, enough func(int) bool) {
 	t.Helper()
 	got := -1
 	for range 300 {
-		if got = c.backends(t, database); enough(got) {
+		if got = c.backends(t); enough(got) {
 			return
 		}
 		time.Sleep(10 * time.Millisecond)
@@ -301,14 +298,14 @@ func (c *cluster) wait(t *testing.T, database, wanted string, enough func(int) b
 }
 
 // checkInvariants runs the statements that tell whether money was lost.
-func (c *cluster) checkInvariants(t *testing.T, database string) {
+func (c *cluster) checkInvariants(t *testing.T) {
 	t.Helper()
 	statements, err := os.ReadFile("../contract/invariants.sql")
 	if err != nil {
 		t.Fatal(err)
 	}
 	checked := 0
-	client := c.asClient(t, database)
+	client := c.asClient(t)
 	defer client.Close()
 	err = client.Raw(func(conn any) error {
 		results, err := conn.(*stdlib.Conn).Conn().PgConn().Exec(t.Context(), string(statements)).ReadAll()
@@ -326,11 +323,11 @@ func (c *cluster) checkInvariants(t *testing.T, database string) {
 	}
 }
 
-// environment points the service at a database.
-func (c *cluster) environment(t *testing.T, database string) {
+// environment points the service at the database.
+func (c *cluster) environment(t *testing.T) {
 	t.Helper()
 	for name, value := range map[string]string{
-		"PGHOST": "127.0.0.1", "PGPORT": strconv.Itoa(c.port), "PGUSER": "bank", "PGPASSWORD": rolePassword, "PGDATABASE": database,
+		"PGHOST": "127.0.0.1", "PGPORT": strconv.Itoa(c.port), "PGUSER": "bank", "PGPASSWORD": rolePassword, "PGDATABASE": "bank",
 	} {
 		t.Setenv(name, value)
 	}
@@ -366,5 +363,5 @@ func newLoggingService(t *testing.T, sink io.Writer, args ...string) *httptest.S
 // nowhere is a database that is not there.
 func nowhere(t *testing.T) {
 	t.Helper()
-	(&cluster{port: 1}).environment(t, "bank")
+	(&cluster{port: 1}).environment(t)
 }
