@@ -57,12 +57,6 @@ final class AccessLogTest {
         assertTrue(lines.stream().allMatch(line -> line.matches(LINE)));
     }
 
-    @Test
-    void a_log_that_is_off_writes_nothing() {
-        AccessLog.off().request("POST", "/transaction", 200, 13, 13, 42_000);
-        AccessLog.off().published("Created client with id 1");
-    }
-
     private static AccessLog open(Path file) throws Exception {
         return AccessLog.open(Settings.parse("--port=1", "--logging=on", "--log-sink=file", "--log-file=" + file));
     }
