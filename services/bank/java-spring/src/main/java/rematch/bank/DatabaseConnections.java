@@ -25,7 +25,7 @@ final class DatabaseConnections implements AutoCloseable {
 
     DatabaseConnections(Settings settings, DatabaseAddress database) {
         boolean pooled = settings.connections() == Settings.Connections.POOL;
-        DataSource driver = new Driver(database, settings.poolWaitMs(), !pooled);
+        DataSource driver = new Driver(database, settings);
         pool = pooled ? pool(driver, settings) : null;
         source = pooled ? pool : driver;
     }
@@ -76,22 +76,26 @@ final class DatabaseConnections implements AutoCloseable {
     /**
      * Opens a connection by {@code DriverManager} whenever it is asked for one.
      *
-     * <p>The server stops a statement that takes longer than {@code waitMs}; should it not even say so, the driver gives
-     * the connection up, which it can do in whole seconds only.
+     * <p>The server stops a statement that takes longer than the wait; should it not even say so, the driver gives the
+     * connection up, which it can do in whole seconds only.
      */
     private final class Driver extends DriverManagerDataSource {
 
         private final boolean countsClosed;
 
-        Driver(DatabaseAddress database, int waitMs, boolean countsClosed) {
+        Driver(DatabaseAddress database, Settings settings) {
             super(database.jdbcUrl(), database.user(), database.password());
-            this.countsClosed = countsClosed;
-            String wholeSeconds = Integer.toString((waitMs + MS_PER_S - 1) / MS_PER_S);
+            countsClosed = settings.connections() == Settings.Connections.PER_STATEMENT;
+            String wholeSeconds = Integer.toString((settings.poolWaitMs() + MS_PER_S - 1) / MS_PER_S);
             Properties properties = new Properties();
             properties.setProperty("ApplicationName", "java-spring");
-            properties.setProperty("options", "-c statement_timeout=" + waitMs);
+            properties.setProperty("options", "-c statement_timeout=" + settings.poolWaitMs());
             properties.setProperty("connectTimeout", wholeSeconds);
             properties.setProperty("socketTimeout", wholeSeconds);
+            if (settings.face() == Settings.Face.MATCHED) {
+                // Saves the two statements by which the driver otherwise sets up each connection.
+                properties.setProperty("assumeMinServerVersion", "9.0");
+            }
             setConnectionProperties(properties);
         }
 
