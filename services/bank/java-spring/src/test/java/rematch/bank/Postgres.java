@@ -81,8 +81,10 @@ final class Postgres {
 
     /** Starts the server and waits until it answers. */
     void start() throws Exception {
-        // The shell outlives the server only while its own stdin is open: a test that is killed leaves nothing behind.
-        String script = "\"$@\" </dev/null >\"$0\" 2>&1 & server=$!; cat >/dev/null; kill -QUIT $server; wait $server";
+        // The server ends with this process, however this ends: then the shell's stdin is closed. It is told again and
+        // again because it does not listen yet in its first moments.
+        String script = "exec 3<&0; \"$@\" 3<&- </dev/null >\"$0\" 2>&1 & server=$!;"
+                + " (cat <&3; while kill -QUIT $server; do sleep 0.1; done) >/dev/null 2>&1 & wait $server";
         List<String> server = command(asUser, programs.resolve("postgres").toString(), "-D", data().toString(),
                 "-p", Integer.toString(port), "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=",
                 "-c", "fsync=off", "-c", "max_connections=" + MAX_CONNECTIONS, "-c", "shared_buffers=16MB");
@@ -141,17 +143,10 @@ final class Postgres {
                 execute(address(USER), "SELECT 1");
                 return true;
             } catch (SQLException notYet) {
-                if (serverIsGone()) {
-                    return false;
-                }
                 TimeUnit.MILLISECONDS.sleep(20);
             }
         }
         return false;
-    }
-
-    private boolean serverIsGone() {
-        return guard.children().count() < 2; // the shell's children: the server and cat
     }
 
     private void stopGuard() throws InterruptedException {

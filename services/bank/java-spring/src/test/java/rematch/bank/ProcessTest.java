@@ -65,7 +65,7 @@ final class ProcessTest {
                 while (Postgres.number(database, "SELECT count(*) FROM pg_locks WHERE NOT granted") == 0) {
                     TimeUnit.MILLISECONDS.sleep(10);
                 }
-                process.destroy();
+                process.toHandle().destroy(); // Process.destroy would close stderr
                 TimeUnit.MILLISECONDS.sleep(300); // so that it stops while the request waits
                 locking.commit();
                 assertEquals(200, inFlight.get().statusCode());
