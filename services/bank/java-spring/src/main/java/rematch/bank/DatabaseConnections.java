@@ -99,6 +99,12 @@ final class DatabaseConnections implements AutoCloseable {
             setConnectionProperties(properties);
         }
 
+        /** How long the pool, when it is closed, waits for a connection that is being opened. */
+        @Override
+        public int getLoginTimeout() {
+            return 1;
+        }
+
         @Override
         protected Connection getConnectionFromDriverManager(String url, Properties properties) throws SQLException {
             Connection connection = super.getConnectionFromDriverManager(url, properties);

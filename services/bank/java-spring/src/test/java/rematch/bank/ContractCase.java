@@ -29,10 +29,12 @@ record ContractCase(String name, JsonNode fields) {
                 .toList();
     }
 
+    /** The case with names replaced by what was captured; a JSON string that is only a name becomes the value itself. */
     ContractCase with(Map<String, String> captured) {
         String text = fields.toString();
         for (Map.Entry<String, String> one : captured.entrySet()) {
-            text = text.replace("${" + one.getKey() + "}", one.getValue());
+            String name = "${" + one.getKey() + "}";
+            text = text.replace('"' + name + '"', one.getValue()).replace(name, one.getValue());
         }
         return new ContractCase(name, JSON.readTree(text));
     }

@@ -17,7 +17,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 final class MoneyTest {
 
     private static final int USERS = 16;
-    private static final int TRANSFERS_EACH = 20;
+    private static final int TRANSFERS_EACH = 10;
     private static final int POOL_SIZE = 5;
 
     @ParameterizedTest
