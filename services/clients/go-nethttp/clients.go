@@ -32,7 +32,7 @@ type Address struct {
 
 // LoanOption is what a client could borrow for some years.
 type LoanOption struct {
-	Years                                   int
+	Years                                     int
 	InstallmentCents, MaximumCents, LoanCents int64
 }
 
