@@ -159,10 +159,10 @@ func TestEachMixIsAnsweredWithItsRightBodiesInTurn(t *testing.T) {
 	for _, c := range []struct {
 		mix   string
 		flags []string
-		seen  int // different bodies in forty turns
+		seen  int // different bodies in a hundred turns
 	}{
 		{"hello", nil, 10},
-		{"hello-minors", []string{"--minor-percent=75"}, 20},
+		{"hello-minors", []string{"--minor-percent=33"}, 20},
 		{"db", nil, 10},
 		{"hello-published", []string{"--face=published"}, 10},
 		{"db-published", []string{"--face=published"}, 10},
@@ -171,7 +171,7 @@ func TestEachMixIsAnsweredWithItsRightBodiesInTurn(t *testing.T) {
 			request := byMix[c.mix]
 			s := started(t, upstream, c.flags...)
 			bodies := map[string]bool{}
-			for range 40 {
+			for range 100 {
 				response, body := s.get(t, request.Path)
 				request.Expect.check(t, response, body)
 				bodies[body] = true

@@ -62,9 +62,6 @@ func TestSlowUpstreamIsA504AndNoConnectionIsLost(t *testing.T) {
 	close(release)
 	s.expect(t, "/hello?client=1", 200, string(leanBody()))
 	s.allGivenBack(t, upstream)
-	if most := upstream.most.Load(); most > 4+4 { // a call that timed out closes its connection before the upstream sees it
-		t.Errorf("%d connections at one time", most)
-	}
 }
 
 func TestUpstreamThatStopsInTheMiddleOfABodyIsA504(t *testing.T) {
@@ -130,6 +127,7 @@ func TestUpstreamThatIsDownIsA502UntilItIsBack(t *testing.T) {
 		upstream.up(t)
 		s.atOnce(6, func(int) { s.expect(t, "/hello", 200, "") })
 		s.allGivenBack(t, upstream)
+		s.end()
 	}
 }
 
@@ -290,6 +288,7 @@ func TestDatabaseThatIsDownAtStartIsA503UntilItIsThere(t *testing.T) {
 		if face == "matched" {
 			s.expect(t, "/db", 503, databaseBody)
 		}
+		s.end()
 	}
 	s := started(t, upstream)
 	s.expect(t, "/db", 503, databaseBody)
