@@ -166,7 +166,7 @@ func TestUpstreamIsNotBelieved(t *testing.T) {
 		"broken off":           {rawBytes("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n[" + phone), unavailableBody},
 		"broken chunks":        {rawBytes("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"), unavailableBody},
 		"an error":             {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "[]", 500) }, badAnswerBody},
-		"a redirection":        {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/phones/1", 302) }, badAnswerBody},
+		"a redirection":        {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/phones/1", http.StatusFound) }, badAnswerBody},
 		"no content":           {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }, badAnswerBody},
 		"too much":             {page("/phones", "["+strings.Repeat(" ", maxUpstreamBytes)+"]"), badAnswerBody},
 		"address of two texts": {page("/address", address+"{}"), badAnswerBody},
