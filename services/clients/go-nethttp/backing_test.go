@@ -150,7 +150,7 @@ func (c *cluster) start() error {
 	}
 	defer log.Close()
 	c.process = exec.Command(c.program, "-D", c.data(), "-p", fmt.Sprint(c.access.port), "-c", "listen_addresses=127.0.0.1",
-		"-c", "unix_socket_directories=", "-c", "fsync=off", "-c", "max_connections=60", "-c", "shared_buffers=16MB")
+		"-c", "unix_socket_directories=", "-c", "fsync=off", "-c", "max_connections=40", "-c", "shared_buffers=16MB")
 	c.process.Dir, c.process.SysProcAttr = c.folder, c.owner
 	c.process.Stdout, c.process.Stderr = log, log
 	if err := c.process.Start(); err != nil {

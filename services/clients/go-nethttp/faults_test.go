@@ -16,6 +16,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+
+	"github.com/jackc/pgx/v5"
 )
 
 const (
@@ -415,4 +417,35 @@ func TestStopGivesBackEverything(t *testing.T) {
 	if text, err := os.ReadFile(filepath.Join(database.folder, "log")); err != nil || strings.Contains(string(text), "unexpected EOF on client connection with an open") {
 		t.Errorf("the database was left without a word: %v", err)
 	}
+}
+
+func TestDatabaseOutOfConnectionsIsA503AndTheOnesThereAreGoOn(t *testing.T) {
+	upstream := newUpstreamServer(t)
+	s := started(t, upstream, "--pool-min=1")
+	s.expect(t, "/db", 200, "")
+	eventually(t, "the pool has opened what it keeps", func() bool { return database.connections(t) >= 1 })
+	var others []*pgx.Conn
+	free := func() {
+		for _, conn := range others {
+			_ = conn.Close(context.Background()) // its work is done
+		}
+		others = nil
+	}
+	defer free()
+	for full := false; !full; {
+		conn, err := database.connect(t.Context())
+		if full = err != nil; !full {
+			others = append(others, conn)
+		}
+	}
+	s.atOnce(20, func(int) {
+		if response, body := s.get(t, "/db"); response.StatusCode != 200 && body != databaseBody {
+			t.Errorf("%d %s", response.StatusCode, body)
+		}
+	})
+	s.expect(t, "/db", 200, "") // one after the other they have the connection there is
+	free()
+	eventually(t, "there is room again", func() bool { return database.exec("select 1") == nil })
+	s.atOnce(20, func(int) { s.expect(t, "/db", 200, "") })
+	s.allGivenBack(t, upstream)
 }
