@@ -8,25 +8,39 @@ from pathlib import Path
 from harness.errors import InputError
 from harness.formats.jtl import read_jtl
 from harness.formats.jtl_layout import header_of, looks_like_xml
+from harness.formats.k6_samples import looks_like_k6, read_k6
 from harness.formats.locust_csv import first_fields, kind_of, read_locust
+from harness.formats.oha_files import looks_like_oha_csv, looks_like_sqlite, read_oha_csv, read_oha_db
 from harness.formats.source import read_head
 from harness.formats.table import AggregateTable, RequestTable
+from harness.formats.vegeta_csv import looks_like_vegeta, read_vegeta
+from harness.formats.wrk2_text import looks_like_wrk2, read_wrk2
 from harness.formats.wrk_text import looks_like_wrk, read_wrk
+
+TOOLS = "JMeter, Locust, k6, oha, vegeta, wrk or wrk2"
 
 
 def read_any(path: Path) -> RequestTable | AggregateTable:
-    """Read a file of JMeter, Locust or wrk, whichever it is.
+    """Read a file of JMeter, Locust, k6 (our script's), oha, vegeta, wrk or wrk2, whichever it is.
 
     Raises:
         InputError: it is a folder, empty, or of none of them; or the tool's own reader refuses it.
     """
     if path.is_dir():
-        raise InputError("is a folder", file=path, allowed="one file of JMeter, Locust or wrk")
+        raise InputError("is a folder", file=path, allowed=f"one file of {TOOLS}")
+    if looks_like_sqlite(path):
+        return read_oha_db(path)
     head = read_head(path)
     if not head.strip():
-        raise InputError("is empty", file=path, allowed="a file of JMeter, Locust or wrk")
+        raise InputError("is empty", file=path, allowed=f"a file of {TOOLS}")
     if looks_like_wrk(head):
-        return read_wrk(path)
+        return read_wrk2(path) if looks_like_wrk2(head) else read_wrk(path)
+    if looks_like_k6(head):
+        return read_k6(path)
+    if looks_like_oha_csv(head):
+        return read_oha_csv(path)
+    if looks_like_vegeta(head):
+        return read_vegeta(path)
     if kind_of(first_fields(head)) is not None:
         return read_locust(path)
     if looks_like_xml(head) or header_of(head) is not None or head[:1].isdigit():
@@ -40,5 +54,6 @@ def read_any(path: Path) -> RequestTable | AggregateTable:
             place="line 1",
             found=head.split("\n", 1)[0][:80],
             allowed="JMeter csv (a first line like timeStamp,elapsed,label,...), Locust csv "
-            "(_stats, _stats_history, _failures, _exceptions or raw samples), or the text wrk prints",
+            "(_stats, _stats_history, _failures, _exceptions or raw samples), samples of our k6 script, "
+            "csv or SQLite of oha, csv of vegeta, or the text that wrk or wrk2 prints",
         ) from problem
