@@ -14,6 +14,7 @@ from harness.model.session import (
     Unavailable,
 )
 from harness.model.study import (
+    Captures,
     Expectation,
     Experiment,
     Implementation,
@@ -45,6 +46,7 @@ __all__ = [
     "SCHEMA_VERSION",
     "Boundary",
     "BuildRecord",
+    "Captures",
     "ClockReading",
     "ClosedLoad",
     "Configuration",
