@@ -10,7 +10,9 @@ or an open loop got less than half of its arrivals answered.
 Flags. ``generator_bottleneck``: against the echo service the generator did less than 1.25 times as much
 (closed loop), or did not keep 95 % of the offered rate even there (open loop), or it used more than
 90 % of the CPUs that were its own. ``headroom_unknown``: no echo reading.
-``errors_seen``: any error. ``throttled``: the cgroup was throttled. ``noisy_machine``: steal above 1 %
+``errors_seen``: any error. ``arrivals_dropped``: an open loop's arrivals that were never sent, or whose
+answer came too late to be noted; they are failures, so what is left speaks too well of the service.
+``throttled``: the cgroup was throttled. ``noisy_machine``: steal above 1 %
 of the window's CPU time, or other processes used more than 10 % of it. ``shared_cores``: service and
 generator were not pinned apart. ``killed_on_stop``: it needed SIGKILL. ``sampling_gap``: no sample for
 more than 0.25 s. ``few_requests``: fewer than 1,000, too few for a p99 worth the name.
@@ -86,6 +88,7 @@ def trial_flags(
             ("generator_bottleneck", _is_bottleneck(load, generator, window_s)),
             ("headroom_unknown", generator.echo_achieved_per_s is None),
             ("errors_seen", load.n_errors > 0),
+            ("arrivals_dropped", bool(load.n_dropped)),
             ("few_requests", load.n_requests < FEW_REQUESTS),
             ("shared_cores", placement is None or placement.shared),
         ]

@@ -9,7 +9,18 @@ the finders are written once.
 from __future__ import annotations
 
 from .environment import build_environment, maven_options
-from .find import find_all, find_go, find_jdk, find_jdks, find_latex, find_maven, find_tool, read_jdk, which
+from .find import (
+    find_all,
+    find_go,
+    find_jdk,
+    find_jdks,
+    find_latex,
+    find_maven,
+    find_tool,
+    made_program,
+    read_jdk,
+    which,
+)
 from .jmeter import (
     MANIFEST,
     ListedFile,
@@ -25,7 +36,9 @@ from .wanted import (
     JAVA_MINIMUM,
     JAVA_REFERENCE,
     JMETER_VERSION,
+    K6_VERSION,
     LATEX_FILES,
+    OHA_VERSION,
     WANTED,
     Wanted,
     how_to_get,
@@ -36,8 +49,10 @@ __all__ = [
     "JAVA_MINIMUM",
     "JAVA_REFERENCE",
     "JMETER_VERSION",
+    "K6_VERSION",
     "LATEX_FILES",
     "MANIFEST",
+    "OHA_VERSION",
     "WANTED",
     "Jdk",
     "ListedFile",
@@ -59,6 +74,7 @@ __all__ = [
     "jmeter_home",
     "jmeter_jar",
     "list_tree",
+    "made_program",
     "maven_options",
     "parse_version",
     "read_jdk",
