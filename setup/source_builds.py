@@ -30,7 +30,7 @@ def build_k6(project: Path, go: Path, env: Mapping[str, str]) -> Path:
     run(
         [go, "build", "-trimpath", "-o", fresh / "bin/k6", K6_PACKAGE],
         doing="building k6",
-        env={**env, "GOFLAGS": "-mod=readonly", "GOWORK": "off"},
+        env={**env, "GOFLAGS": f"{env.get('GOFLAGS', '')} -mod=readonly -buildvcs=false".strip(), "GOWORK": "off"},
         cwd=project / K6_MODULE,
         then="check that Go can reach its module proxy, then call this again",
     )
@@ -46,8 +46,7 @@ def build_oha(project: Path, env: Mapping[str, str]) -> Path:
     cargo = shutil.which("cargo", path=env.get("PATH"))
     if cargo is None:
         raise SetupError(
-            "oha is built with cargo, and there is none here; get it with: apt-get install -y cargo"
-            " (1.85 or newer), or by Rust's own installer"
+            "oha is built with cargo, and there is none here; get it with Rust's own installer, rustup"
         )
     home = project / ".tools" / f"oha-{toolchains.OHA_VERSION}"
     step(f"building oha {toolchains.OHA_VERSION} with cargo (seven CPU minutes, once)")
