@@ -84,7 +84,9 @@ def bring(names: Sequence[str], wished: Sequence[str], around: toolchains.Surrou
         )
     packaged = [tool for tool in extras if toolchains.wanted(tool.name).apt]
     if packaged and not (around.apt and apt.may_install(os.environ)):
-        step(f"going on without {', '.join(tool.name for tool in packaged)}: nothing here can install packages")
+        step(
+            f"going on without {', '.join(tool.name for tool in packaged)}: nothing here can install packages"
+        )
         packaged = []
     _bring_with_apt([*lacking, *packaged], around, python_ready)
     if not python_ready:

@@ -30,7 +30,11 @@ def build_k6(project: Path, go: Path, env: Mapping[str, str]) -> Path:
     run(
         [go, "build", "-trimpath", "-o", fresh / "bin/k6", K6_PACKAGE],
         doing="building k6",
-        env={**env, "GOFLAGS": f"{env.get('GOFLAGS', '')} -mod=readonly -buildvcs=false".strip(), "GOWORK": "off"},
+        env={
+            **env,
+            "GOFLAGS": f"{env.get('GOFLAGS', '')} -mod=readonly -buildvcs=false".strip(),
+            "GOWORK": "off",
+        },
         cwd=project / K6_MODULE,
         then="check that Go can reach its module proxy, then call this again",
     )
@@ -52,7 +56,17 @@ def build_oha(project: Path, env: Mapping[str, str]) -> Path:
     step(f"building oha {toolchains.OHA_VERSION} with cargo (seven CPU minutes, once)")
     fresh = _fresh(home)
     run(
-        [cargo, "install", "--quiet", "--locked", "--root", fresh, "--version", toolchains.OHA_VERSION, "oha"],
+        [
+            cargo,
+            "install",
+            "--quiet",
+            "--locked",
+            "--root",
+            fresh,
+            "--version",
+            toolchains.OHA_VERSION,
+            "oha",
+        ],
         doing="building oha",
         env=env,
         then="check that cargo can reach its registry and is new enough, then call this again",

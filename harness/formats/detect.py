@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from harness.errors import InputError
@@ -17,7 +18,29 @@ from harness.formats.vegeta_csv import looks_like_vegeta, read_vegeta
 from harness.formats.wrk2_text import looks_like_wrk2, read_wrk2
 from harness.formats.wrk_text import looks_like_wrk, read_wrk
 
+Reader = Callable[[Path], RequestTable | AggregateTable]
+
 TOOLS = "JMeter, Locust, k6, oha, vegeta, wrk or wrk2"
+
+
+def _looks_like_locust(head: str) -> bool:
+    return kind_of(first_fields(head)) is not None
+
+
+def _looks_like_jmeter(head: str) -> bool:
+    return looks_like_xml(head) or header_of(head) is not None or head[:1].isdigit()
+
+
+#: In this order: wrk2's text begins like wrk's, and vegeta's first time stamp would do for JMeter.
+_READERS: tuple[tuple[Callable[[str], bool], Reader], ...] = (
+    (looks_like_wrk2, read_wrk2),
+    (looks_like_wrk, read_wrk),
+    (looks_like_k6, read_k6),
+    (looks_like_oha_csv, read_oha_csv),
+    (looks_like_vegeta, read_vegeta),
+    (_looks_like_locust, read_locust),
+    (_looks_like_jmeter, read_jtl),
+)
 
 
 def read_any(path: Path) -> RequestTable | AggregateTable:
@@ -33,18 +56,9 @@ def read_any(path: Path) -> RequestTable | AggregateTable:
     head = read_head(path)
     if not head.strip():
         raise InputError("is empty", file=path, allowed=f"a file of {TOOLS}")
-    if looks_like_wrk(head):
-        return read_wrk2(path) if looks_like_wrk2(head) else read_wrk(path)
-    if looks_like_k6(head):
-        return read_k6(path)
-    if looks_like_oha_csv(head):
-        return read_oha_csv(path)
-    if looks_like_vegeta(head):
-        return read_vegeta(path)
-    if kind_of(first_fields(head)) is not None:
-        return read_locust(path)
-    if looks_like_xml(head) or header_of(head) is not None or head[:1].isdigit():
-        return read_jtl(path)
+    for is_its, read in _READERS:
+        if is_its(head):
+            return read(path)
     try:
         return read_jtl(path)  # headerless files may begin with a quote or a date
     except InputError as problem:

@@ -13,7 +13,7 @@ from pathlib import Path
 from harness.errors import InputError
 from harness.formats.source import SourceNotes, read_text_pieces
 from harness.formats.table import AggregateRow, AggregateTable
-from harness.formats.wrk_text import parse_time_s, summary_parts
+from harness.formats.wrk_text import looks_like_wrk, parse_time_s, summary_parts
 
 #: Whole microseconds, three significant digits.
 RESOLUTION_S = 1e-6
@@ -22,12 +22,12 @@ _TITLE = re.compile(r"^\s+Latency Distribution \(HdrHistogram - (Recorded|Uncorr
 _QUANTILE = re.compile(r"^\s*(\d+\.\d+)%\s+(\S+)$", re.MULTILINE)
 _MEAN = re.compile(r"^#\[Mean\s+=\s+([\d.]+),", re.MULTILINE)
 _MAX = re.compile(r"^#\[Max\s+=\s+([\d.]+), Total count\s+=\s+(\d+)\]", re.MULTILINE)
-_FIRST_OF_WRK2 = re.compile(r"^\s+Thread calibration: ", re.MULTILINE)
+_CALIBRATION = re.compile(r"^\s+Thread calibration: ", re.MULTILINE)
 
 
 def looks_like_wrk2(head: str) -> bool:
     """What distinguishes it from wrk's, whose first line is the same."""
-    return _TITLE.search(head) is not None or _FIRST_OF_WRK2.search(head) is not None
+    return looks_like_wrk(head) and any(mark.search(head) for mark in (_TITLE, _CALIBRATION))
 
 
 def read_wrk2(path: Path) -> AggregateTable:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
@@ -84,9 +85,8 @@ class K6:
             return "k6's arrivals are evenly spaced: set arrivals = constant, or use jmeter for poisson"
         if profile.duration_s is not None and profile.duration_s < SHORTEST_S:
             return f"k6 runs for at least {SHORTEST_S:g} s, found duration_s {profile.duration_s:g}"
-        if isinstance(profile, ClosedLoad) and profile.duration_s is not None:
-            if profile.ramp_up_s > profile.duration_s:
-                return f"ramp_up_s {profile.ramp_up_s:g} is longer than duration_s {profile.duration_s:g}"
+        if isinstance(profile, ClosedLoad) and profile.ramp_up_s > (profile.duration_s or math.inf):
+            return f"ramp_up_s {profile.ramp_up_s:g} is longer than duration_s {profile.duration_s}"
         return None if is_flow(requests) else unsupported_mix(requests)
 
     def command(self, order: LoadOrder) -> LoadCommand:
@@ -152,7 +152,9 @@ def plan_document(order: LoadOrder) -> dict[str, object]:
         "base": f"http://{order.endpoint.host}:{order.endpoint.port}",
         "timeout": f"{TIMEOUT_S}s",
         "think_time_s": profile.think_time_s if isinstance(profile, ClosedLoad) else 0,
-        "stagger_s": profile.ramp_up_s / profile.users if isinstance(profile, ClosedLoad) and staggered else 0,
+        "stagger_s": profile.ramp_up_s / profile.users
+        if isinstance(profile, ClosedLoad) and staggered
+        else 0,
         "options": {
             "scenarios": {"load": {**scenario(profile), "gracefulStop": f"{LAST_ANSWERS_S}s"}},
             "systemTags": [],
@@ -174,7 +176,9 @@ def _mix_document(requests: tuple[Request, ...]) -> dict[str, object]:
                 "body": None if request.body is None else [request.body],
                 "status": request.expect.status,
                 "capture": {},
-                "right": None if (right := right_bodies(request.expect)) is None else [[body] for body in right],
+                "right": None
+                if (right := right_bodies(request.expect)) is None
+                else [[body] for body in right],
             }
             for request in requests
         ],
@@ -238,7 +242,9 @@ def _never_sent(folder: Path) -> int:
 
 def _errors_by_kind(path: Path) -> Counter[str]:
     with open_text(path) as stream:
-        return Counter(_kind(row["error"] or "") for row in csv.DictReader(stream) if row.get("ok") == "false")
+        return Counter(
+            _kind(row["error"] or "") for row in csv.DictReader(stream) if row.get("ok") == "false"
+        )
 
 
 def _kind(error: str) -> str:

@@ -65,9 +65,13 @@ class Oha:
             return flow
         if len(requests) > 1:
             names = ", ".join(request.name for request in requests)
-            return f"oha repeats one request and the mix has {len(requests)} ({names}): use k6, jmeter or locust"
+            return (
+                f"oha repeats one request and the mix has {len(requests)} ({names}): use k6, jmeter or locust"
+            )
         if not 200 <= requests[0].expect.status < 400:
-            return f"oha takes 2xx and 3xx as right, and {requests[0].name} expects {requests[0].expect.status}"
+            return (
+                f"oha takes 2xx and 3xx as right, and {requests[0].name} expects {requests[0].expect.status}"
+            )
         return _refusal(profile)
 
     def command(self, order: LoadOrder) -> LoadCommand:
@@ -107,7 +111,9 @@ class Oha:
         try:
             table = read_oha_db(path)
         except InputError as problem:
-            raise TrialFailure("failed", f"oha left no samples ({problem}); it said: {_said(folder)}") from problem
+            raise TrialFailure(
+                "failed", f"oha left no samples ({problem}); it said: {_said(folder)}"
+            ) from problem
         errors = Counter({kind: n for kind, n in totals.errors.items() if kind != _GIVEN_UP})
         n_unanswered = errors.total()
         n_requests = table.n_requests + n_unanswered
@@ -155,7 +161,11 @@ def _load_arguments(profile: LoadProfile) -> tuple[str, ...]:
     """``-z`` with a rate, never ``-n``: oha 1.x applies its latency correction the wrong way round there."""
     if isinstance(profile, ClosedLoad):
         users = ("-c", str(profile.users))
-        return (*users, "-n", str(profile.loops)) if profile.loops else (*users, *_until(profile.duration_s or 0))
+        return (
+            (*users, "-n", str(profile.loops))
+            if profile.loops
+            else (*users, *_until(profile.duration_s or 0))
+        )
     rate = ("-q", f"{profile.rate_per_s:.6f}".rstrip("0").rstrip("."), "--latency-correction")
     return ("-c", str(profile.connections), *_until(profile.duration_s), *rate)
 

@@ -77,7 +77,10 @@ class Wrk:
                 *("-s", str(order.folder / SCRIPT)),
                 f"http://{order.endpoint.host}:{order.endpoint.port}/",
             ),
-            files={SCRIPT: render_script(order, n_threads, result=order.folder / RESULT), ORDER_FILE: order_text(order)},
+            files={
+                SCRIPT: render_script(order, n_threads, result=order.folder / RESULT),
+                ORDER_FILE: order_text(order),
+            },
             outputs=(RESULT, SCRIPT, ORDER_FILE),
             expected_s=START_AND_STOP_S + duration_s,
         )

@@ -81,7 +81,9 @@ class LoadSummary(Frozen):
         default_factory=dict, description="only what the tool printed itself, keys like p99"
     )
     n_latencies: int | None = Field(
-        default=None, ge=0, description="how many requests mean and quantiles are of; None: all, or the rows tell"
+        default=None,
+        ge=0,
+        description="how many requests mean and quantiles are of; None: all, or the rows tell",
     )
     resolution_s: float = Field(gt=0, description="the tool's smallest step of latency")
     has_requests: bool = Field(description="one row per request can be read from the tool's output")

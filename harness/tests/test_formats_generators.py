@@ -51,7 +51,9 @@ def test_a_cut_last_row_of_vegeta_is_counted_not_fatal(tmp_path: Path) -> None:
 
 
 def test_a_request_without_an_answer_is_an_error_of_vegeta(tmp_path: Path) -> None:
-    row = '1795252467300838552,0,1724571,0,0,"Get ""http://x"": dial tcp: refused, again",,,0,GET,http://x/,\n'
+    row = (
+        '1795252467300838552,0,1724571,0,0,"Get ""http://x"": dial tcp: refused, again",,,0,GET,http://x/,\n'
+    )
     path = tmp_path / "samples.csv"
     path.write_text(row)
     table = read_vegeta(path)
@@ -151,7 +153,10 @@ def oha_db(path: Path, rows: list[tuple[float, float | None, float, int]]) -> Pa
     )
     connection.executemany(
         "INSERT INTO oha VALUES ('http://x/', ?, ?, ?, ?, ?, 13)",
-        [(start, due, (start if due is None else due) + took, took, status) for start, due, took, status in rows],
+        [
+            (start, due, (start if due is None else due) + took, took, status)
+            for start, due, took, status in rows
+        ],
     )
     connection.commit()
     connection.close()

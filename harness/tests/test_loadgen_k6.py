@@ -101,7 +101,9 @@ def test_k6_that_is_not_here_is_named_with_the_way_to_get_it(tmp_path: Path) -> 
             K6(program=program).command(order)
 
 
-def test_arrivals_that_find_every_connection_busy_are_dropped_counted_and_judged(k6: K6, tmp_path: Path) -> None:
+def test_arrivals_that_find_every_connection_busy_are_dropped_counted_and_judged(
+    k6: K6, tmp_path: Path
+) -> None:
     profile = OpenLoad(rate_per_s=100, duration_s=1, arrivals="constant", connections=1)
     with answering_server(delay_s=0.2) as server:
         order = order_for(tmp_path, server, profile)
@@ -115,7 +117,13 @@ def test_arrivals_that_find_every_connection_busy_are_dropped_counted_and_judged
     assert summary.n_requests + summary.n_dropped == pytest.approx(100, abs=2)
     assert judge_load(summary)[0] == Outcome.OVERLOADED
     flags = trial_flags(
-        load=summary, generator=None, instance=None, machine=None, longest_gap_s=None, phases=(), placement=None
+        load=summary,
+        generator=None,
+        instance=None,
+        machine=None,
+        longest_gap_s=None,
+        phases=(),
+        placement=None,
     )
     assert flags == ()  # without a generator's record nothing is said of the load
 

@@ -22,7 +22,9 @@ GOLDEN = Path(__file__).parent / "golden"
 
 
 def evenly(rate_per_s: float, duration_s: float, connections: int = 20) -> OpenLoad:
-    return OpenLoad(rate_per_s=rate_per_s, duration_s=duration_s, arrivals="constant", connections=connections)
+    return OpenLoad(
+        rate_per_s=rate_per_s, duration_s=duration_s, arrivals="constant", connections=connections
+    )
 
 
 def order_of(folder: Path, profile: LoadProfile, *requests: Request) -> LoadOrder:
@@ -55,7 +57,9 @@ def test_vegeta_attacks_and_then_encodes(tmp_path: Path, program: Path) -> None:
 
 
 def test_vegetas_targets_are_a_round_of_the_mix(tmp_path: Path, program: Path) -> None:
-    order = order_of(tmp_path, evenly(10, 1), request_to("/right", weight=2, body="é\n"), request_to("/wrong"))
+    order = order_of(
+        tmp_path, evenly(10, 1), request_to("/right", weight=2, body="é\n"), request_to("/wrong")
+    )
     lines = Vegeta(program=program).command(order).files[TARGETS].splitlines()
     found = [json.loads(line) for line in lines]
     assert sorted(target["url"].rsplit("/", 1)[-1] for target in found) == ["right", "right", "wrong"]
@@ -130,7 +134,9 @@ def test_wrk2_that_ended_early_is_a_failed_trial(tmp_path: Path) -> None:
         (OpenLoad(rate_per_s=10, duration_s=1, arrivals="poisson"), "evenly spaced"),
     ],
 )
-def test_what_they_cannot_express_is_refused(generator: Vegeta | Wrk2, profile: LoadProfile, why: str) -> None:
+def test_what_they_cannot_express_is_refused(
+    generator: Vegeta | Wrk2, profile: LoadProfile, why: str
+) -> None:
     assert why in (generator.supports(profile, (request_to("/right"),)) or "")
     with pytest.raises(UnsupportedLoad):
         generator.command(order_of(Path("/nowhere"), profile))

@@ -155,7 +155,9 @@ class LoadGeneratorContract:
 
     def rows(self, folder: Path) -> RequestTable:
         """Every row, also from the packed form in which the store keeps the file."""
-        path = next(path for path in folder.iterdir() if path.name in {"samples.jtl", "samples.csv", "samples.db"})
+        path = next(
+            path for path in folder.iterdir() if path.name in {"samples.jtl", "samples.csv", "samples.db"}
+        )
         table = read_any(path)
         assert isinstance(table, RequestTable)
         packed = folder / "packed"
