@@ -13,7 +13,15 @@ from pydantic import JsonValue
 
 from harness.exchange import Answer, Connection, ExchangeError, request_bytes
 from harness.loadgen.base import Endpoint
-from harness.loadgen.captures import CaptureFault, Scalar, Values, captured, expects, fill_text, filled_expectation
+from harness.loadgen.captures import (
+    CaptureFault,
+    Scalar,
+    Values,
+    captured,
+    expects,
+    fill_text,
+    filled_expectation,
+)
 from harness.model import ConformanceResult, Expectation
 from harness.workloads import Case, Face, load_cases, load_requests
 

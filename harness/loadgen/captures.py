@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from typing import Any
 
 from pydantic import JsonValue
 
@@ -50,15 +51,14 @@ def captured(capture: Mapping[str, str], body: bytes) -> dict[str, Scalar]:
     return {name: _carried_value(name, pointer, document) for name, pointer in capture.items()}
 
 
-def _carried_value(name: str, pointer: str, document: object) -> Scalar:
+def _carried_value(name: str, pointer: str, document: Any) -> Scalar:
     value = document
     for part in steps_of(pointer):
-        if isinstance(value, list) and isinstance(part, int) and part < len(value):
-            value = value[part]
-        elif isinstance(value, dict) and isinstance(part, str) and part in value:
-            value = value[part]
-        else:
+        in_list = isinstance(value, list) and isinstance(part, int) and part < len(value)
+        in_object = isinstance(value, dict) and isinstance(part, str) and part in value
+        if not in_list and not in_object:
             raise CaptureFault(f"nothing to capture as {name}: the answer has no {pointer}")
+        value = value[part]
     if not isinstance(value, str | int) or not re.fullmatch(CARRIED, bare_text(value)):
         shown = json.dumps(value)[:60]
         raise CaptureFault(f"cannot carry {name} on: {pointer} is {shown}")

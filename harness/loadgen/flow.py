@@ -11,15 +11,15 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from pydantic import JsonValue
 
 from harness.loadgen.captures import CARRIED, PLACE, expects, needs, steps_of
-from harness.model import Expectation, Request
+from harness.model import ClosedLoad, Expectation, Request
 
 
-class FlowFault(NamedTuple):
+@dataclass(frozen=True)
+class FlowFault:
     """What is wrong with a mix: at which of its requests, found what, and what is allowed there."""
 
     index: int
@@ -50,13 +50,30 @@ def in_order(requests: Sequence[Request]) -> tuple[Request, ...]:
     return tuple(sorted(requests, key=lambda request: request.step or 0))
 
 
+def requests_per_user(profile: ClosedLoad, requests: Sequence[Request]) -> int:
+    """How many requests a user of a closed loop sends at most; 1 pass or request when it ends by duration."""
+    return (profile.loops or 1) * (len(requests) if is_flow(requests) else 1)
+
+
 def readiness_request(requests: Sequence[Request]) -> Request:
-    """The request to ask until a service is up: the marked one, else the first GET that needs no capture,
-    else the first of all (a flow's first step, which never needs one)."""
+    """The request to ask until a service is up.
+
+    The marked one, else the first GET that needs no capture, else the first of all; a flow's first
+    step never needs one.
+    """
     ordered = in_order(requests)
     marked = [request for request in ordered if request.readiness]
-    reading = [request for request in ordered if request.method == "GET" and not (is_flow(ordered) and needs(request))]
+    plain = not is_flow(ordered)
+    reading = [
+        request for request in ordered if request.method == "GET" and (plain or not _leans_on(request))
+    ]
     return (*marked, *reading, *ordered)[0]
+
+
+def _leans_on(request: Request) -> tuple[str, ...]:
+    """The names that a step, or the judgement of its answer, needs of the steps before it."""
+    expected = (name for name in expects(request.expect) if name not in request.capture)
+    return (*needs(request), *expected)
 
 
 def no_flow(tool: str, requests: Sequence[Request]) -> str | None:
@@ -73,14 +90,18 @@ def flow_fault(requests: Sequence[Request]) -> FlowFault | None:
     """What is wrong with the requests of one mix as a flow, or None. A plain mix captures nothing."""
     marked = [index for index, request in enumerate(requests) if request.readiness]
     if len(marked) > 1:
-        return FlowFault(marked[1], "a second request for readiness", requests[marked[1]].name, "one in a mix")
+        return FlowFault(
+            marked[1], "a second request for readiness", requests[marked[1]].name, "one in a mix"
+        )
     stepless = [index for index, request in enumerate(requests) if request.step is None]
     if not is_flow(requests):
         taking = [index for index, request in enumerate(requests) if request.capture]
         if not taking:
             return None
         names = ", ".join(requests[taking[0]].capture)
-        return FlowFault(taking[0], "capture in a mix without steps", names, "step in every request of the mix")
+        return FlowFault(
+            taking[0], "capture in a mix without steps", names, "step in every request of the mix"
+        )
     if stepless:
         name = requests[stepless[0]].name
         allowed = "step in all requests of a mix, or in none"
@@ -99,7 +120,9 @@ def _order_fault(requests: Sequence[Request]) -> FlowFault | None:
             allowed = f"1 to {len(requests)} without gaps"
             return FlowFault(index, "a step is missing before this one", str(step), allowed)
         if request.weight != 1:
-            return FlowFault(index, "a step is taken once in each pass", f"weight {request.weight}", "weight 1")
+            return FlowFault(
+                index, "a step is taken once in each pass", f"weight {request.weight}", "weight 1"
+            )
     return None
 
 
@@ -107,10 +130,12 @@ def _name_fault(requests: Sequence[Request]) -> FlowFault | None:
     places = {request.step: index for index, request in enumerate(requests)}
     known: set[str] = set()
     for request in in_order(requests):
-        fault = name_fault(places[request.step], needs(request), request.capture, expects(request.expect), known)
+        fault = name_fault(
+            places[request.step], needs(request), request.capture, expects(request.expect), known
+        )
         if fault is not None:
             return fault
-        if request.readiness and (needed := needs(request)):
+        if request.readiness and (needed := _leans_on(request)):
             problem = "a request for readiness needs a capture"
             return FlowFault(places[request.step], problem, needed[0], "one that needs none")
         known |= set(request.capture)
@@ -219,7 +244,9 @@ def flow_document(requests: Sequence[Request]) -> dict[str, object]:
                 "body": None if request.body is None else _plain(pieces(request.body)),
                 "status": request.expect.status,
                 "capture": {name: list(steps_of(pointer)) for name, pointer in request.capture.items()},
-                "right": None if (right := right_answers(request.expect)) is None else [_plain(one) for one in right],
+                "right": None
+                if (right := right_answers(request.expect)) is None
+                else [_plain(one) for one in right],
             }
             for request in in_order(requests)
         ],
@@ -227,4 +254,6 @@ def flow_document(requests: Sequence[Request]) -> dict[str, object]:
 
 
 def _plain(cut: Pieces) -> list[object]:
-    return [piece if isinstance(piece, str) else {"name": piece.name, "as_json": piece.as_json} for piece in cut]
+    return [
+        piece if isinstance(piece, str) else {"name": piece.name, "as_json": piece.as_json} for piece in cut
+    ]

@@ -14,6 +14,7 @@ from harness.loadgen.jmeter import GC_LOG, SAMPLES, JMeter, render_plan
 from harness.model import ClosedLoad, LoadProfile, OpenLoad
 from harness.project import find_root
 from harness.tests.answering_server import answering_server, request_to
+from harness.tests.contracts.flow import FlowContract, OpenFlowContract
 from harness.tests.contracts.load_generator import LoadGeneratorContract, OpenLoopContract, offer
 from harness.toolchains import Surroundings, find_jdks, find_jmeter
 
@@ -30,7 +31,7 @@ def real_jmeter() -> JMeter:
     )
 
 
-class TestJMeter(LoadGeneratorContract, OpenLoopContract):
+class TestJMeter(LoadGeneratorContract, OpenLoopContract, FlowContract, OpenFlowContract):
     @pytest.fixture
     def generator(self) -> LoadGenerator:
         return real_jmeter()
