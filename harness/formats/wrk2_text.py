@@ -88,10 +88,13 @@ def _latencies(spectrum: str, total: AggregateRow) -> tuple[AggregateRow, int]:
         f"p{float(match.group(1)):g}": parse_time_s(match.group(2)) for match in _QUANTILE.finditer(spectrum)
     }
     quantiles.pop("p100", None)
-    some = {
+    if not n_latencies:
+        return total.model_copy(
+            update={"latency_mean_s": None, "latency_max_s": None, "latency_quantiles_s": {}}
+        ), 0
+    measured = {
         "latency_mean_s": float(mean.group(1)) / 1000,
         "latency_max_s": float(largest.group(1)) / 1000,
         "latency_quantiles_s": quantiles,
     }
-    none = {"latency_mean_s": None, "latency_max_s": None, "latency_quantiles_s": {}}
-    return total.model_copy(update=some if n_latencies else none), n_latencies
+    return total.model_copy(update=measured), n_latencies

@@ -6,6 +6,7 @@ from __future__ import annotations
 import gzip
 import json
 import sqlite3
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -144,7 +145,7 @@ def test_another_file_is_not_taken_for_the_k6_scripts(tmp_path: Path) -> None:
 # --- oha
 
 
-def oha_db(path: Path, rows: list[tuple[float, float | None, float, int]]) -> Path:
+def oha_db(path: Path, rows: Sequence[tuple[float, float | None, float, int]]) -> Path:
     """An SQLite file as oha writes it: start, when it was due, duration, status."""
     connection = sqlite3.connect(path)
     connection.execute(

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import MissingTool
+from harness.errors import MissingTool, TrialFailure
 from harness.loadgen.base import Endpoint, LoadGenerator, LoadOrder
 from harness.loadgen.k6 import K6, LOG, PLAN, TOTALS, scenario
-from harness.model import ClosedLoad, LoadProfile, OpenLoad, Outcome
+from harness.model import ClosedLoad, LoadProfile, OpenLoad, Outcome, Request
 from harness.tests.answering_server import AnsweringServer, answering_server, request_to
 from harness.tests.available import program_or_not_run
+from harness.tests.contracts.flow import FlowContract, OpenFlowContract
 from harness.tests.contracts.load_generator import LoadGeneratorContract, OpenLoopContract, offer
 from harness.verdicts import judge_load, trial_flags
 
@@ -23,7 +24,7 @@ def k6() -> K6:
     return K6(program=program_or_not_run("k6"))
 
 
-class TestK6(LoadGeneratorContract, OpenLoopContract):
+class TestK6(LoadGeneratorContract, OpenLoopContract, FlowContract, OpenFlowContract):
     spacings = ("constant",)
 
     @pytest.fixture
@@ -31,11 +32,12 @@ class TestK6(LoadGeneratorContract, OpenLoopContract):
         return k6
 
 
-def order_for(folder: Path, server: AnsweringServer, profile: LoadProfile, **request: str) -> LoadOrder:
-    folder.mkdir(exist_ok=True)
+def order_for(
+    folder: Path, server: AnsweringServer, profile: LoadProfile, request: Request | None = None
+) -> LoadOrder:
     return LoadOrder(
         profile=profile,
-        requests=(request_to(request.pop("path", "/right"), **request),),
+        requests=(request or request_to("/right"),),
         endpoint=server.endpoint,
         folder=folder,
     )
@@ -131,7 +133,7 @@ def test_arrivals_that_find_every_connection_busy_are_dropped_counted_and_judged
 def test_awkward_bodies_and_names_reach_the_server_and_the_rows_unchanged(k6: K6, tmp_path: Path) -> None:
     awkward = '{"s":"\\" ]] \\n é ${x} %s"}\n\t1'
     with answering_server() as server:
-        order = order_for(tmp_path, server, ClosedLoad(users=1, loops=3), body=awkward, name='a, "b"')
+        order = order_for(tmp_path, server, ClosedLoad(users=1, loops=3), request_to("/right", body=awkward, name='a, "b"'))
         assert offer(k6, order).exit_code == 0
         assert server.bodies.keys() == {awkward.encode()}
     summary = k6.read(tmp_path)
@@ -158,8 +160,6 @@ def test_users_of_a_load_by_loops_begin_one_after_another(k6: K6, tmp_path: Path
 
 
 def test_a_script_that_does_not_run_is_a_failed_trial_with_k6s_words(k6: K6, tmp_path: Path) -> None:
-    from harness.errors import TrialFailure
-
     with answering_server() as server:
         order = order_for(tmp_path, server, ClosedLoad(users=1, loops=1))
         command = k6.command(order)

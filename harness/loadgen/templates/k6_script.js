@@ -117,13 +117,15 @@ class Step {
 function at(answer, way) {
   let value = answer;
   for (const part of way) {
-    const fits = Array.isArray(value) ? typeof part === "number" : typeof part === "string";
-    if (value === null || typeof value !== "object" || !fits || !Object.hasOwn(value, part)) {
+    const is_way = Array.isArray(value) ? typeof part === "number" : typeof part === "string";
+    if (value === null || typeof value !== "object" || !is_way || !Object.hasOwn(value, part)) {
       return undefined;
     }
     value = value[part];
   }
-  return ["string", "number", "boolean"].includes(typeof value) ? value : undefined;
+  // a whole number beyond 2^53 would be sent on as another one
+  const fits = ["string", "boolean"].includes(typeof value) || Number.isSafeInteger(value);
+  return fits ? value : undefined;
 }
 
 const steps = plan.steps.map((step) => new Step(step));
