@@ -28,7 +28,7 @@ def build_k6(project: Path, go: Path, env: Mapping[str, str]) -> Path:
     step(f"building k6 {toolchains.K6_VERSION} (a minute or two, once)")
     fresh = _fresh(home)
     run(
-        [go, "build", "-trimpath", "-o", fresh / "bin/k6", K6_PACKAGE],
+        [go, "build", "-o", fresh / "bin/k6", K6_PACKAGE],
         doing="building k6",
         env={
             **env,

@@ -6,7 +6,6 @@ from __future__ import annotations
 import gzip
 import json
 import sqlite3
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +19,7 @@ from harness.formats.oha_files import CSV_HEADER, read_oha_csv, read_oha_db
 from harness.formats.table import AggregateTable, RequestTable
 from harness.formats.vegeta_csv import read_vegeta
 from harness.formats.wrk2_text import read_wrk2
+from harness.tests.oha_output import oha_db
 
 GOLDEN = Path(__file__).parent / "golden"
 VEGETA, WRK2 = GOLDEN / "vegeta" / "results.csv", GOLDEN / "wrk2"
@@ -143,25 +143,6 @@ def test_another_file_is_not_taken_for_the_k6_scripts(tmp_path: Path) -> None:
 
 
 # --- oha
-
-
-def oha_db(path: Path, rows: Sequence[tuple[float, float | None, float, int]]) -> Path:
-    """An SQLite file as oha writes it: start, when it was due, duration, status."""
-    connection = sqlite3.connect(path)
-    connection.execute(
-        "CREATE TABLE oha (url TEXT NOT NULL, start REAL NOT NULL, start_latency_correction REAL, end REAL NOT NULL,"
-        " duration REAL NOT NULL, status INTEGER NOT NULL, len_bytes INTEGER NOT NULL)"
-    )
-    connection.executemany(
-        "INSERT INTO oha VALUES ('http://x/', ?, ?, ?, ?, ?, 13)",
-        [
-            (start, due, (start if due is None else due) + took, took, status)
-            for start, due, took, status in rows
-        ],
-    )
-    connection.commit()
-    connection.close()
-    return path
 
 
 def test_oha_rows_begin_when_they_were_due(tmp_path: Path) -> None:

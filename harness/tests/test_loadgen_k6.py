@@ -133,7 +133,9 @@ def test_arrivals_that_find_every_connection_busy_are_dropped_counted_and_judged
 def test_awkward_bodies_and_names_reach_the_server_and_the_rows_unchanged(k6: K6, tmp_path: Path) -> None:
     awkward = '{"s":"\\" ]] \\n é ${x} %s"}\n\t1'
     with answering_server() as server:
-        order = order_for(tmp_path, server, ClosedLoad(users=1, loops=3), request_to("/right", body=awkward, name='a, "b"'))
+        order = order_for(
+            tmp_path, server, ClosedLoad(users=1, loops=3), request_to("/right", body=awkward, name='a, "b"')
+        )
         assert offer(k6, order).exit_code == 0
         assert server.bodies.keys() == {awkward.encode()}
     summary = k6.read(tmp_path)

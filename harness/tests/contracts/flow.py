@@ -92,7 +92,9 @@ class OpenFlowContract:
     def test_an_arrival_is_one_pass_and_ends_at_its_first_wrong_answer(
         self, generator: LoadGenerator, tmp_path: Path
     ) -> None:
-        profile = OpenLoad.model_validate({"rate_per_s": 20.0, "duration_s": 1.0, "arrivals": self.spacings[0]})
+        profile = OpenLoad.model_validate(
+            {"rate_per_s": 20.0, "duration_s": 1.0, "arrivals": self.spacings[0]}
+        )
         with accounts_server((None, "500")) as server:
             summary = offered(generator, server, tmp_path, profile, open_and_show())
         assert (summary.n_flows, summary.n_dropped) == (20, 0)
