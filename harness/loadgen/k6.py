@@ -135,9 +135,14 @@ class K6:
         kinds = _errors_by_kind(path) if table.n_errors else Counter[str]()
         dropped = None
         if isinstance(order.profile, OpenLoad):
-            missing = n_dropped(table, order, int(order.profile.rate_per_s * order.profile.duration_s))
+            missing = n_dropped(table, order, n_arrivals(order.profile))
             dropped = max(missing, _never_sent(folder))
         return summarise(table, order, errors_by_kind=kinds, n_dropped=dropped, bodies_checked=True)
+
+
+def n_arrivals(profile: OpenLoad) -> int:
+    """How many arrivals the schedule holds."""
+    return int(profile.rate_per_s * profile.duration_s)
 
 
 def plan_document(order: LoadOrder) -> dict[str, object]:
@@ -149,6 +154,7 @@ def plan_document(order: LoadOrder) -> dict[str, object]:
         **document,
         "flow": flow,
         "round": [] if flow else one_round(order.requests),
+        "arrivals": n_arrivals(profile) if isinstance(profile, OpenLoad) else None,
         "base": f"http://{order.endpoint.host}:{order.endpoint.port}",
         "timeout": f"{TIMEOUT_S}s",
         "think_time_s": profile.think_time_s if isinstance(profile, ClosedLoad) else 0,
