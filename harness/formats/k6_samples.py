@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read the rows that our k6 script logs, one per request.
 
-k6's own csv holds some fifteen rows and 1.4 kB for each request; the script logs the one row that
+k6's own csv holds a dozen rows and 1.4 kB for each request; the script logs the one row that
 matters (about 50 bytes). ``k6_latency_ms``: from asking for a connection to the last byte, as k6 timed it.
 """
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """k6: open loop by a constant arrival rate, closed loop by virtual users; mixes and flows; bodies checked.
 
-k6's own csv has some fifteen rows (1.4 kB) for a request. The script logs one row of 50 bytes instead,
+k6's own csv has a dozen rows (1.4 kB, 0.7 kB without tags) for a request. The script logs one row of 50 bytes instead,
 to a file of its own and unbuffered: nothing is lost when k6 is killed. A row's latency counts from asking
 for a connection to the last byte, like that of the other tools; k6's ``http_req_duration`` leaves out
 the connecting. Bodies are compared as the other adapters do.

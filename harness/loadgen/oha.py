@@ -158,7 +158,7 @@ def _refusal(profile: LoadProfile) -> str | None:
 
 
 def _load_arguments(profile: LoadProfile) -> tuple[str, ...]:
-    """``-z`` with a rate, never ``-n``: oha 1.x applies its latency correction the wrong way round there."""
+    """A rate goes with ``-z``, never with ``-n``, for which older releases turned the correction round."""
     if isinstance(profile, ClosedLoad):
         users = ("-c", str(profile.users))
         return (

@@ -13,10 +13,10 @@ def oha_db(path: Path, rows: Sequence[tuple[float, float | None, float, int]]) -
     connection = sqlite3.connect(path)
     connection.execute(
         "CREATE TABLE oha (url TEXT NOT NULL, start REAL NOT NULL, start_latency_correction REAL, end REAL NOT NULL,"
-        " duration REAL NOT NULL, status INTEGER NOT NULL, len_bytes INTEGER NOT NULL)"
+        " duration REAL NOT NULL, status INTEGER NOT NULL, len_bytes INTEGER NOT NULL, run INTEGER NOT NULL)"
     )
     connection.executemany(
-        "INSERT INTO oha VALUES ('http://x/', ?, ?, ?, ?, ?, 13)",
+        "INSERT INTO oha VALUES ('http://x/', ?, ?, ?, ?, ?, 13, 1795273471)",
         [
             (start, due, (start if due is None else due) + took, took, status)
             for start, due, took, status in rows

@@ -192,9 +192,9 @@ def test_a_wrk_that_knows_a_rate_is_wrk2(
 
 @pytest.mark.parametrize("name", ["k6", "oha"])
 def test_a_generator_that_set_up_built_comes_before_another_on_path(tmp_path: Path, name: str) -> None:
-    other = program(tmp_path / "bin" / name, f"{name} 1.9.9")
+    other = program(tmp_path / "bin" / name, f"{name} 1.99.9")
     tool = toolchains.find_tool(name, around(tmp_path, other.parent))
-    assert (tool.path, tool.version) == (other, "1.9.9")
+    assert (tool.path, tool.version) == (other, "1.99.9")
     pinned = toolchains.wanted(name).pinned
     own = program(
         tmp_path / f"project/.tools/{name}-{pinned}/bin/{name}", f"{name} v{pinned} (go1.26, linux/amd64)"

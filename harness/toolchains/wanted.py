@@ -106,7 +106,7 @@ WANTED: tuple[Wanted, ...] = (
     Wanted(
         name="oha",
         why="as a quick generator with nanosecond samples",
-        minimum="1.4",
+        minimum="1.16",
         programs=("oha",),
         pinned=OHA_VERSION,
         elsewhere="make generators (with cargo, 7 CPU minutes)",
