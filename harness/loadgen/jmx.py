@@ -3,8 +3,10 @@
 
 Captures are taken by JMESPath: JMeter brings it, it parses the answer as JSON (a regular
 expression would find the right key in the wrong object), and it knows a value's type, so a number
-stays a number where a whole JSON value is expected. Each capture has one or two variables:
-``name.text``, and ``name.json`` where it stands for a JSON value.
+stays a number where a whole JSON value is expected. It costs 0.4 us an answer (measured with
+JMeter's own jars; a regular expression: 0.1 us), next to some 100 us that JMeter spends on a
+request. Each capture has one or two variables: ``name.text``, and ``name.json`` where it stands for
+a JSON value.
 """
 
 from __future__ import annotations
