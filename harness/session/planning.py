@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.backing import BackingNeed, source_of
@@ -15,6 +15,7 @@ from harness.headroom import bounded, wanted_readings
 from harness.loadgen.base import Endpoint, LoadOrder
 from harness.model import (
     BackingSettings,
+    Calibration,
     Configuration,
     Experiment,
     Implementation,
@@ -24,6 +25,7 @@ from harness.model import (
     ProfileName,
     Request,
     Unavailable,
+    configurations,
     make_plan,
 )
 from harness.provenance import without_paths
@@ -67,6 +69,31 @@ def prepare(
         session_id=f"{profile}-{host}-{seed}",
         unavailable=unavailable,
     )
+
+
+def calibrated(prepared: Prepared, calibration: Calibration) -> Prepared:
+    """Return the same plan with every scaled load made a load for the measured capacity."""
+    plan = prepared.plan
+    experiment = prepared.experiment.calibrated(plan.profile, calibration.capacity_per_s)
+    return replace(
+        prepared,
+        study=prepared.study.model_copy(update={"experiment": experiment}),
+        plan=plan_without(
+            experiment,
+            plan.profile,
+            prepared.unavailable,
+            host=plan.host,
+            seed=plan.seed,
+            launcher=plan.launcher,
+        ),
+    )
+
+
+def first_configuration(prepared: Prepared) -> Configuration:
+    """Return the reference's first configuration, in the definition's order, that is in the plan."""
+    planned = {trial.configuration.key for trial in prepared.plan.trials}
+    every = configurations(prepared.experiment, prepared.plan.profile)
+    return next(configuration for configuration in every if configuration.key in planned)
 
 
 def plan_without(
@@ -247,7 +274,8 @@ def _load_problems(
 ) -> dict[str | None, RematchError]:
     """Return load name -> why it cannot be offered here."""
     problems: dict[str | None, RematchError] = {}
-    for name, load in definition.loads.items():
+    for name in (*definition.loads, *definition.scaled_loads):
+        load = definition.load(name)
         try:
             requests = study.requests[study.experiment.mix]
             assembly.generator(load.generator).command(_order(load, requests))
