@@ -4,7 +4,7 @@
 Profiles for small machines offer shares of a capacity (``rate_share``, ``users_share``) instead of the
 published numbers, and that capacity is measured here, never guessed. Users without a pause ask the
 reference variant's first configuration, by the generator of the trials, for a few seconds; the capacity
-is what was answered rightly per second. It is written once (``calibration.json``) and stands in the
+is what was answered rightly per second, in passes of a flow or in requests of a plain mix. It is written once (``calibration.json``) and stands in the
 session's header, so that a session that is resumed goes on with the same plan.
 
 The capacity is that of generator, service and backing services together on shared cores. It says where
@@ -65,9 +65,9 @@ def saturated(configuration: Configuration, order: CalibrationOrder) -> Configur
     )
 
 
-def capacity_per_s(load: LoadSummary) -> float:
-    """Return right passes per second; of a plain mix right requests."""
-    right = load.n_requests - load.n_errors if load.n_flows_right is None else load.n_flows_right
+def capacity_per_s(load: LoadSummary, n_steps: int) -> float:
+    """Return right passes per second, counted by their steps: the passes under way at the end count in part."""
+    right = (load.n_requests - load.n_errors) / n_steps
     return right / load.duration_s if load.duration_s > 0 else 0.0
 
 
@@ -83,7 +83,8 @@ def calibrate(trial: CalibrationTrial, parts: Parts) -> Calibration:
         record = run_trial(_as_order(trial), parts)
     finally:
         shutil.rmtree(trial.folder, ignore_errors=True)
-    found = capacity_per_s(record.load) if record.load is not None else 0.0
+    n_steps = len(trial.requests) if is_flow(trial.requests) else 1
+    found = capacity_per_s(record.load, n_steps) if record.load is not None else 0.0
     if record.load is None or found <= 0:
         raise CalibrationFailed(
             f"the calibration of {trial.configuration.key} found no capacity: {record.outcome.value}"
@@ -94,7 +95,7 @@ def calibrate(trial: CalibrationTrial, parts: Parts) -> Calibration:
         variant=trial.configuration.variant_name,
         configuration=trial.configuration.key,
         mix=trial.configuration.mix,
-        n_steps=len(trial.requests) if is_flow(trial.requests) else 1,
+        n_steps=n_steps,
         capacity_per_s=round(found, 3),
         n_requests=record.load.n_requests,
         n_errors=record.load.n_errors,
