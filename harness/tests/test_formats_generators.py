@@ -81,7 +81,7 @@ def test_wrk2s_summary_is_read_number_by_number() -> None:
     assert table.total.latency_max_s == pytest.approx(10.112e-3)
     assert table.total.latency_quantiles_s == pytest.approx(
         {
-            "p50": 838e-6, "p75": 1.17e-3, "p90": 1.40e-3, "p99": 9.36e-3,
+            "p50": 838e-6, "p75": 1.17e-3, "p90": 1.40e-3, "p95": 1.606e-3, "p99": 9.36e-3,
             "p99.9": 9.92e-3, "p99.99": 10.12e-3, "p99.999": 10.12e-3,
         }
     )  # fmt: skip
