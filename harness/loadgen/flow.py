@@ -149,14 +149,15 @@ def _known(names: Collection[str]) -> str:
 def right_answers(expect: Expectation) -> tuple[Pieces, ...] | None:
     """Bodies that are right, the likeliest first, cut at their places; None: any body is right.
 
-    The renderings of a JSON value are those of ``mix.right_bodies``.
+    The renderings of JSON values and their order are those of ``mix.right_bodies``.
     """
     if expect.body is not None:
         return (pieces(expect.body),)
     if expect.one_of is None and expect.json_value is None:
         return None
     values = expect.one_of if expect.one_of is not None else (expect.json_value,)
-    return tuple(dict.fromkeys(cut for value in values for cut in renderings(value)))
+    alike = zip(*(renderings(value) for value in values), strict=True)
+    return tuple(dict.fromkeys(cut for cuts in alike for cut in cuts))
 
 
 def flow_document(requests: Sequence[Request]) -> dict[str, object]:

@@ -7,7 +7,8 @@ for a connection to the last byte, like that of the other tools; k6's ``http_req
 the connecting. Bodies are compared as the other adapters do.
 
 Open loop: each connection of the profile is one virtual user, all made before the first arrival. An arrival
-that finds all of them waiting is never sent: k6 counts it (``dropped_iterations``), and so do we.
+that finds all of them waiting is never sent. k6 counts those in ``totals.json`` (``dropped_iterations``);
+``n_dropped`` counts them and what was not answered in time, as the arrivals that left no row.
 """
 
 from __future__ import annotations
@@ -20,8 +21,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from importlib import resources
 from pathlib import Path
-
-from pydantic import ValidationError
 
 from harness.errors import InputError, MissingTool, TrialFailure, UnsupportedLoad
 from harness.formats.k6_samples import HEADER, read_k6
@@ -38,7 +37,7 @@ from harness.loadgen.outcome import (
     read_order,
     summarise,
 )
-from harness.model import ClosedLoad, Frozen, LoadProfile, LoadSummary, OpenLoad, Request
+from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad, Request
 
 SAMPLES, TOTALS, SCRIPT, PLAN, LOG = "samples.csv", "totals.json", "k6_script.js", "plan.json", "k6.log"
 START_AND_STOP_S = 3.0
@@ -65,11 +64,6 @@ _ERRORS = {
     "1213": "dial error",
     "1220": "connection reset",
 }
-
-
-class _Totals(Frozen):
-    iterations: int
-    dropped_iterations: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,8 +129,7 @@ class K6:
         kinds = _errors_by_kind(path) if table.n_errors else Counter[str]()
         dropped = None
         if isinstance(order.profile, OpenLoad):
-            missing = n_dropped(table, order, n_arrivals(order.profile))
-            dropped = max(missing, _never_sent(folder))
+            dropped = n_dropped(table, order, n_arrivals(order.profile))
         return summarise(table, order, errors_by_kind=kinds, n_dropped=dropped, bodies_checked=True)
 
 
@@ -234,16 +227,6 @@ def _offering_s(profile: LoadProfile) -> float:
         return profile.duration_s
     loops = profile.loops or 1
     return profile.ramp_up_s + profile.users * loops / ASSUMED_PER_S + loops * profile.think_time_s
-
-
-def _never_sent(folder: Path) -> int:
-    """What k6 itself counted as dropped; nothing when it was ended before it wrote its totals."""
-    path = existing(folder, TOTALS)
-    try:
-        with open_text(path) as stream:
-            return _Totals.model_validate_json(stream.read()).dropped_iterations
-    except (OSError, ValidationError):
-        return 0
 
 
 def _errors_by_kind(path: Path) -> Counter[str]:

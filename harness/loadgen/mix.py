@@ -45,7 +45,8 @@ def right_bodies(expect: Expectation) -> tuple[str, ...] | None:
     """Texts that are the right answer, the likeliest first; None: any body is right.
 
     An exact body is itself. A JSON value is any of its usual renderings (see ``renderings``):
-    comparing text is what a generator can afford; conformance compares values. Of ``one_of`` each value is right.
+    comparing text is what a generator can afford; conformance compares values. Of ``one_of`` each value
+    is right, and every value stands in its likeliest rendering before any stands in another.
     For plain mixes; what is right in a flow is ``flow.right_answers``.
     """
     if expect.body is not None:
@@ -53,5 +54,9 @@ def right_bodies(expect: Expectation) -> tuple[str, ...] | None:
     values = expect.one_of if expect.one_of is not None else (expect.json_value,)
     if expect.one_of is None and expect.json_value is None:
         return None
-    texts = (cut for value in values for cut in renderings(value, places=False))
+    texts = (
+        cut
+        for alike in zip(*(renderings(value, places=False) for value in values), strict=True)
+        for cut in alike
+    )
     return tuple(dict.fromkeys("".join(piece for piece in cut if isinstance(piece, str)) for cut in texts))

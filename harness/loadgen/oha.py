@@ -20,7 +20,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from harness.errors import InputError, MissingTool, TrialFailure, UnsupportedLoad
 from harness.formats.oha_files import read_oha_db, statuses
-from harness.formats.table import RequestTable
 from harness.loadgen.base import LoadCommand, LoadOrder
 from harness.loadgen.flow import no_flow
 from harness.loadgen.outcome import ORDER_FILE, existing, last_words, open_text, order_text, read_order
@@ -106,6 +105,7 @@ class Oha:
 
     def read(self, folder: Path) -> LoadSummary:
         """Totals of the rows, and the errors that left none. ``n_dropped``: arrivals that were never sent."""
+        began = _start_epoch_s(folder)  # before anything is read
         order, totals = read_order(folder), _totals(folder)
         path = existing(folder, SAMPLES)
         try:
@@ -122,13 +122,13 @@ class Oha:
         for status, n in statuses(path).items():
             if not 200 <= status < 400:
                 errors[f"status {status}"] += n
-        profile = order.profile
+        profile, first = order.profile, table.first_start_epoch_s
         rate_per_s = profile.rate_per_s if isinstance(profile, OpenLoad) else None
         duration_s = table.duration_s or totals.summary.total
         return LoadSummary(
             n_requests=n_requests,
             n_errors=errors.total(),
-            start_epoch_s=_first_start_epoch_s(folder, table),
+            start_epoch_s=None if began is None or first is None else began + first,
             duration_s=duration_s,
             offered_per_s=rate_per_s,
             achieved_per_s=n_requests / duration_s if duration_s > 0 else 0.0,
@@ -196,18 +196,14 @@ def _said(folder: Path) -> str:
     return last_words(folder, "generator.stderr.txt", "generator.stdout.txt")
 
 
-def _first_start_epoch_s(folder: Path, table: RequestTable) -> float | None:
-    """oha tells times since its start only; it makes its totals' file right before that.
+def _start_epoch_s(folder: Path) -> float | None:
+    """When oha started: it tells times since then only, and makes its totals' file right before.
 
-    Nobody reads the file before us, so its access time is still that of its making (as exact as the
-    kernel's tick, a few ms). None when that cannot be.
+    Until somebody reads that file, its access time is that of its making (as exact as the kernel's
+    tick, a few ms): so this holds once, right after the load. None when it cannot be.
     """
-    first = table.first_start_epoch_s
     try:
-        made = (folder / TOTALS).stat()
-        ordered = (folder / ORDER_FILE).stat()
+        made, ordered = (folder / TOTALS).stat(), (folder / ORDER_FILE).stat()
     except OSError:
         return None
-    if first is None or not ordered.st_mtime <= made.st_atime <= made.st_mtime:
-        return None
-    return made.st_atime + first
+    return made.st_atime if ordered.st_mtime <= made.st_atime <= made.st_mtime else None

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import socket
 from pathlib import Path
 
@@ -10,11 +12,13 @@ import pytest
 
 from harness.errors import MissingTool, TrialFailure
 from harness.loadgen.base import Endpoint, LoadGenerator, LoadOrder
-from harness.loadgen.oha import SAMPLES, Oha
+from harness.loadgen.oha import SAMPLES, TOTALS, Oha
+from harness.loadgen.outcome import ORDER_FILE, order_text
 from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad
 from harness.tests.answering_server import AnsweringServer, answering_server, request_to
 from harness.tests.available import program_or_not_run
 from harness.tests.contracts.load_generator import LoadGeneratorContract, Offered, OpenLoopContract, offer
+from harness.tests.oha_output import oha_db
 
 
 class TestOha(LoadGeneratorContract, OpenLoopContract):
@@ -147,3 +151,38 @@ def test_rows_without_totals_are_a_failed_trial(tmp_path: Path) -> None:
     (tmp_path / SAMPLES).write_bytes(b"")
     with pytest.raises(TrialFailure, match="oha ended before"):
         Oha(program=None).read(tmp_path)
+
+
+def oha_folder(folder: Path, profile: LoadProfile, errors: dict[str, int] | None = None) -> Path:
+    """A folder as oha leaves it: three answers, the third with 500, and what got none."""
+    (folder / ORDER_FILE).write_text(order_text(order_at(folder, profile)))
+    totals = {"summary": {"total": 1.5}, "errorDistribution": errors or {}}
+    (folder / TOTALS).write_text(json.dumps(totals))
+    oha_db(folder / SAMPLES, [(0.25, 0.2, 0.3, 200), (0.4, None, 0.1, 200), (0.5, None, 0.1, 500)])
+    os.utime(folder / ORDER_FILE, (999.0, 999.0))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("made_s", "written_s", "start_s"),
+    [(1000.0, 1002.0, 1000.2), (1003.0, 1002.0, None), (998.0, 1002.0, None)],
+    ids=["as oha leaves it", "somebody read it since", "older than the order"],
+)
+def test_rows_are_placed_by_when_the_totals_file_was_made_or_not_at_all(
+    tmp_path: Path, made_s: float, written_s: float, start_s: float | None
+) -> None:
+    folder = oha_folder(tmp_path, ClosedLoad(users=1, duration_s=1))
+    os.utime(folder / TOTALS, (made_s, written_s))
+    found = Oha(program=None).read(folder).start_epoch_s
+    assert found == (None if start_s is None else pytest.approx(start_s))
+
+
+def test_what_got_no_answer_is_an_error_and_what_oha_gave_up_is_not(tmp_path: Path) -> None:
+    kinds = {"connection refused, os error 111": 4, "aborted due to deadline": 2}
+    profile = OpenLoad(rate_per_s=10, duration_s=1, arrivals="constant")
+    summary = Oha(program=None).read(oha_folder(tmp_path, profile, kinds))
+    assert (summary.n_requests, summary.n_errors, summary.n_dropped) == (7, 5, 3)
+    assert summary.errors_by_kind == {"connection refused; os error 111": 4, "status 500": 1}
+    assert summary.latency_mean_s == pytest.approx((0.3 + 0.1 + 0.1) / 3)
+    assert summary.duration_s == pytest.approx(0.4)  # from when the first was due to the last answer
+    assert summary.offered_per_s == 10
