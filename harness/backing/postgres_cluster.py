@@ -64,6 +64,7 @@ class Cluster:
     settings: BackingSettings
     superuser: str = field(repr=False)
     owner: str = field(repr=False)
+    cpus: tuple[int, ...] | None = None
     n_trials: int = 0
 
     @property
@@ -129,6 +130,7 @@ class Clusters:
         """
         template = self.template(need)
         cluster = self._taken_again(template, need.settings) or self._copy(template, need.settings)
+        cluster.cpus = need.cpus
         try:
             old = Login(port=0, user=SUPERUSER, password=cluster.superuser, database=MAINTENANCE)
             server, login = self.serve(cluster, old)
@@ -154,7 +156,7 @@ class Clusters:
         """
         login = login or Login(port=0, user=SUPERUSER, password=cluster.superuser, database=MAINTENANCE)
         told = server_settings(cluster.settings)
-        return start_server(self._host, self._home, cluster.data, told, login, cluster.log)
+        return start_server(self._host, self._home, cluster.data, told, login, cluster.log, cpus=cluster.cpus)
 
     def give_back(self, cluster: Cluster) -> None:
         """Take a cluster that nobody serves any more: it is used again, or removed."""
