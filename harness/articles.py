@@ -109,7 +109,9 @@ def parts_table(evidence: Evidence | None, *, n_parts: int = 4) -> pd.DataFrame 
             epoch_to_monotonic_s=clock.monotonic_s - clock.wall_epoch_s,
         )
         factors = {factor: row[factor] for factor in evidence.factors}
-        frames.append(parts.assign(**{name: row[name] for name in _KEPT}, **factors))
+        whole = parts.assign(**{name: row[name] for name in _KEPT}, **factors)
+        # a part is a configuration of its own: the same part of the duplicate tells how much is noise
+        frames.append(whole.assign(configuration=row["configuration"] + ",part=" + whole[PART]))
     return pd.concat(frames, ignore_index=True) if frames else None
 
 

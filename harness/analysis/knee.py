@@ -59,25 +59,24 @@ def knee(
     loads = np.unique(load)
     if loads.size < MIN_LOADS:
         return _none(load, level, inputs, f"{loads.size} loads, {MIN_LOADS} needed for two segments")
-    y = np.log(latency)
-    found, gain = _best(load, y)
-    if found is None or gain < MIN_GAIN:
+    groups = [np.log(latency[load == one]) for one in loads]
+    sizes = np.array([group.size for group in groups], dtype=np.float64)
+    fit = _Fit(loads, sizes)
+    found, gain = fit.best(
+        np.array([[group.mean()] for group in groups]),
+        np.array([sum(float(np.sum((group - group.mean()) ** 2)) for group in groups)]),
+    )
+    if not np.isfinite(found[0]) or gain[0] < MIN_GAIN:
         return _none(load, level, inputs, "no bend: a straight line says as much")
-    rng = np.random.default_rng(seed)
-    groups = [np.flatnonzero(load == one) for one in loads]
-    draws = []
-    for _ in range(n_resamples):
-        rows = np.concatenate([rng.choice(group, group.size) for group in groups])
-        again, gained = _best(load[rows], y[rows])
-        if again is not None and gained >= MIN_GAIN:
-            draws.append(again)
-    if len(draws) < MIN_FOUND_SHARE * n_resamples:
-        share = len(draws) / max(n_resamples, 1)
+    again, gained = fit.best(*_resampled(groups, n_resamples, np.random.default_rng(seed)))
+    draws = again[np.isfinite(again) & (gained >= MIN_GAIN)]
+    if draws.size < MIN_FOUND_SHARE * n_resamples:
+        share = draws.size / max(n_resamples, 1)
         return _none(load, level, inputs, f"a bend in {share:.0%} of the resamples only")
     low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
-    fewest = min(group.size for group in groups)
+    fewest = int(sizes.min())
     return Estimate(
-        value=found,
+        value=float(found[0]),
         low=float(low),
         high=float(high),
         level=level,
@@ -94,22 +93,50 @@ def knee(
     )
 
 
-def _best(load: Floats, y: Floats) -> tuple[float | None, float]:
-    """The knee of least squares whose second slope is the steeper, and the share of the squares it takes."""
-    loads = np.unique(load)
-    straight = np.column_stack([np.ones_like(load), load])
-    left = _squares(straight, y)[1]
-    best, least = None, left
-    for at in np.linspace(loads[1], loads[-2], GRID):
-        coefficients, squares = _squares(np.column_stack([straight, np.maximum(0.0, load - at)]), y)
-        if coefficients[2] > 0 and squares < least:
-            best, least = float(at), squares
-    return best, 0.0 if left <= 0 else 1 - least / left
+class _Fit:
+    """Least squares of both models for many sets of group means at once.
+
+    Loads repeat, so the squares of a fit are those within the groups, the same for every model, and those
+    of the weighted group means, for which a projection a candidate is enough.
+    """
+
+    def __init__(self, loads: Floats, sizes: Floats) -> None:
+        self._weights = np.sqrt(sizes)[:, None]
+        straight = np.column_stack([np.ones_like(loads), loads])
+        self._line = np.linalg.qr(straight * self._weights)[0]
+        self._knees = np.linspace(loads[1], loads[-2], GRID)
+        bends = [np.linalg.qr(np.column_stack([straight, np.maximum(0.0, loads - at)]) * self._weights) for at in self._knees]
+        #: what the bend adds to the line: one direction a candidate, turned so that upwards is positive
+        self._bends = np.array([q[:, 2] * np.sign(r[2, 2]) for q, r in bends])
+
+    def best(self, means: Floats, within: Floats) -> tuple[Floats, Floats]:
+        """Return the knee of least squares that bends upwards, and the share of the line's squares it takes.
+
+        Args:
+            means: of log latency, shape (loads, sets). within: squares within the groups, shape (sets,).
+
+        Returns:
+            Two arrays of shape (sets,); NaN: no candidate bends upwards.
+        """
+        y = means * self._weights
+        left = within + np.sum((y - self._line @ (self._line.T @ y)) ** 2, axis=0)
+        along = self._bends @ y
+        gains = np.where(along > 0, along**2, -np.inf)
+        place = np.argmax(gains, axis=0)
+        most = gains[place, np.arange(y.shape[1])]
+        upwards = np.isfinite(most)
+        share = np.divide(most, left, out=np.zeros_like(left), where=upwards & (left > 0))
+        return np.where(upwards, self._knees[place], np.nan), share
 
 
-def _squares(design: Floats, y: Floats) -> tuple[Floats, float]:
-    coefficients, *_ = np.linalg.lstsq(design, y, rcond=None)
-    return coefficients, float(np.sum((y - design @ coefficients) ** 2))
+def _resampled(groups: list[Floats], n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Means and squares within the groups when whole trials are drawn anew within each load."""
+    means, within = [], np.zeros(n)
+    for group in groups:
+        drawn = group[rng.integers(0, group.size, (n, group.size))]
+        means.append(drawn.mean(axis=1))
+        within += np.sum((drawn - drawn.mean(axis=1, keepdims=True)) ** 2, axis=1)
+    return np.array(means), within
 
 
 def _none(load: Floats, level: float, inputs: tuple[str, ...], why: str) -> Estimate:

@@ -64,6 +64,7 @@ class Cluster:
     settings: BackingSettings
     superuser: str = field(repr=False)
     owner: str = field(repr=False)
+    cpus: tuple[int, ...] | None = None
     n_trials: int = 0
 
     @property
@@ -129,6 +130,7 @@ class Clusters:
         """
         template = self.template(need)
         cluster = self._taken_again(template, need.settings) or self._copy(template, need.settings)
+        cluster.cpus = need.cpus
         try:
             old = Login(port=0, user=SUPERUSER, password=cluster.superuser, database=MAINTENANCE)
             server, login = self.serve(cluster, old)
@@ -154,7 +156,7 @@ class Clusters:
         """
         login = login or Login(port=0, user=SUPERUSER, password=cluster.superuser, database=MAINTENANCE)
         told = server_settings(cluster.settings)
-        return start_server(self._host, self._home, cluster.data, told, login, cluster.log)
+        return start_server(self._host, self._home, cluster.data, told, login, cluster.log, cpus=cluster.cpus)
 
     def give_back(self, cluster: Cluster) -> None:
         """Take a cluster that nobody serves any more: it is used again, or removed."""
@@ -169,6 +171,11 @@ class Clusters:
         for cluster in self._spare.values():
             cluster.remove()
         self._spare.clear()
+        for place in self._swept - {self._base / "clusters"}:
+            with contextlib.suppress(OSError):  # another session's clusters lie in memory too
+                place.rmdir()
+                place.parent.rmdir()
+        self._swept.clear()
 
     def _taken_again(self, template: Path, settings: BackingSettings) -> Cluster | None:
         used = self._spare.pop((template, self._place(settings)), None)
@@ -196,7 +203,7 @@ class Clusters:
 
     def _copy(self, template: Path, settings: BackingSettings) -> Cluster:
         place = self._place(settings)
-        place.mkdir(exist_ok=True)
+        place.mkdir(parents=True, exist_ok=True)
         self._sweep(place)
         refuse_full(place)
         folder = place / f"{_owner()}-{secrets.token_hex(4)}"

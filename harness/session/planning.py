@@ -30,11 +30,13 @@ from harness.model import (
 )
 from harness.provenance import without_paths
 from harness.session.assembly import Assembly
+from harness.workloads import load_all_requests
 
 #: Beside the load: launch, conformance, boundaries, stop and packing. Seen on two cores; for planning only.
 OVERHEAD_S = {"go": 1.5, "jvm": 3.5}
 BUILD_S = 20.0
 ECHO_OVERHEAD_S = 1.5
+BACKING_S = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +61,7 @@ def prepare(
     Raises:
         InputError: the definition is wrong; the reference, or every other variant, cannot run here.
     """
-    study = load_study(assembly.root, name)
+    study = _as_written(assembly.root, load_study(assembly.root, name))
     profile_name = study.profile_name(profile)
     unavailable = _unavailable(assembly, study, profile_name)
     plan = plan_without(study.experiment, profile_name, unavailable, host=host, seed=seed, launcher=launcher)
@@ -69,6 +71,17 @@ def prepare(
         session_id=f"{profile}-{host}-{seed}",
         unavailable=unavailable,
     )
+
+
+def _as_written(root: Path, study: Study) -> Study:
+    """Return the study with the decimals of right answers as the contract writes them.
+
+    Load generators compare text, and ``3000.00`` is not ``3000.0`` there.
+    """
+    mixes: dict[str, tuple[Request, ...]] = {}
+    for request in load_all_requests(contract_folder(root, study.experiment.workload)):
+        mixes[request.mix] = (*mixes.get(request.mix, ()), request)
+    return study.model_copy(update={"requests": mixes})
 
 
 def calibrated(prepared: Prepared, calibration: Calibration) -> Prepared:
@@ -192,7 +205,7 @@ def expected_s(assembly: Assembly, study: Study, configuration: Configuration) -
     """Return about how long one trial of the configuration takes, in seconds."""
     implementation = study.implementations[configuration.variant.implementation]
     around_s = OVERHEAD_S.get(implementation.runtime, OVERHEAD_S["jvm"]) + configuration.idle_s
-    around_s += configuration.warm_up_requests * 0.001
+    around_s += configuration.warm_up_requests * 0.001 + BACKING_S * len(implementation.needs)
     if configuration.load is None:
         return around_s
     return around_s + load_s(assembly, configuration.load, study.requests[configuration.mix])
