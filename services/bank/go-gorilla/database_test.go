@@ -3,6 +3,7 @@
 package main
 
 import (
+	"database/sql"
 	"fmt"
 	"io"
 	"log"
@@ -266,6 +267,38 @@ func TestConnectionsAreCounted(t *testing.T) {
 				t.Errorf("%s is %s, not %s", name, got, want)
 			}
 		}
+	}
+}
+
+func TestClosingDoesNotWaitForWorkThatIsStillOn(t *testing.T) {
+	c := postgresql(t)
+	c.emptied(t)
+	opts, err := parseFlags([]string{"--port=0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	place, err := databaseFromEnvironment()
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := openDatabase(place, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed, ended := make(chan struct{}), make(chan error)
+	lent := make(chan struct{})
+	go func() {
+		ended <- db.use(t.Context(), func(*sql.Conn) error {
+			close(lent)
+			<-closed // or both wait for each other
+			return nil
+		})
+	}()
+	<-lent
+	db.close()
+	close(closed)
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
 

@@ -140,8 +140,10 @@ func (op *operation) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	} else {
 		refused, expected := err.(*refusal)
 		if !expected { // what the database said is not for the caller
-			log.Print(err)
 			refused = errDatabaseUnavailable
+			if r.Context().Err() == nil { // who left the queue is no error
+				log.Print(err)
+			}
 		}
 		status, body = refused.status, refused.body
 	}

@@ -69,9 +69,18 @@ func openDatabase(opts options) (*database, error) {
 	return d, nil
 }
 
+// close gives the pool a moment: it waits for what was lent, and work that outlived the drain is given up.
 func (d *database) close() {
 	if d.pool != nil {
-		d.pool.Close()
+		closed := make(chan struct{})
+		go func() {
+			d.pool.Close()
+			close(closed)
+		}()
+		select {
+		case <-closed:
+		case <-time.After(100 * time.Millisecond):
+		}
 	}
 	if d.published != nil {
 		_ = d.published.Close()

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log"
@@ -15,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 )
 
 const unavailableBody = `{"error":"database_unavailable"}`
@@ -266,6 +269,34 @@ func TestConnectionsAreCounted(t *testing.T) {
 				t.Errorf("%s is %s, not %s", name, got, want)
 			}
 		}
+	}
+}
+
+func TestClosingDoesNotWaitForWorkThatIsStillOn(t *testing.T) {
+	c := postgresql(t)
+	c.emptied(t)
+	opts, err := parseFlags([]string{"--port=0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := openDatabase(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed, ended := make(chan struct{}), make(chan error)
+	lent := make(chan struct{})
+	go func() {
+		ended <- db.use(t.Context(), func(context.Context, *pgx.Conn) error {
+			close(lent)
+			<-closed // or both wait for each other
+			return nil
+		})
+	}()
+	<-lent
+	db.close()
+	close(closed)
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
 

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"io"
 	"log"
@@ -203,7 +204,9 @@ func encode(out any, err error) (int, []byte) {
 	case errors.As(err, &refused):
 		return refused.status, refused.body()
 	}
-	log.Print(err)
+	if !errors.Is(err, context.Canceled) { // who left the queue is no error
+		log.Print(err)
+	}
 	return errDatabaseUnavailable.status, errDatabaseUnavailable.body()
 }
 
