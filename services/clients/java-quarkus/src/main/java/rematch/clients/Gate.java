@@ -10,6 +10,7 @@ import io.vertx.core.http.HttpServerResponse;
 import io.vertx.ext.web.RoutingContext;
 import jakarta.enterprise.event.Observes;
 import jakarta.inject.Singleton;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
  * Stands before the resources: refuses what the contract does not know, reads bodies nobody looks at, and times,
@@ -23,6 +24,7 @@ final class Gate {
     private static final String JSON = "application/json";
 
     private final Settings settings;
+    private final AtomicBoolean stopping = new AtomicBoolean();
     private final AccessLog log;
     private final Metrics metrics;
 
@@ -35,13 +37,24 @@ final class Gate {
     void mount(@Observes Filters filters) {
         boolean matched = settings.face() == Settings.Face.MATCHED;
         filters.register(settings.lean() ? Gate::lean : context -> enter(context, matched), FIRST);
+        filters.register(this::close, FIRST + 1);
+        Runtime.getRuntime().addShutdownHook(new Thread(() -> stopping.set(true), "gate"));
+    }
+
+    /** Quarkus finishes what is in flight, but goes on to accept until it has. */
+    private void close(RoutingContext context) {
+        if (stopping.get()) {
+            context.request().connection().close();
+        } else {
+            context.next();
+        }
     }
 
     private static void lean(RoutingContext context) {
         Route route = Route.of(context.request().path());
         boolean known = route == Route.HELLO || route == Route.HEALTH;
         if (known && context.request().method() == HttpMethod.GET) {
-            plainJson(context);
+            type(context, JSON);
             context.next();
         } else {
             refuse(context, Refusal.NOT_FOUND);
@@ -64,15 +77,13 @@ final class Gate {
     }
 
     private static void proceed(Visit visit) {
-        if (visit.route != Route.METRICS) {
-            plainJson(visit.context);
-        }
+        type(visit.context, visit.route == Route.METRICS ? Metrics.CONTENT_TYPE : JSON);
         visit.context.next();
     }
 
-    /** Quarkus adds a charset to JSON's type, which has none. */
-    private static void plainJson(RoutingContext context) {
-        context.addHeadersEndHandler(sent -> context.response().headers().set(HttpHeaders.CONTENT_TYPE, JSON));
+    /** Quarkus adds a charset to JSON's type, which has none, and writes parameters its own way. */
+    private static void type(RoutingContext context, String contentType) {
+        context.addHeadersEndHandler(sent -> context.response().headers().set(HttpHeaders.CONTENT_TYPE, contentType));
     }
 
     private void observe(Visit visit) {

@@ -66,8 +66,8 @@ final class Properties {
         properties.put(DATABASE + "jdbc.additional-jdbc-properties.socketTimeout", waitS);
     }
 
-    /** Quarkus would replace what looks like an expression. */
+    /** Quarkus would replace what looks like an expression; a password may look like one. */
     private static String literal(String value) {
-        return value.replace("\\", "\\\\").replace("${", "\\${");
+        return value.replace("$", "\\$");
     }
 }

@@ -6,16 +6,17 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.http.HttpRequest.BodyPublisher;
 import java.net.http.HttpRequest.BodyPublishers;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
@@ -30,7 +31,10 @@ final class ContractTest {
     private static Postgres postgres;
     private static UpstreamStub upstream;
 
-    private Service running;
+    /** By their flags: starting one takes longer than asking it. */
+    private static final Map<String, Service> SERVICES = new HashMap<>();
+    private static final Map<String, Asking> ASKING = new HashMap<>();
+
     private Asking asking;
 
     @BeforeAll
@@ -41,14 +45,10 @@ final class ContractTest {
 
     @AfterAll
     static void gone() throws Exception {
+        ASKING.values().forEach(Asking::close);
+        SERVICES.values().forEach(Service::close);
         upstream.close();
         postgres.close();
-    }
-
-    @AfterEach
-    void stop() {
-        asking.close();
-        running.close();
     }
 
     @TestFactory
@@ -65,28 +65,29 @@ final class ContractTest {
 
     @TestFactory
     Stream<DynamicTest> the_published_face_answers_as_the_article_did() throws Exception {
-        serve("--face=published");
-        return cases("published", false);
-    }
-
-    @TestFactory
-    Stream<DynamicTest> the_reactive_published_face_answers_alike() throws Exception {
         serve("--face=published", "--mode=reactive");
         return cases("published", false);
     }
 
-    @Test
-    void turns_go_round_whoever_asks() throws Exception {
-        serve();
-        List<String> clients = new ArrayList<>();
+    @ParameterizedTest
+    @ValueSource(strings = {"blocking", "reactive"})
+    void turns_go_round_whoever_asks(String mode) throws Exception {
+        serve("--mode=" + mode);
+        int before = turn("/hello");
+        List<Integer> clients = new ArrayList<>();
+        List<Integer> expected = new ArrayList<>();
         for (int turn = 0; turn < 22; turn++) {
-            clients.add(asking.get(turn % 2 == 0 ? "/hello" : "/db").body().replaceAll("^\\{\"id\":(\\d+),.*", "$1"));
+            expected.add((before + turn) % 10 + 1);
+            clients.add(turn(turn % 2 == 0 ? "/hello" : "/db"));
             asking.get("/hello?client=7");
             asking.get("/db?client=11");
             asking.get("/nothing");
         }
-        assertEquals(List.of("1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "1", "2", "3", "4", "5", "6", "7", "8",
-                "9", "10", "1", "2"), clients);
+        assertEquals(expected, clients);
+    }
+
+    private int turn(String path) throws Exception {
+        return ContractCase.json(asking.get(path).body()).get("id").asInt();
     }
 
     @ParameterizedTest
@@ -119,7 +120,7 @@ final class ContractTest {
 
     @Test
     void requests_are_counted_and_timed_by_path_and_status() throws Exception {
-        serve();
+        serve("--upstream-connections=2"); // a service of its own
         asking.get("/hello");
         asking.get("/hello?client=3");
         asking.get("/db?client=0");
@@ -148,10 +149,9 @@ final class ContractTest {
         asking.send("POST", "/nothing", BodyPublishers.ofString("{}"), Map.of());
         asking.send("GET", "/db", BodyPublishers.ofString("x".repeat(65_537)), Map.of());
         asking.get("/health");
-        asking.close();
-        running.close(); // a line may be written after its answer
+        Asking.until("all lines are written", () -> lines(file).size() == 4);
         List<String> lines =
-                Files.readAllLines(file).stream().map(line -> line.replaceAll("ts=\\S+ | took.*", "")).toList();
+                lines(file).stream().map(line -> line.replaceAll("ts=\\S+ | took.*", "")).toList();
         assertEquals(List.of(
                 "method=GET path=/hello status=200 bytes_in=0 bytes_out=" + hello,
                 "method=GET path=/db status=400 bytes_in=3 bytes_out=22",
@@ -161,8 +161,7 @@ final class ContractTest {
 
     @Test
     void the_lean_service_needs_nobody_and_knows_one_answer() throws Exception {
-        running = Service.start(Map.of(), "--port=0", "--lean");
-        asking = new Asking(running.port());
+        start(Map.of(), "--port=0", "--lean");
         String constant = ContractCase.of("matched").stream()
                 .filter(given -> given.path().equals("/hello?client=1") && given.expect().has("body"))
                 .findFirst().orElseThrow().expect().get("body").asText();
@@ -172,19 +171,37 @@ final class ContractTest {
         assertEquals(404, asking.send("POST", "/hello", BodyPublishers.noBody(), Map.of()).status());
     }
 
+    private static List<String> lines(Path file) {
+        try {
+            return Files.readAllLines(file);
+        } catch (IOException failed) {
+            throw new UncheckedIOException(failed);
+        }
+    }
+
     private void serve(String... flags) throws Exception {
-        String[] args = Stream.concat(Stream.of("--port=0"), Stream.of(flags)).toArray(String[]::new);
-        running = Service.start(postgres.environment(upstream.url()), args);
-        asking = new Asking(running.port());
+        start(postgres.environment(upstream.url()),
+                Stream.concat(Stream.of("--port=0"), Stream.of(flags)).toArray(String[]::new));
+    }
+
+    private void start(Map<String, String> environment, String... flags) throws Exception {
+        String key = String.join(" ", flags);
+        if (!SERVICES.containsKey(key)) {
+            Service service = Service.start(environment, flags);
+            SERVICES.put(key, service);
+            ASKING.put(key, new Asking(service.port()));
+        }
+        asking = ASKING.get(key);
     }
 
     private Stream<DynamicTest> cases(String face, boolean chunked) throws Exception {
+        Asking asking = this.asking;
         return ContractCase.of(face).stream()
                 .filter(given -> !chunked || given.body() != null)
-                .map(given -> DynamicTest.dynamicTest(given.name(), () -> check(given, send(given, chunked))));
+                .map(given -> DynamicTest.dynamicTest(given.name(), () -> check(given, send(asking, given, chunked))));
     }
 
-    private Asking.Said send(ContractCase given, boolean chunked) throws Exception {
+    private static Asking.Said send(Asking asking, ContractCase given, boolean chunked) throws Exception {
         BodyPublisher body = given.body() == null ? BodyPublishers.noBody() : BodyPublishers.ofByteArray(given.body());
         // fromPublisher hides the length
         return asking.send(given.method(), given.path(), chunked ? BodyPublishers.fromPublisher(body) : body,

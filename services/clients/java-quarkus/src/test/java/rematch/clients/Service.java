@@ -50,8 +50,18 @@ final class Service implements AutoCloseable {
         if (line == null || !line.matches("listening host=127\\.0\\.0\\.1 port=[0-9]+")) {
             throw new IOException("it does not listen: " + said);
         }
-        Thread.ofVirtual().start(() -> err.lines().forEach(said::add));
+        Thread.ofVirtual().start(this::listen);
         return Integer.parseInt(line.substring(line.lastIndexOf('=') + 1));
+    }
+
+    private void listen() {
+        try {
+            for (String line = err.readLine(); line != null; line = err.readLine()) {
+                said.add(line);
+            }
+        } catch (IOException ended) {
+            // nothing more will be said
+        }
     }
 
     /** What it has said on stderr since it listens, or before when it never did. */

@@ -6,7 +6,9 @@ import io.vertx.core.Vertx;
 import io.vertx.core.VertxOptions;
 import io.vertx.core.file.FileSystemOptions;
 import java.io.IOException;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 
 /** The clients workload on Vert.x: flags and wiring. */
 public final class Main {
@@ -28,9 +30,13 @@ public final class Main {
             try {
                 // Verticles finish what is in flight before what they use for it is closed.
                 vertx.undeploy(verticles).await(STOP_WITHIN_MS, TimeUnit.MILLISECONDS);
-                vertx.close().await(CLOSE_WITHIN_MS, TimeUnit.MILLISECONDS);
             } catch (Exception unfinished) {
                 System.err.println("stopped before all was finished: " + unfinished);
+            }
+            try {
+                vertx.close().await(CLOSE_WITHIN_MS, TimeUnit.MILLISECONDS);
+            } catch (RejectedExecutionException | TimeoutException closed) {
+                // Vert.x may end its event loops before one of them could tell.
             }
         }
     }

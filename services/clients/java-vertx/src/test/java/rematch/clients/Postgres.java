@@ -27,7 +27,7 @@ final class Postgres {
     private final Path bin = bin();
     private final Path folder;
     private final int port;
-    private final String password = UUID.randomUUID() + "${p}\\d"; // as awkward as a password may be
+    private final String password = UUID.randomUUID() + "${p}\\d$$e$"; // as awkward as a password may be
     private Process server;
 
     private Postgres(Path folder, int port) {
