@@ -56,7 +56,9 @@ def under_load(table: pd.DataFrame, knees: Mapping[str, Estimate]) -> Figure:
 
 
 @styled
-def by_part(parts: pd.DataFrame, metric: str, *, label: str, factor: float = 1.0) -> Figure:
+def by_part(
+    parts: pd.DataFrame, metric: str, *, label: str, factor: float = 1.0, log: bool = True
+) -> Figure:
     """Return a metric over the parts of one long load, a thin line a trial, a thick one the median over trials.
 
     Raises:
@@ -82,11 +84,14 @@ def by_part(parts: pd.DataFrame, metric: str, *, label: str, factor: float = 1.0
             markerfacecolor=look.face,
         )  # fmt: skip
         ends.append((float(middle.iloc[-1]), look.label, look.colour))
-    log_scale(axes, "y")
+    if log:
+        log_scale(axes, "y")
+    else:
+        axes.set_ylim(bottom=0)
     axes.set_xticks(range(len(names)), names)
     axes.set_xlim(-0.2, len(names) - 0.8)
     axes.set_xlabel("part of the load, in a process that was fresh before the first")
-    axes.set_ylabel(f"{label} (log)")
+    axes.set_ylabel(f"{label} (log)" if log else label)
     label_ends(axes, ends)
     return figure
 
