@@ -77,7 +77,9 @@ def knees(table: pd.DataFrame | None, metric: str = "latency_p99_s") -> dict[str
     found = {}
     for name, mine in table[~table["duplicate"].astype(bool)].groupby("variant", sort=False):
         told = mine.dropna(subset=[metric, "offered_per_s"])
-        inputs = tuple(f"{e}/{s}/{t}" for e, s, t in told[["experiment", "session_id", "trial_id"]].to_numpy())
+        inputs = tuple(
+            f"{e}/{s}/{t}" for e, s, t in told[["experiment", "session_id", "trial_id"]].to_numpy()
+        )
         if len(told) == 0:
             found[str(name)] = _nothing(metric)
             continue
@@ -178,7 +180,9 @@ def _database(folder: SessionFolder, record: TrialRecord) -> dict[str, object]:
             used = use_of(read_database(stream), (load.start_epoch_s, load.start_epoch_s + load.duration_s))
     except InputError:  # it was killed before it wrote a line: there is nothing to tell
         return {}
-    return {} if used is None else {"most_connections": used.most_connections, "most_active": used.most_active}
+    return (
+        {} if used is None else {"most_connections": used.most_connections, "most_active": used.most_active}
+    )
 
 
 def _record(evidence: Evidence, session_id: str, trial_id: str) -> TrialRecord:
@@ -189,7 +193,6 @@ def _nothing(metric: str) -> Estimate:
     return Estimate(
         value=None, unit="1/s", method="none", estimand="knee", n_trials=0, warnings=(f"no trial has a {metric}",)
     )  # fmt: skip
-
 
 
 def at_most_load(table: pd.DataFrame | None) -> pd.DataFrame | None:

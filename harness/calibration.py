@@ -4,8 +4,9 @@
 Profiles for small machines offer shares of a capacity (``rate_share``, ``users_share``) instead of the
 published numbers, and that capacity is measured here, never guessed. Users without a pause ask the
 reference variant's first configuration, by the generator of the trials, for a few seconds; the capacity
-is what was answered rightly per second, in passes of a flow or in requests of a plain mix. It is written once (``calibration.json``) and stands in the
-session's header, so that a session that is resumed goes on with the same plan.
+is what was answered rightly per second, in passes of a flow or in requests of a plain mix. It is written
+once (``calibration.json``) and stands in the session's header, so that a session that is resumed goes on
+with the same plan.
 
 The capacity is that of generator, service and backing services together on shared cores. It says where
 this machine's limit lies, not how fast the service is; no estimate is made of it.

@@ -105,7 +105,10 @@ class _Fit:
         straight = np.column_stack([np.ones_like(loads), loads])
         self._line = np.linalg.qr(straight * self._weights)[0]
         self._knees = np.linspace(loads[1], loads[-2], GRID)
-        bends = [np.linalg.qr(np.column_stack([straight, np.maximum(0.0, loads - at)]) * self._weights) for at in self._knees]
+        bends = [
+            np.linalg.qr(np.column_stack([straight, np.maximum(0.0, loads - at)]) * self._weights)
+            for at in self._knees
+        ]
         #: what the bend adds to the line: one direction a candidate, turned so that upwards is positive
         self._bends = np.array([q[:, 2] * np.sign(r[2, 2]) for q, r in bends])
 

@@ -29,9 +29,7 @@ def under_load(table: pd.DataFrame, knees: Mapping[str, Estimate]) -> Figure:
     if told.empty:
         raise InputError("no trial says what was offered", found="0 trials", allowed="at least one")
     styles = looks(table)
-    figure, panels = canvas(
-        3, 1, height=4.4, sharex=True, gridspec_kw={"height_ratios": [3, 3, 2]}
-    )
+    figure, panels = canvas(3, 1, height=4.4, sharex=True, gridspec_kw={"height_ratios": [3, 3, 2]})
     latency, right, failed = panels[:, 0]
     shown = told.assign(p99_ms=told["latency_p99_s"] * 1e3, failed=100 * told["error_share"])
     for name in ordered(told):
@@ -56,9 +54,7 @@ def under_load(table: pd.DataFrame, knees: Mapping[str, Estimate]) -> Figure:
 
 
 @styled
-def by_part(
-    parts: pd.DataFrame, metric: str, *, label: str, factor: float = 1.0, log: bool = True
-) -> Figure:
+def by_part(parts: pd.DataFrame, metric: str, *, label: str, factor: float = 1.0, log: bool = True) -> Figure:
     """Return a metric over the parts of one long load, a thin line a trial, a thick one the median over trials.
 
     Raises:

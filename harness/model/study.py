@@ -229,9 +229,7 @@ class Experiment(Frozen):
     def _levels_used(self, profile: ProfileDefinition) -> dict[str, set[str]]:
         if profile.cells is not None:
             return {factor: {cell[factor] for cell in profile.cells} for factor in self.factors}
-        return {
-            factor: set(profile.levels.get(factor) or levels) for factor, levels in self.factors.items()
-        }
+        return {factor: set(profile.levels.get(factor) or levels) for factor, levels in self.factors.items()}
 
     def _check_levels(self, where: str, factor: str, levels: tuple[str, ...]) -> None:
         if factor not in self.factors:

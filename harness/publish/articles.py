@@ -164,7 +164,14 @@ def publish_parts(
 
 def parts_cells(parts: pd.DataFrame, evidence: Evidence) -> list[Mapping[str, Cell] | None]:
     """Return rows for ``Publisher.table``: part, variant, and every estimate of a part."""
-    metrics = ["latency_mean_s", "latency_p99_s", "latency_max_s", "throughput_per_s", "service_cores", "rss_max_bytes"]
+    metrics = [
+        "latency_mean_s",
+        "latency_p99_s",
+        "latency_max_s",
+        "throughput_per_s",
+        "service_cores",
+        "rss_max_bytes",
+    ]
     return evidence.rows(parts, metrics, by=[PART])
 
 

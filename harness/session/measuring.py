@@ -175,7 +175,9 @@ class _Session:
             finally:
                 self._close_backing()
         self.writer.write_calibration(found)
-        self.writer.event("calibrated", capacity_per_s=found.capacity_per_s, configuration=found.configuration)
+        self.writer.event(
+            "calibrated", capacity_per_s=found.capacity_per_s, configuration=found.configuration
+        )
         return found
 
     def _begin(self, calibration: Calibration | None) -> SessionHeader:
@@ -357,7 +359,9 @@ class _Session:
     def _say(self, doing: str) -> None:
         """What is done before there is a plan to count by."""
         self.progress.step(
-            ProgressState(session=self.writer.session.key, done=0, total=0, left_s=None, doing=doing, not_ok=0)
+            ProgressState(
+                session=self.writer.session.key, done=0, total=0, left_s=None, doing=doing, not_ok=0
+            )
         )
 
     def _show(self, doing: str) -> None:

@@ -143,7 +143,9 @@ def chosen_experiments(root: Path, settings: StageParameters) -> tuple[str, ...]
     known = tuple(experiment_files(root))
     if settings.experiments != "all":
         return settings.chosen(known)
-    return tuple(name for name in known if load_study(root, name).experiment.measured_unasked(settings.profile))
+    return tuple(
+        name for name in known if load_study(root, name).experiment.measured_unasked(settings.profile)
+    )
 
 
 def remaining_s(session: SessionFolder, trials: tuple[PlannedTrial, ...]) -> float:

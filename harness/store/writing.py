@@ -18,7 +18,15 @@ from typing import IO, Any
 from pydantic import TypeAdapter
 
 from harness.errors import StoreError
-from harness.model import BuildRecord, Calibration, EchoReading, Outcome, SessionHeader, StoredFile, TrialRecord
+from harness.model import (
+    BuildRecord,
+    Calibration,
+    EchoReading,
+    Outcome,
+    SessionHeader,
+    StoredFile,
+    TrialRecord,
+)
 from harness.store import layout
 from harness.store.reading import SessionFolder, file_sha256
 

@@ -222,3 +222,18 @@ def test_analysing_needs_nothing_of_the_measuring_side() -> None:
     path = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=path)
     assert done.stdout.strip() == "[]"
+
+
+def test_an_experiment_may_be_measured_unasked_under_some_profiles_only(project: Path) -> None:
+    by_profile = {
+        profile: {
+            name.removeprefix("measure ")
+            for name in stages_of(make_plan(StageParameters(profile=profile), root=project))
+        }
+        for profile in ("smoke", "quick", "full")
+    }
+    some = {"bank-rematch", "clients-hello"}
+    assert some <= by_profile["smoke"]
+    assert not {"bank-original", "clients-branch"} & by_profile["smoke"]
+    assert not {name for name in by_profile["quick"] if name.startswith(("bank-", "clients-"))}
+    assert {*some, "bank-original", "bank-connections", "clients-db", "clients-branch"} <= by_profile["full"]
