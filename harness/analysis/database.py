@@ -43,7 +43,7 @@ def read_database(stream: IO[bytes]) -> pd.DataFrame:
     missing = [name for name in _COLUMNS if name not in frame]
     if missing:
         raise InputError("not what the database's watch writes", file=FILE, place=missing[0], found="absent")
-    numbers = frame[list(_COLUMNS)].apply(pd.to_numeric, errors="coerce")
+    numbers = pd.DataFrame({name: pd.to_numeric(frame[name], errors="coerce") for name in _COLUMNS})
     return numbers.dropna().reset_index(drop=True)
 
 

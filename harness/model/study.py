@@ -143,6 +143,9 @@ class ProfileDefinition(Frozen):
     def _calibrated_where_scaled(self) -> Self:
         if bool(self.scaled_loads) != (self.calibration is not None):
             raise ValueError("scaled_loads and calibration need each other")
+        others = {load.generator for load in self.scaled_loads.values()}
+        if self.calibration is not None and others != {self.calibration.generator}:
+            raise ValueError(f"a capacity is that of its generator: calibrate with {sorted(others)}")
         both = sorted(set(self.loads) & set(self.scaled_loads))
         if both:
             raise ValueError(f"a load is either scaled or not, found both: {both}")

@@ -78,6 +78,7 @@ def test_capacity_counts_right_answers_by_the_steps_of_a_pass() -> None:
     [
         ({"blocks": 1, "scaled_loads": {"a": OPEN}}, "need each other"),
         ({"blocks": 1, "calibration": {"generator": "locust"}}, "need each other"),
+        ({"blocks": 1, "calibration": {"generator": "wrk"}, "scaled_loads": {"a": OPEN}}, "its generator"),
         (
             {
                 "blocks": 1,

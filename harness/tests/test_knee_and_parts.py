@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.analysis.inputs import Floats
 from harness.analysis.knee import MIN_LOADS, knee
 from harness.analysis.quarters import parts_of
 from harness.errors import InputError
@@ -16,11 +17,12 @@ from harness.errors import InputError
 LOADS = np.repeat([50.0, 80.0, 110.0, 140.0, 170.0, 200.0, 230.0], 6)
 
 
-def bent(at: float, noise: float, seed: int = 0) -> np.ndarray:
+def bent(at: float, noise: float, seed: int = 0) -> Floats:
     """Latency that doubles every 20 requests per second beyond the knee."""
     rng = np.random.default_rng(seed)
     log = np.log(0.004) + np.maximum(0, LOADS - at) * np.log(2) / 20
-    return np.exp(log + rng.normal(0, noise, LOADS.size))
+    latency: Floats = np.exp(log + rng.normal(0, noise, LOADS.size))
+    return latency
 
 
 @given(st.floats(90, 190), st.integers(0, 1000))
@@ -28,6 +30,7 @@ def bent(at: float, noise: float, seed: int = 0) -> np.ndarray:
 def test_a_knee_is_found_where_it_is(at: float, seed: int) -> None:
     found = knee(LOADS, bent(at, 0.05, seed), n_resamples=60)
     assert found.value == pytest.approx(at, abs=6)
+    assert found.value is not None
     assert found.low is not None
     assert found.high is not None
     assert found.low <= found.value <= found.high
