@@ -24,7 +24,7 @@ FOLDER = ROOT / "notebooks"
 ALL = sorted(FOLDER.glob("*.ipynb"))
 #: notebook -> the experiments it reads of the made-up project
 ANALYSIS = {
-    "30-strings": "strings-rounds",
+    "30-strings": "strings-rounds,strings-payload",
     "31-startup-and-footprint": "strings-startup,strings-rounds",
     "32-bank": "bank-original,bank-rematch,bank-connections",
     "33-clients": "clients-hello,clients-db,clients-cold-start,clients-branch",

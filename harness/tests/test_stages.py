@@ -60,6 +60,19 @@ def test_experiments_outside_the_paper_are_measured_only_when_named(project: Pat
     assert named["60-validity"].experiments == ("gc-peaks",)
 
 
+def test_a_notebook_of_optional_experiments_needs_one_of_them_and_is_told_of_those_chosen(
+    project: Path,
+) -> None:
+    usual = stages_of(make_plan(StageParameters(profile="quick"), root=project))
+    assert usual["32-bank"].state == usual["33-clients"].state == "skipped"
+    assert "none of bank-original, bank-rematch, bank-connections" in usual["32-bank"].why
+    named = StageParameters(profile="quick", experiments="bank-rematch,strings-rounds")
+    stages = stages_of(make_plan(named, root=project))
+    assert stages["32-bank"].state == "to do"
+    assert stages["32-bank"].parameters["experiments"] == "bank-rematch"
+    assert stages["33-clients"].state == "skipped"
+
+
 def test_a_session_with_trials_missing_is_resumed(project: Path) -> None:
     make_session(project, "strings-rounds", "smoke", seed=7, missing=2)
     stages = stages_of(make_plan(SETTINGS.model_copy(update={"seed": 7}), root=project))
