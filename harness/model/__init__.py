@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The words of the project as frozen, strict types. No I/O, no clock, no randomness but a passed seed."""
 
+from harness.model.backing import BackingName, BackingSettings
 from harness.model.base import Frozen
 from harness.model.estimate import Estimate, Verdict
 from harness.model.load import ClosedLoad, GeneratorName, Load, LoadProfile, LoadSummary, OpenLoad
@@ -27,12 +28,14 @@ from harness.model.study import (
 )
 from harness.model.trial import (
     SCHEMA_VERSION,
+    BackingRecord,
     Boundary,
     ClockReading,
     ConformanceResult,
     Flag,
     GeneratorRecord,
     InstanceRecord,
+    InvariantReading,
     MachineWindow,
     Outcome,
     Phase,
@@ -44,6 +47,9 @@ from harness.model.trial import (
 
 __all__ = [
     "SCHEMA_VERSION",
+    "BackingName",
+    "BackingRecord",
+    "BackingSettings",
     "Boundary",
     "BuildRecord",
     "Captures",
@@ -61,6 +67,7 @@ __all__ = [
     "GeneratorRecord",
     "Implementation",
     "InstanceRecord",
+    "InvariantReading",
     "Level",
     "Load",
     "LoadProfile",

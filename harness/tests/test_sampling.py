@@ -154,6 +154,39 @@ def test_children_count_with_their_parent_and_their_cpu_time_stays_when_they_end
     assert (after.cpu_s or 0) >= (both.cpu_s or 0)
 
 
+def test_children_that_lived_too_short_to_be_seen_are_on_their_parents_account(puppet: Puppet) -> None:
+    burn = "[0 for _ in iter(lambda: time.process_time() < 0.2, False)]"
+    seen, unseen = (
+        TreeReader(puppet.pid, puppet.start_ticks, short_lived=short_lived) for short_lived in (True, False)
+    )
+    before = [tree.read() for tree in (seen, unseen)]
+    puppet.do(f"child = os.fork() or ({burn}, os._exit(0)); os.waitpid(child, 0)")
+    after = [tree.read() for tree in (seen, unseen)]
+    seen.close()
+    unseen.close()
+    grown = [
+        (later.cpu_s or 0) - (earlier.cpu_s or 0)
+        for earlier, later in zip(before, after, strict=True)
+        if earlier is not None and later is not None
+    ]
+    assert grown[0] > 0.15
+    assert grown[1] < 0.1
+
+
+def test_a_tree_of_short_lived_children_is_read_at_the_slow_rate(
+    puppets: Callable[[], Puppet], tmp_path: Path
+) -> None:
+    one, other = puppets(), puppets()
+    watched = {"service": one.watched, "database": other.watched.model_copy(update={"short_lived": True})}
+    with Sampler(watched, samples=tmp_path / "s.csv", machine=tmp_path / "m.csv", hz=50.0):
+        assert eventually(
+            lambda: (tmp_path / "s.csv").exists() and (tmp_path / "s.csv").read_text().count("service,") > 60
+        )
+    roles = [row["role"] for row in rows(tmp_path / "s.csv")]
+    assert roles.count("database") >= 2
+    assert roles.count("service") > 5 * roles.count("database")
+
+
 def test_samples_have_a_row_per_role_and_tick(puppets: Callable[[], Puppet], tmp_path: Path) -> None:
     one, other = puppets(), puppets()
     with Sampler(

