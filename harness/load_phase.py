@@ -7,9 +7,13 @@ import contextlib
 import time
 from pathlib import Path
 
+<<<<<<< HEAD
 from harness.backing import refuse_ended
 from harness.backing_phase import backing_cpu_s
 from harness.errors import TrialFailure
+=======
+from harness.errors import HostError, TrialFailure
+>>>>>>> gens
 from harness.hosts import Command, Process
 from harness.launchers.base import Instance
 from harness.loadgen.base import LoadCommand, LoadGenerator, LoadOrder
@@ -20,6 +24,8 @@ from harness.trial_order import Notes, Parts, TrialOrder, phase, tidy_values
 from harness.verdicts import crash, judge_load
 
 _POLL_S = 0.05
+#: Turning a tool's own form into a readable one takes seconds even for millions of requests.
+_AFTER_WITHIN_S = 120.0
 #: A shell's way to tell the signal that ended a program: 128 + its number.
 _SIGNALLED = 128
 
@@ -69,8 +75,23 @@ def measure(instance: Instance, sampler: Sampler, order: TrialOrder, parts: Part
     notes.backing_cpu_s = backing_after_s - backing_before_s if known else None  # type: ignore[operator]  # known says so
     if exit_code is not None and exit_code > _SIGNALLED:
         raise TrialFailure("failed", f"the load generator was killed by signal {exit_code - _SIGNALLED}")
+    _run_after(command, load_folder, parts)
     notes.load = generator.read(load_folder)
     notes.outcome, notes.reason = judge_load(notes.load)
+
+
+def _run_after(command: LoadCommand, folder: Path, parts: Parts) -> None:
+    """What a tool does with its own output when the load is over, outside the measurement."""
+    for argv in command.after:
+        try:
+            done = parts.host.run(
+                Command(argv=argv, folder=folder, environment=command.environment), timeout_s=_AFTER_WITHIN_S
+            )
+        except HostError as problem:
+            raise TrialFailure("failed", f"after the load: {problem}") from problem
+        if done.exit_code:
+            said = (done.stderr or done.stdout).strip()[-300:]
+            raise TrialFailure("failed", f"after the load {argv[0]} ended with {done.exit_code}: {said}")
 
 
 def _wait_for_load(

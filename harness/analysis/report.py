@@ -177,7 +177,7 @@ def _of_requests(table: RequestTable, gc_log: GcLog | None) -> Report:
         source=table.source,
         requests=table.n_requests,
         errors=table.n_errors,
-        start_epoch_s=table.first_start_epoch_s,
+        start_epoch_s=None if table.from_zero else table.first_start_epoch_s,
         duration_s=duration,
         throughput_per_s=table.n_requests / duration if duration else None,
         correct_per_s=len(latency) / duration if duration else None,
@@ -226,6 +226,9 @@ def _peaks(
         return (), (), None
     stalls = tuple(detect_stalls(start, latency, resolution_s=table.resolution_s))
     if gc_log is None:
+        return stalls, (None,) * len(stalls), None
+    if table.from_zero:
+        said.append("the runtime's log was not used: the file does not say when its times begin")
         return stalls, (None,) * len(stalls), None
     said += [f"runtime's log: {warning}" for warning in gc_log.warnings]
     if gc_log.n_unknown:

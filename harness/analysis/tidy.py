@@ -231,7 +231,7 @@ def _requests(session: SessionFolder, record: TrialRecord) -> RequestTable | Non
     for path in _load_files(session, record):
         table = read_any(path)
         if isinstance(table, RequestTable):
-            return table
+            return table.placed(record.load.start_epoch_s) if table.from_zero else table
     raise InputError(
         "the record says that single requests were kept, but none are there", file=session.folder
     )
@@ -241,7 +241,7 @@ def _load_files(session: SessionFolder, record: TrialRecord) -> Iterator[Path]:
     trial_id = record.planned.trial_id
     for name in sorted(record.files):
         plain = name.removesuffix(".gz")
-        if plain.startswith("load/samples.") and plain.endswith((".jtl", ".csv")):
+        if plain.startswith("load/samples.") and plain.endswith((".jtl", ".csv", ".db")):
             path = session.path(trial_id, name)
             if file_sha256(path) != record.files[name].sha256:
                 raise InputError("its bytes are not those of the record", file=path)

@@ -50,7 +50,10 @@ def tidy_command(
 
 
 def report_command(
-    paths: Annotated[list[Path], typer.Argument(help="JMeter or Locust CSV files, from anywhere")],
+    paths: Annotated[
+        list[Path],
+        typer.Argument(help="JMeter, Locust, oha or vegeta CSV files, or wrk texts, from anywhere"),
+    ],
     gc: Annotated[
         Path | None, typer.Option(help="the service's garbage collection log (JVM, or Go's gctrace)")
     ] = None,

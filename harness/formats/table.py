@@ -18,8 +18,8 @@ FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 CodeArray = npt.NDArray[np.int32]
 
-RequestSource = Literal["jmeter", "locust"]
-AggregateSource = Literal["locust", "wrk"]
+RequestSource = Literal["jmeter", "locust", "k6", "oha", "vegeta"]
+AggregateSource = Literal["locust", "wrk", "wrk2"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +54,7 @@ class RequestTable:
     ``start_epoch_s`` is NaN throughout when the file has no time stamps (``has_start_times``).
     ``ok`` is the tool's own verdict; when the file has none, ``ok_known`` is False and ``ok`` all True.
     ``resolution_s`` is the tool's smallest step of latency: nothing below it can be told apart.
+    ``from_zero``: the tool wrote times since its own start, and the file does not say when that was.
     """
 
     path: Path
@@ -68,6 +69,7 @@ class RequestTable:
     n_transactions_left_out: int = 0
     has_start_times: bool = True
     ok_known: bool = True
+    from_zero: bool = False
     notes: tuple[str, ...] = ()
 
     @property
@@ -103,6 +105,14 @@ class RequestTable:
     def with_notes(self, *notes: str) -> RequestTable:
         """The same table with more said about it."""
         return replace(self, notes=(*self.notes, *notes))
+
+    def placed(self, first_start_epoch_s: float | None) -> RequestTable:
+        """A table ``from_zero`` with its first request at that time; unknown: without time stamps."""
+        if first_start_epoch_s is None:
+            nowhere = np.full(self.n_requests, np.nan)
+            return replace(self, start_epoch_s=nowhere, has_start_times=False, from_zero=False)
+        shift_s = first_start_epoch_s - (self.first_start_epoch_s or 0.0)
+        return replace(self, start_epoch_s=self.start_epoch_s + shift_s, from_zero=False)
 
     def to_frame(self) -> pd.DataFrame:
         """Columns ``start_epoch_s``, ``latency_s`` (float64), ``ok`` (bool), ``label`` (category)."""
@@ -163,6 +173,9 @@ class AggregateTable(Frozen):
     kind: Literal["stats", "history", "failures", "exceptions", "summary"]
     rows: tuple[AggregateRow, ...] = ()
     total: AggregateRow | None = None
+    n_latencies: int | None = Field(
+        default=None, description="how many requests the latencies of ``total`` are of; None: all"
+    )
     history: tuple[HistoryPoint, ...] = ()
     errors_by_kind: dict[str, int] = Field(default_factory=dict)
     start_epoch_s: float | None = None

@@ -181,6 +181,7 @@ Flag = Literal[
     "generator_bottleneck",
     "headroom_unknown",
     "errors_seen",
+    "arrivals_dropped",
     "throttled",
     "noisy_machine",
     "shared_cores",

@@ -114,13 +114,14 @@ def compare_generators(
 
 
 def publish_generators(publisher: Publisher, found: Mapping[str, tuple[Comparison, ...]]) -> Published:
-    """Publish ``validity.generators.<metric>.ratio.<generator>`` and the verdict for JMeter and Locust."""
+    """Publish ``validity.generators.<metric>.ratio.<generator>`` and the verdict: for JMeter and Locust always,
+    for other generators where they were measured."""
     said = []
     for metric, comparisons in found.items():
         by_name = {comparison.variant: comparison for comparison in comparisons}
         said += [
             publisher.comparison(f"validity.generators.{slug(metric)}", name, by_name.get(name)).text
-            for name in ("jmeter", "locust")
+            for name in dict.fromkeys(("jmeter", "locust", *sorted(by_name)))
         ]
         if comparisons:
             publisher.text("validity.generators.measured", "measured")

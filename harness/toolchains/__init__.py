@@ -16,8 +16,13 @@ from .find import (
     find_jdks,
     find_latex,
     find_maven,
+<<<<<<< HEAD
     find_postgres,
     find_tool,
+=======
+    find_tool,
+    made_program,
+>>>>>>> gens
     read_jdk,
     which,
 )
@@ -36,7 +41,9 @@ from .wanted import (
     JAVA_MINIMUM,
     JAVA_REFERENCE,
     JMETER_VERSION,
+    K6_VERSION,
     LATEX_FILES,
+    OHA_VERSION,
     WANTED,
     Wanted,
     how_to_get,
@@ -47,8 +54,10 @@ __all__ = [
     "JAVA_MINIMUM",
     "JAVA_REFERENCE",
     "JMETER_VERSION",
+    "K6_VERSION",
     "LATEX_FILES",
     "MANIFEST",
+    "OHA_VERSION",
     "WANTED",
     "Jdk",
     "ListedFile",
@@ -71,6 +80,7 @@ __all__ = [
     "jmeter_home",
     "jmeter_jar",
     "list_tree",
+    "made_program",
     "maven_options",
     "parse_version",
     "read_jdk",
