@@ -7,13 +7,9 @@ import contextlib
 import time
 from pathlib import Path
 
-<<<<<<< HEAD
 from harness.backing import refuse_ended
 from harness.backing_phase import backing_cpu_s
-from harness.errors import TrialFailure
-=======
 from harness.errors import HostError, TrialFailure
->>>>>>> gens
 from harness.hosts import Command, Process
 from harness.launchers.base import Instance
 from harness.loadgen.base import LoadCommand, LoadGenerator, LoadOrder

@@ -29,20 +29,12 @@ from harness.loadgen.locust import Locust
 from harness.loadgen.oha import Oha
 from harness.loadgen.vegeta import Vegeta
 from harness.loadgen.wrk import Wrk
-<<<<<<< HEAD
+from harness.loadgen.wrk2 import Wrk2
 from harness.model import BackingName, BackingSettings, Implementation, Variant
 from harness.toolchains import Surroundings, Tool, find_jdks, find_tool
 
 #: What measuring needs; asking every tool on the machine for its version takes seconds.
-TOOLS = ("go", "jdk", "maven", "jmeter", "wrk", "postgres")
-=======
-from harness.loadgen.wrk2 import Wrk2
-from harness.model import Implementation, Variant
-from harness.toolchains import Surroundings, Tool, find_jdks, find_tool
-
-#: What measuring needs; asking every tool on the machine for its version takes seconds.
-TOOLS = ("go", "jdk", "maven", "jmeter", "wrk", "k6", "oha", "vegeta", "wrk2")
->>>>>>> gens
+TOOLS = ("go", "jdk", "maven", "jmeter", "wrk", "k6", "oha", "vegeta", "wrk2", "postgres")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -241,11 +241,7 @@ def test_rebuilding_the_paper_from_recorded_data_needs_only_latex() -> None:
 
 @pytest.mark.parametrize("profile", ["smoke", "quick", "full"])
 def test_measuring_needs_the_services_tools_and_a_load_generator(profile: str) -> None:
-<<<<<<< HEAD
     assert {"go", "jdk", "maven", "jmeter", "postgres", "latex"} == set(scope.needs("paper", profile))
-    assert scope.wishes("paper", profile) == ("wrk",)
-=======
-    assert {"go", "jdk", "maven", "jmeter", "latex"} == set(scope.needs("paper", profile))
     assert scope.wishes("paper", profile) == ("wrk", "k6")
 
 
@@ -253,7 +249,6 @@ def test_oha_is_built_when_it_is_asked_for_and_never_else() -> None:
     assert "oha" in scope.needs("generators", "quick")
     for purpose in ("all", "paper", "test"):
         assert "oha" not in (*scope.needs(purpose, "quick"), *scope.wishes(purpose, "quick"))
->>>>>>> gens
 
 
 def test_in_a_conda_environment_that_lacks_tools_conda_is_named_and_apt_left_alone(

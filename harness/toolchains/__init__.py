@@ -16,13 +16,9 @@ from .find import (
     find_jdks,
     find_latex,
     find_maven,
-<<<<<<< HEAD
     find_postgres,
     find_tool,
-=======
-    find_tool,
     made_program,
->>>>>>> gens
     read_jdk,
     which,
 )

@@ -218,16 +218,9 @@ def _postgres_programs(around: Surroundings) -> Iterator[Path]:
 
 
 def _find_program(row: Wanted, around: Surroundings) -> Tool:
-<<<<<<< HEAD
-    """A tool that is simply a program on PATH (or, for GraalVM, in its usual folder)."""
-    places: list[Path | None] = [which(program, around) for program in row.programs]
-=======
-    """A tool that is simply a program: of set-up's making, on PATH, or (PostgreSQL, GraalVM) in its usual folder."""
+    """A tool that is simply a program: of set-up's making, on PATH, or (GraalVM) in its usual folder."""
     places: list[Path | None] = [made_program(row, around)]
     places += [which(program, around) for program in row.programs]
-    if row.name == "postgres":
-        places += sorted(around.system.glob("usr/lib/postgresql/*/bin/postgres"), reverse=True)
->>>>>>> gens
     if row.name == "native-image" and around.environ.get("GRAALVM_HOME"):
         places.append(Path(around.environ["GRAALVM_HOME"]) / "bin/native-image")
     program = next((place for place in places if place is not None and place.exists()), None)
@@ -268,7 +261,6 @@ def find_tool(name: str, around: Surroundings) -> Tool:
     Raises:
         KeyError: no such name; the message lists the names there are.
     """
-<<<<<<< HEAD
     own = {
         "jdk": find_jdk,
         "go": find_go,
@@ -277,13 +269,9 @@ def find_tool(name: str, around: Surroundings) -> Tool:
         "latex": find_latex,
         "postgres": find_postgres,
     }
-    return own[name](around) if name in own else _find_program(wanted(name), around)
-=======
-    own = {"jdk": find_jdk, "go": find_go, "maven": find_maven, "jmeter": find_jmeter, "latex": find_latex}
     if name in own:
         return own[name](around)
     return (_find_wrk if name in {"wrk", "wrk2"} else _find_program)(wanted(name), around)
->>>>>>> gens
 
 
 def find_all(around: Surroundings) -> tuple[Tool, ...]:
