@@ -104,7 +104,7 @@ def test_lost_money_is_an_outcome_of_its_own_and_says_which_and_how_much(
 
 
 def test_a_database_killed_under_load_fails_the_trial_and_says_so(tmp_path: Path, databases: Path) -> None:
-    root = make_ledger_project(tmp_path, loops=400)
+    root = make_ledger_project(tmp_path, loops=120)
     killed: list[int] = []
     stop = threading.Event()
 

@@ -22,7 +22,7 @@ LATEX_FILES = ("IEEEtran.cls", "natbib.sty", "siunitx.sty", "booktabs.sty", "pgf
 class Wanted:
     """What the project asks of a tool.
 
-    ``by_setup``: set-up brings it into ``.tools`` without a system package.
+    ``by_setup``: set-up brings it into ``.tools`` or ``.venv`` without a system package.
     ``pinned``: the version that set-up builds from source into ``.tools/NAME-VERSION/bin``.
     ``elsewhere``: the command where neither apt nor conda nor set-up brings it.
     """
