@@ -70,9 +70,11 @@ class Service implements WebMvcConfigurer {
                 }
             });
             factory.addConnectorCustomizers(connector -> {
-                // Both are for the routes to refuse.
+                // These are for the routes to refuse.
                 connector.setAllowTrace(true);
                 connector.setEncodedSolidusHandling("passthrough");
+                // After the time for what is in flight, Tomcat would wait another 5 s for its threads.
+                connector.setProperty("executorTerminationTimeoutMillis", "200");
             });
         };
     }

@@ -5,9 +5,12 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.BufferedReader;
+import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
+import java.net.Socket;
 import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.Statement;
@@ -77,6 +80,37 @@ final class ProcessTest {
         }
         Invariants.hold(database);
         assertEquals(1, Postgres.number(database, "SELECT count(*) FROM client"));
+    }
+
+    @Test
+    void sigterm_waits_for_no_request_that_the_database_keeps() throws Exception {
+        DatabaseAddress database = Postgres.shared().database();
+        Process process = service(database, "--port=0", "--pool-size=1", "--pool-wait-ms=600000");
+        try (BufferedReader stderr = process.errorReader(); Connection locking = Postgres.connect(database);
+                Statement lock = locking.createStatement()) {
+            int port = Integer.parseInt(stderr.readLine().replaceAll(".*=", ""));
+            locking.setAutoCommit(false);
+            lock.execute("LOCK TABLE transaction IN ACCESS EXCLUSIVE MODE");
+            try (Socket working = post(port, "/client/new/3"); Socket waiting = post(port, "/client/new/4")) {
+                while (Postgres.number(database, "SELECT count(*) FROM pg_locks WHERE NOT granted") == 0) {
+                    TimeUnit.MILLISECONDS.sleep(10);
+                }
+                process.toHandle().destroy();
+                assertTrue(process.waitFor(100, TimeUnit.SECONDS), "it waits as long as the lock is held");
+                assertEquals(List.of(-1, -1), List.of(working.getInputStream().read(), waiting.getInputStream().read()));
+            }
+        } finally {
+            process.destroyForcibly();
+        }
+        Invariants.hold(database);
+    }
+
+    /** Asks and does not wait for an answer. */
+    private static Socket post(int port, String path) throws IOException {
+        Socket socket = new Socket("127.0.0.1", port);
+        socket.getOutputStream().write(("POST " + path + " HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n")
+                .getBytes(StandardCharsets.US_ASCII));
+        return socket;
     }
 
     private static void assertRefused(int status, String named, Process process) throws Exception {
