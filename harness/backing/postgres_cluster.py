@@ -171,6 +171,11 @@ class Clusters:
         for cluster in self._spare.values():
             cluster.remove()
         self._spare.clear()
+        for place in self._swept - {self._base / "clusters"}:
+            with contextlib.suppress(OSError):  # another session's clusters lie in memory too
+                place.rmdir()
+                place.parent.rmdir()
+        self._swept.clear()
 
     def _taken_again(self, template: Path, settings: BackingSettings) -> Cluster | None:
         used = self._spare.pop((template, self._place(settings)), None)
@@ -198,7 +203,7 @@ class Clusters:
 
     def _copy(self, template: Path, settings: BackingSettings) -> Cluster:
         place = self._place(settings)
-        place.mkdir(exist_ok=True)
+        place.mkdir(parents=True, exist_ok=True)
         self._sweep(place)
         refuse_full(place)
         folder = place / f"{_owner()}-{secrets.token_hex(4)}"

@@ -172,6 +172,7 @@ def test_in_memory_its_data_lies_in_memory_and_nothing_of_it_stays_there(
     service.stop()
     real.source.close()
     assert not data.exists()
+    assert not any((MEMORY / f"rematch-{os.geteuid()}").glob("clusters/*"))
 
 
 def test_another_database_puts_one_that_is_not_wiped_to_rest_and_its_rows_are_still_there_after(
