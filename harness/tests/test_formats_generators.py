@@ -22,7 +22,7 @@ from harness.formats.wrk2_text import read_wrk2
 from harness.tests.oha_output import oha_db
 
 GOLDEN = Path(__file__).parent / "golden"
-VEGETA, WRK2 = GOLDEN / "vegeta" / "results.csv", GOLDEN / "wrk2"
+VEGETA, WRK2, OHA = GOLDEN / "vegeta" / "results.csv", GOLDEN / "wrk2", GOLDEN / "oha"
 
 
 # --- vegeta
@@ -170,6 +170,26 @@ def test_an_sqlite_file_is_read_from_its_gzipped_form_too(tmp_path: Path) -> Non
     one, two = read_any(plain), read_any(packed)
     assert isinstance(one, RequestTable) and isinstance(two, RequestTable)
     assert one.to_frame().equals(two.to_frame())
+
+
+def test_ohas_rows_add_up_to_ohas_own_totals() -> None:
+    table, totals = read_any(OHA / "samples.db.gz"), json.loads((OHA / "totals.json").read_text())
+    assert isinstance(table, RequestTable)
+    assert table.n_requests == totals["statusCodeDistribution"]["200"] == 28
+    assert table.latency_s.mean() == pytest.approx(totals["summary"]["average"])
+    assert table.latency_s.max() == pytest.approx(totals["summary"]["slowest"])
+    assert np.median(np.diff(table.start_epoch_s)) == pytest.approx(
+        0.025, abs=0.001
+    )  # one was due every 25 ms
+
+
+def test_ohas_csv_of_a_rate_has_the_same_latencies_but_begins_later() -> None:
+    """Rows of the csv begin when they were sent, and the connection was busy."""
+    table = read_any(OHA / "oha.csv")
+    assert isinstance(table, RequestTable)
+    assert (table.source, table.n_requests, table.n_errors) == ("oha", 31, 0)
+    assert table.start_epoch_s[1] == pytest.approx(0.035932745)
+    assert table.latency_s[1] == pytest.approx(0.039614152)
 
 
 @pytest.mark.parametrize("damage", ["cut", "another table"])
