@@ -30,7 +30,7 @@ from harness.analysis.attribution_intervals import MIN_TAIL
 from harness.analysis.clocks import ClockOffset, estimate_clock_offset
 from harness.analysis.exposure import Exposure, exposure
 from harness.analysis.matching import Span, match_events
-from harness.analysis.placed_logs import Paused, PlacedLog, generator_log, joined, service_log
+from harness.analysis.placed_logs import Paused, PlacedLog, generator_log, joined, service_log, throttled
 from harness.analysis.slow_periods import Stall
 from harness.analysis.stalls import detect_stalls, detectability_limit
 from harness.errors import InputError
@@ -48,6 +48,7 @@ QUANTILES: Mapping[str, float] = {"p99": 0.99, "p99.9": 0.999}
 FINEST_S = 1e-3
 #: Intervals over trials come from the trials; within one, these are enough for a look.
 RESAMPLES = 200
+
 
 class TrialAttribution(Frozen):
     """One trial's latency tail and the pauses behind it. ``None``: cannot be said, ``refused`` tells why."""
@@ -164,7 +165,7 @@ def attribute_trial(
         whole={name: laid.apart(q, own) for name, q in said.items()},
         by_service={} if refused else {name: laid.apart(q, {}) for name, q in said.items()},
         stalls=stalls,
-        stall_causes=stall_causes(stalls, events),
+        stall_causes=stall_causes(stalls, events | {"cgroup_throttle": throttled(session, record)}),
         events=events,
         warnings=(*service.warnings, *(f"generator: {warning}" for warning in generator.warnings)),
     )

@@ -217,6 +217,24 @@ def test_a_log_that_is_gone_or_unreadable_is_said_and_nothing_is_invented(tmp_pa
     assert "not a unified JVM log" in (service_log(session, session.record(trial)).refused or "")
 
 
+def test_a_stall_that_nothing_else_explains_is_put_down_to_a_denied_cpu(tmp_path: Path) -> None:
+    session = make_session(tmp_path, "gc-peaks", "smoke")
+    trial = trial_of(session, "serial-64m")
+    requests = requests_of(session, trial)
+    with session.open(trial, "gc.log") as stream:
+        first_line = stream.readline().decode()
+    session.path(trial, "gc.log").unlink()
+    (session.folder / trial / "gc.log").write_text(first_line, "utf-8")
+    unknown = attribute_trial(session, trial, requests)
+    assert "unexplained" in unknown.stall_causes
+    assert "cgroup_throttle" not in unknown.stall_causes
+    at = session.record(trial).started.monotonic_s
+    rows = [f"{at + half / 2},{half},{half * 0.1}" for half in range(12)]
+    machine = "\n".join(["monotonic_s,n_throttled,throttled_s", *rows]) + "\n"
+    (session.folder / trial / "machine.csv").write_text(machine, "utf-8")
+    assert "cgroup_throttle" in attribute_trial(session, trial, requests).stall_causes
+
+
 def test_a_trial_without_answers_is_an_error_not_a_number(session: SessionFolder) -> None:
     trial = trial_of(session, "serial-64m")
     requests = requests_of(session, trial).assign(ok=False)
@@ -249,5 +267,8 @@ def test_the_table_has_an_interval_over_trials_and_counts_what_was_refused(sessi
     total = [java.service_tail.value, java.generator_tail.value, java.unexplained_tail.value]
     assert sum(part or 0 for part in total) == pytest.approx(1)
     assert go.n_refused == 0
-    assert go.share_lower.value is not None and go.share_lower.low is not None
+    parts = (go.service_tail.value, go.generator_tail.value, go.unexplained_tail.value)
+    assert sum(part or 0 for part in parts) == pytest.approx(1)
+    assert 0 < (go.service_tail.value or 0) < 0.05
+    assert go.service_tail.low is not None
     assert go.cycles_per_s.value == pytest.approx(7 / 3, rel=0.1)
