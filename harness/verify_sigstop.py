@@ -95,9 +95,13 @@ def sigstop(sims: int, seed: int) -> VerifyResult:
         ),
     ]
     return result(
-        "sigstop", bar="recall 1.0, precision >= .95", control="stops half a period off are not found; noise explains no stop",
-        cells=cells, sims=sims, seed=seed,
-    )  # fmt: skip
+        "sigstop",
+        bar="recall 1.0, precision >= .95",
+        control="stops half a period off are not found; noise explains no stop",
+        cells=cells,
+        sims=sims,
+        seed=seed,
+    )
 
 
 def _machine_made(queue: RunQueue, span: Span) -> bool:

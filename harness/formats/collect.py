@@ -14,8 +14,10 @@ from harness.formats.rows import Layout
 from harness.formats.source import SourceNotes
 from harness.formats.table import CodeArray, RequestChunk, RequestSource, RequestTable, Unreadable
 
-#: Rows of a stretch at least; a file with fewer than twice as many is one stretch.
-STRETCH_ROWS = 1_000_000
+#: A file of fewer rows is one stretch: that is as much as a report takes within half a gigabyte.
+WHOLE_ROWS = 1_500_000
+#: Rows of a stretch of a longer file, which thus has three at least; of its last one up to twice as many.
+STRETCH_ROWS = 500_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,8 +41,11 @@ class RequestStream:
         (table,) = self.stretches(None)
         return table
 
-    def stretches(self, n_rows: int | None = STRETCH_ROWS) -> Iterator[RequestTable]:
-        """Yield tables of ``n_rows`` to twice as many rows in the file's order; ``None``: one with all.
+    def stretches(
+        self, n_rows: int | None = STRETCH_ROWS, *, whole_rows: int = WHOLE_ROWS
+    ) -> Iterator[RequestTable]:
+        """Yield tables of ``n_rows`` to twice as many rows in the file's order; one with all of a file that has
+        fewer than ``whole_rows``, or with ``n_rows`` ``None``.
 
         There is at least one, of no rows if need be; what is to be said about the file stands in the last one.
         Rows of transaction controllers are left out where rows that they can sum up stand before or beside them.
@@ -49,9 +54,11 @@ class RequestStream:
             InputError: as ``collect``.
         """
         joiner = _Joiner(self)
+        enough = whole_rows
         for chunk in self.chunks:
             joiner.add(chunk)
-            if n_rows is not None and joiner.n_waiting >= 2 * n_rows:
+            while n_rows is not None and joiner.n_waiting >= enough:
+                enough = 2 * n_rows
                 yield joiner.table(n_rows)
         yield joiner.table(None).with_notes(*self.said, *self.notes.notes)
 

@@ -85,7 +85,7 @@ def test_a_file_in_stretches_says_the_same_as_a_whole_one(
     monkeypatch.setattr(source, "PIECE_BYTES", 5_000)
     opened = open_any(tmp_path / "r.jtl")
     assert isinstance(opened, RequestStream)
-    parts = list(opened.stretches(3000))
+    parts = list(opened.stretches(3000, whole_rows=9000))
     assert len(parts) > 2
     gathered = gather(parts, log)
     found = gathered.report()
