@@ -12,10 +12,8 @@ import contextlib
 import os
 import threading
 import time
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-
-import numpy as np
-import numpy.typing as npt
 
 _STEAL_FIELD = 8
 _TICK_S = 1.0 / os.sysconf("SC_CLK_TCK")
@@ -27,7 +25,7 @@ class RunQueue:
     def __init__(self, pids: Sequence[int], *, every_s: float = 0.005) -> None:
         self._pids, self._every_s = tuple(pids), every_s
         self._at: list[float] = []
-        self._waited: list[list[float]] = []
+        self._counts: list[list[float]] = []
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._work, name="run-queue", daemon=True)
 
@@ -39,26 +37,29 @@ class RunQueue:
         self._stopping.set()
         self._thread.join()
 
-    def waited_s(self, start_s: float, end_s: float) -> float:
-        """Return the longest that one of the processes waited, or steal lasted, between two monotonic times.
+    def waited_s(self, pid: int, start_s: float, end_s: float) -> float:
+        """Return how long a process waited between two monotonic times, to the readings around them.
 
         A process of several threads waits as long as the one of them that waits longest. Ask after the end.
         """
-        at, waited = np.array(self._at), np.array(self._waited)
-        if len(at) < 2:
+        return self._gained_s(self._pids.index(pid), start_s, end_s)
+
+    def stolen_s(self, start_s: float, end_s: float) -> float:
+        """Return how much CPU time the hypervisor gave to others between two monotonic times, over all CPUs."""
+        return self._gained_s(-1, start_s, end_s)
+
+    def _gained_s(self, column: int, start_s: float, end_s: float) -> float:
+        if len(self._at) < 2:
             return 0.0
-        first = max(int(np.searchsorted(at, start_s, side="right")) - 1, 0)
-        last = min(int(np.searchsorted(at, end_s, side="left")), len(at) - 1)
-        gained: npt.NDArray[np.float64] = waited[last] - waited[first]
-        # nobody looked in between: as far as this thread itself was late, everybody may have been
-        late_s = float(np.max(np.diff(at[first : last + 1]), initial=0.0)) - self._every_s
-        return max(float(gained.max()), late_s)
+        first = max(bisect_right(self._at, start_s) - 1, 0)
+        last = min(bisect_left(self._at, end_s), len(self._at) - 1)
+        return self._counts[last][column] - self._counts[first][column]
 
     def _work(self) -> None:
         readers = [_Waiting(pid) for pid in self._pids]
         while not self._stopping.wait(self._every_s):
             self._at.append(time.monotonic())
-            self._waited.append([*(reader.read_s() for reader in readers), _steal_s()])
+            self._counts.append([*(reader.read_s() for reader in readers), _steal_s()])
         for reader in readers:
             reader.close()
 

@@ -3,10 +3,10 @@
 
 It stands beside the measuring side because it starts a process; the verdict is the analysis's.
 A span in which the client's own event loop was late belongs to the client, and a find in it
-is not counted: a completion gap with a send gap is the generator's. So does a find through which
-the service or the client waited for a CPU, or the hypervisor took it away, for half of its
-length or more belong to the machine: it is a real stall, only none of those that were made.
-A control asks the same of the stops themselves, which the kernel's count must not explain.
+is not counted: a completion gap with a send gap is the generator's; likewise where the client
+waited for a CPU through half of it or more. A find through half of which the service waited for
+a CPU, or the hypervisor took it away, belongs to the machine: it is a real stall, only none of
+those that were made. A control asks that of the stops themselves, which must not be explained by it.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ def sigstop(sims: int, seed: int) -> VerifyResult:
     right = match_events(found, trial.stops, tolerance_s=TOLERANCE_S)
     matched = {i for i, _ in right.pairs}
     others = [span for i, span in enumerate(found) if i not in matched]
-    clients = [span for span in others if any(low <= span[1] and span[0] <= high for low, high in trial.late)]
-    machines = [span for span in others if span not in clients and _machine_made(queue, span)]
+    machines = [span for span in others if _machine_made(queue, process.pid, span)]
+    clients = [span for span in others if span not in machines and _client_made(queue, trial, span)]
     n_ours = len(found) - len(clients) - len(machines)
     shifted = match_events(
         found, [(a + EVERY_S / 2, b + EVERY_S / 2) for a, b in trial.stops], tolerance_s=TOLERANCE_S
@@ -89,7 +89,7 @@ def sigstop(sims: int, seed: int) -> VerifyResult:
         ),
         Cell(
             name="stops that the machine's own noise would explain",
-            value=sum(_machine_made(queue, span) for span in trial.stops) / sims,
+            value=sum(_machine_made(queue, process.pid, span) for span in trial.stops) / sims,
             at_most=0.25,
             control=True,
         ),
@@ -104,9 +104,15 @@ def sigstop(sims: int, seed: int) -> VerifyResult:
     )
 
 
-def _machine_made(queue: RunQueue, span: Span) -> bool:
-    """Whether service or client waited for a CPU through half of the span or more."""
-    return queue.waited_s(*span) >= (span[1] - span[0]) / 2
+def _machine_made(queue: RunQueue, pid: int, span: Span) -> bool:
+    """Whether the service waited for a CPU, or the machine itself did, through half of the span or more."""
+    return max(queue.waited_s(pid, *span), queue.stolen_s(*span)) >= (span[1] - span[0]) / 2
+
+
+def _client_made(queue: RunQueue, trial: _Trial, span: Span) -> bool:
+    """Whether the client sent late in the span, or waited for a CPU through half of it or more."""
+    late = any(low <= span[1] and span[0] <= high for low, high in trial.late)
+    return late or queue.waited_s(os.getpid(), *span) >= (span[1] - span[0]) / 2
 
 
 def _service(folder: Path, port: int) -> tuple[str, tuple[str, ...]]:
