@@ -154,8 +154,8 @@ class _Sums:
 
     def without(self, first: int, after: int) -> _Rest:
         """Return the sums over all windows but those from ``first`` to before ``after``."""
-        sums = self._up_to[:, -1] - (self._up_to[:, after] - self._up_to[:, first])
-        return _Rest(*sums.tolist(), self._typical_n)
+        n, k, nn, nk, kk = (self._up_to[:, -1] - (self._up_to[:, after] - self._up_to[:, first])).tolist()
+        return _Rest(n, k, nn, nk, kk, self._typical_n)
 
 
 def _log_chance(

@@ -151,7 +151,7 @@ def test_curves_differ_in_marker_and_line_and_the_threshold_in_use_is_filled() -
     assert all(
         np.size(line.get_xdata()) == 2 for line in swept
     )  # where nothing was found there is no precision
-    assert [list(line.get_xdata()) for line in used] == [[0.5]] * 3
+    assert [np.asarray(line.get_xdata()).tolist() for line in used] == [[0.5]] * 3
     assert {line.get_markerfacecolor() for line in swept} == {"white"}
 
 

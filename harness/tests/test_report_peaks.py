@@ -111,7 +111,7 @@ def test_a_file_in_stretches_says_the_same_as_a_whole_one(
 
 
 def test_plots_keep_the_slowest_request_of_every_moment() -> None:
-    start = np.arange(10_000) * 0.01
+    start = np.arange(10_000, dtype=np.float64) * 0.01
     latency = np.random.default_rng(1).lognormal(-6, 1, 10_000)
     at = slowest_of_slices(start, latency, 100)
     assert list(at) == [int(100 * k + latency[100 * k : 100 * k + 100].argmax()) for k in range(100)]
