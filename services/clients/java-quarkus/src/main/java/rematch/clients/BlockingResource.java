@@ -12,9 +12,8 @@ import jakarta.ws.rs.core.Context;
 import jakarta.ws.rs.core.MediaType;
 import java.sql.SQLException;
 import java.util.List;
-import org.eclipse.microprofile.rest.client.inject.RestClient;
 
-/** Mode {@code blocking}: a worker thread per request, the REST client waited for, JDBC through Agroal. */
+/** Mode {@code blocking}: a worker thread per request, the upstream waited for, JDBC through Agroal. */
 @Path("/")
 @Produces(MediaType.APPLICATION_JSON)
 @Blocking
@@ -25,14 +24,14 @@ public class BlockingResource {
     private final Turns turns;
     private final Answers answers;
     private final Faults faults;
-    private final Upstream upstream;
+    private final UpstreamCalls calls;
     private final JdbcMovies movies;
 
-    BlockingResource(Turns turns, Answers answers, Faults faults, @RestClient Upstream upstream, JdbcMovies movies) {
+    BlockingResource(Turns turns, Answers answers, Faults faults, UpstreamCalls calls, JdbcMovies movies) {
         this.turns = turns;
         this.answers = answers;
         this.faults = faults;
-        this.upstream = upstream;
+        this.calls = calls;
         this.movies = movies;
     }
 
@@ -41,8 +40,9 @@ public class BlockingResource {
     public Answers.Hello hello(@Context HttpServerRequest request) {
         Client client = turns.hello(request.query());
         try {
-            List<Upstream.Phone> phones = Shapes.whole(upstream.phones(client.id()));
-            Upstream.Address address = client.adult() ? Shapes.whole(upstream.address(client.id())) : null;
+            List<Upstream.Phone> phones = calls.phones(client.id()).await().indefinitely();
+            Upstream.Address address =
+                    client.adult() ? calls.address(client.id()).await().indefinitely() : null;
             return answers.hello(client, phones, address);
         } catch (RuntimeException failed) {
             throw faults.upstream(failed);

@@ -3,6 +3,7 @@ package rematch.clients;
 
 import com.fasterxml.jackson.core.JacksonException;
 import io.netty.channel.ConnectTimeoutException;
+import jakarta.ws.rs.WebApplicationException;
 import java.util.Locale;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicLong;
@@ -22,10 +23,12 @@ final class Faults {
             if (cause instanceof Refused refused) {
                 return refused;
             }
-            if (cause instanceof TimeoutException || cause instanceof ConnectTimeoutException) {
+            if (cause instanceof TimeoutException || cause instanceof ConnectTimeoutException
+                    || cause instanceof io.smallrye.mutiny.TimeoutException) {
                 return told(Refusal.UPSTREAM_TIMEOUT, cause);
             }
-            if (cause instanceof WholeAnswers.BadAnswer || cause instanceof JacksonException) {
+            if (cause instanceof WholeAnswers.BadAnswer || cause instanceof JacksonException
+                    || cause instanceof WebApplicationException) {
                 return told(Refusal.UPSTREAM_BAD_ANSWER, cause);
             }
         }

@@ -10,7 +10,6 @@ import io.vertx.core.http.HttpServerResponse;
 import io.vertx.ext.web.RoutingContext;
 import jakarta.enterprise.event.Observes;
 import jakarta.inject.Singleton;
-import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
  * Stands before the resources: refuses what the contract does not know, reads bodies nobody looks at, and times,
@@ -24,7 +23,6 @@ final class Gate {
     private static final String JSON = "application/json";
 
     private final Settings settings;
-    private final AtomicBoolean stopping = new AtomicBoolean();
     private final AccessLog log;
     private final Metrics metrics;
 
@@ -37,17 +35,6 @@ final class Gate {
     void mount(@Observes Filters filters) {
         boolean matched = settings.face() == Settings.Face.MATCHED;
         filters.register(settings.lean() ? Gate::lean : context -> enter(context, matched), FIRST);
-        filters.register(this::close, FIRST + 1);
-        Runtime.getRuntime().addShutdownHook(new Thread(() -> stopping.set(true), "gate"));
-    }
-
-    /** Quarkus finishes what is in flight, but goes on to accept until it has. */
-    private void close(RoutingContext context) {
-        if (stopping.get()) {
-            context.request().connection().close();
-        } else {
-            context.next();
-        }
     }
 
     private static void lean(RoutingContext context) {

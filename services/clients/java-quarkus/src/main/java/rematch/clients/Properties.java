@@ -10,6 +10,7 @@ import java.util.Map;
 final class Properties {
 
     private static final String DATABASE = "quarkus.datasource.";
+    private static final String DRIVER = DATABASE + "jdbc.additional-jdbc-properties.";
     private static final String UPSTREAM = "quarkus.rest-client.upstream.";
     private static final int MS_PER_S = 1_000;
 
@@ -55,15 +56,17 @@ final class Properties {
             properties.put(DATABASE + "reactive.max-size", Integer.toString(settings.poolSize()));
             return;
         }
-        String waitS = Integer.toString(Math.ceilDiv(settings.poolWaitMs(), MS_PER_S));
         properties.put(DATABASE + "jdbc.url", "jdbc:" + place);
         properties.put(DATABASE + "jdbc.max-size", Integer.toString(settings.poolSize()));
         properties.put(DATABASE + "jdbc.min-size", Integer.toString(settings.poolMin()));
         properties.put(DATABASE + "jdbc.initial-size", Integer.toString(settings.poolMin()));
         properties.put(DATABASE + "jdbc.acquisition-timeout", settings.poolWaitMs() + "MS");
-        // Neither a server that does not answer a login nor one that does not answer a statement is waited for longer.
-        properties.put(DATABASE + "jdbc.additional-jdbc-properties.loginTimeout", waitS);
-        properties.put(DATABASE + "jdbc.additional-jdbc-properties.socketTimeout", waitS);
+        // The server gives up a statement that takes longer than a connection is waited for; a server that says nothing
+        // at all is given up a little later.
+        String silentS = Integer.toString(Math.ceilDiv(settings.poolWaitMs(), MS_PER_S) + 1);
+        properties.put(DRIVER + "options", "-c statement_timeout=" + settings.poolWaitMs());
+        properties.put(DRIVER + "loginTimeout", silentS);
+        properties.put(DRIVER + "socketTimeout", silentS);
     }
 
     /** Quarkus would replace what looks like an expression; a password may look like one. */

@@ -11,8 +11,6 @@ import jakarta.ws.rs.Path;
 import jakarta.ws.rs.Produces;
 import jakarta.ws.rs.core.Context;
 import jakarta.ws.rs.core.MediaType;
-import java.time.Duration;
-import org.eclipse.microprofile.rest.client.inject.RestClient;
 
 /** Mode {@code reactive}: everything on the event loops, with PostgreSQL's reactive client. */
 @Path("/")
@@ -25,17 +23,14 @@ public class ReactiveResource {
     private final Turns turns;
     private final Answers answers;
     private final Faults faults;
-    private final Upstream upstream;
-    private final Duration upstreamTimeout;
+    private final UpstreamCalls calls;
     private final ReactiveMovies movies;
 
-    ReactiveResource(Settings settings, Turns turns, Answers answers, Faults faults, @RestClient Upstream upstream,
-            ReactiveMovies movies) {
+    ReactiveResource(Turns turns, Answers answers, Faults faults, UpstreamCalls calls, ReactiveMovies movies) {
         this.turns = turns;
         this.answers = answers;
         this.faults = faults;
-        this.upstream = upstream;
-        this.upstreamTimeout = Duration.ofMillis(settings.upstreamTimeoutMs());
+        this.calls = calls;
         this.movies = movies;
     }
 
@@ -43,11 +38,10 @@ public class ReactiveResource {
     @Path("hello")
     public Uni<Answers.Hello> hello(@Context HttpServerRequest request) {
         Client client = turns.hello(request.query());
-        return inTime(upstream.phonesLater(client.id()))
-                .map(Shapes::whole)
+        return calls.phones(client.id())
                 .flatMap(phones -> client.adult()
-                        ? inTime(upstream.addressLater(client.id()))
-                                .map(address -> answers.hello(client, phones, Shapes.whole(address)))
+                        ? calls.address(client.id())
+                                .map(address -> answers.hello(client, phones, address))
                         : Uni.createFrom().item(answers.hello(client, phones, null)))
                 .onFailure().transform(faults::upstream);
     }
@@ -59,9 +53,5 @@ public class ReactiveResource {
         return movies.byDirector()
                 .map(byDirector -> answers.db(client, byDirector.get(client.favouriteDirector())))
                 .onFailure().transform(faults::database);
-    }
-
-    private <T> Uni<T> inTime(Uni<T> call) {
-        return call.ifNoItem().after(upstreamTimeout).fail();
     }
 }

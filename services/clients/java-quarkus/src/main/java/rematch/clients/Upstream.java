@@ -36,19 +36,11 @@ public interface Upstream {
 
     @GET
     @Path("phones/{id}")
-    List<Phone> phones(@PathParam("id") int id);
+    Uni<List<Phone>> phones(@PathParam("id") int id);
 
     @GET
     @Path("address/{id}")
-    Address address(@PathParam("id") int id);
-
-    @GET
-    @Path("phones/{id}")
-    Uni<List<Phone>> phonesLater(@PathParam("id") int id);
-
-    @GET
-    @Path("address/{id}")
-    Uni<Address> addressLater(@PathParam("id") int id);
+    Uni<Address> address(@PathParam("id") int id);
 
     /** Jackson forgives by default what the contract calls another shape. */
     @ClientObjectMapper

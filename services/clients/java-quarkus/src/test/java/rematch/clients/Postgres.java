@@ -97,6 +97,11 @@ final class Postgres {
         return said;
     }
 
+    /** Starts something that goes on. */
+    Process hold(String sql) throws IOException {
+        return psql("clients", "-c", sql);
+    }
+
     /** The table as the contract has it. */
     void fill() throws IOException, InterruptedException {
         ask("clients", "drop table if exists movie");

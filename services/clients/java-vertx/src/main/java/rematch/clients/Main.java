@@ -71,7 +71,7 @@ public final class Main {
                         .setFileCachingEnabled(false)));
         Shared shared = new Shared(vertx, settings, log);
         try {
-            String verticles = vertx.deployVerticle(() -> new Service(settings, shared),
+            String verticles = vertx.deployVerticle(() -> new ServiceVerticle(settings, shared),
                             new DeploymentOptions().setInstances(settings.verticles()))
                     .await(START_WITHIN_S, TimeUnit.SECONDS);
             return new Running(vertx, verticles, shared);

@@ -130,7 +130,7 @@ final class Upstream {
             inUse.incrementAndGet();
             answer.future().onComplete(done -> inUse.decrementAndGet());
             if (answer.future().isComplete()) {
-                request.reset(); // it came too late, and goes back unused
+                request.connection().close(); // it came too late: nobody waits for it any more
                 return Future.failedFuture(new TimeoutException());
             }
             return request.send();
@@ -143,7 +143,7 @@ final class Upstream {
                     body.appendBuffer(part);
                 } else {
                     fail(new BadAnswer("more than " + LIMIT_BYTES + " bytes"));
-                    request.reset();
+                    request.connection().close();
                 }
             });
             response.endHandler(end -> {
@@ -164,7 +164,7 @@ final class Upstream {
         private void expire() {
             answer.tryFail(new TimeoutException("no whole answer within " + timeoutMs + " ms"));
             if (request != null) {
-                request.reset(); // closes the connection: what may still come belongs to nobody
+                request.connection().close(); // what may still come belongs to nobody
             }
         }
     }

@@ -28,7 +28,7 @@ final class ContractTest {
     private static Postgres postgres;
     private static UpstreamStub upstream;
 
-    private Main.Running running;
+    private Service running;
     private Asking asking;
 
     @BeforeAll
@@ -158,8 +158,7 @@ final class ContractTest {
 
     @Test
     void the_lean_service_needs_nobody_and_knows_one_answer() throws Exception {
-        Settings settings = Settings.parse(Map.of(), "--port=0", "--lean");
-        running = Main.serve(settings, AccessLog.open(settings));
+        running = Service.start(Map.of(), "--port=0", "--lean");
         asking = new Asking(running.port());
         String constant = ContractCase.of("matched").stream()
                 .filter(given -> given.path().equals("/hello?client=1") && given.expect().containsKey("body"))
@@ -172,8 +171,7 @@ final class ContractTest {
 
     private void serve(String... flags) throws Exception {
         String[] args = Stream.concat(Stream.of("--port=0"), Stream.of(flags)).toArray(String[]::new);
-        Settings settings = Settings.parse(postgres.environment(upstream.url()), args);
-        running = Main.serve(settings, AccessLog.open(settings));
+        running = Service.start(postgres.environment(upstream.url()), args);
         asking = new Asking(running.port());
     }
 

@@ -83,7 +83,16 @@ final class UpstreamStub implements AutoCloseable {
         return connections.size();
     }
 
-    /** The most requests that were being answered at one time. */
+    /** Requests that are being answered; one ends when its connection does. */
+    int busy() {
+        return busy.get();
+    }
+
+    void forget() {
+        busiest.set(0);
+    }
+
+    /** The most requests that were being answered at one time since the last {@link #forget}. */
     int busiest() {
         return busiest.get();
     }

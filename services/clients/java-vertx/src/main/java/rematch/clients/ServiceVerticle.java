@@ -8,7 +8,7 @@ import io.vertx.core.http.HttpServerOptions;
 import java.util.concurrent.TimeUnit;
 
 /** A verticle: a server on one event loop, beside others of its kind on the same port. */
-final class Service extends VerticleBase {
+final class ServiceVerticle extends VerticleBase {
 
     private static final int BACKLOG = 4_096;
     private static final int STOP_WITHIN_S = 4; // of the contract's 5: the JVM needs some to leave
@@ -18,7 +18,7 @@ final class Service extends VerticleBase {
     private HttpServer server;
     private Database own;
 
-    Service(Settings settings, Shared shared) {
+    ServiceVerticle(Settings settings, Shared shared) {
         this.settings = settings;
         this.shared = shared;
     }
