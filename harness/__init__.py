@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from harness.analysis.comparisons import aa_noise, compare, summarise
     from harness.analysis.gc_table import attribution_table
     from harness.analysis.verify import run_verify
+    from harness.analysis.verify.stall_curves import precision_recall_curves
     from harness.analysis.warm_curves import warm_up_table
     from harness.articles import (
         calibration_words,
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
         publish_drifts,
         publish_equal_arms,
         publish_generators,
+        publish_precision_recall,
     )
     from harness.stages import RunAllParameters, StageParameters, check_parameters
     from harness.stages.execute import run as run_stages
@@ -96,6 +98,7 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "plan_stages": ("harness.stages.plan", "make_plan"),
     "pressure_cells": ("harness.publish.articles", "pressure_cells"),
     "pressure_table": ("harness.articles", "pressure_table"),
+    "precision_recall_curves": ("harness.analysis.verify.stall_curves", "precision_recall_curves"),
     "publish_attribution": ("harness.publish.peaks", "publish_attribution"),
     "publish_audit": ("harness.publish.validity", "publish_audit"),
     "publish_coverage": ("harness.publish.validity", "publish_coverage"),
@@ -107,6 +110,7 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "publish_names": ("harness.publish.peaks", "publish_names"),
     "publish_parts": ("harness.publish.articles", "publish_parts"),
     "publish_pressure": ("harness.publish.articles", "publish_pressure"),
+    "publish_precision_recall": ("harness.publish.validity", "publish_precision_recall"),
     "publish_rounds": ("harness.publish.facts", "publish_rounds"),
     "publish_warm_up": ("harness.publish.peaks", "publish_warm_up"),
     "published_rounds": ("harness.publish", "published_rounds"),
@@ -152,6 +156,7 @@ __all__ = [
     "plan_stages",
     "pressure_cells",
     "pressure_table",
+    "precision_recall_curves",
     "publish_attribution",
     "publish_audit",
     "publish_coverage",
@@ -163,6 +168,7 @@ __all__ = [
     "publish_names",
     "publish_parts",
     "publish_pressure",
+    "publish_precision_recall",
     "publish_rounds",
     "publish_warm_up",
     "published_rounds",

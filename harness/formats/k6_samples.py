@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.errors import InputError
-from harness.formats.collect import collect
+from harness.formats.collect import RequestStream
 from harness.formats.rows import EPOCH_S, Layout, read_chunks
 from harness.formats.source import SourceNotes, read_blocks, read_head, read_text_pieces, without_first_line
 from harness.formats.table import RequestTable
@@ -31,6 +31,15 @@ def read_k6(path: Path) -> RequestTable:
 
     Raises:
         InputError: empty, another file, or no line of it can be read.
+    """
+    return open_k6(path).collect()
+
+
+def open_k6(path: Path) -> RequestStream:
+    """Recognise the file; its rows are read when they are asked for, in bounded memory.
+
+    Raises:
+        InputError: empty, or another file.
     """
     head = read_head(path)
     if not looks_like_k6(head):
@@ -56,7 +65,11 @@ def read_k6(path: Path) -> RequestTable:
     blocks = read_blocks(
         without_first_line(read_text_pieces(path, notes)), begins_record=layout.begins_a_row, first_line=2
     )
-    table = collect(
-        read_chunks(blocks, layout), path=path, source="k6", resolution_s=RESOLUTION_S, layout=layout
+    return RequestStream(
+        path=path,
+        source="k6",
+        resolution_s=RESOLUTION_S,
+        layout=layout,
+        chunks=read_chunks(blocks, layout),
+        notes=notes,
     )
-    return table.with_notes(*notes.notes)

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from harness.errors import InputError
-from harness.formats.collect import collect
+from harness.formats.collect import RequestStream
 from harness.formats.rows import EPOCH_S, Layout, read_chunks
 from harness.formats.source import (
     PIECE_BYTES,
@@ -83,10 +83,15 @@ def read_oha_csv(path: Path) -> RequestTable:
     blocks = read_blocks(
         without_first_line(read_text_pieces(path, notes)), begins_record=layout.begins_a_row, first_line=2
     )
-    table = collect(
-        read_chunks(blocks, layout), path=path, source="oha", resolution_s=RESOLUTION_S, layout=layout
+    stream = RequestStream(
+        path=path,
+        source="oha",
+        resolution_s=RESOLUTION_S,
+        layout=layout,
+        chunks=read_chunks(blocks, layout),
+        notes=notes,
     )
-    return _from_zero(table).with_notes(*notes.notes)
+    return _from_zero(stream.collect())
 
 
 def read_oha_db(path: Path) -> RequestTable:

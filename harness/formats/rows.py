@@ -15,13 +15,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 import pyarrow.compute as pc  # type: ignore[import-untyped]  # pyarrow ships no types
 from pyarrow import csv as arrow_csv
 
 from harness.formats.source import Block
-from harness.formats.table import BoolArray, FloatArray, RequestChunk, Unreadable
+from harness.formats.table import BoolArray, CodeArray, FloatArray, RequestChunk, Unreadable
 
 EPOCH_MS = "epoch_ms"
 EPOCH_S = "epoch_s"
@@ -114,15 +113,17 @@ def _read_clean(block: Block, layout: Layout) -> RequestChunk | None:
     # A record over several lines, or one that swallowed its successors, shows in the count.
     if table.num_rows != n_lines or any(column.null_count for column in table.columns):
         return None
-    latency_s = table.column(f"c{layout.latency}").to_numpy().astype(np.float64) / layout.latency_units_per_s
+    latency_s = _numbers(table.column(f"c{layout.latency}")) / layout.latency_units_per_s
     start = _clean_start(table, layout)
     if start is None or not np.isfinite(latency_s).all() or (latency_s < 0).any():
         return None
+    label_codes, labels = _clean_label(table, layout)
     return RequestChunk(
         start_epoch_s=start,
         latency_s=latency_s,
         ok=_clean_ok(table, layout),
-        label=_clean_label(table, layout),
+        label_codes=label_codes,
+        labels=labels,
         transaction=_clean_transaction(table, layout),
         unreadable=Unreadable(),
     )
@@ -155,12 +156,14 @@ def _clean_start(table: pa.Table, layout: Layout) -> FloatArray | None:
         return np.full(table.num_rows, np.nan)
     column = table.column(f"c{layout.start}")
     if layout.time not in _PER_S:
+        import pandas as pd  # half a second to load, for files with written dates only
+
         dates = pd.to_datetime(column.to_pandas(), format=layout.time, errors="coerce", utc=True)
         if dates.isna().any():
             return None
         micros = dates.to_numpy(dtype="datetime64[us]").astype(np.int64)
         return np.asarray(micros / 1e6, dtype=np.float64)
-    start: FloatArray = column.to_numpy().astype(np.float64)
+    start = _numbers(column)
     if not np.isfinite(start).all() or (start < 0).any():
         return None
     return start / _PER_S[layout.time]
@@ -168,19 +171,20 @@ def _clean_start(table: pa.Table, layout: Layout) -> FloatArray | None:
 
 def _clean_ok(table: pa.Table, layout: Layout) -> BoolArray:
     if layout.ok is not None:
-        return np.asarray(table.column(f"c{layout.ok}").to_numpy(), dtype=np.bool_)
+        return _numbers(pc.cast(table.column(f"c{layout.ok}"), pa.int8())).astype(np.bool_)
     if layout.code is not None:
         return _where(table.column(f"c{layout.code}"), lambda code: _GOOD_CODE.fullmatch(code) is not None)
     return np.ones(table.num_rows, dtype=np.bool_)
 
 
-def _clean_label(table: pa.Table, layout: Layout) -> pd.Categorical[str]:
+def _clean_label(table: pa.Table, layout: Layout) -> tuple[CodeArray, tuple[str, ...]]:
     if layout.label is None:
-        return pd.Categorical.from_codes(np.zeros(table.num_rows, dtype=np.int32), categories=pd.Index([""]))
-    column = pc.cast(table.column(f"c{layout.label}"), pa.string()).combine_chunks().dictionary_encode()
-    return pd.Categorical.from_codes(
-        column.indices.to_numpy(), categories=pd.Index(column.dictionary.to_pylist(), dtype=str)
-    )
+        return np.zeros(table.num_rows, dtype=np.int32), ("",)
+    column = table.column(f"c{layout.label}").unify_dictionaries().combine_chunks()
+    if isinstance(column, pa.ChunkedArray):  # combining none gives none
+        return np.zeros(0, dtype=np.int32), ()
+    codes = np.array(np.from_dlpack(column.indices), dtype=np.int32)
+    return codes, tuple(column.dictionary.to_pylist())
 
 
 def _clean_transaction(table: pa.Table, layout: Layout) -> BoolArray:
@@ -189,11 +193,17 @@ def _clean_transaction(table: pa.Table, layout: Layout) -> BoolArray:
     return _where(table.column(f"c{layout.message}"), lambda message: message.startswith(TRANSACTION))
 
 
+def _numbers(column: pa.ChunkedArray) -> FloatArray:
+    """Return a column without nulls as floats. Arrow's own ``to_numpy`` would load pandas, for nothing."""
+    parts = [np.from_dlpack(chunk) for chunk in column.chunks if len(chunk)]
+    return np.concatenate(parts).astype(np.float64) if parts else np.zeros(0)
+
+
 def _where(column: pa.ChunkedArray, test: Callable[[str], bool]) -> BoolArray:
     """Apply a test of text to a dictionary column: once per distinct value, not once per row."""
     parts = [
         np.array([test(value) for value in chunk.dictionary.to_pylist()], dtype=np.bool_)[
-            chunk.indices.to_numpy()
+            np.from_dlpack(chunk.indices)
         ]
         for chunk in column.chunks
         if len(chunk)
@@ -310,11 +320,13 @@ def _number(text: str) -> float | None:
 
 
 def _to_chunk(rows: list[Row], bad: Unreadable) -> RequestChunk:
+    codes: dict[str, int] = {}
     return RequestChunk(
         start_epoch_s=np.array([row.start_epoch_s for row in rows], dtype=np.float64),
         latency_s=np.array([row.latency_s for row in rows], dtype=np.float64),
         ok=np.array([row.ok for row in rows], dtype=np.bool_),
-        label=pd.Categorical(pd.Series([row.label for row in rows], dtype=str)),
+        label_codes=np.array([codes.setdefault(row.label, len(codes)) for row in rows], dtype=np.int32),
+        labels=tuple(codes),
         transaction=np.array([row.transaction for row in rows], dtype=np.bool_),
         unreadable=bad,
     )

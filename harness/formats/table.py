@@ -5,14 +5,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 from pydantic import Field
 
 from harness.model import Frozen
+
+if TYPE_CHECKING:  # pandas takes half a second to load, and reading needs none of it
+    import pandas as pd
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -100,6 +102,8 @@ class RequestTable:
     @property
     def label(self) -> pd.Categorical[str]:
         """The name of each row's request."""
+        import pandas as pd
+
         return pd.Categorical.from_codes(self.label_codes, categories=pd.Index(self.labels, dtype=str))
 
     def with_notes(self, *notes: str) -> RequestTable:
@@ -116,6 +120,8 @@ class RequestTable:
 
     def to_frame(self) -> pd.DataFrame:
         """Columns ``start_epoch_s``, ``latency_s`` (float64), ``ok`` (bool), ``label`` (category)."""
+        import pandas as pd
+
         return pd.DataFrame(
             {
                 "start_epoch_s": self.start_epoch_s,
@@ -128,12 +134,16 @@ class RequestTable:
 
 @dataclass(frozen=True, kw_only=True)
 class RequestChunk:
-    """A stretch of consecutive rows of a file. ``transaction``: the row sums up other rows."""
+    """A stretch of consecutive rows of a file. ``transaction``: the row sums up other rows.
+
+    ``label_codes``: which of ``labels`` each row has.
+    """
 
     start_epoch_s: FloatArray
     latency_s: FloatArray
     ok: BoolArray
-    label: pd.Categorical[str]
+    label_codes: CodeArray
+    labels: tuple[str, ...]
     transaction: BoolArray
     unreadable: Unreadable
 

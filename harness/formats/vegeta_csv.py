@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 
 from harness.errors import InputError
-from harness.formats.collect import collect
+from harness.formats.collect import RequestStream
 from harness.formats.rows import EPOCH_NS, Layout, read_chunks
 from harness.formats.source import SourceNotes, read_blocks, read_head, read_text_pieces
 from harness.formats.table import RequestTable
@@ -44,6 +44,15 @@ def read_vegeta(path: Path) -> RequestTable:
     Raises:
         InputError: empty, another file, or no line of it can be read.
     """
+    return open_vegeta(path).collect()
+
+
+def open_vegeta(path: Path) -> RequestStream:
+    """Recognise the file; its rows are read when they are asked for, in bounded memory.
+
+    Raises:
+        InputError: empty, or another file.
+    """
     head = read_head(path)
     if not looks_like_vegeta(head):
         raise InputError(
@@ -55,7 +64,11 @@ def read_vegeta(path: Path) -> RequestTable:
         )
     notes = SourceNotes()
     blocks = read_blocks(read_text_pieces(path, notes), begins_record=_LAYOUT.begins_a_row)
-    table = collect(
-        read_chunks(blocks, _LAYOUT), path=path, source="vegeta", resolution_s=RESOLUTION_S, layout=_LAYOUT
+    return RequestStream(
+        path=path,
+        source="vegeta",
+        resolution_s=RESOLUTION_S,
+        layout=_LAYOUT,
+        chunks=read_chunks(blocks, _LAYOUT),
+        notes=notes,
     )
-    return table.with_notes(*notes.notes)

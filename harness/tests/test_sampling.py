@@ -204,8 +204,9 @@ def test_samples_have_a_row_per_role_and_tick(puppets: Callable[[], Puppet], tmp
     times = [float(row["monotonic_s"]) for row in service]
     assert times == sorted(times)
     assert all(int(row["rss_bytes"]) > MIB and float(row["cpu_s"]) > 0 for row in samples)
-    assert service[0]["n_descriptors"] != ""
-    assert sum(row["n_descriptors"] == "" for row in service) > len(service) / 2
+    for dear in ("n_threads", "n_descriptors"):
+        assert service[0][dear] != ""
+        assert sum(row[dear] == "" for row in service) > len(service) / 2
 
 
 def test_the_machine_is_sampled_beside_it(puppet: Puppet, tmp_path: Path) -> None:
@@ -249,9 +250,9 @@ def test_ticks_that_could_not_be_kept_are_counted_and_not_made_up_for(
 ) -> None:
     late, read = [0.25], TreeReader.read
 
-    def read_late_once(tree: TreeReader) -> ProcessReading | None:
+    def read_late_once(tree: TreeReader, *, threads: bool = True) -> ProcessReading | None:
         time.sleep(late.pop() if late else 0.0)
-        return read(tree)
+        return read(tree, threads=threads)
 
     monkeypatch.setattr(TreeReader, "read", read_late_once)
     with Sampler(
@@ -303,5 +304,6 @@ def test_a_process_that_ended_and_was_not_reaped_has_no_reading(puppet: Puppet) 
         return stat is not None and stat.ended
 
     assert eventually(is_zombie)
+    assert tree.read(threads=False) is None
     assert tree.read() is None
     tree.close()
