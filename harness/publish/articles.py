@@ -113,15 +113,16 @@ def publish_levels(
     Args:
         metrics: word in the key -> column.
     """
-    said = [
-        publisher.comparison(
-            f"{prefix}.{word}",
-            name,
-            effect_between(table, factor, metric, variant=name, base=base, other=other),
-        )
-        for name in variants
-        for word, metric in metrics.items()
-    ]
+    with publisher.together():
+        said = [
+            publisher.comparison(
+                f"{prefix}.{word}",
+                name,
+                effect_between(table, factor, metric, variant=name, base=base, other=other),
+            )
+            for name in variants
+            for word, metric in metrics.items()
+        ]
     return Published("\n".join(one.text for one in said))
 
 
@@ -152,13 +153,14 @@ def publish_parts(
         prefix=f"{prefix}.last_over_first",
     )
     at_last = None if parts is None else parts[parts[PART] == last]
-    for word, metric in metrics.items():
-        told = None if at_last is None else at_last.dropna(subset=[metric])
-        some = told is not None and reference is not None and reference in set(told["variant"])
-        found = compare(told, metric, reference=reference) if some else ()  # type: ignore[arg-type]  # some says so
-        publisher.comparisons(
-            f"{prefix}.last.{word}", found, variants=[name for name in variants if name != reference], main={}
-        )
+    with publisher.together():
+        for word, metric in metrics.items():
+            told = None if at_last is None else at_last.dropna(subset=[metric])
+            some = told is not None and reference is not None and reference in set(told["variant"])
+            found = compare(told, metric, reference=reference) if some else ()  # type: ignore[arg-type]  # some says so
+            publisher.comparisons(
+                f"{prefix}.last.{word}", found, variants=[name for name in variants if name != reference], main={}
+            )
     return said
 
 
