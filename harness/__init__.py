@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from harness.analysis.warm_curves import warm_up_table
     from harness.articles import (
         calibration_words,
+        drawable,
         effect_between,
         knees,
         parts_table,
@@ -84,6 +85,7 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "comparison_rows": ("harness.publish", "comparison_rows"),
     "defined_variants": ("harness.peaks", "defined_variants"),
     "describe_session": ("harness.publish.facts", "describe_session"),
+    "drawable": ("harness.articles", "drawable"),
     "drifts": ("harness.publish.validity", "drifts"),
     "effect_between": ("harness.articles", "effect_between"),
     "figures": ("harness.figures", None),
@@ -142,6 +144,7 @@ __all__ = [
     "comparison_rows",
     "defined_variants",
     "describe_session",
+    "drawable",
     "drifts",
     "effect_between",
     "figures",

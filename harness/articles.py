@@ -132,6 +132,13 @@ def effect_between(
     return next(iter(compare(arms, metric, reference=base, by=others)), None)
 
 
+def drawable(trials: pd.DataFrame | None, *metrics: str) -> bool:
+    """Tell whether any kept trial has all these metrics: a short load has no p99, an overloaded session no trial."""
+    if trials is None or not set(metrics) <= set(trials.columns):
+        return False
+    return len(trials[~trials["excluded"].astype(bool)].dropna(subset=list(metrics))) > 0
+
+
 def calibration_of(evidence: Evidence | None) -> Calibration | None:
     """Return the capacity the session's loads are shares of; ``None``: its loads are plain numbers."""
     noted = None if evidence is None else evidence.header.notes.get("calibration")

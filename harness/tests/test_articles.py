@@ -13,6 +13,7 @@ from harness.articles import (
     at_most_load,
     calibration_of,
     calibration_words,
+    drawable,
     effect_between,
     knees,
     offered_per_s,
@@ -110,6 +111,15 @@ def test_the_calibration_is_told_with_what_was_saturated(project: Path) -> None:
     assert found.capacity_per_s == CAPACITY_PER_S
     assert "150 requests per second, Go net/http, 4 users" in calibration_words([None, evidence])
     assert calibration_words([None]).startswith("none")
+
+
+def test_a_metric_is_drawable_where_a_kept_trial_has_it() -> None:
+    table = pd.DataFrame({"excluded": [True, False], "a": [1.0, float("nan")], "b": [1.0, 2.0]})
+    assert drawable(table, "b")
+    assert not drawable(table, "a")
+    assert not drawable(table, "a", "b")
+    assert not drawable(table, "absent")
+    assert not drawable(None, "b")
 
 
 def test_what_was_not_measured_has_no_table() -> None:
