@@ -114,7 +114,9 @@ def parts_table(evidence: Evidence | None, *, n_parts: int = 4) -> pd.DataFrame 
         whole = parts.assign(**{name: row[name] for name in _KEPT}, **factors)
         # a part is a configuration of its own: the same part of the duplicate tells how much is noise
         frames.append(whole.assign(configuration=row["configuration"] + ",part=" + whole[PART]))
-    return pd.concat(frames, ignore_index=True) if frames else None
+    if not frames:
+        return None
+    return pd.concat(frames).sort_values(PART, key=lambda part: part.astype(int), kind="stable", ignore_index=True)
 
 
 def effect_between(
