@@ -7,6 +7,8 @@ import contextlib
 import time
 from pathlib import Path
 
+from harness.backing import refuse_ended
+from harness.backing_phase import backing_cpu_s
 from harness.errors import TrialFailure
 from harness.hosts import Command, Process
 from harness.launchers.base import Instance
@@ -40,6 +42,7 @@ def measure(instance: Instance, sampler: Sampler, order: TrialOrder, parts: Part
         (load_folder / name).write_text(content, "utf-8")
     notes.generator = _generator_record(generator, command, order, notes.placement)
     exit_code: int | None = None
+    backing_before_s = backing_cpu_s(notes)
     notes.machine_before = read_machine()
     with phase("measurement", notes):
         running = parts.host.spawn(
@@ -61,6 +64,9 @@ def measure(instance: Instance, sampler: Sampler, order: TrialOrder, parts: Part
             parts.ledger.forget(running.pid)
             notes.generator = notes.generator.model_copy(update={"exit_code": exit_code})
     notes.machine_after = read_machine()
+    backing_after_s = backing_cpu_s(notes)
+    known = backing_before_s is not None and backing_after_s is not None
+    notes.backing_cpu_s = backing_after_s - backing_before_s if known else None  # type: ignore[operator]  # known says so
     if exit_code is not None and exit_code > _SIGNALLED:
         raise TrialFailure("failed", f"the load generator was killed by signal {exit_code - _SIGNALLED}")
     notes.load = generator.read(load_folder)
@@ -79,6 +85,7 @@ def _wait_for_load(
             stack.callback(tree.close)
         while (exit_code := running.wait(_POLL_S)) is None:
             _note_cpu(tree, notes)
+            refuse_ended(notes.backing, "while under load")
             if (service_exit := instance.exited()) is not None:
                 raise crash(service_exit, "while under load", order.folder)
             if time.monotonic() > deadline:
@@ -129,7 +136,9 @@ def machine_during_load(notes: Notes) -> MachineWindow | None:
     before, after = used.get("before-load"), used.get("after-load")
     service_cpu_s = None if before is None or after is None else after - before
     generator_cpu_s = notes.generator.cpu_s if notes.generator else None
-    return machine_window(notes.machine_before, notes.machine_after, service_cpu_s, generator_cpu_s)
+    return machine_window(
+        notes.machine_before, notes.machine_after, service_cpu_s, generator_cpu_s, notes.backing_cpu_s
+    )
 
 
 def headroom_ratio(notes: Notes) -> float | None:

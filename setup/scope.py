@@ -9,7 +9,7 @@ Purpose = Literal["all", "paper", "test", "lab", "workshop"]
 PURPOSES: tuple[Purpose, ...] = ("all", "paper", "test", "lab", "workshop")
 PROFILES = ("smoke", "quick", "full", "sample")
 
-MEASURING = ("go", "jdk", "maven", "jmeter")
+MEASURING = ("go", "jdk", "maven", "jmeter", "postgres")
 WRITING = ("latex",)
 CHECKING = ("poppler",)
 #: Brought where a package is in reach, done without elsewhere: the experiments that use it say so and go on.

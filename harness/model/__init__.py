@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The words of the project as frozen, strict types. No I/O, no clock, no randomness but a passed seed."""
 
+from harness.model.backing import BackingName, BackingSettings
 from harness.model.base import Frozen
 from harness.model.estimate import Estimate, Verdict
 from harness.model.load import ClosedLoad, GeneratorName, Load, LoadProfile, LoadSummary, OpenLoad
@@ -26,12 +27,14 @@ from harness.model.study import (
 )
 from harness.model.trial import (
     SCHEMA_VERSION,
+    BackingRecord,
     Boundary,
     ClockReading,
     ConformanceResult,
     Flag,
     GeneratorRecord,
     InstanceRecord,
+    InvariantReading,
     MachineWindow,
     Outcome,
     Phase,
@@ -43,6 +46,9 @@ from harness.model.trial import (
 
 __all__ = [
     "SCHEMA_VERSION",
+    "BackingName",
+    "BackingRecord",
+    "BackingSettings",
     "Boundary",
     "BuildRecord",
     "ClockReading",
@@ -59,6 +65,7 @@ __all__ = [
     "GeneratorRecord",
     "Implementation",
     "InstanceRecord",
+    "InvariantReading",
     "Level",
     "Load",
     "LoadProfile",

@@ -7,11 +7,12 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, JsonValue, model_validator
 
+from harness.model.backing import BackingName, BackingSettings
+from harness.model.backing import SettingValue as SettingValue
 from harness.model.base import Frozen
 from harness.model.load import Load
 
 Name = str
-SettingValue = str | int | float | bool
 ProfileName = Literal["smoke", "quick", "full"]
 
 
@@ -52,6 +53,7 @@ class Implementation(Frozen):
     readiness: str = "/health"
     min_java: int | None = None
     settings: dict[str, str] = Field(default_factory=dict, description="variant setting -> flag")
+    needs: tuple[BackingName, ...] = Field(default=(), description="backing services, told of by environment")
 
 
 class RuntimeSettings(Frozen):
@@ -89,6 +91,7 @@ class Level(Frozen):
     mix: str | None = None
     load: str | None = Field(default=None, description="name of one of the profile's loads")
     warm_up_requests: int | None = Field(default=None, ge=0)
+    backing: dict[str, Any] = Field(default_factory=dict, description="changes to the experiment's [backing]")
 
 
 class ProfileDefinition(Frozen):
@@ -120,6 +123,9 @@ class Experiment(Frozen):
     mix: str = "hello"
     load: str | None = Field(default=None, description="default load name, when no factor names one")
     warm_up_requests: int = Field(default=0, ge=0)
+    backing: BackingSettings | None = Field(
+        default=None, description="None: the defaults where a variant needs any, else nothing"
+    )
     variants: dict[Name, Variant] = Field(min_length=1)
     factors: dict[Name, dict[str, Level]] = Field(default_factory=dict)
     profiles: dict[ProfileName, ProfileDefinition] = Field(min_length=1)

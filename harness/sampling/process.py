@@ -18,6 +18,7 @@ from harness.model import ClockReading, ResourceReading
 from harness.processes import PROC, ProcessStat, parse_stat, read_stat
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -27,6 +28,7 @@ class ProcessReading:
     rss_bytes: int | None
     cpu_s: float | None
     n_threads: int | None
+    reaped_cpu_s: float = 0.0  # of its children that ended, as the kernel has it: whole hundredths
 
 
 class ProcessReader:
@@ -62,7 +64,12 @@ class ProcessReader:
             return None
         if stat.ended or len(statm) < 2:
             return None
-        return ProcessReading(rss_bytes=int(statm[1]) * PAGE_BYTES, cpu_s=cpu_s, n_threads=stat.n_threads)
+        return ProcessReading(
+            rss_bytes=int(statm[1]) * PAGE_BYTES,
+            cpu_s=cpu_s,
+            n_threads=stat.n_threads,
+            reaped_cpu_s=stat.reaped_ticks / TICKS_PER_S,
+        )
 
     def close(self) -> None:
         for descriptor in (self._stat, self._statm):
@@ -75,9 +82,14 @@ class TreeReader:
     """A process with its children: one sum. CPU time of ended children stays in the sum.
 
     ``discover`` looks for children and is dear (one file per thread), so the caller says when.
+    ``short_lived``: most children live too short to be discovered (a database's, one per connection),
+    so the time of ended ones is what the kernel put on their parent's account when it waited for them.
     """
 
-    def __init__(self, pid: int, start_ticks: int, cpu_at_launch_s: float = 0.0) -> None:
+    def __init__(
+        self, pid: int, start_ticks: int, cpu_at_launch_s: float = 0.0, *, short_lived: bool = False
+    ) -> None:
+        self._short_lived = short_lived
         self._readers = {pid: ProcessReader(pid, start_ticks)}
         self._root = pid
         self._last_cpu_s: dict[int, float] = {}
@@ -93,18 +105,21 @@ class TreeReader:
     def read(self) -> ProcessReading | None:
         """Return the sum over the tree, or ``None`` once the first process of it has ended."""
         rss_bytes = n_threads = 0
+        reaped_s = 0.0
         for pid, reader in list(self._readers.items()):
             reading = reader.read()
             if reading is None:
                 if pid == self._root:
                     return None
-                self._ended_cpu_s += self._last_cpu_s.pop(pid, 0.0)
+                last_s = self._last_cpu_s.pop(pid, 0.0)
+                self._ended_cpu_s += 0.0 if self._short_lived else last_s
                 self._readers.pop(pid).close()
                 continue
             rss_bytes += reading.rss_bytes or 0
             n_threads += reading.n_threads or 0
             self._last_cpu_s[pid] = reading.cpu_s or 0.0
-        cpu_s = self._ended_cpu_s + sum(self._last_cpu_s.values())
+            reaped_s += reading.reaped_cpu_s if self._short_lived else 0.0
+        cpu_s = self._ended_cpu_s + reaped_s + sum(self._last_cpu_s.values())
         return ProcessReading(rss_bytes=rss_bytes, cpu_s=cpu_s, n_threads=n_threads)
 
     def n_descriptors(self) -> int | None:
@@ -119,9 +134,9 @@ class TreeReader:
 
 
 def read_resources(
-    pid: int, start_ticks: int, *, cpu_at_launch_s: float = 0.0, pss: bool = True
+    pid: int, start_ticks: int, *, cpu_at_launch_s: float = 0.0, pss: bool = True, short_lived: bool = False
 ) -> ResourceReading:
-    """Read the process and its children once, for the edge of a phase.
+    """Read the process and its children once, for the edge of a phase; ``short_lived``: see ``TreeReader``.
 
     PSS costs some 17 ms and holds the process's memory map for that long, so say ``pss=False``
     where time counts. Of a process that has ended everything is ``None``.
@@ -131,7 +146,7 @@ def read_resources(
         at=at, rss_bytes=None, pss_bytes=None, cpu_s=None, n_threads=None, n_descriptors=None
     )
     try:
-        tree = TreeReader(pid, start_ticks, cpu_at_launch_s)
+        tree = TreeReader(pid, start_ticks, cpu_at_launch_s, short_lived=short_lived)
     except ProcessLookupError:
         return gone
     try:

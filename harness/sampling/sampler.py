@@ -33,6 +33,9 @@ class Watched(Frozen):
     cpu_at_launch_s: float = Field(
         default=0.0, description="taken off: CPU time before the program itself ran"
     )
+    short_lived: bool = Field(
+        default=False, description="many children, most of them short-lived: read at SLOW_HZ; see TreeReader"
+    )
 
 
 class SamplerSummary(Frozen):
@@ -67,6 +70,7 @@ class Sampler:
         self._processes = dict(processes)
         self._added: list[tuple[str, Watched]] = list(processes.items())
         self._trees: dict[str, TreeReader] = {}
+        self._only_slow: set[str] = set()
         self._descriptors: dict[str, int | None] = {}
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._work, name="sampler", daemon=True)
@@ -148,12 +152,21 @@ class Sampler:
         while self._added:
             role, watched = self._added.pop(0)
             try:
-                tree = TreeReader(watched.pid, watched.start_ticks, watched.cpu_at_launch_s)
+                tree = TreeReader(
+                    watched.pid,
+                    watched.start_ticks,
+                    watched.cpu_at_launch_s,
+                    short_lived=watched.short_lived,
+                )
             except ProcessLookupError:  # over before it began: it has no rows
                 continue
             self._trees[role] = tree
+            if watched.short_lived:
+                self._only_slow.add(role)
             slow = True
         for role, tree in list(self._trees.items()):
+            if not slow and role in self._only_slow:
+                continue
             if slow:
                 tree.discover()
                 self._descriptors[role] = tree.n_descriptors()

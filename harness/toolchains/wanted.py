@@ -82,11 +82,13 @@ WANTED: tuple[Wanted, ...] = (
         apt=("poppler-utils",),
         conda=True,
     ),
+    # not by apt here: Debian's package starts a server of its own on installation, and so does a later upgrade
     Wanted(
         name="postgres",
         why="as the database behind the services that have one",
+        minimum="14",
         programs=("postgres",),
-        apt=("postgresql",),
+        by_setup=True,
         conda=True,
     ),
     Wanted(
