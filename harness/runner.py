@@ -24,6 +24,7 @@ from harness.conformance import check
 from harness.errors import TrialFailure
 from harness.launchers.base import Instance, LaunchOrder
 from harness.load_phase import headroom_ratio, machine_during_load, measure
+from harness.loadgen.flow import readiness_request
 from harness.model import Outcome, Phase, StartUp, TrialRecord
 from harness.placement import place
 from harness.readiness import bring_up, wait_first_response, warm_up
@@ -116,7 +117,7 @@ def _bring_up(order: TrialOrder, parts: Parts, sampler: Sampler, notes: Notes) -
         try:
             return wait_first_response(
                 instance,
-                order.requests[0],
+                readiness_request(order.requests),
                 order.limits.ready_s,
                 stderr=order.folder / SERVICE_STDERR,
                 cpu_at_launch_s=instance.cpu_at_launch_s,

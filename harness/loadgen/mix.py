@@ -46,12 +46,17 @@ def right_bodies(expect: Expectation) -> tuple[str, ...] | None:
 
     An exact body is itself. A JSON value is any of its usual renderings (with and without
     spaces, with and without a final newline), in the order of keys given: comparing text is what
-    a generator can afford; conformance compares values.
+    a generator can afford; conformance compares values. Of ``one_of`` each value is right.
+    For plain mixes; what is right in a flow is ``flow.right_answers``.
     """
     if expect.body is not None:
         return (expect.body,)
-    if expect.json_value is None:
+    values = expect.one_of if expect.one_of is not None else (expect.json_value,)
+    if expect.one_of is None and expect.json_value is None:
         return None
-    lean = json.dumps(expect.json_value, separators=(",", ":"), ensure_ascii=False)
-    spaced = json.dumps(expect.json_value, ensure_ascii=False)
-    return tuple(dict.fromkeys((lean, lean + "\n", spaced, spaced + "\n")))
+    texts: list[str] = []
+    for value in values:
+        lean = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+        spaced = json.dumps(value, ensure_ascii=False)
+        texts += [lean, lean + "\n", spaced, spaced + "\n"]
+    return tuple(dict.fromkeys(texts))

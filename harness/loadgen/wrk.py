@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from harness.errors import MissingTool, TrialFailure, UnsupportedLoad
 from harness.loadgen.base import LoadCommand, LoadOrder
+from harness.loadgen.flow import no_flow
 from harness.loadgen.mix import one_round, unsupported_mix
 from harness.loadgen.outcome import ORDER_FILE, existing, last_words, open_text, order_text
 from harness.model import ClosedLoad, Frozen, LoadProfile, LoadSummary, Request
@@ -54,8 +55,12 @@ class Wrk:
     name: str = "wrk"
 
     def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
-        """Only connections that ask without pause for a number of whole seconds."""
-        refusal = _refusal(profile)
+        """Only connections that ask without pause for a number of whole seconds, and no flows.
+
+        A script of wrk's could read answers, but it would have to cut JSON from text and keep apart
+        the connections of its thread, which wrk does not name to it.
+        """
+        refusal = _refusal(profile) or no_flow("wrk", requests)
         if refusal is not None:
             return refusal
         wrong = [request.name for request in requests if not 200 <= request.expect.status < 400]

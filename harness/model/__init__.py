@@ -15,6 +15,7 @@ from harness.model.session import (
     Unavailable,
 )
 from harness.model.study import (
+    Captures,
     Expectation,
     Experiment,
     Implementation,
@@ -51,6 +52,7 @@ __all__ = [
     "BackingSettings",
     "Boundary",
     "BuildRecord",
+    "Captures",
     "ClockReading",
     "ClosedLoad",
     "Configuration",

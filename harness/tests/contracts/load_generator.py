@@ -24,7 +24,7 @@ from harness.errors import TrialFailure, UnsupportedLoad
 from harness.formats.detect import read_any
 from harness.formats.table import RequestTable
 from harness.loadgen.base import Endpoint, LoadGenerator, LoadOrder
-from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad, Request
+from harness.model import ClosedLoad, Expectation, LoadProfile, LoadSummary, OpenLoad, Request
 from harness.tests.answering_server import AnsweringServer, answering_server, request_to
 
 #: A tool that has not ended by then hangs.
@@ -107,9 +107,10 @@ class LoadGeneratorContract:
     def test_totals_rows_and_times_agree_with_what_the_server_counted(
         self, generator: LoadGenerator, small: ClosedLoad, server: AnsweringServer, tmp_path: Path
     ) -> None:
+        either = Expectation.model_validate_json('{"status": 200, "one_of": [{"v": "HI"}, {"v": "HELLO"}]}')
         right, wrong, failing = (
-            request_to("/right", weight=4),
-            request_to("/wrong", weight=2),
+            request_to("/right", weight=4).model_copy(update={"expect": either}),
+            request_to("/wrong", weight=2).model_copy(update={"expect": either}),
             request_to("/500", weight=2),
         )
         offered = offer(generator, self.order(tmp_path / "o", server.endpoint, small, right, wrong, failing))
