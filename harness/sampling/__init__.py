@@ -2,8 +2,9 @@
 """Memory, CPU, threads and descriptors of processes; pressure, steal and throttling of the machine."""
 
 from harness.sampling.cgroup import Throttling, read_throttling
-from harness.sampling.machine import MachineReading, machine_window, read_machine
-from harness.sampling.process import ProcessReader, ProcessReading, TreeReader, read_resources
+from harness.sampling.edge import as_reading, machine_window, read_resources
+from harness.sampling.machine import MachineReading, read_machine
+from harness.sampling.process import ProcessReader, ProcessReading, TreeReader, TreeResources, read_tree
 from harness.sampling.sampler import Sampler, SamplerSummary, Watched
 
 __all__ = [
@@ -14,9 +15,12 @@ __all__ = [
     "SamplerSummary",
     "Throttling",
     "TreeReader",
+    "TreeResources",
     "Watched",
+    "as_reading",
     "machine_window",
     "read_machine",
     "read_resources",
     "read_throttling",
+    "read_tree",
 ]

@@ -3,6 +3,8 @@
 
 Memory and CPU of services are read per process; the control group tells only whether
 somebody outside limits us.
+
+Standard library only, Python >= 3.8: the agent on a far host is built of this file too.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True)
 class Throttling:
     """Counters since the group was made."""
 
@@ -43,7 +45,7 @@ def _folders(root: Path) -> list[Path]:
             continue
         mount, mounted = mounts[wanted]
         # in a container the path may be the host's, of which only a part (or nothing) is mounted here
-        inner = path.removeprefix(mounted) if mounted != "/" and path.startswith(mounted) else path
+        inner = path[len(mounted) :] if mounted != "/" and path.startswith(mounted) else path
         here = mount / inner.lstrip("/")
         if not here.is_dir():
             here = mount
