@@ -135,11 +135,13 @@ class Spawner:
 
     An order has ``argv``, ``folder``, ``environment`` (on top of a small base), ``cpus``, ``stdout``,
     ``stderr`` and ``run_as``. ``stub`` is where ``spawn_stub.py`` stands as a file; ``make`` is what a
-    process becomes; ``host`` names the place in messages.
+    process becomes; ``host`` names the place in messages; ``skew_s``: how wrong our clocks were made.
     """
 
-    def __init__(self, stub: Path, *, host: str, make: type[Spawned] = Spawned) -> None:
-        self._stub, self._host, self._make = stub, host, make
+    def __init__(
+        self, stub: Path, *, host: str, make: type[Spawned] = Spawned, skew_s: float = 0.0
+    ) -> None:
+        self._stub, self._host, self._make, self._skew_s = stub, host, make, skew_s
         self._orders: queue.SimpleQueue[tuple[dict[str, Any], Future[Any]]] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
@@ -221,7 +223,10 @@ class Spawner:
             popen.wait()
             why = lines[-1]["error"] if lines else "it ended before it was executed"
             raise HostError(f"{program} on {self._host}: cannot be started in {folder}: {why}")
-        return self._make(popen, stat.start_ticks, lines[0])
+        report = lines[0]
+        for clock in ("wall_epoch_s", "monotonic_s"):
+            report[clock] += self._skew_s
+        return self._make(popen, stat.start_ticks, report)
 
 
 def base_environment() -> dict[str, str]:
