@@ -16,7 +16,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-
 CHUNK = 65536
 MAX_HEAD = 65536
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Callable
 
 from harness.exchange import Answer, Connection, Endpoint, ExchangeError
 from harness.processes import alive

@@ -16,11 +16,12 @@ from typing import Literal, Protocol
 
 from pydantic import Field
 
+from harness.contents import folder_bytes
 from harness.errors import HostError
-from harness.exchange import Endpoint
 from harness.first_answer import FirstAnswer, gone_check, poll_first_answer
-from harness.launchers.ports import free_port
+from harness.loadgen.base import Endpoint
 from harness.model import ClockReading, Frozen, HostClock, ResourceReading
+from harness.ports import free_port
 from harness.processes import group_members
 from harness.sampling import (
     MachineReading,
@@ -190,7 +191,13 @@ class Meter(Protocol):
         ...
 
     def first_answer(
-        self, endpoint: Endpoint, request: bytes, watched: Watched, *, launched: ClockReading, deadline_s: float
+        self,
+        endpoint: Endpoint,
+        request: bytes,
+        watched: Watched,
+        *,
+        launched: ClockReading,
+        deadline_s: float,
     ) -> Started:
         """Poll for the first final answer of a service just launched there."""
         ...
@@ -251,6 +258,10 @@ class Shelf(Protocol):
         Raises:
             HostError: it cannot be had whole.
         """
+        ...
+
+    def folder_bytes(self, folder: Path) -> int | None:
+        """Return the size of all files below a folder of the host; links count as nothing."""
         ...
 
     def install(self, folder: Path) -> Path:
@@ -319,7 +330,13 @@ class LocalHost:
         return sampler
 
     def first_answer(
-        self, endpoint: Endpoint, request: bytes, watched: Watched, *, launched: ClockReading, deadline_s: float
+        self,
+        endpoint: Endpoint,
+        request: bytes,
+        watched: Watched,
+        *,
+        launched: ClockReading,
+        deadline_s: float,
     ) -> Started:
         first = poll_first_answer(
             endpoint,
@@ -347,6 +364,9 @@ class LocalHost:
 
     def close_folder(self, ours: Path) -> None:
         pass  # it is ours
+
+    def folder_bytes(self, folder: Path) -> int | None:
+        return folder_bytes(folder)
 
     def install(self, folder: Path) -> Path:
         return folder

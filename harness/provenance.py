@@ -24,17 +24,25 @@ _SMALL_BYTES = 1 << 20
 _PACKAGES = ("locust", "numpy", "pandas", "psutil", "psycopg", "pyarrow", "pydantic", "scipy")
 
 
-def collect_provenance(root: Path, *, definition_sha256: str, tools: Mapping[str, str]) -> Provenance:
-    """Return the provenance of a session that starts now on this machine.
+def collect_provenance(
+    root: Path,
+    *,
+    definition_sha256: str,
+    tools: Mapping[str, str],
+    machines: Mapping[str, Machine] | None = None,
+) -> Provenance:
+    """Return the provenance of a session that starts now.
 
-    ``tools``: tool -> version as found by ``harness.toolchains``.
+    ``tools``: tool -> version as found by ``harness.toolchains``. ``machines``: role -> far machine.
     """
+    far = dict(machines or {})
     return Provenance(
         commit=_git(root, "rev-parse", "HEAD"),
         dirty=_dirty(root),
         definition_sha256=definition_sha256,
         lock_sha256=_sha256(root / "requirements.lock"),
-        machine=read_machine(),
+        machine=far.get("service") or read_machine(),
+        machines={**far, "harness": read_machine()} if far else {},
         tools={"python": platform.python_version(), **tools},
         python_packages=_packages(),
         started_epoch_s=time.time(),

@@ -54,7 +54,7 @@ def prepare(order: dict) -> None:  # type: ignore[type-arg]  # a file of its own
 
 def become(user: int, group: int) -> None:
     """Be another user for good, in no group but that one."""
-    import warnings  # noqa: F401, PLC0415 - execvpe imports it, and the other user may not reach the library
+    import warnings  # noqa: F401 - execvpe imports it, and the other user may not reach the library
 
     os.setgroups([])
     os.setgid(group)

@@ -21,10 +21,11 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Mapping
+from typing import Any
 
 from harness.errors import HostError
 from harness.processes import kill_group, read_stat, signal_group
@@ -138,9 +139,7 @@ class Spawner:
     process becomes; ``host`` names the place in messages; ``skew_s``: how wrong our clocks were made.
     """
 
-    def __init__(
-        self, stub: Path, *, host: str, make: type[Spawned] = Spawned, skew_s: float = 0.0
-    ) -> None:
+    def __init__(self, stub: Path, *, host: str, make: type[Spawned] = Spawned, skew_s: float = 0.0) -> None:
         self._stub, self._host, self._make, self._skew_s = stub, host, make, skew_s
         self._orders: queue.SimpleQueue[tuple[dict[str, Any], Future[Any]]] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
@@ -199,7 +198,11 @@ class Spawner:
 
     def _start(self, order: dict[str, Any]) -> Spawned:
         program, folder = order["argv"][0], order["folder"]
-        whole = {**order, "environment": {**base_environment(), **order["environment"]}, "parent": os.getpid()}
+        whole = {
+            **order,
+            "environment": {**base_environment(), **order["environment"]},
+            "parent": os.getpid(),
+        }
         # not as an argument: the environment may hold a password, and everybody can read a command line
         order_file = os.memfd_create("order")
         os.write(order_file, json.dumps(whole).encode())

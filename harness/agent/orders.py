@@ -10,14 +10,15 @@ import shutil
 import socket
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any
 
 from harness.errors import HostError
 from harness.first_answer import gone_check, poll_first_answer
-from harness.launchers.ports import free_port
 from harness.machine_facts import machine_facts
+from harness.ports import free_port
 from harness.sampling.machine import read_machine
 from harness.sampling.process import read_tree
 from harness.sampling.sampler import Sampler, Watched
@@ -25,7 +26,19 @@ from harness.spawning import Spawned, Spawner
 
 #: These may take their time, so each gets a thread; the others are answered in the order they come.
 SLOW = frozenset(
-    {"spawn", "run", "wait", "stop", "resources", "sampler_stop", "first_answer", "inventory", "remove", "bye"}
+    {
+        "spawn",
+        "run",
+        "wait",
+        "stop",
+        "resources",
+        "sampler_stop",
+        "first_answer",
+        "inventory",
+        "folder_bytes",
+        "remove",
+        "bye",
+    }
 )
 CHUNK = 1 << 20
 
@@ -206,7 +219,7 @@ class Orders:
                 f"{free / 2**20:.0f} MiB are left in {self._folder}, and a trial may need "
                 f"{wanted_bytes / 2**20:.0f} MiB; make room, or set another folder in hosts.toml"
             )
-        (folder / "load").mkdir(parents=True)
+        folder.mkdir(parents=True)
         return {"folder": str(folder)}
 
     def do_inventory(self, folder: str) -> dict[str, Any]:
@@ -217,8 +230,20 @@ class Orders:
                 path = os.path.join(here, name)
                 if os.path.isfile(path) and not os.path.islink(path):
                     stat = os.stat(path)
-                    found[os.path.relpath(path, folder)] = [file_sha256(path), stat.st_size, stat.st_mode & 0o111]
+                    found[os.path.relpath(path, folder)] = [
+                        file_sha256(path),
+                        stat.st_size,
+                        stat.st_mode & 0o111,
+                    ]
         return found
+
+    def do_folder_bytes(self, folder: str) -> dict[str, Any]:
+        """The size of all files below; links count as nothing."""
+        total = 0
+        for here, _, names in os.walk(folder):
+            paths = [os.path.join(here, name) for name in names]
+            total += sum(os.lstat(path).st_size for path in paths if not os.path.islink(path))
+        return {"bytes": total}
 
     def do_exists(self, path: str) -> dict[str, Any]:
         return {"exists": os.path.exists(path)}

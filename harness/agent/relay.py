@@ -20,11 +20,11 @@ def relay(folder: str) -> None:
     """Pass bytes between stdin/stdout and the daemon until either side ends."""
     try:
         os.chdir(folder)  # a path in a socket's address may have no more than 107 bytes
-        os.stat(SOCKET)
+        daemon = socket.socket(socket.AF_UNIX)
+        daemon.connect(SOCKET)
     except OSError:
         raise SystemExit(NO_AGENT) from None
-    with socket.socket(socket.AF_UNIX) as daemon, selectors.DefaultSelector() as selector:
-        daemon.connect(SOCKET)
+    with daemon, selectors.DefaultSelector() as selector:
         selector.register(daemon, selectors.EVENT_READ, 1)
         selector.register(0, selectors.EVENT_READ, -1)
         while True:

@@ -32,7 +32,13 @@ class AgentChannel:
     """Asks the agent in ``folder``. ``client`` is the connection that started it, and is closed with this."""
 
     def __init__(
-        self, target: Connecting, client: paramiko.SSHClient, python: str, file: str, folder: str, grace_s: float
+        self,
+        target: Connecting,
+        client: paramiko.SSHClient,
+        python: str,
+        file: str,
+        folder: str,
+        grace_s: float,
     ) -> None:
         self._target, self._client, self._grace_s = target, client, grace_s
         self._attach_words = shlex.join([python, "-I", file, "attach", folder])
@@ -141,7 +147,11 @@ class AgentChannel:
                 self._send(line)
             if self._answers_soon():
                 return True
-            if self._channel is not None and self._channel.exit_status_ready() and self._channel.exit_status == NO_AGENT:
+            if (
+                self._channel is not None
+                and self._channel.exit_status_ready()
+                and self._channel.exit_status == NO_AGENT
+            ):
                 break
             time.sleep(RETRY_EVERY_S)
         self._give_up(

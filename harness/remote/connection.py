@@ -49,7 +49,7 @@ def connect(target: Connecting, within_s: float = CONNECT_WITHIN_S) -> paramiko.
             target.address,
             port=target.port,
             username=target.user,
-            key_filename=list(target.keys) or None,
+            key_filename=list(target.keys) or None,  # type: ignore[arg-type]  # a list is tried in turn
             allow_agent=True,
             look_for_keys=not target.keys,
             timeout=within_s,

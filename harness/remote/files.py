@@ -12,8 +12,8 @@ from pathlib import Path, PurePosixPath
 
 import paramiko
 
+from harness.contents import file_sha256
 from harness.errors import HostError
-from harness.launchers.sources import file_sha256
 from harness.remote.channel import AgentChannel
 
 
@@ -62,7 +62,9 @@ def tree_name(folder: Path, tree: Mapping[str, str]) -> str:
     return digest.hexdigest()[:24]
 
 
-def send_tree(channel: AgentChannel, folder: Path, tree: Mapping[str, str], target: str, *, host: str) -> None:
+def send_tree(
+    channel: AgentChannel, folder: Path, tree: Mapping[str, str], target: str, *, host: str
+) -> None:
     """Send a folder under a passing name, have every file hashed there, then give it its name.
 
     Raises:

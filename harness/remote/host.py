@@ -14,18 +14,16 @@ from typing import Any
 
 from harness.errors import HostError
 from harness.exchange import Answer
-from harness.exchange import Endpoint as Listening
 from harness.first_answer import FirstAnswer
 from harness.hosts import Command, Completed, Started, Stopped, StopSignal, now, order_of
 from harness.loadgen.base import Endpoint
 from harness.model import ClockReading, HostClock, Machine, ResourceReading
 from harness.remote.clock import Offset, Question, estimate_offset
 from harness.remote.files import fetch_tree, get_file, put_file, send_tree, tree_name, tree_of
-from harness.remote.samples import on_our_clock
 from harness.remote.settings import HostSettings
 from harness.remote.start import Agent, start_agent
 from harness.remote.tunnel import Tunnel
-from harness.sampling import MachineReading, SamplerSummary, TreeResources, Watched, as_reading
+from harness.sampling import MachineReading, SamplerSummary, TreeResources, Watched, as_reading, on_our_clock
 
 #: How many times the clocks are asked; the quickest answer counts.
 QUESTIONS = 31
@@ -64,6 +62,7 @@ class SshHost:
         self._folders: dict[Path, str] = {}
         self._tunnels: dict[tuple[str, int], Tunnel] = {}
         self._installed: dict[Path, Path] = {}
+        self._sampled: list[Path] = []
         self._numbers = itertools.count(1)
         try:
             self.offset = self._compare()
@@ -109,10 +108,17 @@ class SshHost:
 
     def sampler(self, samples: Path, machine: Path, hz: float) -> SshSampling:
         said = self._ask("sampler_start", samples=str(samples), machine=str(machine), hz=hz)
+        self._sampled += [samples, machine]
         return SshSampling(self._ask, said["sampler"])
 
     def first_answer(
-        self, endpoint: Listening, request: bytes, watched: Watched, *, launched: ClockReading, deadline_s: float
+        self,
+        endpoint: Endpoint,
+        request: bytes,
+        watched: Watched,
+        *,
+        launched: ClockReading,
+        deadline_s: float,
     ) -> Started:
         said = self._ask(
             "first_answer",
@@ -123,7 +129,9 @@ class SshHost:
             launched_monotonic_s=launched.monotonic_s + self.offset.monotonic_s,
             deadline_s=deadline_s,
         )
-        first = FirstAnswer(_answer(said["answer"], self.offset), said["waited_s"], said["polls"], said["gone"])
+        first = FirstAnswer(
+            _answer(said["answer"], self.offset), said["waited_s"], said["polls"], said["gone"]
+        )
         return Started(first, TreeResources(**said["resources"]))
 
     def clock(self) -> HostClock:
@@ -141,7 +149,7 @@ class SshHost:
     def free_port(self, address: str) -> int:
         return int(self._ask("free_port", address=address)["port"])
 
-    def reach(self, endpoint: Listening) -> Endpoint:
+    def reach(self, endpoint: Endpoint) -> Endpoint:
         """Directly where it listens for others, through the connection where it listens to itself alone."""
         if endpoint.host not in LOOPBACK:
             return Endpoint(host=endpoint.host, port=endpoint.port)
@@ -157,9 +165,9 @@ class SshHost:
         folder = str(self._ask("make_folder", name=name, wanted_bytes=self._min_free_bytes)["folder"])
         with self._lock:
             self._folders[ours] = folder
-        for path in sorted(ours.rglob("*")):
-            if path.is_file():
-                self.put(path, Path(folder) / path.relative_to(ours))
+        for name in tree_of(ours):
+            self._ask("make_room", folder=folder, files={name: 0})
+            self.put(ours / name, Path(folder) / name)
         return Path(folder)
 
     def close_folder(self, ours: Path) -> None:
@@ -170,8 +178,9 @@ class SshHost:
         if folder is None:
             return
         fetch_tree(self.agent.channel, folder, ours, host=self.name)
-        for name in ("samples.csv", "machine.csv"):
-            on_our_clock(ours / name, self.offset.monotonic_s)
+        for path in [path for path in self._sampled if str(path.parent) == folder]:
+            on_our_clock(ours / path.name, self.offset.monotonic_s)
+            self._sampled.remove(path)
         with suppress(HostError):  # it goes with the agent's folder
             self._ask("remove", folder=folder)
 
@@ -184,6 +193,9 @@ class SshHost:
             send_tree(self.agent.channel, folder, tree, str(target), host=self.name)
         self._installed[folder] = Path(target)
         return Path(target)
+
+    def folder_bytes(self, folder: Path) -> int | None:
+        return int(self._ask("folder_bytes", folder=str(folder))["bytes"])
 
     def which(self, *names: str) -> dict[str, str | None]:
         """Return where programs are on its PATH."""
@@ -209,7 +221,10 @@ class SshProcess:
     """A process on a far host; see ``Process``."""
 
     def __init__(
-        self, ask: Callable[..., dict[str, Any]], said: dict[str, Any], ours: Callable[[ClockReading], ClockReading]
+        self,
+        ask: Callable[..., dict[str, Any]],
+        said: dict[str, Any],
+        ours: Callable[[ClockReading], ClockReading],
     ) -> None:
         self._ask = ask
         self._stopped: Stopped | None = None
@@ -218,9 +233,7 @@ class SshProcess:
         self.pid: int = said["pid"]
         self.start_ticks: int = said["start_ticks"]
         self.cpu_at_launch_s: float = said["cpu_at_launch_s"]
-        self.launched = ours(
-            ClockReading(wall_epoch_s=said["wall_epoch_s"], monotonic_s=said["monotonic_s"])
-        )
+        self.launched = ours(ClockReading(wall_epoch_s=said["wall_epoch_s"], monotonic_s=said["monotonic_s"]))
 
     def exited(self) -> int | None:
         if self._exit_code is None:

@@ -127,7 +127,9 @@ def _read(root: Path) -> _File:
     for name in data.get("hosts", {}):
         if not _NAME.fullmatch(name):
             allowed = "small letters, digits and dashes"
-            raise InputError("a host's name becomes part of file names", file=FILE, found=name, allowed=allowed)
+            raise InputError(
+                "a host's name becomes part of file names", file=FILE, found=name, allowed=allowed
+            )
     try:
         return _File.model_validate_json(json.dumps(data))
     except (ValidationError, TypeError) as problem:

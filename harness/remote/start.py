@@ -59,9 +59,7 @@ def start_agent(name: str, settings: HostSettings, *, alone: bool = True) -> Age
             folder = started["folder"]
             channel = AgentChannel(target, client, python, str(file), folder, settings.grace_s)
             if not alone or not started["others"]:
-                return Agent(
-                    channel=channel, base=base, python=python, python_version=str(started["python"])
-                )
+                return Agent(channel=channel, base=base, python=python, python_version=str(started["python"]))
             channel.close()
             if time.monotonic() > deadline:
                 other = started["others"][0]
@@ -100,7 +98,7 @@ def _python(client: paramiko.SSHClient, settings: HostSettings, name: str) -> st
     if code != 0:
         raise HostError(
             f"{name}: no Python >= 3.8 there (tried: {tried}); nothing else is needed: install one "
-            "(apt-get install -y python3), or say in hosts.toml where it is: python = \"/path/of/python3\""
+            '(apt-get install -y python3), or say in hosts.toml where it is: python = "/path/of/python3"'
         )
     return out.strip()
 
@@ -124,7 +122,9 @@ def _send(client: paramiko.SSHClient, file: PurePosixPath, name: str) -> None:
         _say(client, f"rm -f {shlex.quote(str(part))}", name)
         _, free, _ = _say(client, f"df -Pk {shlex.quote(str(file.parent))} | tail -1", name)
         said = "the disk there may be full" if str(problem) == "Failure" else str(problem)
-        raise HostError(f"{name}: cannot send the agent to {file}: {said} (df says: {free.strip()})") from problem
+        raise HostError(
+            f"{name}: cannot send the agent to {file}: {said} (df says: {free.strip()})"
+        ) from problem
 
 
 def _started(client: paramiko.SSHClient, told: list[str], name: str) -> dict[str, Any]:

@@ -46,7 +46,9 @@ class Tunnel:
             transport = self._client().get_transport()
             if transport is None:
                 return
-            far = transport.open_channel("direct-tcpip", (self._far.host, self._far.port), address, timeout=10.0)
+            far = transport.open_channel(
+                "direct-tcpip", (self._far.host, self._far.port), address, timeout=10.0
+            )
             with contextlib.closing(far):
                 back = threading.Thread(target=_pass, args=(far.recv, near.sendall, near), daemon=True)
                 back.start()

@@ -5,6 +5,7 @@ from harness.sampling.cgroup import Throttling, read_throttling
 from harness.sampling.edge import as_reading, machine_window, read_resources
 from harness.sampling.machine import MachineReading, read_machine
 from harness.sampling.process import ProcessReader, ProcessReading, TreeReader, TreeResources, read_tree
+from harness.sampling.rows import merge, on_our_clock
 from harness.sampling.sampler import Sampler, SamplerSummary, Watched
 
 __all__ = [
@@ -19,6 +20,8 @@ __all__ = [
     "Watched",
     "as_reading",
     "machine_window",
+    "merge",
+    "on_our_clock",
     "read_machine",
     "read_resources",
     "read_throttling",

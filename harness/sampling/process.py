@@ -208,4 +208,12 @@ def _pss_bytes(pids: tuple[int, ...]) -> int | None:
     return total
 
 
-__all__ = ["ProcessReader", "ProcessReading", "ProcessStat", "TreeReader", "TreeResources", "read_stat", "read_tree"]
+__all__ = [
+    "ProcessReader",
+    "ProcessReading",
+    "ProcessStat",
+    "TreeReader",
+    "TreeResources",
+    "read_stat",
+    "read_tree",
+]

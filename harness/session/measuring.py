@@ -27,6 +27,7 @@ from harness.model import (
     Configuration,
     EchoReading,
     Implementation,
+    Load,
     Outcome,
     Plan,
     PlannedTrial,
@@ -143,6 +144,7 @@ class _Session:
                 self.assembly.root,
                 definition_sha256=prepared.study.definition_sha256,
                 tools=self.assembly.versions(),
+                machines=self.assembly.stations.machines if self.assembly.stations is not None else {},
             ),
             unavailable=prepared.unavailable,
         )
@@ -229,26 +231,26 @@ class _Session:
                 limits=self.limits,
             )
             try:
-                self.echo = (*self.echo, measure_echo(order, self._parts()))
+                self.echo = (*self.echo, measure_echo(order, self._parts(load)))
             except TrialFailure as failure:
                 self.writer.event("headroom unknown", reason=str(failure), generator=load.generator, mix=mix)
                 continue
             self.writer.write_echo(self.echo)
 
     def _measure(self, left: list[PlannedTrial]) -> None:
-        study, parts = self.prepared.study, self._parts()
+        study = self.prepared.study
         planned_s = [expected_s(self.assembly, study, trial.configuration) for trial in left]
         cases = load_cases(self._contract())
         spent_s, self.left_s = 0.0, sum(planned_s)
         for index, trial in enumerate(left):
             self._show(f"trial {trial.position}, block {trial.block}: {trial.configuration.key}")
             began = time.monotonic()
-            record = self._one(trial, cases, parts)
+            record = self._one(trial, cases)
             spent_s += time.monotonic() - began
             self.left_s = sum(planned_s[index + 1 :]) * spent_s / sum(planned_s[: index + 1])
             self.progress.trial_done(self._state(trial.trial_id), record)
 
-    def _one(self, trial: PlannedTrial, cases: tuple[Case, ...], parts: Parts) -> TrialRecord:
+    def _one(self, trial: PlannedTrial, cases: tuple[Case, ...]) -> TrialRecord:
         configuration = trial.configuration
         load = configuration.load
         folder = self.writer.begin(trial.trial_id)
@@ -269,7 +271,7 @@ class _Session:
             limits=self.limits,
             tidy=lambda argv: without_paths(argv, places=self._places(folder.folder)),
         )
-        record = run_trial(order, parts)
+        record = run_trial(order, self._parts(load))
         name_places(folder.folder, places=self._places(folder.folder))
         record = self.writer.finish(folder, record)
         self.done += 1
@@ -279,7 +281,7 @@ class _Session:
     def _places(self, folder: Path) -> dict[str, Path]:
         return {**self.assembly.places, "trial": folder}
 
-    def _parts(self) -> Parts:
+    def _parts(self, load: Load | None) -> Parts:
         return Parts(
             host=self.assembly.host,
             launcher=self.assembly.launcher,
@@ -287,6 +289,8 @@ class _Session:
             cpus=self.assembly.cpus,
             sampling_hz=self.assembly.sampling_hz,
             backing=self.assembly.backing,
+            other_host=self.assembly.load_host,
+            load_words=self.assembly.load_words(load.generator) if load is not None else {},
         )
 
     def _implementation(self, configuration: Configuration) -> Implementation:

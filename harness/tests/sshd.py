@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.launchers.ports import free_port
+from harness.ports import free_port
 from harness.remote.settings import HostSettings
 
 SSHD = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin:/sbin:/usr/bin") or "/usr/sbin/sshd"
@@ -70,7 +70,9 @@ class Sshd:
                 return
             except OSError:
                 if self.process.poll() is not None or time.monotonic() > deadline:
-                    raise RuntimeError(f"sshd did not start: {(self.folder / 'sshd.log').read_text()}") from None
+                    raise RuntimeError(
+                        f"sshd did not start: {(self.folder / 'sshd.log').read_text()}"
+                    ) from None
                 time.sleep(0.02)
 
     def stop(self) -> None:

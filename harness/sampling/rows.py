@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows that a far sampler wrote, put onto this machine's clock, and two samplers' rows put into one file."""
+"""Rows of samplers: a far one's put onto this machine's clock, two samplers' put into one file."""
 
 from __future__ import annotations
 
