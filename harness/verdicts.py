@@ -20,6 +20,7 @@ much; what is attributed allows for the offset. ``few_requests``: fewer than 1,0
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from harness.errors import HostError, TrialFailure
@@ -125,7 +126,7 @@ def _is_skewed(clocks: Sequence[HostClock]) -> bool:
         abs(after.wall_offset_s - before.wall_offset_s) - before.uncertainty_s - after.uncertainty_s
         > CLOCK_SKEW_S
         for one in by_role
-        for before, after in zip(one, one[1:], strict=False)
+        for before, after in pairwise(one)
     )
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import os
 import shutil
@@ -277,10 +278,8 @@ class Orders:
 
     def _end(self, process: Spawned, grace_s: float, first: str) -> dict[str, Any]:
         report = process.end(grace_s, first)
-        try:
+        with contextlib.suppress(OSError):
             (self._running / f"{process.pid}-{process.start_ticks}").unlink()
-        except OSError:
-            pass
         return asdict(report)
 
 

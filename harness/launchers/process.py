@@ -145,7 +145,9 @@ class ProcessLauncher:
         self._runtime_bytes: dict[Path, int] = {}
         self._refusals: dict[tuple[str, ...], str | None] = {}
 
-    def unavailable(self, implementation: Implementation, variant: Variant) -> str | None:
+    def unavailable(  # noqa: PLR0911 - one reason a return
+        self, implementation: Implementation, variant: Variant
+    ) -> str | None:
         problem = misfit(implementation, variant.runtime)
         if problem is not None:
             return problem

@@ -154,8 +154,9 @@ class AgentChannel:
             ):
                 break
             time.sleep(RETRY_EVERY_S)
+        silent_s = time.monotonic() - self._heard
         self._give_up(
-            f"{self._target.name} is gone: not heard since {time.monotonic() - self._heard:.0f} s ({why}); what ran there ends itself. "
+            f"{self._target.name} is gone: not heard since {silent_s:.0f} s ({why}); what ran there ends itself. "
             "Finished trials are kept; the same command goes on when the host is back"
         )
         return False

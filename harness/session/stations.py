@@ -127,5 +127,6 @@ def _missing(tool: str, host: SshHost) -> MissingTool:
     return MissingTool(
         f"{tool} on {host.name}",
         why="to offer the load from there",
-        how_to_get=f"install it there, or offer the load from here: --load-host {LOCAL} (and service_address in {FILE})",
+        how_to_get="install it there, or offer the load from here: "
+        f"--load-host {LOCAL} (and service_address in {FILE})",
     )
