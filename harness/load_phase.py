@@ -13,9 +13,8 @@ from harness.hosts import Command, Process, Sampling
 from harness.launchers.base import Instance
 from harness.loadgen.base import LoadCommand, LoadGenerator, LoadOrder
 from harness.model import GeneratorRecord, MachineWindow
-from harness.placement import Placement
 from harness.sampling import Watched, machine_window
-from harness.trial_order import Notes, Parts, TrialOrder, compare_clocks, phase, tidy_values
+from harness.trial_order import Notes, Parts, TrialOrder, compare_clocks, phase, tidy_values, tidy_words
 from harness.verdicts import crash, judge_load
 
 _POLL_S = 0.05
@@ -31,6 +30,7 @@ def measure(instance: Instance, sampler: Sampling, order: TrialOrder, parts: Par
         raise TrialFailure("failed", "a trial of kind load was planned without a load")
     ours = order.folder / "load"
     there = parts.load_host.open_folder(ours)
+    notes.folders_there[there] = ours
     command = generator.command(
         LoadOrder(
             profile=load.profile,
@@ -45,7 +45,7 @@ def measure(instance: Instance, sampler: Sampling, order: TrialOrder, parts: Par
         (ours / name).write_text(content, "utf-8")
         if not parts.load_host.here:
             parts.load_host.put(ours / name, there / name)
-    notes.generator = _generator_record(generator, command, order, notes.placement)
+    notes.generator = _generator_record(generator, command, order, notes)
     exit_code: int | None = None
     backing_before_s = backing_cpu_s(notes)
     compare_clocks(parts, notes)
@@ -139,14 +139,14 @@ def _of(process: Process) -> Watched:
 
 
 def _generator_record(
-    generator: LoadGenerator, command: LoadCommand, order: TrialOrder, placement: Placement | None
+    generator: LoadGenerator, command: LoadCommand, order: TrialOrder, notes: Notes
 ) -> GeneratorRecord:
     return GeneratorRecord(
         name=generator.name,
         version=order.generator_version,
-        argv=order.tidy(command.argv),
-        environment=tidy_values(command.environment, order),
-        cpu_affinity=(placement.generator if placement else None) or (),
+        argv=tidy_words(command.argv, order, notes),
+        environment=tidy_values(command.environment, order, notes),
+        cpu_affinity=(notes.placement.generator if notes.placement else None) or (),
         cpu_s=None,
         exit_code=None,
         echo_achieved_per_s=order.echo_achieved_per_s,

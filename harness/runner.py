@@ -30,7 +30,7 @@ from harness.model import Outcome, Phase, StartUp, TrialRecord
 from harness.placement import place, place_on_two
 from harness.readiness import bring_up, wait_first_response, warm_up
 from harness.sampling import merge
-from harness.trial_order import Limits, Notes, Parts, TrialOrder, now, phase, tidy_values, watch
+from harness.trial_order import Limits, Notes, Parts, TrialOrder, now, phase, tidy_values, tidy_words, watch
 from harness.verdicts import crash, trial_flags
 from harness.workloads import Face
 
@@ -73,6 +73,7 @@ def _go_through(order: TrialOrder, parts: Parts, notes: Notes) -> None:
         notes.placement = place(parts.cpus, cpus)
     with contextlib.ExitStack() as cleanup:
         there = notes.service_folder = parts.host.open_folder(order.folder)
+        notes.folders_there[there] = order.folder
         cleanup.callback(parts.host.close_folder, order.folder)
         sampler = parts.host.sampler(there / SAMPLES, there / "machine.csv", parts.sampling_hz)
         cleanup.callback(_stop_sampler, sampler, notes)
@@ -209,8 +210,8 @@ def _record(order: TrialOrder, notes: Notes) -> TrialRecord:
     if instance is not None:
         instance = instance.model_copy(
             update={
-                "argv": order.tidy(instance.argv),
-                "environment": tidy_values(instance.environment, order),
+                "argv": tidy_words(instance.argv, order, notes),
+                "environment": tidy_values(instance.environment, order, notes),
             }
         )
     merge(order.folder / SAMPLES, order.folder / "load" / OWN_SAMPLES)

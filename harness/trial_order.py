@@ -129,6 +129,7 @@ class Notes:
     generator: GeneratorRecord | None = None
     clocks: list[HostClock] = field(default_factory=list)
     service_folder: Path = field(default_factory=Path)
+    folders_there: dict[Path, Path] = field(default_factory=dict)
     machine_before: MachineReading | None = None
     machine_after: MachineReading | None = None
     machine: MachineWindow | None = None
@@ -157,8 +158,15 @@ def watch(instance: Instance) -> Watched:
     )
 
 
-def tidy_values(environment: Mapping[str, str], order: TrialOrder) -> dict[str, str]:
-    return dict(zip(environment, order.tidy(tuple(environment.values())), strict=True))
+def tidy_words(words: Sequence[str], order: TrialOrder, notes: Notes) -> tuple[str, ...]:
+    """Return the words without places of any machine: a far host's folders are first named as ours are."""
+    for there, ours in notes.folders_there.items():
+        words = [word.replace(str(there), str(ours)) for word in words]
+    return order.tidy(words)
+
+
+def tidy_values(environment: Mapping[str, str], order: TrialOrder, notes: Notes) -> dict[str, str]:
+    return dict(zip(environment, tidy_words(tuple(environment.values()), order, notes), strict=True))
 
 
 def compare_clocks(parts: Parts, notes: Notes) -> None:
@@ -187,5 +195,6 @@ __all__ = [
     "now",
     "phase",
     "tidy_values",
+    "tidy_words",
     "watch",
 ]

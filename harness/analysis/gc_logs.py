@@ -104,10 +104,13 @@ def service_log(session: SessionFolder, record: TrialRecord) -> PlacedLog:
     runtime = session.header.implementations[record.planned.configuration.variant.implementation].runtime
     try:
         if runtime == "jvm":
-            return placed(read_jvm_log(session.path(trial, JVM_LOG)), None)
+            log = read_jvm_log(session.path(trial, JVM_LOG))
+            return placed(log, None, clock=clock_shift(record, "service"))
         if runtime == "go" and session.has(trial, GO_LOG):
             launched = record.instance.launched if record.instance else None
-            return placed(read_gctrace(session.path(trial, GO_LOG)), launched)
+            # when it was launched stands in the record on the clock of the machine that measured
+            from_launch = clock_shift(record, None)
+            return placed(read_gctrace(session.path(trial, GO_LOG)), launched, clock=from_launch)
     except InputError as error:
         return _nothing(str(error))
     return _nothing(f"the runtime {runtime!r} left no log of its pauses")
@@ -126,17 +129,56 @@ def generator_log(session: SessionFolder, record: TrialRecord) -> PlacedLog:
     return log.model_copy(update={"events": {"generator_stall": spans}})
 
 
-def placed(log: GcLog, launched: ClockReading | None) -> PlacedLog:
-    """Put a log on the wall clock.
+class ClockShift(Frozen):
+    """What to add to a log's moments to have them on the clock of the requests, and how sure that is."""
+
+    shift_s: float = 0.0
+    within_s: float = 0.0
+
+
+def clock_shift(record: TrialRecord, role: Literal["service", "load"] | None) -> ClockShift:
+    """Return the way from one machine's wall clock to that of the machine the load came from.
+
+    Args:
+        role: whose clock the log is on; ``None``: that of the machine the harness ran on.
+    """
+
+    def offset(of: Literal["service", "load"] | None) -> tuple[float, float]:
+        found = [clock for clock in record.clocks if clock.role == of]
+        if not found:  # on the harness's own machine
+            return 0.0, 0.0
+        middle = float(np.mean([clock.wall_offset_s for clock in found]))
+        drift = max(clock.wall_offset_s for clock in found) - min(clock.wall_offset_s for clock in found)
+        return middle, max(clock.uncertainty_s for clock in found) + drift / 2
+
+    if role == "service" and record.clocks and _same_machine(record):
+        return ClockShift()
+    here, here_within = offset(role)
+    there, there_within = offset("load")
+    return ClockShift(shift_s=there - here, within_s=here_within + there_within)
+
+
+def _same_machine(record: TrialRecord) -> bool:
+    """Whether service and load ran on one far machine, whose one clock needs no help."""
+    return {clock.host for clock in record.clocks if clock.role == "service"} == {
+        clock.host for clock in record.clocks if clock.role == "load"
+    }
+
+
+def placed(log: GcLog, launched: ClockReading | None, *, clock: ClockShift | None = None) -> PlacedLog:
+    """Put a log on the wall clock of the requests.
 
     Args:
         launched: when the process was launched, for a log that counts from its start (Go).
+        clock: from the log's machine (or the one that noted the launch) to that of the load.
     """
+    clock = clock or ClockShift()
     shift_s, within_s = 0.0, max(log.resolution_s, 1e-3)  # the wall clock's own stamps are milliseconds
     if log.clock != "epoch":
         if log.clock != "process_start" or launched is None:
             return _nothing("the log has no wall-clock stamps, and nothing anchors it", log)
         shift_s, within_s = launched.wall_epoch_s, LAUNCH_TO_CLOCK_S + log.resolution_s
+    shift_s, within_s = shift_s + clock.shift_s, within_s + clock.within_s
     events: dict[CauseName, list[Span]] = {}
     for event in log.events:
         events.setdefault(event.cause, []).append((event.start_s + shift_s, event.end_s + shift_s))

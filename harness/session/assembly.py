@@ -141,6 +141,7 @@ def assemble(
             "root": root,
             "python_env": Path(sys.prefix),
             **({"java_home": jdks[0].home} if jdks else {}),
+            **places.named,
             **({"postgresql": postgres.resolve().parent} if postgres else {}),
             **({"jmeter_home": jmeter_jar.parent.parent} if jmeter_jar else {}),
         },

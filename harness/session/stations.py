@@ -37,6 +37,17 @@ class Stations:
     def load_host(self) -> Station:
         return self.load or self.service
 
+    @property
+    def named(self) -> dict[str, Path]:
+        """Places of far machines, by the names that stand for them in the data."""
+        names: dict[str, Path] = {}
+        for role, station in (("far", self.service), ("far_load", self.load)):
+            if isinstance(station, SshHost):
+                names[role] = Path(station.agent.base)
+        if self.elsewhere is not None and self.elsewhere.jdks:
+            names["far_java_home"] = self.elsewhere.jdks[0].home
+        return names
+
     def close(self) -> None:
         """End what runs on far machines, and the connections."""
         for station in (self.service, self.load):
