@@ -251,6 +251,7 @@ class Orders:
 
     def do_make_room(self, folder: str, files: dict[str, int]) -> None:
         """Make a folder, with the folders that these files will stand in."""
+        os.makedirs(folder, exist_ok=True)
         for name in files:
             os.makedirs(os.path.dirname(os.path.join(folder, name)), exist_ok=True)
 

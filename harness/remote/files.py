@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path, PurePosixPath
 
@@ -16,32 +16,45 @@ from harness.contents import file_sha256
 from harness.errors import HostError
 from harness.remote.channel import AgentChannel
 
+ATTEMPTS = 3
 
-def put_file(client: paramiko.SSHClient, source: Path, target: PurePosixPath | Path, *, host: str) -> None:
+
+def put_file(channel: AgentChannel, source: Path, target: PurePosixPath | Path, *, host: str) -> None:
     """Send one file.
 
     Raises:
         HostError: it cannot be read here or written there.
     """
-    try:
-        with closing(client.open_sftp()) as sftp:
-            sftp.put(str(source), str(target), confirm=True)
-            sftp.chmod(str(target), stat.S_IMODE(source.stat().st_mode))
-    except (OSError, EOFError, paramiko.SSHException) as problem:
-        raise HostError(f"{source} -> {target} on {host}: {_words(problem)}") from problem
+
+    def put(sftp: paramiko.SFTPClient) -> None:
+        sftp.put(str(source), str(target), confirm=True)
+        sftp.chmod(str(target), stat.S_IMODE(source.stat().st_mode))
+
+    _transfer(channel, put, f"{source} -> {target} on {host}")
 
 
-def get_file(client: paramiko.SSHClient, source: PurePosixPath | Path, target: Path, *, host: str) -> None:
+def get_file(channel: AgentChannel, source: PurePosixPath | Path, target: Path, *, host: str) -> None:
     """Fetch one file.
 
     Raises:
         HostError: it cannot be read there or written here.
     """
-    try:
-        with closing(client.open_sftp()) as sftp:
-            sftp.get(str(source), str(target))
-    except (OSError, EOFError, paramiko.SSHException) as problem:
-        raise HostError(f"{source} on {host} -> {target}: {_words(problem)}") from problem
+    _transfer(channel, lambda sftp: sftp.get(str(source), str(target)), f"{source} on {host} -> {target}")
+
+
+def _transfer(channel: AgentChannel, act: Callable[[paramiko.SFTPClient], None], what: str) -> None:
+    """Do it, and once more over the next connection when this one breaks under it."""
+    for attempt in range(ATTEMPTS):
+        client = channel.client
+        try:
+            with closing(client.open_sftp()) as sftp:
+                act(sftp)
+            return
+        except (OSError, EOFError, AttributeError, paramiko.SSHException) as problem:
+            transport = client.get_transport()
+            if (transport is not None and transport.is_active()) or attempt == ATTEMPTS - 1:
+                raise HostError(f"{what}: {_words(problem)}") from problem
+        channel.ask("ping")  # waits for the next connection, or says that the host is gone
 
 
 def tree_of(folder: Path) -> dict[str, str]:
@@ -75,7 +88,7 @@ def send_tree(
     try:
         channel.ask("make_room", folder=part, files=sizes)
         for name in tree:
-            put_file(channel.client, folder / name, PurePosixPath(part) / name, host=host)
+            put_file(channel, folder / name, PurePosixPath(part) / name, host=host)
         arrived = channel.ask("inventory", folder=part)
         wrong = sorted(name for name, sha256 in tree.items() if arrived.get(name, [None])[0] != sha256)
         if wrong:
@@ -96,7 +109,7 @@ def fetch_tree(channel: AgentChannel, source: str, folder: Path, *, host: str) -
         ours = folder / name
         ours.parent.mkdir(parents=True, exist_ok=True)
         for last in (False, True):
-            get_file(channel.client, PurePosixPath(source) / name, ours, host=host)
+            get_file(channel, PurePosixPath(source) / name, ours, host=host)
             if file_sha256(ours) == sha256:
                 break
             if last:
@@ -112,4 +125,5 @@ def _forget(channel: AgentChannel, folder: str) -> None:
 
 def _words(problem: BaseException) -> str:
     said = getattr(problem, "strerror", None) or str(problem) or type(problem).__name__
-    return "the host refused it (its disk may be full)" if said == "Failure" else said
+    full = said == "Failure" or said.startswith("size mismatch")
+    return f"the host did not take it whole ({said}); its disk may be full" if full else said

@@ -89,10 +89,10 @@ class SshHost:
         return SshProcess(self._ask, said, self._ours)
 
     def put(self, source: Path, target: Path) -> None:
-        put_file(self.agent.channel.client, source, target, host=self.name)
+        put_file(self.agent.channel, source, target, host=self.name)
 
     def get(self, source: Path, target: Path) -> None:
-        get_file(self.agent.channel.client, source, target, host=self.name)
+        get_file(self.agent.channel, source, target, host=self.name)
 
     def read(self, path: Path, last_bytes: int | None = None) -> bytes:
         return base64.b64decode(self._ask("read", path=str(path), last_bytes=last_bytes)["content"])
@@ -157,7 +157,7 @@ class SshHost:
             key = (endpoint.host, endpoint.port)
             if key not in self._tunnels:
                 far = Endpoint(host=endpoint.host, port=endpoint.port)
-                self._tunnels[key] = Tunnel(lambda: self.agent.channel.client, far)
+                self._tunnels[key] = Tunnel(self.agent.channel, far)
             return self._tunnels[key].endpoint
 
     def open_folder(self, ours: Path) -> Path:

@@ -13,7 +13,9 @@ from collections.abc import Callable
 
 import paramiko
 
+from harness.errors import HostError
 from harness.loadgen.base import Endpoint
+from harness.remote.channel import AgentChannel
 
 CHUNK = 65536
 
@@ -21,8 +23,8 @@ CHUNK = 65536
 class Tunnel:
     """Listens on this machine's loopback until ``close``."""
 
-    def __init__(self, client: Callable[[], paramiko.SSHClient], far: Endpoint) -> None:
-        self._client, self._far = client, far
+    def __init__(self, channel: AgentChannel, far: Endpoint) -> None:
+        self._channel, self._far = channel, far
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.endpoint = Endpoint(host="127.0.0.1", port=self._listener.getsockname()[1])
         threading.Thread(target=self._serve, name=f"tunnel to {far.port}", daemon=True).start()
@@ -42,19 +44,24 @@ class Tunnel:
 
     def _join(self, near: socket.socket, address: tuple[str, int]) -> None:
         near.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        with near, contextlib.suppress(OSError, EOFError, paramiko.SSHException):
-            transport = self._client().get_transport()
-            if transport is None:
-                return
-            far = transport.open_channel(
-                "direct-tcpip", (self._far.host, self._far.port), address, timeout=10.0
-            )
+        with near, contextlib.suppress(OSError, EOFError, HostError, paramiko.SSHException):
+            far = self._open(address)
             with contextlib.closing(far):
                 back = threading.Thread(target=_pass, args=(far.recv, near.sendall, near), daemon=True)
                 back.start()
                 _pass(near.recv, far.sendall, None)
                 far.shutdown_write()
                 back.join()
+
+    def _open(self, address: tuple[str, int]) -> paramiko.Channel:
+        for last in (False, True):
+            transport = self._channel.client.get_transport()
+            if transport is not None and transport.is_active():
+                where = (self._far.host, self._far.port)
+                return transport.open_channel("direct-tcpip", where, address, timeout=10.0)
+            if not last:
+                self._channel.ask("ping")  # waits for the next connection, or says that the host is gone
+        raise HostError(f"no connection to carry port {self._far.port}")
 
 
 def _pass(take: Callable[[int], bytes], give: Callable[[bytes], object], end: socket.socket | None) -> None:

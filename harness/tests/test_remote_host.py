@@ -177,8 +177,8 @@ def test_a_folder_is_installed_once_per_content(far: SshHost, tmp_path: Path) ->
     assert far.install(tmp_path / "two") == there
     done = far.run(Command(argv=(str(there / "run"),), folder=there), 20)
     assert done.stdout == "here\n"
-    (tmp_path / "two" / "lib" / "a.jar").write_bytes(b"\2")
-    (tmp_path / "three").mkdir()
+    (tmp_path / "two").rename(tmp_path / "three")
+    (tmp_path / "three" / "lib" / "a.jar").write_bytes(b"\2")
     assert far.install(tmp_path / "three") != there
 
 
