@@ -22,6 +22,8 @@ from harness.agent.orders import SLOW, Orders
 from harness.agent.relay import SOCKET
 from harness.errors import HostError
 
+#: The number of questions that only say "I am here"; nobody waits for their answers.
+PULSE = 0
 _LOOK_EVERY_S = 0.1
 
 
@@ -80,7 +82,8 @@ class Server:
             answered = self._answers.get(number)
             if answered is None and number in self._at_work:
                 return
-            self._at_work.add(number)
+            if answered is None:
+                self._at_work.add(number)
         if answered is not None:
             self._send(answered)
         elif question["do"] in SLOW:
@@ -106,7 +109,8 @@ class Server:
             answer = {"id": number, "error": f"{what}: {type(problem).__name__}: {problem}"}
         line = json.dumps(answer).encode() + b"\n"
         with self._lock:
-            self._answers[number] = line
+            if number != PULSE:
+                self._answers[number] = line
             self._at_work.discard(number)
         self._send(line)
         if what == "bye":

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 import zipfile
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -165,6 +166,14 @@ def test_a_lost_connection_is_opened_anew_and_loses_nothing(sshd: Sshd, tmp_path
         assert host.agent.channel.n_reattached > 0
     finally:
         host.close()
+
+
+def test_a_quiet_connection_stays(far: SshHost) -> None:
+    before = far.agent.channel.n_reattached
+    for _ in range(3):
+        time.sleep(1.2)  # more than one beat of the pulse each
+        far.clock()
+    assert far.agent.channel.n_reattached == before
 
 
 def test_a_folder_is_installed_once_per_content(far: SshHost, tmp_path: Path) -> None:
