@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -11,8 +12,10 @@ import pytest
 
 from harness.analysis.gc_logs import (
     LAUNCH_TO_CLOCK_S,
+    ClockShift,
     TrialAttribution,
     attribute_trial,
+    clock_shift,
     peak_causes,
     placed,
     service_log,
@@ -23,7 +26,7 @@ from harness.errors import InputError
 from harness.formats.detect import read_any
 from harness.formats.gctrace import read_gctrace
 from harness.formats.jvm_log import read_jvm_log
-from harness.model import ClockReading, TrialRecord
+from harness.model import ClockReading, HostClock, TrialRecord
 from harness.store import SessionFolder
 from harness.tests.synthetic import make_session
 
@@ -35,6 +38,11 @@ LAUNCHED = ClockReading(wall_epoch_s=1.7e9, monotonic_s=100.0)
 def session(tmp_path_factory: pytest.TempPathFactory) -> SessionFolder:
     """A made-up smoke session: Java pauses 25 ms seven times a trial, Go a tenth of a millisecond."""
     return make_session(tmp_path_factory.mktemp("peaks"), "gc-peaks", "smoke")
+
+
+@pytest.fixture(scope="module")
+def record(session: SessionFolder) -> TrialRecord:
+    return session.record(min(session.finished()))
 
 
 def requests_of(session: SessionFolder, trial: str) -> pd.DataFrame:
@@ -184,3 +192,51 @@ def test_the_table_has_an_interval_over_trials_and_counts_what_was_refused(sessi
     assert go.share.value is None
     assert go.unexplained_tail.value is None  # what could not be placed is not called unexplained
     assert go.most_share.value is not None
+
+
+def _far_clock(role: Literal["service", "load"], host: str, wall_offset_s: float) -> HostClock:
+    return HostClock(
+        role=role,
+        host=host,
+        at=ClockReading(wall_epoch_s=1e9, monotonic_s=10.0),
+        wall_offset_s=wall_offset_s,
+        monotonic_offset_s=7.0,
+        uncertainty_s=2e-4,
+        round_trip_s=4e-4,
+        n_questions=31,
+    )
+
+
+@pytest.mark.parametrize(
+    ("clocks", "service_s", "launch_s"),
+    [
+        ((), 0.0, 0.0),
+        ((_far_clock("service", "a", 5.0),), -5.0, 0.0),
+        ((_far_clock("service", "a", 5.0), _far_clock("load", "a", 5.0)), 0.0, 5.0),
+        ((_far_clock("service", "a", 5.0), _far_clock("load", "b", 2.0)), -3.0, 2.0),
+        ((_far_clock("load", "b", 2.0),), 2.0, 2.0),
+    ],
+)
+def test_a_far_clock_is_allowed_for_on_the_way_to_the_clock_of_the_requests(
+    record: TrialRecord, clocks: tuple[HostClock, ...], service_s: float, launch_s: float
+) -> None:
+    told = record.model_copy(update={"clocks": clocks})
+    assert clock_shift(told, "service").shift_s == pytest.approx(service_s)
+    assert clock_shift(told, None).shift_s == pytest.approx(launch_s)
+
+
+def test_a_far_clock_that_moves_makes_the_placing_less_sure(record: TrialRecord) -> None:
+    clocks = (_far_clock("service", "a", 5.0), _far_clock("service", "a", 5.01))
+    shift = clock_shift(record.model_copy(update={"clocks": clocks}), "service")
+    assert shift.shift_s == pytest.approx(-5.005)
+    assert shift.within_s == pytest.approx(5.2e-3)
+
+
+def test_a_log_of_another_clock_is_placed_on_that_of_the_requests() -> None:
+    logs = map(read_jvm_log, sorted(GOLDEN.glob("jvm_log/jdk25-*.log.gz")))
+    log = next(log for log in logs if log.clock == "epoch" and log.events)
+    plain, shifted = placed(log, None), placed(log, None, clock=ClockShift(shift_s=-5.0, within_s=2e-4))
+    for cause, spans in plain.events.items():
+        assert np.allclose(np.array(spans) - 5.0, np.array(shifted.events[cause]))
+    assert plain.placed_within_s is not None
+    assert shifted.placed_within_s == pytest.approx(plain.placed_within_s + 2e-4)
