@@ -39,6 +39,8 @@ def bring_up_backing(
         workload=order.implementation.workload,
         contract=order.contract,
         settings=order.planned.configuration.backing or BackingSettings(),
+        # not on the service's own CPUs, where it has any: the articles gave the database a machine of its own
+        cpus=notes.placement.generator if notes.placement else None,
     )
     with phase("backing", notes):
         for name in needs:

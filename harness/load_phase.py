@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness.backing import refuse_ended
 from harness.backing_phase import backing_cpu_s
-from harness.errors import TrialFailure
+from harness.errors import HostError, TrialFailure
 from harness.hosts import Command, Process, Sampling
 from harness.launchers.base import Instance
 from harness.loadgen.base import LoadCommand, LoadGenerator, LoadOrder
@@ -18,6 +18,8 @@ from harness.trial_order import Notes, Parts, TrialOrder, compare_clocks, phase,
 from harness.verdicts import crash, judge_load
 
 _POLL_S = 0.05
+#: Turning a tool's own form into a readable one takes seconds even for millions of requests.
+_AFTER_WITHIN_S = 120.0
 #: What a sampler on the load's own host writes, beside the load's files.
 OWN_SAMPLES, OWN_MACHINE = "generator-samples.csv", "machine-load.csv"
 #: A shell's way to tell the signal that ended a program: 128 + its number.
@@ -46,6 +48,25 @@ def measure(instance: Instance, sampler: Sampling, order: TrialOrder, parts: Par
         if not parts.load_host.here:
             parts.load_host.put(ours / name, there / name)
     notes.generator = _generator_record(generator, command, order, notes)
+    try:
+        _offer(command, there, instance, sampler, order, parts, notes)
+    finally:
+        parts.load_host.close_folder(ours)
+    notes.load = generator.read(ours)
+    notes.outcome, notes.reason = judge_load(notes.load)
+
+
+def _offer(
+    command: LoadCommand,
+    there: Path,
+    instance: Instance,
+    sampler: Sampling,
+    order: TrialOrder,
+    parts: Parts,
+    notes: Notes,
+) -> None:
+    """Run the generator in its folder on the load's host, and what it wants to be run afterwards."""
+    name = notes.generator.name if notes.generator is not None else ""
     exit_code: int | None = None
     backing_before_s = backing_cpu_s(notes)
     compare_clocks(parts, notes)
@@ -62,7 +83,7 @@ def measure(instance: Instance, sampler: Sampling, order: TrialOrder, parts: Par
             )
         )
         if parts.load_host.here:
-            parts.ledger.note(pid=running.pid, role=f"load generator {generator.name}")
+            parts.ledger.note(pid=running.pid, role=f"load generator {name}")
         own: Sampling | None = None
         try:
             if parts.load_apart:
@@ -75,9 +96,10 @@ def measure(instance: Instance, sampler: Sampling, order: TrialOrder, parts: Par
                 parts.ledger.forget(running.pid)
             if own is not None:
                 own.stop()
-            parts.load_host.close_folder(ours)
             cpu_s = running.cpu_s()
-            notes.generator = notes.generator.model_copy(update={"exit_code": exit_code, "cpu_s": cpu_s})
+            if notes.generator is not None:
+                ended = {"exit_code": exit_code, "cpu_s": cpu_s}
+                notes.generator = notes.generator.model_copy(update=ended)
     notes.machine_after = parts.host.machine()
     compare_clocks(parts, notes)
     backing_after_s = backing_cpu_s(notes)
@@ -85,8 +107,21 @@ def measure(instance: Instance, sampler: Sampling, order: TrialOrder, parts: Par
     notes.backing_cpu_s = backing_after_s - backing_before_s if known else None  # type: ignore[operator]  # known says so
     if exit_code is not None and exit_code > _SIGNALLED:
         raise TrialFailure("failed", f"the load generator was killed by signal {exit_code - _SIGNALLED}")
-    notes.load = generator.read(ours)
-    notes.outcome, notes.reason = judge_load(notes.load)
+    _run_after(command, there, parts)
+
+
+def _run_after(command: LoadCommand, folder: Path, parts: Parts) -> None:
+    """What a tool does with its own output when the load is over, outside the measurement."""
+    for argv in command.after:
+        try:
+            done = parts.load_host.run(
+                Command(argv=argv, folder=folder, environment=command.environment), timeout_s=_AFTER_WITHIN_S
+            )
+        except HostError as problem:
+            raise TrialFailure("failed", f"after the load: {problem}") from problem
+        if done.exit_code:
+            said = (done.stderr or done.stdout).strip()[-300:]
+            raise TrialFailure("failed", f"after the load {argv[0]} ended with {done.exit_code}: {said}")
 
 
 def _wait_for_load(
@@ -128,6 +163,7 @@ def _in_words_of(parts: Parts, command: LoadCommand) -> LoadCommand:
     return command.model_copy(
         update={
             "argv": tuple(said(word) for word in command.argv),
+            "after": tuple(tuple(said(word) for word in argv) for argv in command.after),
             "environment": {name: said(value) for name, value in command.environment.items()},
             "files": {name: said(content) for name, content in command.files.items()},
         }

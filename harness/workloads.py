@@ -15,6 +15,7 @@ from pydantic import Field, ValidationError, model_validator
 from harness.errors import InputError
 from harness.loadgen.captures import expects, names_in
 from harness.loadgen.flow import FlowFault, flow_fault, in_order, name_fault
+from harness.loadgen.renderings import Written
 from harness.model import Captures, Expectation, Frozen, Request
 
 CASES, REQUESTS = "cases.jsonl", "requests.jsonl"
@@ -130,13 +131,24 @@ def load_all_requests(contract_folder: Path) -> tuple[Request, ...]:
         InputError: the file cannot be read, a line is no request, or a mix is no sound flow.
     """
     file = contract_folder / REQUESTS
-    numbered = [(number, _parse(Request, file, number, line)) for number, line in _lines(file)]
+    numbered = [
+        (number, _as_written(_parse(Request, file, number, line), line)) for number, line in _lines(file)
+    ]
     for mix in dict.fromkeys(request.mix for _, request in numbered):
         lines, requests = zip(*((n, request) for n, request in numbered if request.mix == mix), strict=True)
         fault = flow_fault(requests)
         if fault is not None:
             raise _wrong(fault, file, lines[fault.index], requests[fault.index].name)
     return tuple(request for _, request in numbered)
+
+
+def _as_written(request: Request, line: str) -> Request:
+    """The same request, whose expected decimals remember their text (see ``renderings.Written``)."""
+    raw = json.loads(line, parse_float=Written)["expect"]
+    changed = {"json_value": raw["json"]} if raw.get("json") is not None else {}
+    if raw.get("one_of") is not None:
+        changed["one_of"] = tuple(raw["one_of"])
+    return request.model_copy(update={"expect": request.expect.model_copy(update=changed)})
 
 
 def _case_fault(cases: Sequence[Case]) -> FlowFault | None:

@@ -58,7 +58,7 @@ def measure(commands: list[str], keep: Path | None) -> int:
     if not clone.exists():
         subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
         home.mkdir(parents=True)
-    readings = []
+    readings: list[dict[str, object]] = []
     for command in commands:
         before, started = disk_bytes(clone, home), time.monotonic()
         with (folder / f"{command.replace(' ', '_').replace('/', '_')}.log").open("wb") as log:

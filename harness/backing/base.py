@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from pydantic import Field
+
 from harness.errors import MissingTool, TrialFailure
 from harness.model import BackingName, BackingRecord, BackingSettings, Frozen, InvariantReading, Outcome
 
@@ -18,6 +20,7 @@ class BackingNeed(Frozen):
     workload: str
     contract: Path
     settings: BackingSettings = BackingSettings()
+    cpus: tuple[int, ...] | None = Field(default=None, description="pinned to these; None: not pinned")
 
 
 class BackingService(Protocol):

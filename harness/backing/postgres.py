@@ -79,6 +79,7 @@ class Lent:
             process_start_ticks=process.start_ticks,
             port=self.server.port,
             launched=process.launched,
+            cpu_affinity=self.cluster.cpus or (),
             ready_s=self.ready_s,
             service_connections=settings.max_connections - RESERVED,
             filesystem=filesystem_of(self.cluster.data),

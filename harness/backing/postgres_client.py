@@ -19,6 +19,8 @@ from harness.model import InvariantReading, Outcome
 
 ADDRESS = "127.0.0.1"
 SUPERUSER, OWNER, DATABASE = "postgres", "rematch", "rematch"
+#: Where we are connected when it is not the service's database that is asked.
+MAINTENANCE = "template1"
 STATEMENT_WITHIN_S = 60.0
 Connection = psycopg.Connection[tuple[Any, ...]]
 

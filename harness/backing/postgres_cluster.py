@@ -23,6 +23,7 @@ from pathlib import Path
 from harness.backing.base import BackingNeed
 from harness.backing.postgres_client import (
     DATABASE,
+    MAINTENANCE,
     OWNER,
     SUPERUSER,
     Login,
@@ -48,7 +49,7 @@ from harness.model import BackingSettings
 from harness.processes import alive, read_stat
 
 #: Part of the key: to be raised when templates are made in another way.
-RECIPE = "1"
+RECIPE = "2"
 SCHEMA, INDEX, INVARIANTS = "schema.sql", "index.sql", "invariants.sql"
 INITDB_WITHIN_S = 120.0
 COPY_WITHIN_S = 120.0
@@ -63,6 +64,7 @@ class Cluster:
     settings: BackingSettings
     superuser: str = field(repr=False)
     owner: str = field(repr=False)
+    cpus: tuple[int, ...] | None = None
     n_trials: int = 0
 
     @property
@@ -128,8 +130,9 @@ class Clusters:
         """
         template = self.template(need)
         cluster = self._taken_again(template, need.settings) or self._copy(template, need.settings)
+        cluster.cpus = need.cpus
         try:
-            old = Login(port=0, user=SUPERUSER, password=cluster.superuser, database=SUPERUSER)
+            old = Login(port=0, user=SUPERUSER, password=cluster.superuser, database=MAINTENANCE)
             server, login = self.serve(cluster, old)
             try:
                 with connect(login, "passwords") as connection:
@@ -142,7 +145,7 @@ class Clusters:
         except BaseException:
             cluster.remove()
             raise
-        fresh = Login(port=server.port, user=SUPERUSER, password=cluster.superuser, database=SUPERUSER)
+        fresh = Login(port=server.port, user=SUPERUSER, password=cluster.superuser, database=MAINTENANCE)
         return cluster, server, fresh
 
     def serve(self, cluster: Cluster, login: Login | None = None) -> tuple[Server, Login]:
@@ -151,9 +154,9 @@ class Clusters:
         Raises:
             TrialFailure: it did not come up.
         """
-        login = login or Login(port=0, user=SUPERUSER, password=cluster.superuser, database=SUPERUSER)
+        login = login or Login(port=0, user=SUPERUSER, password=cluster.superuser, database=MAINTENANCE)
         told = server_settings(cluster.settings)
-        return start_server(self._host, self._home, cluster.data, told, login, cluster.log)
+        return start_server(self._host, self._home, cluster.data, told, login, cluster.log, cpus=cluster.cpus)
 
     def give_back(self, cluster: Cluster) -> None:
         """Take a cluster that nobody serves any more: it is used again, or removed."""
@@ -168,6 +171,11 @@ class Clusters:
         for cluster in self._spare.values():
             cluster.remove()
         self._spare.clear()
+        for place in self._swept - {self._base / "clusters"}:
+            with contextlib.suppress(OSError):  # another session's clusters lie in memory too
+                place.rmdir()
+                place.parent.rmdir()
+        self._swept.clear()
 
     def _taken_again(self, template: Path, settings: BackingSettings) -> Cluster | None:
         used = self._spare.pop((template, self._place(settings)), None)
@@ -195,7 +203,7 @@ class Clusters:
 
     def _copy(self, template: Path, settings: BackingSettings) -> Cluster:
         place = self._place(settings)
-        place.mkdir(exist_ok=True)
+        place.mkdir(parents=True, exist_ok=True)
         self._sweep(place)
         refuse_full(place)
         folder = place / f"{_owner()}-{secrets.token_hex(4)}"
@@ -227,7 +235,7 @@ class Clusters:
         self._give(secret)
         self._initialise(making, secret)
         (making / "data" / "pg_hba.conf").write_text("host all all 127.0.0.1/32 scram-sha-256\n")
-        login = Login(port=0, user=SUPERUSER, password=password, database=SUPERUSER)
+        login = Login(port=0, user=SUPERUSER, password=password, database="postgres")
         told = {**server_settings(BackingSettings()), "fsync": "off"}
         server, login = start_server(
             self._host, self._home, making / "data", told, login, making / "server.log"
@@ -236,6 +244,7 @@ class Clusters:
             with connect(login, "template") as connection:
                 connection.execute(f"CREATE ROLE {OWNER} LOGIN".encode())
                 connection.execute(f"CREATE DATABASE {DATABASE} OWNER {OWNER}".encode())
+                connection.execute("ALTER DATABASE template0 IS_TEMPLATE false")
             inside = Login(port=login.port, user=SUPERUSER, password=password, database=DATABASE)
             with connect(inside, "template") as connection:
                 connection.execute(f"SET ROLE {OWNER}".encode())
@@ -247,6 +256,8 @@ class Clusters:
                     )  # better refused now than after an hour
                 connection.execute("RESET ROLE")
                 connection.execute("VACUUM (FREEZE, ANALYZE)")
+                for unused in ("template0", "postgres"):  # half of all files to be copied
+                    connection.execute(f"DROP DATABASE {unused}".encode())
         finally:
             server.stop("SIGINT")
         self._initdb(making, "--sync-only")  # a power cut must not leave a template with holes

@@ -181,10 +181,15 @@ def reachable(folder: Path, account: Account | None) -> bool:
 
 
 def _copied(installation: Path, base: Path) -> Path:
+    """A wheel's programs look for their libraries in the folder beside their package's, so both come along."""
+    package = installation.parent
     target = base / f"programs-{hashlib.sha256(bytes(installation)).hexdigest()[:12]}"
     if not target.is_dir():
         part = target.with_name(f"{target.name}.{os.getpid()}")
         shutil.rmtree(part, ignore_errors=True)
-        shutil.copytree(installation, part, symlinks=True)
+        shutil.copytree(installation, part / package.name / installation.name, symlinks=True)
+        libraries = package.with_name(f"{package.name}.libs")
+        if libraries.is_dir():
+            shutil.copytree(libraries, part / libraries.name, symlinks=True)
         part.rename(target)
-    return target
+    return target / package.name / installation.name

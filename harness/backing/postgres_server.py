@@ -86,7 +86,14 @@ class Server:
 
 
 def start_server(
-    host: Host, home: PostgresHome, data: Path, settings: Mapping[str, str], login: Login, log: Path
+    host: Host,
+    home: PostgresHome,
+    data: Path,
+    settings: Mapping[str, str],
+    login: Login,
+    log: Path,
+    *,
+    cpus: tuple[int, ...] | None = None,
 ) -> tuple[Server, Login]:
     """Start a server and wait until ``login`` is let in; the login is returned with the port it listens on.
 
@@ -96,7 +103,7 @@ def start_server(
     for attempt in range(1, ATTEMPTS_WHEN_PORT_TAKEN + 1):
         port = free_port(ADDRESS)
         before = log.stat().st_size if log.exists() else 0
-        server = _spawn(host, home, data, settings, port, log)
+        server = _spawn(host, home, data, settings, port, log, cpus)
         login = Login(port=port, user=login.user, password=login.password, database=login.database)
         try:
             _wait_until_in(server, login)
@@ -111,7 +118,13 @@ def start_server(
 
 
 def _spawn(
-    host: Host, home: PostgresHome, data: Path, settings: Mapping[str, str], port: int, log: Path
+    host: Host,
+    home: PostgresHome,
+    data: Path,
+    settings: Mapping[str, str],
+    port: int,
+    log: Path,
+    cpus: tuple[int, ...] | None,
 ) -> Server:
     words = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
     argv = (str(home.programs / "postgres"), "-D", str(data), "-p", str(port), *words)
@@ -119,6 +132,7 @@ def _spawn(
         argv=argv,
         folder=data,
         environment={"HOME": str(data), "LC_ALL": "C"},
+        cpus=cpus,
         stdout=log,
         stderr=log,
         run_as=home.run_as,

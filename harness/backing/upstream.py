@@ -47,6 +47,7 @@ class LentUpstream:
             process_start_ticks=known.process_start_ticks,
             port=known.port,
             launched=known.launched,
+            cpu_affinity=known.cpu_affinity,
             ready_s=self._ready_s,
             exit_code=known.exit_code,
             stop_signal=known.stop_signal,
@@ -108,6 +109,7 @@ class Upstream:
                     variant=_variant(need),
                     build=self._builds[need.workload],
                     folder=below,
+                    cpus=need.cpus,
                 )
             )
             try:

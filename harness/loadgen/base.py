@@ -46,6 +46,9 @@ class LoadCommand(Frozen):
 
     argv: tuple[str, ...]
     environment: dict[str, str] = Field(default_factory=dict)
+    after: tuple[tuple[str, ...], ...] = Field(
+        default=(), description="command lines to run in the folder, one after another, when the load is over"
+    )
     files: dict[str, str] = Field(default_factory=dict, description="file name -> content")
     outputs: tuple[str, ...] = Field(
         default=(), description="file names in the folder that belong in the store when they exist"

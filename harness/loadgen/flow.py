@@ -8,13 +8,11 @@ capture the way to it. Nothing here sends anything.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from pydantic import JsonValue
-
-from harness.loadgen.captures import CARRIED, PLACE, expects, needs, steps_of
+from harness.loadgen.captures import CARRIED, expects, needs, steps_of
+from harness.loadgen.renderings import Pieces, pieces, renderings
 from harness.model import ClosedLoad, Expectation, Request
 
 
@@ -26,18 +24,6 @@ class FlowFault:
     problem: str
     found: str
     allowed: str | None = None
-
-
-@dataclass(frozen=True)
-class Carried:
-    """The place of a captured value. ``as_json``: with its type, a string in quotes; else its bare text."""
-
-    name: str
-    as_json: bool = False
-
-
-Piece = str | Carried
-Pieces = tuple[Piece, ...]
 
 
 def is_flow(requests: Sequence[Request]) -> bool:
@@ -56,17 +42,14 @@ def requests_per_user(profile: ClosedLoad, requests: Sequence[Request]) -> int:
 
 
 def readiness_request(requests: Sequence[Request]) -> Request:
-    """The request to ask until a service is up.
+    """The request to ask until a service is up: the marked one, else the one that suits a fresh service.
 
-    The marked one, else the first GET that needs no capture, else the first of all; a flow's first
-    step never needs one.
+    That is a flow's first step (what comes later may count on it even without a capture), and in a
+    plain mix the first GET, because it may be repeated safely, else the first request.
     """
     ordered = in_order(requests)
     marked = [request for request in ordered if request.readiness]
-    plain = not is_flow(ordered)
-    reading = [
-        request for request in ordered if request.method == "GET" and (plain or not _leans_on(request))
-    ]
+    reading = [request for request in ordered if request.method == "GET" and not is_flow(ordered)]
     return (*marked, *reading, *ordered)[0]
 
 
@@ -163,64 +146,18 @@ def _known(names: Collection[str]) -> str:
     return ", ".join(f"${{{name}}}" for name in sorted(names)) or "nothing is captured before it"
 
 
-def pieces(text: str) -> Pieces:
-    """A text of a flow cut at its places."""
-    parts = PLACE.split(text)
-    cut = (Carried(part) if odd % 2 else part for odd, part in enumerate(parts))
-    return tuple(piece for piece in cut if piece != "")
-
-
 def right_answers(expect: Expectation) -> tuple[Pieces, ...] | None:
     """Bodies that are right, the likeliest first, cut at their places; None: any body is right.
 
-    The renderings of a JSON value are those of ``mix.right_bodies``.
+    The renderings of JSON values and their order are those of ``mix.right_bodies``.
     """
     if expect.body is not None:
         return (pieces(expect.body),)
-    wanted = expect.one_of if expect.one_of is not None else (expect.json_value,)
     if expect.one_of is None and expect.json_value is None:
         return None
-    every = [
-        rendered
-        for value in wanted
-        for lean in (_rendered(value, ",", ":"), _rendered(value, ", ", ": "))
-        for rendered in (lean, _joined([*lean, "\n"]))
-    ]
-    return tuple(dict.fromkeys(every))
-
-
-def _rendered(value: JsonValue, comma: str, colon: str) -> Pieces:
-    found: list[Piece] = []
-    _render(value, comma, colon, found)
-    return _joined(found)
-
-
-def _render(value: JsonValue, comma: str, colon: str, into: list[Piece]) -> None:
-    if isinstance(value, dict):
-        for number, (key, item) in enumerate(value.items()):
-            into.append((comma if number else "{") + json.dumps(key, ensure_ascii=False) + colon)
-            _render(item, comma, colon, into)
-        into.append("}" if value else "{}")
-    elif isinstance(value, list):
-        for number, item in enumerate(value):
-            into.append(comma if number else "[")
-            _render(item, comma, colon, into)
-        into.append("]" if value else "[]")
-    elif isinstance(value, str) and (alone := PLACE.fullmatch(value)):
-        into.append(Carried(alone[1], as_json=True))
-    else:
-        text = json.dumps(value, ensure_ascii=False)
-        into.extend(pieces(text) if isinstance(value, str) else (text,))
-
-
-def _joined(found: Sequence[Piece]) -> Pieces:
-    joined: list[Piece] = []
-    for piece in found:
-        if isinstance(piece, str) and joined and isinstance(joined[-1], str):
-            joined[-1] += piece
-        else:
-            joined.append(piece)
-    return tuple(joined)
+    values = expect.one_of if expect.one_of is not None else (expect.json_value,)
+    alike = zip(*(renderings(value) for value in values), strict=True)
+    return tuple(dict.fromkeys(cut for cuts in alike for cut in cuts))
 
 
 def flow_document(requests: Sequence[Request]) -> dict[str, object]:

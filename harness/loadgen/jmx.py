@@ -17,8 +17,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.loadgen.captures import CARRIED, steps_of
-from harness.loadgen.flow import Carried, Pieces, in_order, is_flow, pieces, right_answers
+from harness.loadgen.flow import in_order, is_flow, right_answers
 from harness.loadgen.mix import one_round, right_bodies
+from harness.loadgen.renderings import Carried, Pieces, pieces
 from harness.model import Request
 
 #: What a variable holds when the answer has no such value; nothing that can be carried on looks like it.

@@ -100,7 +100,12 @@ def n_dropped(table: RequestTable, order: LoadOrder, n_arrivals: int) -> int:
 
 
 def summarise(
-    table: RequestTable, order: LoadOrder, *, errors_by_kind: Counter[str], n_dropped: int | None = None
+    table: RequestTable,
+    order: LoadOrder,
+    *,
+    errors_by_kind: Counter[str],
+    n_dropped: int | None = None,
+    bodies_checked: bool = True,
 ) -> LoadSummary:
     """Totals of a table with at least one row."""
     duration_s = table.duration_s or 0.0
@@ -121,6 +126,7 @@ def summarise(
         n_dropped=n_dropped,
         n_flows=None if counted is None else counted.begun,
         n_flows_right=None if counted is None else counted.right,
+        bodies_checked=bodies_checked,
         unreadable_lines=table.unreadable.n,
         errors_by_kind=dict(errors_by_kind.most_common()),
     )

@@ -80,12 +80,20 @@ class LoadSummary(Frozen):
     latency_quantiles_s: dict[str, float] = Field(
         default_factory=dict, description="only what the tool printed itself, keys like p99"
     )
+    n_latencies: int | None = Field(
+        default=None,
+        ge=0,
+        description="how many requests mean and quantiles are of; None: all, or the rows tell",
+    )
     resolution_s: float = Field(gt=0, description="the tool's smallest step of latency")
     has_requests: bool = Field(description="one row per request can be read from the tool's output")
     n_dropped: int | None = Field(default=None, description="arrivals the generator never sent")
     n_flows: int | None = Field(default=None, ge=0, description="passes begun; None: not a flow")
     n_flows_right: int | None = Field(
         default=None, ge=0, description="passes whose last step was answered rightly; None: not a flow"
+    )
+    bodies_checked: bool | None = Field(
+        default=None, description="the tool held every answer's body against the right one; None: not noted"
     )
     unreadable_lines: int = 0
     errors_by_kind: dict[str, int] = Field(default_factory=dict)

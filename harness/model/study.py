@@ -7,8 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, JsonValue, model_validator
 
-from harness.model.backing import BackingName, BackingSettings
-from harness.model.backing import SettingValue as SettingValue
+from harness.model.backing import BackingName, BackingSettings, SettingValue
 from harness.model.base import Frozen
 from harness.model.load import Load
 

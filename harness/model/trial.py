@@ -96,6 +96,7 @@ class BackingRecord(Frozen):
     process_start_ticks: int
     port: int
     launched: ClockReading
+    cpu_affinity: tuple[int, ...] = ()
     ready_s: float = Field(
         description="from the order (the copy of a fresh database included) until it answered"
     )
@@ -197,6 +198,7 @@ Flag = Literal[
     "generator_bottleneck",
     "headroom_unknown",
     "errors_seen",
+    "arrivals_dropped",
     "throttled",
     "noisy_machine",
     "shared_cores",

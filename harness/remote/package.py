@@ -19,6 +19,7 @@ _MODULES = (
     "errors.py",
     "exchange.py",
     "first_answer.py",
+    "formats/cpu_stat.py",
     "machine_facts.py",
     "ports.py",
     "processes.py",
@@ -30,7 +31,7 @@ _MODULES = (
     "spawning.py",
 )
 #: Here they import what needs an installation; over there nothing of that is wanted.
-_EMPTY = ("__init__.py", "sampling/__init__.py")
+_EMPTY = ("__init__.py", "formats/__init__.py", "sampling/__init__.py")
 _MAIN = """import sys
 if sys.argv[1:2] == ["attach"]:
     from harness.agent.relay import relay

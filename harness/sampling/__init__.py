@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory, CPU, threads and descriptors of processes; pressure, steal and throttling of the machine."""
 
-from harness.sampling.cgroup import Throttling, read_throttling
+from harness.sampling.cgroup import read_throttling
 from harness.sampling.edge import as_reading, machine_window, read_resources
 from harness.sampling.machine import MachineReading, read_machine
 from harness.sampling.process import ProcessReader, ProcessReading, TreeReader, TreeResources, read_tree
@@ -14,7 +14,6 @@ __all__ = [
     "ProcessReading",
     "Sampler",
     "SamplerSummary",
-    "Throttling",
     "TreeReader",
     "TreeResources",
     "Watched",

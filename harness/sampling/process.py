@@ -3,7 +3,8 @@
 
 ``/proc/PID/statm`` and ``/proc/PID/stat`` are held open, and a read of a held descriptor fails
 once its process is gone, whoever owns the id by then. CPU time comes from the process's CPU
-clock in nanoseconds; ``stat`` would give whole hundredths of a second.
+clock in nanoseconds; ``stat`` would give whole hundredths of a second. ``stat`` is also the dear one:
+the kernel sums up every thread for it, so it is read only where threads are to be counted.
 
 Standard library only, Python >= 3.8: the agent on a far host is built of this file too.
 """
@@ -29,7 +30,7 @@ class ProcessReading:
     rss_bytes: int | None
     cpu_s: float | None
     n_threads: int | None
-    reaped_cpu_s: float = 0.0  # of its children that ended, as the kernel has it: whole hundredths
+    reaped_cpu_s: float | None = None  # of its children that ended, in whole hundredths; with threads only
 
 
 class ProcessReader:
@@ -55,22 +56,36 @@ class ProcessReader:
             raise ProcessLookupError(f"process {pid} is gone")
         self.start_ticks = stat.start_ticks
 
-    def read(self) -> ProcessReading | None:
-        """Return its resources now, or ``None`` once it has ended (a zombie has ended)."""
+    def read(self, *, threads: bool = True) -> ProcessReading | None:
+        """Return its resources now, or ``None`` once it has ended (a zombie has ended).
+
+        Args:
+            threads: count them too; costs several times as much as the rest.
+        """
         try:
-            statm = os.pread(self._statm, 256, 0).split()
+            n_threads = reaped_cpu_s = None
+            if threads:
+                stat = parse_stat(os.pread(self._stat, 2048, 0))
+                if stat.ended:
+                    return None
+                n_threads, reaped_cpu_s = stat.n_threads, stat.reaped_ticks / TICKS_PER_S
             cpu_s = time.clock_gettime(self._clock)
-            stat = parse_stat(os.pread(self._stat, 2048, 0))  # last: it proves the clock was this process's
-        except OSError:
+            # last, because it proves that the clock was this process's
+            pages = int(os.pread(self._statm, 64, 0).split(None, 2)[1])
+        except (OSError, IndexError):
             return None
-        if stat.ended or len(statm) < 2:
+        if pages == 0 and self._ended():  # what has ended and was not reaped has given its memory back
             return None
         return ProcessReading(
-            rss_bytes=int(statm[1]) * PAGE_BYTES,
-            cpu_s=cpu_s,
-            n_threads=stat.n_threads,
-            reaped_cpu_s=stat.reaped_ticks / TICKS_PER_S,
+            rss_bytes=pages * PAGE_BYTES, cpu_s=cpu_s, n_threads=n_threads, reaped_cpu_s=reaped_cpu_s
         )
+
+    def _ended(self) -> bool:
+        """Ask ``stat``: newer kernels count the pages of a very small process as none, too."""
+        try:
+            return parse_stat(os.pread(self._stat, 2048, 0)).ended
+        except OSError:
+            return True
 
     def close(self) -> None:
         for descriptor in (self._stat, self._statm):
@@ -103,25 +118,32 @@ class TreeReader:
                     with contextlib.suppress(ProcessLookupError):
                         self._readers[child] = ProcessReader(child)
 
-    def read(self) -> ProcessReading | None:
-        """Return the sum over the tree, or ``None`` once the first process of it has ended."""
+    def read(self, *, threads: bool = True) -> ProcessReading | None:
+        """Return the sum over the tree, or ``None`` once the first process of it has ended.
+
+        Args:
+            threads: count them too; else they are ``None``.
+        """
         rss_bytes = n_threads = 0
         reaped_s = 0.0
-        for pid, reader in list(self._readers.items()):
-            reading = reader.read()
+        ended: list[int] = []
+        for pid, reader in self._readers.items():
+            reading = reader.read(threads=threads)
             if reading is None:
                 if pid == self._root:
                     return None
-                last_s = self._last_cpu_s.pop(pid, 0.0)
-                self._ended_cpu_s += 0.0 if self._short_lived else last_s
-                self._readers.pop(pid).close()
+                ended.append(pid)
                 continue
             rss_bytes += reading.rss_bytes or 0
             n_threads += reading.n_threads or 0
             self._last_cpu_s[pid] = reading.cpu_s or 0.0
-            reaped_s += reading.reaped_cpu_s if self._short_lived else 0.0
+            reaped_s += (reading.reaped_cpu_s or 0.0) if self._short_lived else 0.0
+        for pid in ended:
+            last_s = self._last_cpu_s.pop(pid, 0.0)
+            self._ended_cpu_s += 0.0 if self._short_lived else last_s
+            self._readers.pop(pid).close()
         cpu_s = self._ended_cpu_s + reaped_s + sum(self._last_cpu_s.values())
-        return ProcessReading(rss_bytes=rss_bytes, cpu_s=cpu_s, n_threads=n_threads)
+        return ProcessReading(rss_bytes=rss_bytes, cpu_s=cpu_s, n_threads=n_threads if threads else None)
 
     def n_descriptors(self) -> int | None:
         """Return how many descriptors the tree has open, or ``None`` when we may not look."""

@@ -24,14 +24,18 @@ from harness.launchers.process import ProcessLauncher, Training
 from harness.launchers.tools import find_tools
 from harness.loadgen.base import LoadGenerator
 from harness.loadgen.jmeter import JMeter
+from harness.loadgen.k6 import K6
 from harness.loadgen.locust import Locust
+from harness.loadgen.oha import Oha
+from harness.loadgen.vegeta import Vegeta
 from harness.loadgen.wrk import Wrk
+from harness.loadgen.wrk2 import Wrk2
 from harness.model import BackingName, BackingSettings, Implementation, Variant
 from harness.session.stations import Stations, load_words, stations
 from harness.toolchains import Surroundings, Tool, find_jdks, find_tool
 
 #: What measuring needs; asking every tool on the machine for its version takes seconds.
-TOOLS = ("go", "jdk", "maven", "jmeter", "wrk", "postgres")
+TOOLS = ("go", "jdk", "maven", "jmeter", "wrk", "k6", "oha", "vegeta", "wrk2", "postgres")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,7 +138,11 @@ def assemble(
         generators={
             "jmeter": lambda: JMeter(home=jmeter_jar.parent.parent if jmeter_jar else None, java=java),
             "locust": Locust,
+            "k6": lambda: K6(program=paths.get("k6")),
+            "oha": lambda: Oha(program=paths.get("oha")),
+            "vegeta": lambda: Vegeta(program=paths.get("vegeta")),
             "wrk": lambda: Wrk(program=paths.get("wrk")),
+            "wrk2": lambda: Wrk2(program=paths.get("wrk2")),
         },
         tools=tools,
         places={

@@ -33,6 +33,7 @@ from harness.session.assembly import Assembly
 OVERHEAD_S = {"go": 1.5, "jvm": 3.5}
 BUILD_S = 20.0
 ECHO_OVERHEAD_S = 1.5
+BACKING_S = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,7 +166,7 @@ def expected_s(assembly: Assembly, study: Study, configuration: Configuration) -
     """Return about how long one trial of the configuration takes, in seconds."""
     implementation = study.implementations[configuration.variant.implementation]
     around_s = OVERHEAD_S.get(implementation.runtime, OVERHEAD_S["jvm"]) + configuration.idle_s
-    around_s += configuration.warm_up_requests * 0.001
+    around_s += configuration.warm_up_requests * 0.001 + BACKING_S * len(implementation.needs)
     if configuration.load is None:
         return around_s
     return around_s + load_s(assembly, configuration.load, study.requests[configuration.mix])

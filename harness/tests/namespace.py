@@ -8,16 +8,18 @@ import shutil
 import subprocess
 from dataclasses import dataclass, field
 
+from harness.tests.available import NOT_RUN
+
 
 def why_not() -> str | None:
     """Why there can be no namespace here, or ``None``."""
     if os.geteuid() != 0:
-        return "NOT TESTED here: cutting a link needs root, for a network namespace"
+        return f"{NOT_RUN}cutting a link needs root, for a network namespace"
     if shutil.which("ip") is None:
-        return "NOT TESTED here: cutting a link needs ip (apt-get install -y iproute2)"
+        return f"{NOT_RUN}cutting a link needs ip (apt-get install -y iproute2)"
     made = subprocess.run(["ip", "netns", "add", f"try-{os.getpid()}"], capture_output=True, check=False)
     if made.returncode != 0:
-        return f"NOT TESTED here: no network namespace: {made.stderr.decode().strip()}"
+        return f"{NOT_RUN}no network namespace: {made.stderr.decode().strip()}"
     subprocess.run(["ip", "netns", "del", f"try-{os.getpid()}"], check=True)
     return None
 

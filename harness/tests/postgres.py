@@ -49,10 +49,9 @@ class RealDatabase:
     def __init__(self, root: Path) -> None:
         self.source = Remembering(root)
 
-    def close(self) -> None:
-        for service in self.source.started:
-            service.stop()
-        self.source.close()
+    def stop_all(self) -> None:
+        while self.source.started:
+            self.source.started.pop().stop()
 
     def add(self, environment: Mapping[str, str], amount: int) -> None:
         with client(environment) as connection:

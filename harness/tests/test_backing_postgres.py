@@ -20,6 +20,7 @@ from harness.backing.postgres import Lent
 from harness.backing.postgres_client import scram_verifier
 from harness.backing.postgres_home import MEMORY, Account, base_folder, reachable, refuse_full
 from harness.backing.postgres_server import workers_in
+from harness.backing.tree_copy import restore
 from harness.errors import InputError, TrialFailure
 from harness.model import BackingSettings
 from harness.ports import free_port
@@ -37,12 +38,19 @@ def root() -> Iterator[Path]:
         yield folder
 
 
-@pytest.fixture
-def real(root: Path) -> Iterator[RealDatabase]:
+@pytest.fixture(scope="module")
+def every(root: Path) -> Iterator[RealDatabase]:
+    """One source for the whole module: what it has used once it uses again."""
     database = RealDatabase(root)
     yield database
-    database.close()
+    database.source.close()
     assert not list((root / ".cache/backing/clusters").glob("*")), "a cluster was left behind"
+
+
+@pytest.fixture
+def real(every: RealDatabase) -> Iterator[RealDatabase]:
+    yield every
+    every.stop_all()
 
 
 @pytest.fixture
@@ -115,12 +123,41 @@ def test_invariants_are_answered_when_every_connection_is_taken(
     service.stop()
 
 
-@pytest.mark.parametrize("index", [True, False])
-def test_the_index_is_a_setting(real: RealDatabase, need: BackingNeed, tmp_path: Path, index: bool) -> None:
-    service = real.source.start(with_settings(need, index=index), tmp_path)
-    found = one(service.environment, "SELECT count(*) FROM pg_indexes WHERE indexname = 'entry_owner'")
-    assert found == int(index)
+def test_the_index_is_a_setting(real: RealDatabase, need: BackingNeed, tmp_path: Path) -> None:
+    for index in (True, False):
+        service = real.source.start(with_settings(need, index=index), tmp_path)
+        found = one(service.environment, "SELECT count(*) FROM pg_indexes WHERE indexname = 'entry_owner'")
+        assert found == int(index)
+        service.stop()
+
+
+def test_a_cluster_used_again_is_equal_to_its_template_file_by_file(
+    real: RealDatabase, need: BackingNeed, tmp_path: Path
+) -> None:
+    real.source.start(need, tmp_path).stop()  # from now on there is one to be used again
+    service = real.source.start(need, tmp_path)
+    template, data = service.cluster.template / "data", service.cluster.data
+    with client(service.environment) as connection:
+        connection.execute("INSERT INTO entry (amount) SELECT 0 FROM generate_series(1, 20000)")
+        connection.execute("CREATE TABLE more AS SELECT * FROM entry")
+        connection.execute("DROP TABLE entry")
+    with client(superuser(service)) as connection:
+        connection.execute("CHECKPOINT")
     service.stop()
+    assert contents(data) != contents(template)
+    assert 0 < restore(template, data) < 200
+    assert contents(data) == contents(template)
+    assert restore(template, data) == 0
+
+
+def contents(folder: Path) -> dict[str, object]:
+    """Everything below the folder, with owner and mode."""
+    found: dict[str, object] = {}
+    for path in folder.rglob("*"):
+        known = path.stat()
+        content = path.read_bytes() if path.is_file() else None
+        found[str(path.relative_to(folder))] = (known.st_uid, known.st_mode, content)
+    return found
 
 
 def test_in_memory_its_data_lies_in_memory_and_nothing_of_it_stays_there(
@@ -133,7 +170,9 @@ def test_in_memory_its_data_lies_in_memory_and_nothing_of_it_stays_there(
     data = service.server.data
     assert data.is_relative_to(MEMORY)
     service.stop()
+    real.source.close()
     assert not data.exists()
+    assert not any((MEMORY / f"rematch-{os.geteuid()}").glob("clusters/*"))
 
 
 def test_another_database_puts_one_that_is_not_wiped_to_rest_and_its_rows_are_still_there_after(
@@ -150,6 +189,7 @@ def test_another_database_puts_one_that_is_not_wiped_to_rest_and_its_rows_are_st
     assert real.sum(again.environment) == 5
     assert again.record.n_trials_before == 1
     again.stop()
+    real.source.close()
 
 
 def test_one_that_is_not_wiped_and_was_killed_is_recovered_with_what_was_committed(
@@ -164,6 +204,7 @@ def test_one_that_is_not_wiped_and_was_killed_is_recovered_with_what_was_committ
     again = real.source.start(lasting, tmp_path)
     assert real.sum(again.environment) == 5
     again.stop()
+    real.source.close()
     assert "recovery" in (tmp_path / "database.log").read_text(), "each trial has its own part of the log"
 
 
@@ -287,6 +328,7 @@ def test_a_killed_harness_leaves_no_server_no_backend_and_the_next_one_sweeps_it
     assert data.exists()
     later = RealDatabase(root)
     later.source.start(need, tmp_path).stop()
+    later.source.close()
     assert not data.exists()
     shared = [row.split()[:2] for row in Path("/proc/sysvipc/shm").read_text().splitlines()[1:]]
     assert segment not in shared, "the segment of a killed server was given back"

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -103,7 +104,7 @@ def test_lost_money_is_an_outcome_of_its_own_and_says_which_and_how_much(
 
 
 def test_a_database_killed_under_load_fails_the_trial_and_says_so(tmp_path: Path, databases: Path) -> None:
-    root = make_ledger_project(tmp_path, loops=400)
+    root = make_ledger_project(tmp_path, loops=120)
     killed: list[int] = []
     stop = threading.Event()
 
@@ -292,8 +293,22 @@ def test_levels_change_the_backing_services_and_keep_what_they_do_not_name(tmp_p
     }
 
 
-def test_an_experiment_without_backing_services_keeps_the_hash_it_had_before_there_were_any() -> None:
-    """The bundled sessions were measured before; their hash tells whether their definition still stands."""
-    study = load_study(REPOSITORY, "strings-payload")
-    header = read_json(REPOSITORY / "data/raw/bundled/strings-payload/quick-local-1/session.json")
-    assert study.definition_sha256 == header["provenance"]["definition_sha256"]
+@pytest.mark.parametrize("name", ["strings-payload", "strings-startup"])
+def test_an_experiment_without_backing_services_keeps_the_hash_it_had_before_there_were_any(
+    name: str,
+) -> None:
+    """Sessions measured before carry their hash; it tells whether their definition still stands."""
+    study = load_study(REPOSITORY, name)
+    before = study.experiment.model_dump_json(
+        exclude={"backing": True, "factors": {"__all__": {"__all__": {"backing"}}}}
+    )
+    assert "backing" not in before
+    assert study.definition_sha256 == hashlib.sha256(before.encode()).hexdigest()
+
+
+def test_a_changed_backing_setting_is_another_definition(tmp_path: Path) -> None:
+    hashes = {
+        load_study(make_ledger_project(tmp_path / str(n), backing=said), "tiny").definition_sha256
+        for n, said in enumerate(("", "backing = { index = true }", "backing = { fsync = false }"))
+    }
+    assert len(hashes) == 3

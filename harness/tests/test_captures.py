@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import re
 
 import pytest
 from hypothesis import given
@@ -54,14 +53,16 @@ def expectation(**parts: object) -> Expectation:
 @given(TEXTS, st.dictionaries(NAMES, VALUES, max_size=3))
 def test_only_the_places_of_known_names_are_filled(parts: list[str], values: dict[str, Scalar]) -> None:
     text = "".join(parts)
-    found = fill_text(text, values)
-    rest = iter(
-        re.split(r"\x00(.*?)\x00", PLACE.sub(lambda m: f"\x00{m[1]}\x00" if m[1] in values else m[0], text))
-    )
-    wanted = "".join(bare_text(values[part]) if odd % 2 else part for odd, part in enumerate(rest))
-    if "\x00" not in text:
-        assert found == wanted
-    assert names_in(found) == tuple(name for name in names_in(text) if name not in values)
+    wanted = [
+        part if even % 2 == 0 else bare_text(values[part]) if part in values else f"${{{part}}}"
+        for even, part in enumerate(PLACE.split(text))
+    ]
+    assert fill_text(text, values) == "".join(wanted)
+
+
+def test_filling_happens_once_whatever_comes_of_it() -> None:
+    assert names_in("a${b}${B}${c_1}") == ("b", "c_1")
+    assert fill_text("${${a}}", {"a": "b", "b": 1}) == "${b}"
 
 
 @given(JSON, st.dictionaries(NAMES, VALUES, max_size=3))

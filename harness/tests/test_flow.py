@@ -15,15 +15,14 @@ from harness.errors import InputError
 from harness.loadgen.base import Endpoint, LoadOrder
 from harness.loadgen.captures import Scalar, fill_json, fill_text
 from harness.loadgen.flow import (
-    Carried,
-    Pieces,
     flow_document,
-    pieces,
     readiness_request,
     right_answers,
 )
+from harness.loadgen.jmeter import render_plan
 from harness.loadgen.jmx import jmespath, with_variables
 from harness.loadgen.mix import right_bodies
+from harness.loadgen.renderings import Carried, Pieces, pieces
 from harness.loadgen.wrk import Wrk
 from harness.model import ClosedLoad, Expectation
 from harness.tests.accounts_server import open_and_show, step, transfer_flow
@@ -88,7 +87,7 @@ def test_without_captures_a_flow_and_a_mix_know_the_same_right_answers(values: l
 
 def test_one_of_is_right_in_the_renderings_of_each_of_its_values() -> None:
     expect = Expectation.model_validate_json('{"status": 200, "one_of": [{"a": 1}, null]}')
-    assert right_bodies(expect) == ('{"a":1}', '{"a":1}\n', '{"a": 1}', '{"a": 1}\n', "null", "null\n")
+    assert right_bodies(expect) == ('{"a":1}', "null", '{"a":1}\n', "null\n", '{"a": 1}', '{"a": 1}\n')
 
 
 @pytest.mark.parametrize("beside", ['"body": "x"', '"json": 1'])
@@ -182,10 +181,27 @@ def test_readiness_asks_the_marked_request_else_a_get_else_the_first() -> None:
     assert readiness_request((post,)) is post
 
 
-def test_readiness_of_a_flow_never_needs_a_capture() -> None:
-    assert readiness_request(open_and_show()).name == "open"
-    look = step(2, "look", "GET", "/state")
-    assert readiness_request((step(1, "open", "POST", "/account"), look)) is look
+def test_readiness_of_a_flow_is_its_first_step_because_later_ones_may_count_on_it() -> None:
+    flow = (step(1, "open", "POST", "/account"), step(2, "look", "GET", "/account/1"))
+    assert readiness_request(flow[::-1]) is flow[0]
+    assert readiness_request((flow[0], flow[1].model_copy(update={"readiness": True}))).name == "look"
+
+
+@pytest.mark.parametrize("more", [{}, {"step": 1}])
+def test_decimals_are_right_as_the_contract_writes_them(tmp_path: Path, more: dict[str, object]) -> None:
+    text = line(expect={"status": 200, "one_of": [{"pay": [3000.25, 1]}, {"pay": 5}]}, **more)
+    (tmp_path / "requests.jsonl").write_text(text.replace("3000.25", "3000.00"))
+    (request,) = load_requests(tmp_path, "m")
+    assert (right_bodies(request.expect) or ())[0] == '{"pay":[3000.00,1]}'
+    assert (right_answers(request.expect) or ())[0] == ('{"pay":[3000.00,1]}',)
+    order = LoadOrder(
+        profile=ClosedLoad(users=1, loops=1),
+        requests=(request,),
+        endpoint=Endpoint(host="127.0.0.1", port=1),
+        folder=tmp_path,
+    )
+    assert "3000.00" in render_plan(order)
+    assert request.expect.one_of == ({"pay": [3000.0, 1]}, {"pay": 5})
 
 
 def test_a_script_is_given_the_whole_flow_as_json() -> None:

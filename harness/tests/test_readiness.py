@@ -14,7 +14,7 @@ from harness.boundaries import save_native_memory, take_boundary
 from harness.errors import TrialFailure
 from harness.launchers.process import ProcessInstance
 from harness.model import Outcome
-from harness.model.study import SettingValue
+from harness.model.backing import SettingValue
 from harness.readiness import bring_up, first_complaint, wait_first_response, warm_up
 from harness.sampling import Watched
 from harness.tests.accounts_server import accounts_server, open_and_show, transfer_flow

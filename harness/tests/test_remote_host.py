@@ -27,6 +27,7 @@ from harness.remote import SshHost, load_settings
 from harness.remote.clock import Question, estimate_offset
 from harness.remote.package import agent_file
 from harness.sampling import Watched
+from harness.tests.available import NOT_RUN
 from harness.tests.contracts.host import HostContract
 from harness.tests.instances import eventually
 from harness.tests.sshd import Sshd
@@ -221,7 +222,7 @@ def test_what_was_written_over_there_comes_back_whole(far: SshHost, tmp_path: Pa
 
 def test_a_full_disk_is_said_before_a_trial_begins(sshd: Sshd, tmp_path: Path) -> None:
     if os.geteuid() != 0:
-        pytest.skip("NOT TESTED here: a small disk needs root, to be mounted")
+        pytest.skip(f"{NOT_RUN}a small disk needs root, to be mounted")
     disk = tmp_path / "disk"
     disk.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)], check=True)

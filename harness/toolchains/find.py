@@ -15,6 +15,7 @@ from .wanted import JAVA_MINIMUM, JAVA_REFERENCE, LATEX_FILES, WANTED, Wanted, h
 
 #: A tool that takes longer than this to tell its version is treated as if it would not tell.
 ANSWER_WITHIN_S = 30.0
+_RATE_OPTION = re.compile(r"^\s*-R,\s", re.MULTILINE)
 
 
 def find_jdks(around: Surroundings) -> tuple[Jdk, ...]:
@@ -217,8 +218,9 @@ def _postgres_programs(around: Surroundings) -> Iterator[Path]:
 
 
 def _find_program(row: Wanted, around: Surroundings) -> Tool:
-    """A tool that is simply a program on PATH (or, for GraalVM, in its usual folder)."""
-    places: list[Path | None] = [which(program, around) for program in row.programs]
+    """A tool that is simply a program: of set-up's making, on PATH, or (GraalVM) in its usual folder."""
+    places: list[Path | None] = [made_program(row, around)]
+    places += [which(program, around) for program in row.programs]
     if row.name == "sshd":  # users other than root do not have it on their PATH
         places.append(around.system / "usr/sbin/sshd")
     if row.name == "native-image" and around.environ.get("GRAALVM_HOME"):
@@ -226,9 +228,33 @@ def _find_program(row: Wanted, around: Surroundings) -> Tool:
     program = next((place for place in places if place is not None and place.exists()), None)
     if program is None:
         return _tool(row, around, None, None, "missing")
-    answer = ask([str(program), row.version_flag], around=around)
-    match = re.search(r"\d+\.\d+[\w.+-]*", answer or "")
-    return _tool(row, around, program, match.group() if match else None, "ok")
+    version = _version(ask([str(program), row.version_flag], around=around))
+    old = version is not None and not _new_enough(version, row.minimum)
+    return _tool(row, around, program, version, "too old" if old else "ok")
+
+
+def made_program(row: Wanted, around: Surroundings) -> Path | None:
+    """Where set-up builds a pinned tool; None for the others."""
+    if row.pinned is None:
+        return None
+    return around.tools / f"{row.name}-{row.pinned}" / "bin" / row.programs[0]
+
+
+def _find_wrk(row: Wanted, around: Surroundings) -> Tool:
+    """wrk or wrk2: both may be called ``wrk``, and only wrk2 has ``-R`` for a rate."""
+    for name in row.programs:
+        program = which(name, around)
+        if program is None:
+            continue
+        said = ask([str(program), row.version_flag], around=around) or ""
+        if (_RATE_OPTION.search(said) is not None) == (row.name == "wrk2"):
+            return _tool(row, around, program, _version(said), "ok")
+    return _tool(row, around, None, None, "missing")
+
+
+def _version(said: str | None) -> str | None:
+    match = re.search(r"\d+\.\d+[\w.+-]*", said or "")
+    return match.group() if match else None
 
 
 def find_tool(name: str, around: Surroundings) -> Tool:
@@ -245,7 +271,9 @@ def find_tool(name: str, around: Surroundings) -> Tool:
         "latex": find_latex,
         "postgres": find_postgres,
     }
-    return own[name](around) if name in own else _find_program(wanted(name), around)
+    if name in own:
+        return own[name](around)
+    return (_find_wrk if name in {"wrk", "wrk2"} else _find_program)(wanted(name), around)
 
 
 def find_all(around: Surroundings) -> tuple[Tool, ...]:

@@ -82,13 +82,17 @@ class FlowContract:
 class OpenFlowContract:
     """The rules of open loops: an arrival is a pass."""
 
+    #: How the tool can space arrivals; every one can do so evenly.
+    spacings: tuple[str, ...] = ("poisson", "constant")
+
     def test_an_arrival_is_one_pass_and_ends_at_its_first_wrong_answer(
         self, generator: LoadGenerator, tmp_path: Path
     ) -> None:
+        profile = OpenLoad.model_validate(
+            {"rate_per_s": 20.0, "duration_s": 1.0, "arrivals": self.spacings[0]}
+        )
         with accounts_server((None, "500")) as server:
-            summary = offered(
-                generator, server, tmp_path, OpenLoad(rate_per_s=20, duration_s=1), open_and_show()
-            )
+            summary = offered(generator, server, tmp_path, profile, open_and_show())
         assert (summary.n_flows, summary.n_dropped) == (20, 0)
         assert dict(server.seen) == {"/account": 20, "/account/": 10}
         assert (summary.n_requests, summary.n_errors, summary.n_flows_right) == (30, 10, 10)

@@ -77,7 +77,7 @@ def offer(generator: LoadGenerator, order: LoadOrder) -> Offered:
 
 
 class LoadGeneratorContract:
-    """The rules. ``one_row_per_request``: the tool writes single requests."""
+    """The rules. ``one_row_per_request``: the tool writes single requests, and while it runs."""
 
     one_row_per_request = True
     #: A load with many times more requests than a killed tool can have sent.
@@ -156,7 +156,9 @@ class LoadGeneratorContract:
 
     def rows(self, folder: Path) -> RequestTable:
         """Every row, also from the packed form in which the store keeps the file."""
-        path = next(path for path in folder.iterdir() if path.name in {"samples.jtl", "samples.csv"})
+        path = next(
+            path for path in folder.iterdir() if path.name in {"samples.jtl", "samples.csv", "samples.db"}
+        )
         table = read_any(path)
         assert isinstance(table, RequestTable)
         packed = folder / "packed"
@@ -233,6 +235,9 @@ class LoadGeneratorContract:
 class OpenLoopContract:
     """For tools that know open loops: what is offered follows the schedule, not the answers."""
 
+    #: How the tool can space arrivals; it refuses the other ways.
+    spacings: tuple[str, ...] = ("poisson", "constant")
+
     @pytest.fixture
     def server(self) -> Iterator[AnsweringServer]:
         with answering_server() as running:
@@ -243,6 +248,9 @@ class OpenLoopContract:
         self, generator: LoadGenerator, server: AnsweringServer, tmp_path: Path, arrivals: str
     ) -> None:
         profile = OpenLoad.model_validate({"rate_per_s": 50.0, "duration_s": 2.0, "arrivals": arrivals})
+        if arrivals not in self.spacings:
+            assert "evenly spaced" in (generator.supports(profile, (request_to("/right"),)) or "")
+            return
         order = LoadOrder(
             profile=profile,
             requests=(request_to("/right"),),

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+package rematch.clients;
+
+import io.smallrye.mutiny.Uni;
+import io.vertx.mutiny.sqlclient.Pool;
+import io.vertx.mutiny.sqlclient.Row;
+import io.vertx.mutiny.sqlclient.RowSet;
+import jakarta.enterprise.inject.Instance;
+import jakarta.inject.Singleton;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/** The table of movies, asked without waiting over PostgreSQL's reactive client. */
+@Singleton
+final class ReactiveMovies implements Movies {
+
+    /** There is none in mode {@code blocking}, so it is looked up when it is needed. */
+    private final Instance<Pool> pool;
+    private final Answers answers;
+    private final Duration within;
+    private final AtomicInteger asking = new AtomicInteger();
+
+    ReactiveMovies(Instance<Pool> pool, Answers answers, Settings settings) {
+        this.pool = pool;
+        this.answers = answers;
+        this.within = Duration.ofMillis(settings.poolWaitMs());
+    }
+
+    /** All films by director, in the order of the rows; it fails when there is no answer within the pool's wait. */
+    Uni<Map<String, List<Answers.Film>>> byDirector() {
+        asking.incrementAndGet();
+        return pool.get().preparedQuery(STATEMENT).execute()
+                .ifNoItem().after(within).fail()
+                .onTermination().invoke(asking::decrementAndGet)
+                .map(this::grouped);
+    }
+
+    private Map<String, List<Answers.Film>> grouped(RowSet<Row> rows) {
+        Map<String, List<Answers.Film>> byDirector = new HashMap<>();
+        for (Row row : rows) {
+            byDirector.computeIfAbsent(row.getString(3), director -> new ArrayList<>())
+                    .add(answers.film(row.getString(0), row.getShort(1), row.getBigDecimal(2)));
+        }
+        return byDirector;
+    }
+
+    /** Statements beyond the number of connections wait for one. */
+    @Override
+    public int connectionsInUse() {
+        return Math.min(asking.get(), pool.get().size());
+    }
+
+    @Override
+    public int connectionsIdle() {
+        return pool.get().size() - connectionsInUse();
+    }
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+package rematch.clients;
+
+import io.smallrye.mutiny.Uni;
+import jakarta.inject.Singleton;
+import java.time.Duration;
+import java.util.List;
+import org.eclipse.microprofile.rest.client.inject.RestClient;
+
+/**
+ * Calls of the upstream in the time allowed, which the REST client's own timeouts do not bound: they count the wait for
+ * a connection and the silence of the other side each for itself.
+ */
+@Singleton
+final class UpstreamCalls {
+
+    private final Upstream upstream;
+    private final Duration within;
+
+    UpstreamCalls(@RestClient Upstream upstream, Settings settings) {
+        this.upstream = upstream;
+        this.within = Duration.ofMillis(settings.upstreamTimeoutMs());
+    }
+
+    Uni<List<Upstream.Phone>> phones(int id) {
+        return inTime(upstream.phones(id)).invoke(phones -> refuse(phones == null || phones.contains(null)));
+    }
+
+    Uni<Upstream.Address> address(int id) {
+        return inTime(upstream.address(id)).invoke(address -> refuse(address == null));
+    }
+
+    private <T> Uni<T> inTime(Uni<T> call) {
+        return call.ifNoItem().after(within).fail();
+    }
+
+    /** Jackson cannot be told to refuse {@code null} where an object should be. */
+    private static void refuse(boolean wrong) {
+        if (wrong) {
+            throw new Refusal.Refused(Refusal.UPSTREAM_BAD_ANSWER);
+        }
+    }
+}

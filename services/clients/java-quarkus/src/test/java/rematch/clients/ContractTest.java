@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+package rematch.clients;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.http.HttpRequest.BodyPublisher;
+import java.net.http.HttpRequest.BodyPublishers;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestFactory;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Every case of the contract, asked over HTTP of the service as production starts it. */
+final class ContractTest {
+
+    private static Postgres postgres;
+    private static UpstreamStub upstream;
+
+    /** By their flags: starting one takes longer than asking it. */
+    private static final Map<String, Service> SERVICES = new HashMap<>();
+    private static final Map<String, Asking> ASKING = new HashMap<>();
+
+    private Asking asking;
+
+    @BeforeAll
+    static void surroundings() throws Exception {
+        postgres = Postgres.start();
+        upstream = UpstreamStub.start();
+    }
+
+    @AfterAll
+    static void gone() throws Exception {
+        ASKING.values().forEach(Asking::close);
+        SERVICES.values().forEach(Service::close);
+        upstream.close();
+        postgres.close();
+    }
+
+    @TestFactory
+    Stream<DynamicTest> the_matched_face_answers_byte_for_byte_when_threads_wait() throws Exception {
+        serve("--mode=blocking");
+        return Stream.concat(cases("matched", false), cases("matched", true));
+    }
+
+    @TestFactory
+    Stream<DynamicTest> the_matched_face_answers_byte_for_byte_when_no_thread_waits() throws Exception {
+        serve("--mode=reactive");
+        return Stream.concat(cases("matched", false), cases("matched", true));
+    }
+
+    @TestFactory
+    Stream<DynamicTest> the_published_face_answers_as_the_article_did() throws Exception {
+        serve("--face=published", "--mode=reactive");
+        return cases("published", false);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"blocking", "reactive"})
+    void turns_go_round_whoever_asks(String mode) throws Exception {
+        serve("--mode=" + mode);
+        int before = turn("/hello");
+        List<Integer> clients = new ArrayList<>();
+        List<Integer> expected = new ArrayList<>();
+        for (int turn = 0; turn < 22; turn++) {
+            expected.add((before + turn) % 10 + 1);
+            clients.add(turn(turn % 2 == 0 ? "/hello" : "/db"));
+            asking.get("/hello?client=7");
+            asking.get("/db?client=11");
+            asking.get("/nothing");
+        }
+        assertEquals(expected, clients);
+    }
+
+    private int turn(String path) throws Exception {
+        return ContractCase.json(asking.get(path).body()).get("id").asInt();
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"blocking", "reactive"})
+    void a_minor_costs_one_call_and_an_adult_two_in_their_order(String mode) throws Exception {
+        serve("--mode=" + mode, "--minor-percent=50");
+        upstream.asked();
+        String adult = asking.get("/hello").body();
+        String minor = asking.get("/hello").body();
+        assertTrue(adult.contains("\"age\":18,") && adult.contains("\"years\":3"), adult);
+        assertTrue(minor.contains("\"age\":17,"), minor);
+        assertTrue(minor.endsWith(",\"address\":null,\"loan_options\":[]}"), minor);
+        assertEquals(List.of("/phones/1", "/address/1", "/phones/2"), upstream.asked());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"blocking", "reactive"})
+    void films_without_a_year_or_a_cost_have_null_there(String mode) throws Exception {
+        serve("--mode=" + mode);
+        postgres.ask("clients", "insert into movie values ('Unknown', null, null, 'J J Abrams'), ('\"é\"', 7, 0, null)");
+        try {
+            String body = asking.get("/db?client=1").body();
+            assertTrue(body.endsWith("{\"title\":\"Unknown\",\"year\":null,\"cost\":null}]}"), body);
+            postgres.ask("clients", "delete from movie");
+            assertTrue(asking.get("/db?client=1").body().endsWith(",\"films\":[]}"));
+        } finally {
+            postgres.fill();
+        }
+    }
+
+    @Test
+    void requests_are_counted_and_timed_by_path_and_status() throws Exception {
+        serve("--upstream-connections=2"); // a service of its own
+        asking.get("/hello");
+        asking.get("/hello?client=3");
+        asking.get("/db?client=0");
+        asking.get("/nothing");
+        Asking.Said answer = asking.get("/metrics");
+        String metrics = answer.body();
+        assertTrue(answer.whole().headers().firstValue("Content-Type").orElse("")
+                .startsWith("text/plain; version=0.0.4"));
+        assertTrue(metrics.contains("http_requests_total{path=\"/hello\",status=\"200\"} 2.0"), metrics);
+        assertTrue(metrics.contains("http_requests_total{path=\"/db\",status=\"400\"} 1.0"), metrics);
+        assertTrue(metrics.contains("http_requests_total{path=\"other\",status=\"404\"} 1.0"), metrics);
+        assertTrue(metrics.contains("http_request_duration_seconds_count{path=\"/hello\"} 2"), metrics);
+        assertTrue(metrics.contains("http_request_duration_seconds_bucket{path=\"/db\",le=\"2.5\"} 1"), metrics);
+        assertTrue(asking.metric("db_connections{state=\"idle\"}") >= 0, metrics);
+        assertTrue(metrics.contains("db_connections{state=\"in_use\"} 0.0"), metrics);
+        assertTrue(metrics.contains("jvm_memory_used_bytes{area=\"heap\"}"), metrics);
+        assertTrue(!metrics.contains("path=\"/metrics\""), metrics);
+    }
+
+    @Test
+    void requests_are_logged_with_the_lengths_of_their_bodies(@TempDir Path folder) throws Exception {
+        Path file = folder.resolve("log");
+        serve("--logging=on", "--log-sink=file", "--log-file=" + file);
+        int hello = asking.get("/hello?client=1").body().length();
+        asking.send("GET", "/db?client=x", BodyPublishers.ofString("abc"), Map.of());
+        asking.send("POST", "/nothing", BodyPublishers.ofString("{}"), Map.of());
+        asking.send("GET", "/db", BodyPublishers.ofString("x".repeat(65_537)), Map.of());
+        asking.get("/health");
+        Asking.until("all lines are written", () -> lines(file).size() == 4);
+        List<String> lines =
+                lines(file).stream().map(line -> line.replaceAll("ts=\\S+ | took.*", "")).toList();
+        assertEquals(List.of(
+                "method=GET path=/hello status=200 bytes_in=0 bytes_out=" + hello,
+                "method=GET path=/db status=400 bytes_in=3 bytes_out=22",
+                "method=POST path=other status=404 bytes_in=2 bytes_out=21",
+                "method=GET path=/db status=413 bytes_in=65537 bytes_out=26"), lines);
+    }
+
+    @Test
+    void the_lean_service_needs_nobody_and_knows_one_answer() throws Exception {
+        start(Map.of(), "--port=0", "--lean");
+        String constant = ContractCase.of("matched").stream()
+                .filter(given -> given.path().equals("/hello?client=1") && given.expect().has("body"))
+                .findFirst().orElseThrow().expect().get("body").asText();
+        assertEquals(constant, asking.get("/hello").body());
+        assertEquals("{\"status\":\"up\"}", asking.get("/health").body());
+        assertEquals(404, asking.get("/db").status());
+        assertEquals(404, asking.send("POST", "/hello", BodyPublishers.noBody(), Map.of()).status());
+    }
+
+    private static List<String> lines(Path file) {
+        try {
+            return Files.readAllLines(file);
+        } catch (IOException failed) {
+            throw new UncheckedIOException(failed);
+        }
+    }
+
+    private void serve(String... flags) throws Exception {
+        start(postgres.environment(upstream.url()),
+                Stream.concat(Stream.of("--port=0"), Stream.of(flags)).toArray(String[]::new));
+    }
+
+    private void start(Map<String, String> environment, String... flags) throws Exception {
+        String key = String.join(" ", flags);
+        if (!SERVICES.containsKey(key)) {
+            Service service = Service.start(environment, flags);
+            SERVICES.put(key, service);
+            ASKING.put(key, new Asking(service.port()));
+        }
+        asking = ASKING.get(key);
+    }
+
+    private Stream<DynamicTest> cases(String face, boolean chunked) throws Exception {
+        Asking asking = this.asking;
+        return ContractCase.of(face).stream()
+                .filter(given -> !chunked || given.body() != null)
+                .map(given -> DynamicTest.dynamicTest(given.name(), () -> check(given, send(asking, given, chunked))));
+    }
+
+    private static Asking.Said send(Asking asking, ContractCase given, boolean chunked) throws Exception {
+        BodyPublisher body = given.body() == null ? BodyPublishers.noBody() : BodyPublishers.ofByteArray(given.body());
+        // fromPublisher hides the length
+        return asking.send(given.method(), given.path(), chunked ? BodyPublishers.fromPublisher(body) : body,
+                given.headers());
+    }
+
+    private static void check(ContractCase given, Asking.Said said) throws IOException {
+        JsonNode expect = given.expect();
+        assertEquals(expect.get("status").asInt(), said.status(), said.body());
+        if (expect.has("body")) {
+            assertEquals(expect.get("body").asText(), said.body());
+            assertEquals(said.whole().body().length,
+                    said.whole().headers().firstValueAsLong("Content-Length").orElse(-1));
+        }
+        if (expect.has("json")) {
+            assertEquals(expect.get("json"), ContractCase.json(said.body()));
+        }
+        if (expect.has("one_of")) {
+            List<JsonNode> allowed = new ArrayList<>();
+            expect.get("one_of").forEach(allowed::add);
+            assertTrue(allowed.contains(ContractCase.json(said.body())), said.body());
+        }
+        expect.path("headers").properties().forEach(header -> assertEquals(header.getValue().asText(),
+                said.whole().headers().firstValue(header.getKey()).orElse(null), header.getKey()));
+    }
+}

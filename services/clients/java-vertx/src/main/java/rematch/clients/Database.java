@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+package rematch.clients;
+
+import io.vertx.core.Future;
+import io.vertx.core.Vertx;
+import io.vertx.pgclient.PgBuilder;
+import io.vertx.pgclient.PgConnectOptions;
+import io.vertx.pgclient.PgConnection;
+import io.vertx.sqlclient.Pool;
+import io.vertx.sqlclient.PoolOptions;
+import io.vertx.sqlclient.Row;
+import io.vertx.sqlclient.RowSet;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/** The table of movies. */
+abstract sealed class Database {
+
+    private static final String STATEMENT = "select title, year, cost, director from movie";
+
+    private final int waitMs;
+    private final AtomicInteger asking = new AtomicInteger();
+
+    private Database(Settings settings) {
+        this.waitMs = settings.poolWaitMs();
+    }
+
+    /** All films by director, in the order of the rows; it fails when there is no answer within the pool's wait. */
+    final Future<Map<String, List<Answers.Film>>> byDirector() {
+        asking.incrementAndGet();
+        return ask()
+                .timeout(waitMs, TimeUnit.MILLISECONDS)
+                .onComplete(done -> asking.decrementAndGet())
+                .map(Database::grouped);
+    }
+
+    final int asking() {
+        return asking.get();
+    }
+
+    abstract int connectionsOpen();
+
+    abstract Future<Void> close();
+
+    abstract Future<RowSet<Row>> ask();
+
+    private static Map<String, List<Answers.Film>> grouped(RowSet<Row> rows) {
+        Map<String, List<Answers.Film>> byDirector = new HashMap<>();
+        for (Row row : rows) {
+            byDirector.computeIfAbsent(row.getString(3), director -> new ArrayList<>())
+                    .add(new Answers.Film(row.getString(0), row.getShort(1), row.getBigDecimal(2)));
+        }
+        return byDirector;
+    }
+
+    private static PgConnectOptions options(Settings.Surroundings surroundings) {
+        return new PgConnectOptions()
+                .setHost(surroundings.pgHost())
+                .setPort(surroundings.pgPort())
+                .setUser(surroundings.pgUser())
+                .setPassword(surroundings.pgPassword())
+                .setDatabase(surroundings.pgDatabase())
+                .setCachePreparedStatements(true);
+    }
+
+    /** A pool that all verticles share; it opens connections when they are needed and keeps them. */
+    static final class Pooled extends Database {
+
+        private final Pool pool;
+
+        Pooled(Vertx vertx, Settings settings) {
+            super(settings);
+            this.pool = PgBuilder.pool()
+                    .with(new PoolOptions()
+                            .setMaxSize(settings.poolSize())
+                            .setConnectionTimeout(settings.poolWaitMs())
+                            .setConnectionTimeoutUnit(TimeUnit.MILLISECONDS))
+                    .connectingTo(options(settings.surroundings()))
+                    .using(vertx)
+                    .build();
+        }
+
+        @Override
+        Future<RowSet<Row>> ask() {
+            return pool.preparedQuery(STATEMENT).execute();
+        }
+
+        @Override
+        int connectionsOpen() {
+            return pool.size();
+        }
+
+        @Override
+        Future<Void> close() {
+            return pool.close();
+        }
+    }
+
+    /**
+     * One connection over which statements follow each other without waiting for answers, as published; every verticle
+     * has its own. It is opened by the first request, and again by the first one after it broke.
+     */
+    static final class Pipelined extends Database {
+
+        private final Vertx vertx;
+        private final PgConnectOptions options;
+        private Future<PgConnection> connection;
+        private volatile boolean open;
+
+        Pipelined(Vertx vertx, Settings settings) {
+            super(settings);
+            this.vertx = vertx;
+            this.options = options(settings.surroundings());
+        }
+
+        @Override
+        Future<RowSet<Row>> ask() {
+            if (connection == null) {
+                connection = PgConnection.connect(vertx, options).onComplete(this::keep, failed -> connection = null);
+            }
+            return connection.compose(connected -> connected.preparedQuery(STATEMENT).execute());
+        }
+
+        private void keep(PgConnection connected) {
+            open = true;
+            connected.exceptionHandler(broken -> { }); // closing follows, and says enough
+            connected.closeHandler(closed -> {
+                open = false;
+                connection = null;
+            });
+        }
+
+        @Override
+        int connectionsOpen() {
+            return open ? 1 : 0;
+        }
+
+        @Override
+        Future<Void> close() {
+            return connection == null ? Future.succeededFuture() : connection.compose(PgConnection::close);
+        }
+    }
+}

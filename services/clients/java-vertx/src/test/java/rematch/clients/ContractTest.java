@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+package rematch.clients;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.vertx.core.json.Json;
+import io.vertx.core.json.JsonArray;
+import java.net.http.HttpRequest.BodyPublisher;
+import java.net.http.HttpRequest.BodyPublishers;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestFactory;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Every case of the contract, asked over HTTP of the service as production starts it. */
+final class ContractTest {
+
+    private static Postgres postgres;
+    private static UpstreamStub upstream;
+
+    private Service running;
+    private Asking asking;
+
+    @BeforeAll
+    static void surroundings() throws Exception {
+        postgres = Postgres.start();
+        upstream = UpstreamStub.start();
+    }
+
+    @AfterAll
+    static void gone() throws Exception {
+        upstream.close();
+        postgres.close();
+    }
+
+    @AfterEach
+    void stop() {
+        asking.close();
+        running.close();
+    }
+
+    @TestFactory
+    Stream<DynamicTest> the_matched_face_answers_byte_for_byte_over_a_pipelined_connection() throws Exception {
+        serve("--database=pipelined");
+        return cases("matched", false);
+    }
+
+    @TestFactory
+    Stream<DynamicTest> the_matched_face_answers_byte_for_byte_over_a_pool_from_two_verticles() throws Exception {
+        serve("--database=pool", "--verticles=2");
+        return cases("matched", false);
+    }
+
+    @TestFactory
+    Stream<DynamicTest> a_chunked_body_is_answered_alike() throws Exception {
+        serve();
+        return cases("matched", true);
+    }
+
+    @TestFactory
+    Stream<DynamicTest> the_published_face_answers_as_the_article_did() throws Exception {
+        serve("--face=published");
+        return cases("published", false);
+    }
+
+    @Test
+    void turns_go_round_whoever_asks() throws Exception {
+        serve("--verticles=2");
+        List<String> clients = new ArrayList<>();
+        for (int turn = 0; turn < 22; turn++) {
+            clients.add(asking.get(turn % 2 == 0 ? "/hello" : "/db").body().replaceAll("^\\{\"id\":(\\d+),.*", "$1"));
+            asking.get("/hello?client=7");
+            asking.get("/db?client=11");
+            asking.get("/nothing");
+        }
+        assertEquals(List.of("1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "1", "2", "3", "4", "5", "6", "7", "8",
+                "9", "10", "1", "2"), clients);
+    }
+
+    @Test
+    void a_minor_costs_one_call_and_an_adult_two_in_their_order() throws Exception {
+        serve("--minor-percent=50");
+        upstream.asked();
+        String adult = asking.get("/hello").body();
+        String minor = asking.get("/hello").body();
+        assertTrue(adult.contains("\"age\":18,") && adult.contains("\"years\":3"), adult);
+        assertTrue(minor.contains("\"age\":17,"), minor);
+        assertTrue(minor.endsWith(",\"address\":null,\"loan_options\":[]}"), minor);
+        assertEquals(List.of("/phones/1", "/address/1", "/phones/2"), upstream.asked());
+    }
+
+    @Test
+    void films_without_a_year_or_a_cost_have_null_there() throws Exception {
+        serve();
+        postgres.ask("clients", "insert into movie values ('Unknown', null, null, 'J J Abrams'), ('\"é\"', 7, 0, null)");
+        try {
+            String body = asking.get("/db?client=1").body();
+            assertTrue(body.endsWith("{\"title\":\"Unknown\",\"year\":null,\"cost\":null}]}"), body);
+            postgres.ask("clients", "delete from movie");
+            assertTrue(asking.get("/db?client=1").body().endsWith(",\"films\":[]}"));
+        } finally {
+            postgres.fill();
+        }
+    }
+
+    @Test
+    void requests_are_counted_and_timed_by_path_and_status() throws Exception {
+        serve();
+        asking.get("/hello");
+        asking.get("/hello?client=3");
+        asking.get("/db?client=0");
+        asking.get("/nothing");
+        Asking.Said answer = asking.get("/metrics");
+        String metrics = answer.body();
+        assertTrue(answer.whole().headers().firstValue("Content-Type").orElse("")
+                .startsWith("text/plain; version=0.0.4"));
+        assertTrue(metrics.contains("http_requests_total{path=\"/hello\",status=\"200\"} 2.0"), metrics);
+        assertTrue(metrics.contains("http_requests_total{path=\"/db\",status=\"400\"} 1.0"), metrics);
+        assertTrue(metrics.contains("http_requests_total{path=\"other\",status=\"404\"} 1.0"), metrics);
+        assertTrue(metrics.contains("http_request_duration_seconds_count{path=\"/hello\"} 2"), metrics);
+        assertTrue(metrics.contains("http_request_duration_seconds_bucket{path=\"/db\",le=\"2.5\"} 1"), metrics);
+        assertTrue(asking.metric("upstream_connections{state=\"idle\"}") >= 1, metrics);
+        assertTrue(metrics.contains("upstream_connections{state=\"in_use\"} 0.0"), metrics);
+        assertTrue(metrics.contains("db_connections{state=\"idle\"} 0.0"), metrics);
+        assertTrue(metrics.contains("jvm_memory_used_bytes{area=\"heap\"}"), metrics);
+        assertTrue(!metrics.contains("path=\"/metrics\""), metrics);
+    }
+
+    @Test
+    void requests_are_logged_with_the_lengths_of_their_bodies(@TempDir Path folder) throws Exception {
+        Path file = folder.resolve("log");
+        serve("--logging=on", "--log-sink=file", "--log-file=" + file);
+        int hello = asking.get("/hello?client=1").body().length();
+        asking.send("GET", "/db?client=x", BodyPublishers.ofString("abc"), Map.of());
+        asking.send("POST", "/nothing", BodyPublishers.ofString("{}"), Map.of());
+        asking.send("GET", "/db", BodyPublishers.ofString("x".repeat(65_537)), Map.of());
+        asking.get("/health");
+        asking.close();
+        running.close(); // a line may be written after its answer
+        List<String> lines =
+                Files.readAllLines(file).stream().map(line -> line.replaceAll("ts=\\S+ | took.*", "")).toList();
+        assertEquals(List.of(
+                "method=GET path=/hello status=200 bytes_in=0 bytes_out=" + hello,
+                "method=GET path=/db status=400 bytes_in=3 bytes_out=22",
+                "method=POST path=other status=404 bytes_in=2 bytes_out=21",
+                "method=GET path=/db status=413 bytes_in=65537 bytes_out=26"), lines);
+    }
+
+    @Test
+    void the_lean_service_needs_nobody_and_knows_one_answer() throws Exception {
+        running = Service.start(Map.of(), "--port=0", "--lean");
+        asking = new Asking(running.port());
+        String constant = ContractCase.of("matched").stream()
+                .filter(given -> given.path().equals("/hello?client=1") && given.expect().containsKey("body"))
+                .findFirst().orElseThrow().expect().getString("body");
+        assertEquals(constant, asking.get("/hello").body());
+        assertEquals("{\"status\":\"up\"}", asking.get("/health").body());
+        assertEquals(404, asking.get("/db").status());
+        assertEquals(404, asking.send("POST", "/hello", BodyPublishers.noBody(), Map.of()).status());
+    }
+
+    private void serve(String... flags) throws Exception {
+        String[] args = Stream.concat(Stream.of("--port=0"), Stream.of(flags)).toArray(String[]::new);
+        running = Service.start(postgres.environment(upstream.url()), args);
+        asking = new Asking(running.port());
+    }
+
+    private Stream<DynamicTest> cases(String face, boolean chunked) throws Exception {
+        return ContractCase.of(face).stream()
+                .filter(given -> !chunked || given.body() != null)
+                .map(given -> DynamicTest.dynamicTest(given.name(), () -> check(given, send(given, chunked))));
+    }
+
+    private Asking.Said send(ContractCase given, boolean chunked) throws Exception {
+        BodyPublisher body = given.body() == null ? BodyPublishers.noBody() : BodyPublishers.ofByteArray(given.body());
+        // fromPublisher hides the length
+        return asking.send(given.method(), given.path(), chunked ? BodyPublishers.fromPublisher(body) : body,
+                given.headers());
+    }
+
+    private static void check(ContractCase given, Asking.Said said) {
+        assertEquals(given.expect().getInteger("status"), said.status(), said.body());
+        if (given.expect().containsKey("body")) {
+            assertEquals(given.expect().getString("body"), said.body());
+            assertEquals(said.whole().body().length,
+                    said.whole().headers().firstValueAsLong("Content-Length").orElse(-1));
+        }
+        if (given.expect().containsKey("json")) {
+            assertEquals(given.expect().getValue("json"), Json.decodeValue(said.body()));
+        }
+        if (given.expect().getValue("one_of") instanceof JsonArray allowed) {
+            assertTrue(allowed.contains(Json.decodeValue(said.body())), said.body());
+        }
+        if (given.expect().containsKey("headers")) {
+            given.expect().getJsonObject("headers").forEach(header -> assertEquals(header.getValue(),
+                    said.whole().headers().firstValue(header.getKey()).orElse(null), header.getKey()));
+        }
+    }
+}
