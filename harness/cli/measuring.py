@@ -127,6 +127,8 @@ def _print_plan(assembly: Assembly, prepared: Prepared, *, as_json: bool) -> Non
     print(f"{plan.experiment}/{prepared.session_id}: {prepared.experiment.question}")
     where = " on a large host, for which it is meant" if large else " on two cores"
     print(f"{len(plan.trials)} trials in {plan.n_blocks} blocks, about {in_words(total_s)}{where}")
+    if prepared.experiment.profiles[plan.profile].scaled_loads:
+        print("its rates and users are set by a calibration; those below stand for 100 passes per second")
     print("\norder:")
     for trial in plan.trials:
         mark = "  (A/A duplicate)" if trial.duplicate else ""

@@ -4,7 +4,19 @@
 from harness.model.backing import BackingName, BackingSettings
 from harness.model.base import Frozen
 from harness.model.estimate import Estimate, Verdict
-from harness.model.load import ClosedLoad, GeneratorName, Load, LoadProfile, LoadSummary, OpenLoad
+from harness.model.load import (
+    Calibration,
+    CalibrationOrder,
+    ClosedLoad,
+    ClosedShare,
+    GeneratorName,
+    Load,
+    LoadProfile,
+    LoadSummary,
+    OpenLoad,
+    OpenShare,
+    ScaledLoad,
+)
 from harness.model.plan import Configuration, Plan, PlannedTrial, configurations, make_plan
 from harness.model.session import (
     BuildRecord,
@@ -53,9 +65,12 @@ __all__ = [
     "BackingSettings",
     "Boundary",
     "BuildRecord",
+    "Calibration",
+    "CalibrationOrder",
     "Captures",
     "ClockReading",
     "ClosedLoad",
+    "ClosedShare",
     "Configuration",
     "ConformanceResult",
     "EchoReading",
@@ -77,6 +92,7 @@ __all__ = [
     "Machine",
     "MachineWindow",
     "OpenLoad",
+    "OpenShare",
     "Outcome",
     "Phase",
     "Plan",
@@ -87,6 +103,7 @@ __all__ = [
     "Request",
     "ResourceReading",
     "RuntimeSettings",
+    "ScaledLoad",
     "SessionHeader",
     "StartUp",
     "StoredFile",

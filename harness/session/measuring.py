@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.backing import BackingNeed, source_of
+from harness.calibration import CalibrationTrial, calibrate, saturated
 from harness.definitions import contract_folder, load_implementations
 from harness.errors import InputError, RematchError, StoreError, TrialFailure
 from harness.headroom import (
@@ -24,6 +25,7 @@ from harness.headroom import (
 from harness.model import (
     BackingSettings,
     BuildRecord,
+    Calibration,
     Configuration,
     EchoReading,
     Implementation,
@@ -39,7 +41,7 @@ from harness.provenance import collect_provenance, name_places, without_paths
 from harness.runner import Limits, Parts, TrialOrder, run_trial
 from harness.session.assembly import Assembly
 from harness.session.interruption import Interrupted, interruptible
-from harness.session.planning import Prepared, expected_s, plan_without
+from harness.session.planning import Prepared, calibrated, expected_s, first_configuration, plan_without
 from harness.session.progress import Progress, ProgressState, Silent
 from harness.store import SessionFolder, SessionWriter, Store, explained
 from harness.workloads import Case, load_cases
@@ -107,8 +109,11 @@ class _Session:
     left_s: float | None = None
 
     def go(self) -> None:
+        calibration = self._calibration()
+        if calibration is not None:
+            self.prepared = calibrated(self.prepared, calibration)
         fresh = not self.writer.session.exists
-        self.header = self._begin() if fresh else self._continue()
+        self.header = self._begin(calibration) if fresh else self._continue()
         swept = self.writer.sweep()
         self.writer.event("started" if fresh else "resumed", interrupted_trials=list(swept))
         self.echo = self.writer.session.echo()
@@ -133,7 +138,50 @@ class _Session:
                 self.writer.event(kind, reason=_why(end))
             raise
 
-    def _begin(self) -> SessionHeader:
+    def _calibration(self) -> Calibration | None:
+        """The capacity that scaled loads are shares of: written earlier, else measured now; ``None``: none are."""
+        prepared = self.prepared
+        order = prepared.experiment.profiles[prepared.plan.profile].calibration
+        if order is None:
+            return None
+        known = self.writer.session.calibration()
+        if known is not None:
+            return known
+        configuration = first_configuration(prepared)
+        implementation = prepared.study.implementations[configuration.variant.implementation]
+        folder = self.assembly.root / ".cache" / "calibration" / prepared.session_id / "trial"
+        contract = contract_folder(self.assembly.root, prepared.experiment.workload)
+        with explained(self.writer.session.folder):
+            try:
+                self._say(f"calibration with {configuration.key}")
+                self._prepare_for(saturated(configuration, order), implementation, contract)
+                found = calibrate(
+                    CalibrationTrial(
+                        order=order,
+                        configuration=configuration,
+                        implementation=implementation,
+                        build=self.assembly.launcher.build(
+                            implementation, configuration.variant, configuration.backing
+                        ),
+                        requests=prepared.study.requests[configuration.mix],
+                        cases=load_cases(contract),
+                        generator=self.assembly.generator(order.generator),
+                        folder=folder,
+                        contract=contract,
+                        seed=prepared.plan.seed,
+                        limits=self.limits,
+                    ),
+                    self._parts(),
+                )
+            finally:
+                self._close_backing()
+        self.writer.write_calibration(found)
+        self.writer.event(
+            "calibrated", capacity_per_s=found.capacity_per_s, configuration=found.configuration
+        )
+        return found
+
+    def _begin(self, calibration: Calibration | None) -> SessionHeader:
         prepared = self.prepared
         header = SessionHeader(
             session_id=prepared.session_id,
@@ -147,6 +195,7 @@ class _Session:
                 machines=self.assembly.stations.machines if self.assembly.stations is not None else {},
             ),
             unavailable=prepared.unavailable,
+            notes={} if calibration is None else {"calibration": calibration.model_dump(mode="json")},
         )
         self.writer.write_header(header)
         return header
@@ -178,15 +227,23 @@ class _Session:
         seen: set[str] = set()
         for trial in left:
             settings = trial.configuration.backing or BackingSettings()
-            need = BackingNeed(
-                workload=trial.configuration.workload, contract=self._contract(), settings=settings
-            )
-            for name in self._implementation(trial.configuration).needs:
-                key = f"{name} {need.model_dump_json()}"
-                if key not in seen:
-                    seen.add(key)
-                    self._show(f"preparation of {name}")
-                    source_of(name, self.assembly.backing).prepare(need)
+            implementation = self._implementation(trial.configuration)
+            key = f"{implementation.needs} {settings.model_dump_json()}"
+            if implementation.needs and key not in seen:
+                seen.add(key)
+                self._show(f"preparation of {', '.join(implementation.needs)}")
+                self._prepare_for(trial.configuration, implementation, self._contract())
+
+    def _prepare_for(
+        self, configuration: Configuration, implementation: Implementation, contract: Path
+    ) -> None:
+        need = BackingNeed(
+            workload=configuration.workload,
+            contract=contract,
+            settings=configuration.backing or BackingSettings(),
+        )
+        for name in implementation.needs:
+            source_of(name, self.assembly.backing).prepare(need)
 
     def _close_backing(self) -> None:
         for source in self.assembly.backing.values():
@@ -302,6 +359,14 @@ class _Session:
     def _tidied(self, build: BuildRecord) -> BuildRecord:
         argv = without_paths(build.argv, places=self.assembly.places)
         return build.model_copy(update={"argv": argv})
+
+    def _say(self, doing: str) -> None:
+        """What is done before there is a plan to count by."""
+        self.progress.step(
+            ProgressState(
+                session=self.writer.session.key, done=0, total=0, left_s=None, doing=doing, not_ok=0
+            )
+        )
 
     def _show(self, doing: str) -> None:
         self.progress.step(self._state(doing))
