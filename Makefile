@@ -13,12 +13,13 @@ SETUP = python=$$($(FIND_PYTHON)) || { echo "Python >= 3.11 is missing: everythi
 PARAMETERS = -p profile $(PROFILE) $(if $(SEED),-p seed $(SEED)) $(if $(EXPERIMENTS),-p experiments "$(EXPERIMENTS)") $(if $(filter command,$(origin HOST)),-p host "$(HOST)")
 
 .DEFAULT_GOAL := help
-.PHONY: help setup paper test lab workshop check clean
+.PHONY: help setup generators paper test lab workshop check clean
 
 help:  ## print this table
 	@echo "make paper     set up, measure, execute the notebooks, build paper/main.pdf"
 	@echo "make test      set up and run all tests"
 	@echo "make setup     only set up, and print what is here and what is missing"
+	@echo "make generators  build more load generators: k6 with Go, oha with cargo"
 	@echo "make lab       JupyterLab in the environment of this project"
 	@echo "make workshop  JupyterLab at the exercise notebooks"
 	@echo "make clean     remove what was built; recorded data, tools and the environment stay"
@@ -32,6 +33,9 @@ help:  ## print this table
 
 setup:
 	@$(SETUP)
+
+generators:
+	@$(SETUP) --for generators
 
 paper:
 	@$(SETUP) --for paper --profile $(PROFILE) --brief

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from harness.analysis.comparisons import aa_noise, compare, summarise
     from harness.analysis.gc_table import attribution_table
     from harness.analysis.verify import run_verify
+    from harness.analysis.verify.stall_curves import precision_recall_curves
     from harness.analysis.warm_curves import warm_up_table
     from harness.evidence import Evidence, find_evidence, open_evidence
     from harness.peaks import (
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
         publish_drifts,
         publish_equal_arms,
         publish_generators,
+        publish_precision_recall,
     )
     from harness.stages import RunAllParameters, StageParameters, check_parameters
     from harness.stages.execute import run as run_stages
@@ -74,6 +76,7 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "open_evidence": ("harness.evidence", "open_evidence"),
     "paper_values": ("harness.publish.facts", "paper_values"),
     "plan_stages": ("harness.stages.plan", "make_plan"),
+    "precision_recall_curves": ("harness.analysis.verify.stall_curves", "precision_recall_curves"),
     "publish_attribution": ("harness.publish.peaks", "publish_attribution"),
     "publish_audit": ("harness.publish.validity", "publish_audit"),
     "publish_coverage": ("harness.publish.validity", "publish_coverage"),
@@ -81,6 +84,7 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "publish_equal_arms": ("harness.publish.validity", "publish_equal_arms"),
     "publish_generators": ("harness.publish.validity", "publish_generators"),
     "publish_names": ("harness.publish.peaks", "publish_names"),
+    "publish_precision_recall": ("harness.publish.validity", "publish_precision_recall"),
     "publish_rounds": ("harness.publish.facts", "publish_rounds"),
     "publish_warm_up": ("harness.publish.peaks", "publish_warm_up"),
     "published_rounds": ("harness.publish", "published_rounds"),
@@ -119,6 +123,7 @@ __all__ = [
     "open_evidence",
     "paper_values",
     "plan_stages",
+    "precision_recall_curves",
     "publish_attribution",
     "publish_audit",
     "publish_coverage",
@@ -126,6 +131,7 @@ __all__ = [
     "publish_equal_arms",
     "publish_generators",
     "publish_names",
+    "publish_precision_recall",
     "publish_rounds",
     "publish_warm_up",
     "published_rounds",

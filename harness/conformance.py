@@ -1,20 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers are checked before anything is timed: every case of the contract, against this very instance."""
+"""Answers are checked before anything is timed: every case of the contract, against this very instance.
+
+What one case captured goes into the cases after it, along the file's order.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+
+from pydantic import JsonValue
 
 from harness.exchange import Answer, Connection, ExchangeError, request_bytes
 from harness.loadgen.base import Endpoint
+from harness.loadgen.captures import (
+    CaptureFault,
+    Scalar,
+    Values,
+    captured,
+    expects,
+    fill_text,
+    filled_expectation,
+)
 from harness.model import ConformanceResult, Expectation
 from harness.workloads import Case, Face, load_cases, load_requests
 
 #: Expected and found texts in a failure's line are cut to this many characters each.
 SHOWN = 80
 
-__all__ = ["answer_fault", "applicable", "check", "load_cases", "load_requests"]
+__all__ = ["answer_fault", "applicable", "check", "judge", "load_cases", "load_requests"]
 
 
 def applicable(cases: Iterable[Case], face: Face, language: str) -> tuple[Case, ...]:
@@ -31,12 +45,34 @@ def check(
     """
     failures = []
     chosen = applicable(cases, face, language)
+    source = {name: case.name for case in chosen for name in case.capture}
+    values: dict[str, Scalar] = {}
     with Connection(endpoint, timeout_s) as connection:
         for case in chosen:
-            fault = _fault(connection, endpoint, case)
+            fault = _missing(case, source, values)
+            if fault is None:
+                fault, taken = _fault(connection, endpoint, case, values)
+                values |= taken
             if fault is not None:
                 failures.append(f"{case.name}: {fault}")
     return ConformanceResult(n_cases=len(chosen), failures=tuple(failures))
+
+
+def judge(
+    answer: Answer, expect: Expectation, capture: Mapping[str, str], values: Values
+) -> tuple[str | None, dict[str, Scalar]]:
+    """Return what is wrong with an answer (see ``answer_fault``), and what was captured from a right one.
+
+    ``values`` were captured before; what this answer gives holds already in its own expectation.
+    """
+    if answer.status != expect.status:  # first: an error's body rarely holds what was to be captured
+        return answer_fault(answer, expect), {}
+    try:
+        taken = captured(capture, answer.body)
+    except CaptureFault as problem:
+        return f"{problem}; got {_shown(answer.body)}", {}
+    fault = answer_fault(answer, filled_expectation(expect, {**values, **taken}))
+    return fault, taken if fault is None else {}
 
 
 def answer_fault(answer: Answer, expect: Expectation) -> str | None:
@@ -49,19 +85,37 @@ def answer_fault(answer: Answer, expect: Expectation) -> str | None:
             return f"expected header {name}: {value}, got {'none' if found is None else found[:SHOWN]}"
     if expect.body is not None and answer.body != expect.body.encode():
         return f"expected {_shown(expect.body.encode())}, got {_shown(answer.body)}"
+    if expect.one_of is not None:
+        return _json_fault(answer.body, expect.one_of, f"one of {json.dumps(expect.one_of)[:SHOWN]}")
     if "json_value" in expect.model_fields_set:
-        try:
-            found_value = json.loads(answer.body)
-        except ValueError:
-            return f"expected JSON {json.dumps(expect.json_value)[:SHOWN]}, got {_shown(answer.body)}"
-        if not _same_json(found_value, expect.json_value):
-            return f"expected JSON {json.dumps(expect.json_value)[:SHOWN]}, got {_shown(answer.body)}"
+        return _json_fault(answer.body, (expect.json_value,), f"JSON {json.dumps(expect.json_value)[:SHOWN]}")
     return None
 
 
-def _fault(connection: Connection, endpoint: Endpoint, case: Case) -> str | None:
+def _json_fault(body: bytes, right: tuple[JsonValue, ...], wanted: str) -> str | None:
+    try:
+        found = json.loads(body)
+    except ValueError:
+        return f"expected {wanted}, got {_shown(body)}"
+    if not any(_same_json(found, value) for value in right):
+        return f"expected {wanted}, got {_shown(body)}"
+    return None
+
+
+def _missing(case: Case, source: Mapping[str, str], values: Values) -> str | None:
+    """Why a case cannot be asked: a case before it did not give what it was to give."""
+    taken = case.capture.keys() | values.keys()
+    for name in (*case.request.needs(), *expects(case.expect)):
+        if name in source and name not in taken:
+            return f"not asked: it needs {name} of {source[name]}, which failed"
+    return None
+
+
+def _fault(
+    connection: Connection, endpoint: Endpoint, case: Case, values: Values
+) -> tuple[str | None, dict[str, Scalar]]:
+    raw = _case_bytes(case, endpoint, values)
     request = case.request
-    raw = request_bytes(request.method, request.path, request.headers, request.body_bytes(), endpoint)
     head_only = request.method == "HEAD"
     opened = connection.n_opened
     try:
@@ -74,8 +128,15 @@ def _fault(connection: Connection, endpoint: Endpoint, case: Case) -> str | None
                 raise
             answer = connection.exchange(raw, head_only=head_only)
     except (ExchangeError, OSError) as problem:
-        return f"expected status {case.expect.status}, got no answer: {problem}"
-    return answer_fault(answer, case.expect)
+        return f"expected status {case.expect.status}, got no answer: {problem}", {}
+    return judge(answer, case.expect, case.capture, values)
+
+
+def _case_bytes(case: Case, endpoint: Endpoint, values: Values) -> bytes:
+    request = case.request
+    body = request.body_bytes() if request.body is None else fill_text(request.body, values).encode()
+    headers = {name: fill_text(text, values) for name, text in request.headers.items()}
+    return request_bytes(request.method, fill_text(request.path, values), headers, body, endpoint)
 
 
 def _same_json(found: object, expected: object) -> bool:

@@ -17,7 +17,15 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from harness.errors import InputError
-from harness.model import Experiment, Frozen, Implementation, ProfileName, Request, RuntimeSettings
+from harness.model import (
+    BackingSettings,
+    Experiment,
+    Frozen,
+    Implementation,
+    ProfileName,
+    Request,
+    RuntimeSettings,
+)
 from harness.schema_errors import describe
 
 M = TypeVar("M", bound=Frozen)
@@ -70,13 +78,33 @@ def load_study(root: Path, name: str) -> Study:
     requests = load_requests(root, experiment.workload)
     _check_variants(experiment, implementations, path)
     _check_levels(experiment, requests, path)
+    experiment = _with_backing(root, experiment, implementations, path)
     named = {variant.implementation for variant in experiment.variants.values()}
     return Study(
         experiment=experiment,
         implementations={name: implementations[name] for name in sorted(named)},
         requests=requests,
-        definition_sha256=hashlib.sha256(experiment.model_dump_json().encode()).hexdigest(),
+        definition_sha256=_definition_sha256(experiment),
     )
+
+
+def contract_folder(root: Path, workload: str) -> Path:
+    """Return where a workload's contract lies."""
+    return root / SERVICES / workload / "contract"
+
+
+def _definition_sha256(experiment: Experiment) -> str:
+    """Hash what was defined. What an experiment does not use is left out, so that its hash stays what it
+    was before there were backing services.
+    """
+    data = experiment.model_dump(mode="json")
+    if data["backing"] is None:
+        del data["backing"]
+    for levels in data["factors"].values():
+        for level in levels.values():
+            if not level["backing"]:
+                del level["backing"]
+    return hashlib.sha256(json.dumps(data, separators=(",", ":"), ensure_ascii=False).encode()).hexdigest()
 
 
 def load_implementations(root: Path, workload: str) -> dict[str, Implementation]:
@@ -213,6 +241,51 @@ def _check_levels(experiment: Experiment, mixes: Mapping[str, object], path: Pat
             if level.mix is not None and level.mix not in mixes:
                 raise _unknown("mix", level.mix, mixes, file=path, place=f"{place}.mix")
             _to_model(RuntimeSettings, level.runtime, path, at=f"{place}.runtime.")
+            _to_model(BackingSettings, level.backing, path, at=f"{place}.backing.")
+
+
+def _with_backing(
+    root: Path, experiment: Experiment, known: Mapping[str, Implementation], path: Path
+) -> Experiment:
+    """Return the experiment with the backing settings it ends up with, checked against the contract's files."""
+    implementations = [known[variant.implementation] for variant in experiment.variants.values()]
+    needed = any(implementation.needs for implementation in implementations)
+    levels = [
+        (f"factors.{factor}.{name}.backing", level.backing)
+        for factor, levels in experiment.factors.items()
+        for name, level in levels.items()
+        if level.backing
+    ]
+    if not needed:
+        said = ["backing"] * (experiment.backing is not None) + [place for place, _ in levels]
+        if said:
+            raise InputError(
+                "means nothing here: no variant needs a backing service", file=path, place=said[0]
+            )
+        return experiment
+    backing = experiment.backing or BackingSettings()
+    if "upstream-api" in known:
+        for place, changes in [("backing", backing.model_dump()), *levels]:
+            _check_settings(changes.get("upstream", {}), known["upstream-api"], path, f"{place}.upstream")
+    if any("postgresql" in implementation.needs for implementation in implementations):
+        base = backing.model_dump(mode="json")
+        _check_sql(contract_folder(root, experiment.workload), backing, path, "backing")
+        for place, changes in levels:
+            changed = _to_model(BackingSettings, {**base, **changes}, path, at=f"{place}.")
+            _check_sql(contract_folder(root, experiment.workload), changed, path, place)
+    return experiment.model_copy(update={"backing": backing})
+
+
+def _check_sql(contract: Path, backing: BackingSettings, path: Path, place: str) -> None:
+    seeds = sorted(seed.stem.removeprefix("seed-") for seed in contract.glob("seed-*.sql"))
+    if backing.seed is not None and backing.seed not in seeds:
+        raise _unknown("seed", backing.seed, seeds, file=path, place=f"{place}.seed")
+    wanted = ["schema.sql", *(["index.sql"] if backing.index else [])]
+    for name in wanted:
+        if not (contract / name).is_file():
+            raise InputError(
+                "missing, and a database is needed", file=_short(contract / name), allowed="a file of SQL"
+            )
 
 
 def _unknown(

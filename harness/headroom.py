@@ -8,6 +8,10 @@ for its length (a cold generator in the trial is a cold one here): at most 50,00
 Closed loop: ``headroom_ratio`` = rate against echo / rate against the service; near 1, the generator
 was the limit. Open loop: the rate is given, so the ratio would be 1 by design and is left out of
 consideration; what counts is whether the generator kept the offered rate against echo.
+
+Echo has one answer for all: it is that of the mix's first request, and every request expects it. A
+flow is met with an answer that holds something at every place it captures from, so that the
+generator does all its work: take out, fill in, compare.
 """
 
 from __future__ import annotations
@@ -18,13 +22,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import JsonValue
+
 from harness.errors import TrialFailure
 from harness.loadgen.base import LoadGenerator
+from harness.loadgen.captures import steps_of
+from harness.loadgen.flow import is_flow
+from harness.loadgen.mix import right_bodies
 from harness.model import (
     BuildRecord,
     ClosedLoad,
     Configuration,
     EchoReading,
+    Expectation,
     Implementation,
     Load,
     LoadProfile,
@@ -38,6 +48,7 @@ from harness.runner import Limits, Parts, TrialOrder, run_trial
 
 ECHO_WORKLOAD = "echo"
 ECHO_IMPLEMENTATION = "go-raw"
+_ECHO_STATUS = 200
 MAX_REQUESTS = 50_000
 MAX_S = 3.0
 
@@ -57,8 +68,8 @@ class EchoOrder:
     limits: Limits
 
 
-def bounded(profile: LoadProfile) -> LoadProfile:
-    """Return the same load, short enough to be tried before the first trial."""
+def bounded(profile: LoadProfile, n_steps: int = 1) -> LoadProfile:
+    """Return the same load, short enough to be tried before the first trial; ``n_steps``: of a flow."""
     if not isinstance(profile, ClosedLoad):
         return profile.model_copy(update={"duration_s": min(profile.duration_s, MAX_S)})
     if profile.duration_s is not None:
@@ -69,7 +80,7 @@ def bounded(profile: LoadProfile) -> LoadProfile:
                 "think_time_s": profile.think_time_s,
             }
         )
-    loops = max(1, min(profile.loops or 1, MAX_REQUESTS // profile.users))
+    loops = max(1, min(profile.loops or 1, MAX_REQUESTS // (profile.users * n_steps)))
     return profile.model_copy(update={"loops": loops, "ramp_up_s": min(profile.ramp_up_s, 1.0)})
 
 
@@ -95,9 +106,46 @@ def echo_achieved(configuration: Configuration, readings: Iterable[EchoReading])
     return None
 
 
-def echo_variant(requests: tuple[Request, ...] = ()) -> Variant:
-    """Return the echo service as a variant that answers with the bytes of the mix's first answer."""
-    body = json.dumps(requests[0].expect.json_value, separators=(",", ":")) if requests else None
+def echoed(requests: tuple[Request, ...]) -> tuple[tuple[Request, ...], str | None]:
+    """Return the mix as echo can answer it rightly, and the body it answers; None: any will do.
+
+    Raises:
+        TrialFailure: one answer cannot hold all that the flow captures.
+    """
+    if not is_flow(requests):
+        right = right_bodies(requests[0].expect)
+        expect = requests[0].expect.model_copy(update={"status": _ECHO_STATUS, "headers": {}})
+        body = None if right is None else right[0]
+    else:
+        document = _holding(pointer for request in requests for pointer in request.capture.values())
+        wanted = {} if document is None else {"json": document}
+        expect = Expectation.model_validate({"status": _ECHO_STATUS, **wanted})
+        body = None if document is None else json.dumps(document, separators=(",", ":"))
+    return tuple(request.model_copy(update={"expect": expect}) for request in requests), body
+
+
+def _holding(pointers: Iterable[str]) -> JsonValue:
+    """The smallest JSON value with the number 1 at every pointer; None for no pointers."""
+    document: JsonValue = None
+    for pointer in pointers:
+        document = _with(document, steps_of(pointer), pointer)
+    return document
+
+
+def _with(value: JsonValue, way: tuple[str | int, ...], pointer: str) -> JsonValue:
+    if not way and value in (None, 1):
+        return 1
+    if way and isinstance(way[0], str) and isinstance(value, dict | None):
+        inner = {} if value is None else value
+        return {**inner, way[0]: _with(inner.get(way[0]), way[1:], pointer)}
+    if way and isinstance(way[0], int) and isinstance(value, list | None):
+        items = [*(value or []), *[None] * (way[0] + 1 - len(value or []))]
+        return [*items[: way[0]], _with(items[way[0]], way[1:], pointer), *items[way[0] + 1 :]]
+    raise TrialFailure("failed", f"no single answer of echo holds all that the flow captures: {pointer}")
+
+
+def echo_variant(body: str | None = None) -> Variant:
+    """Return the echo service as a variant that answers ``body``; None: its own."""
     return Variant(
         implementation=ECHO_IMPLEMENTATION,
         settings={} if body is None else {"body": body},
@@ -129,14 +177,16 @@ def measure_echo(order: EchoOrder, parts: Parts) -> EchoReading:
 
 
 def _as_trial(order: EchoOrder) -> TrialOrder:
+    requests, body = echoed(order.requests)
+    n_steps = len(requests) if is_flow(requests) else 1
     configuration = Configuration(
         workload=ECHO_WORKLOAD,
         variant_name="echo",
-        variant=echo_variant(order.requests),
+        variant=echo_variant(body),
         levels={},
         mix=order.mix,
         load_name="echo",
-        load=Load(generator=order.load.generator, profile=bounded(order.load.profile)),
+        load=Load(generator=order.load.generator, profile=bounded(order.load.profile, n_steps)),
         warm_up_requests=0,
         kind="load",
     )
@@ -149,7 +199,7 @@ def _as_trial(order: EchoOrder) -> TrialOrder:
         implementation=order.implementation,
         build=order.build,
         generator=order.generator,
-        requests=order.requests,
+        requests=requests,
         cases=(),
         folder=order.folder,
         seed=order.seed,

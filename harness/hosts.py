@@ -45,6 +45,12 @@ class Command(Frozen):
         default=None, description="appended to; below folder when relative; None: dropped"
     )
     stderr: Path | None = None
+    run_as: tuple[int, int] | None = Field(
+        default=None, description="user and group id; only root may start as somebody else. None: as we are"
+    )
+
+
+StopSignal = Literal["SIGTERM", "SIGINT", "SIGQUIT"]
 
 
 class Completed(Frozen):
@@ -60,7 +66,7 @@ class Stopped(Frozen):
     """How a spawned process ended."""
 
     exit_code: int
-    signal: Literal["SIGTERM", "SIGKILL", "exited"]
+    signal: Literal["SIGTERM", "SIGINT", "SIGQUIT", "SIGKILL", "exited"]
     stop_s: float = Field(description="from the first signal until nothing of its group was left")
 
 
@@ -93,8 +99,8 @@ class Process(Protocol):
         """Return the exit code, or ``None`` when it still runs after ``timeout_s``."""
         ...
 
-    def stop(self, grace_s: float) -> Stopped:
-        """SIGTERM to the group, SIGKILL after ``grace_s``; nothing of the group is left. Idempotent."""
+    def stop(self, grace_s: float, first: StopSignal = "SIGTERM") -> Stopped:
+        """``first`` to the group, SIGKILL after ``grace_s``; nothing of the group is left. Idempotent."""
         ...
 
 
@@ -242,14 +248,14 @@ class LocalProcess:
                     os.close(watched)
         return self.exited()
 
-    def stop(self, grace_s: float) -> Stopped:
+    def stop(self, grace_s: float, first: StopSignal = "SIGTERM") -> Stopped:
         if self._stopped is not None:
             return self._stopped
         begin = time.monotonic()
-        how: Literal["SIGTERM", "SIGKILL", "exited"] = "exited"
+        how: StopSignal | Literal["SIGKILL", "exited"] = "exited"
         if self.exited() is None:
-            how = "SIGTERM"
-            signal_group(self.pid, self.start_ticks, signal.SIGTERM)
+            how = first
+            signal_group(self.pid, self.start_ticks, signal.Signals[first])
             try:
                 if self.wait(grace_s) is None:
                     how = "SIGKILL"
@@ -272,7 +278,6 @@ def base_environment() -> dict[str, str]:
 
 
 def _start(command: Command) -> LocalProcess:
-    read_end, write_end = os.pipe()
     order = {
         "argv": command.argv,
         "folder": str(command.folder),
@@ -280,16 +285,24 @@ def _start(command: Command) -> LocalProcess:
         "cpus": command.cpus,
         "stdout": str(command.stdout) if command.stdout else None,
         "stderr": str(command.stderr) if command.stderr else None,
+        "run_as": command.run_as,
         "parent": os.getpid(),
     }
+    # not as an argument: the environment may hold a password, and everybody can read a command line
+    order_file = os.memfd_create("order")
+    os.write(order_file, json.dumps(order).encode())
+    os.lseek(order_file, 0, os.SEEK_SET)
+    read_end, write_end = os.pipe()
     try:
         popen = subprocess.Popen(
-            [sys.executable, "-I", "-S", str(STUB), json.dumps(order), str(write_end)], pass_fds=(write_end,)
+            [sys.executable, "-I", "-S", str(STUB), str(order_file), str(write_end)],
+            pass_fds=(order_file, write_end),
         )
-    except (OSError, ValueError) as problem:  # too long, or a NUL in it
+    except OSError as problem:
         os.close(read_end)
         raise HostError(f"{command.argv[0]} on local: cannot start a process: {problem}") from problem
     finally:
+        os.close(order_file)
         os.close(write_end)
     with open(read_end, "rb") as pipe:
         lines = [json.loads(line) for line in pipe.read().splitlines()]
@@ -310,4 +323,14 @@ def _as_shell(code: int | None) -> int | None:
     return 128 - code if code is not None and code < 0 else code
 
 
-__all__ = ["Command", "Completed", "Host", "LocalHost", "LocalProcess", "Process", "Stopped", "group_members"]
+__all__ = [
+    "Command",
+    "Completed",
+    "Host",
+    "LocalHost",
+    "LocalProcess",
+    "Process",
+    "StopSignal",
+    "Stopped",
+    "group_members",
+]

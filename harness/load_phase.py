@@ -7,7 +7,9 @@ import contextlib
 import time
 from pathlib import Path
 
-from harness.errors import TrialFailure
+from harness.backing import refuse_ended
+from harness.backing_phase import backing_cpu_s
+from harness.errors import HostError, TrialFailure
 from harness.hosts import Command, Process
 from harness.launchers.base import Instance
 from harness.loadgen.base import LoadCommand, LoadGenerator, LoadOrder
@@ -18,6 +20,8 @@ from harness.trial_order import Notes, Parts, TrialOrder, phase, tidy_values
 from harness.verdicts import crash, judge_load
 
 _POLL_S = 0.05
+#: Turning a tool's own form into a readable one takes seconds even for millions of requests.
+_AFTER_WITHIN_S = 120.0
 #: A shell's way to tell the signal that ended a program: 128 + its number.
 _SIGNALLED = 128
 
@@ -40,6 +44,7 @@ def measure(instance: Instance, sampler: Sampler, order: TrialOrder, parts: Part
         (load_folder / name).write_text(content, "utf-8")
     notes.generator = _generator_record(generator, command, order, notes.placement)
     exit_code: int | None = None
+    backing_before_s = backing_cpu_s(notes)
     notes.machine_before = read_machine()
     with phase("measurement", notes):
         running = parts.host.spawn(
@@ -61,10 +66,28 @@ def measure(instance: Instance, sampler: Sampler, order: TrialOrder, parts: Part
             parts.ledger.forget(running.pid)
             notes.generator = notes.generator.model_copy(update={"exit_code": exit_code})
     notes.machine_after = read_machine()
+    backing_after_s = backing_cpu_s(notes)
+    known = backing_before_s is not None and backing_after_s is not None
+    notes.backing_cpu_s = backing_after_s - backing_before_s if known else None  # type: ignore[operator]  # known says so
     if exit_code is not None and exit_code > _SIGNALLED:
         raise TrialFailure("failed", f"the load generator was killed by signal {exit_code - _SIGNALLED}")
+    _run_after(command, load_folder, parts)
     notes.load = generator.read(load_folder)
     notes.outcome, notes.reason = judge_load(notes.load)
+
+
+def _run_after(command: LoadCommand, folder: Path, parts: Parts) -> None:
+    """What a tool does with its own output when the load is over, outside the measurement."""
+    for argv in command.after:
+        try:
+            done = parts.host.run(
+                Command(argv=argv, folder=folder, environment=command.environment), timeout_s=_AFTER_WITHIN_S
+            )
+        except HostError as problem:
+            raise TrialFailure("failed", f"after the load: {problem}") from problem
+        if done.exit_code:
+            said = (done.stderr or done.stdout).strip()[-300:]
+            raise TrialFailure("failed", f"after the load {argv[0]} ended with {done.exit_code}: {said}")
 
 
 def _wait_for_load(
@@ -79,6 +102,7 @@ def _wait_for_load(
             stack.callback(tree.close)
         while (exit_code := running.wait(_POLL_S)) is None:
             _note_cpu(tree, notes)
+            refuse_ended(notes.backing, "while under load")
             if (service_exit := instance.exited()) is not None:
                 raise crash(service_exit, "while under load", order.folder)
             if time.monotonic() > deadline:
@@ -129,7 +153,9 @@ def machine_during_load(notes: Notes) -> MachineWindow | None:
     before, after = used.get("before-load"), used.get("after-load")
     service_cpu_s = None if before is None or after is None else after - before
     generator_cpu_s = notes.generator.cpu_s if notes.generator else None
-    return machine_window(notes.machine_before, notes.machine_after, service_cpu_s, generator_cpu_s)
+    return machine_window(
+        notes.machine_before, notes.machine_after, service_cpu_s, generator_cpu_s, notes.backing_cpu_s
+    )
 
 
 def headroom_ratio(notes: Notes) -> float | None:

@@ -31,6 +31,7 @@ class ProcessStat:
     session: int
     n_threads: int
     start_ticks: int
+    reaped_ticks: int = 0  # CPU time of children that ended and were waited for
 
     @property
     def ended(self) -> bool:
@@ -48,6 +49,7 @@ def parse_stat(text: bytes) -> ProcessStat:
         session=int(fields[3]),
         n_threads=int(fields[17]),
         start_ticks=int(fields[19]),
+        reaped_ticks=int(fields[13]) + int(fields[14]),
     )
 
 

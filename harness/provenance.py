@@ -24,7 +24,7 @@ from harness.model import Machine, Provenance
 CORES_FOR_ALL = 4
 #: Command lines and messages stand in small files; samples have no paths in them.
 _SMALL_BYTES = 1 << 20
-_PACKAGES = ("locust", "numpy", "pandas", "psutil", "pyarrow", "pydantic", "scipy")
+_PACKAGES = ("locust", "numpy", "pandas", "psutil", "psycopg", "pyarrow", "pydantic", "scipy")
 
 
 def collect_provenance(root: Path, *, definition_sha256: str, tools: Mapping[str, str]) -> Provenance:

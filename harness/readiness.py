@@ -9,11 +9,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from harness.conformance import answer_fault
+from harness.conformance import judge
 from harness.errors import TrialFailure
 from harness.exchange import Answer, Connection, ExchangeError, request_bytes
 from harness.launchers.base import Instance
 from harness.loadgen.base import Endpoint
+from harness.loadgen.captures import Scalar, Values, filled
+from harness.loadgen.flow import in_order, is_flow
 from harness.model import Outcome, Request, StartUp
 from harness.sampling import read_resources
 
@@ -40,6 +42,7 @@ def wait_first_response(
 ) -> StartUp:
     """Poll the real path until its first correct answer and return when that came.
 
+    ``request``: ``flow.readiness_request`` of the mix, which needs nothing of earlier answers.
     ``deadline_s`` counts from launch. ``stderr`` is the service's, for the words of one that exits;
     ``cpu_at_launch_s`` is taken off the CPU time (see ``hosts.Process``).
 
@@ -70,7 +73,7 @@ def wait_first_response(
     resources = read_resources(
         record.pid, record.process_start_ticks, cpu_at_launch_s=cpu_at_launch_s, pss=False
     )
-    fault = answer_fault(answer, request.expect)
+    fault, _ = judge(answer, request.expect, request.capture, {})
     if fault is not None:
         raise TrialFailure(Outcome.NONCONFORMING, f"first answer to {request.name}: {fault}")
     return StartUp(
@@ -82,30 +85,54 @@ def wait_first_response(
 
 
 def warm_up(endpoint: Endpoint, requests: tuple[Request, ...], n: int, timeout_s: float = 10.0) -> None:
-    """Send ``n`` sequential requests over one keep-alive connection, in turn by weight; check every answer.
+    """Send ``n`` sequential requests over one keep-alive connection; check every answer.
+
+    A plain mix is sent in turn by weight. A flow is gone through in order, with what its answers
+    gave, again and again; the last pass ends where ``n`` ends.
 
     Raises:
         TrialFailure: nonconforming (a wrong answer) or failed (no answer), naming the request's number.
     """
+    with Connection(endpoint, timeout_s) as connection:
+        (_warm_by_flow if is_flow(requests) else _warm_by_mix)(connection, endpoint, requests, n)
+
+
+def _warm_by_mix(connection: Connection, endpoint: Endpoint, requests: tuple[Request, ...], n: int) -> None:
     turns = [(request, _bytes_of(request, endpoint)) for request in requests for _ in range(request.weight)]
     right: dict[str, bytes] = {}
-    with Connection(endpoint, timeout_s) as connection:
-        for number in range(n):
-            request, raw = turns[number % len(turns)]
-            try:
-                answer = connection.exchange(raw)
-            except (ExchangeError, OSError) as problem:
-                raise TrialFailure(
-                    Outcome.FAILED, f"no answer to warm-up request {number + 1} ({request.name}): {problem}"
-                ) from problem
-            if answer.status == request.expect.status and right.get(request.name) == answer.body:
-                continue  # the very bytes that were found right before: no need to parse them again
-            fault = answer_fault(answer, request.expect)
-            if fault is not None:
-                raise TrialFailure(
-                    Outcome.NONCONFORMING, f"warm-up request {number + 1} ({request.name}): {fault}"
-                )
-            right[request.name] = answer.body
+    for number in range(n):
+        request, raw = turns[number % len(turns)]
+        answer = _exchanged(connection, raw, number, request)
+        if answer.status == request.expect.status and right.get(request.name) == answer.body:
+            continue  # the very bytes that were found right before: no need to parse them again
+        _judged(answer, number, request, {})
+        right[request.name] = answer.body
+
+
+def _warm_by_flow(connection: Connection, endpoint: Endpoint, requests: tuple[Request, ...], n: int) -> None:
+    steps, values = in_order(requests), dict[str, Scalar]()
+    for number in range(n):
+        request = steps[number % len(steps)]
+        if request is steps[0]:
+            values = {}
+        answer = _exchanged(connection, _bytes_of(filled(request, values), endpoint), number, request)
+        values |= _judged(answer, number, request, values)
+
+
+def _exchanged(connection: Connection, raw: bytes, number: int, request: Request) -> Answer:
+    try:
+        return connection.exchange(raw)
+    except (ExchangeError, OSError) as problem:
+        raise TrialFailure(
+            Outcome.FAILED, f"no answer to warm-up request {number + 1} ({request.name}): {problem}"
+        ) from problem
+
+
+def _judged(answer: Answer, number: int, request: Request, values: Values) -> dict[str, Scalar]:
+    fault, taken = judge(answer, request.expect, request.capture, values)
+    if fault is not None:
+        raise TrialFailure(Outcome.NONCONFORMING, f"warm-up request {number + 1} ({request.name}): {fault}")
+    return taken
 
 
 def bring_up(

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """One trial, start to finish, always stopped.
 
-place -> launch -> readiness of the real path -> conformance -> boundary ``first-response``
--> warm-up -> boundary ``before-load`` -> load and samples -> boundary ``after-load`` -> stop -> record.
+place -> backing services -> launch -> readiness of the real path -> conformance -> boundary ``first-response``
+-> warm-up -> boundary ``before-load`` -> load and samples -> boundary ``after-load`` -> stop
+-> invariants -> backing services stopped -> record.
 A start-up trial has no load: after the first answer it stays idle, sampled, to boundary ``idle``.
 
 Whatever goes wrong with the service or the generator is an outcome and stands in the record.
@@ -17,11 +18,13 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
+from harness.backing_phase import bring_up_backing, environment_of, judge_backing
 from harness.boundaries import BoundaryName, take_boundary
 from harness.conformance import check
 from harness.errors import TrialFailure
 from harness.launchers.base import Instance, LaunchOrder
 from harness.load_phase import headroom_ratio, machine_during_load, measure
+from harness.loadgen.flow import readiness_request
 from harness.model import Outcome, Phase, StartUp, TrialRecord
 from harness.placement import place
 from harness.readiness import bring_up, wait_first_response, warm_up
@@ -54,6 +57,7 @@ def run_trial(order: TrialOrder, parts: Parts) -> TrialRecord:
         notes.outcome, notes.reason = Outcome(failure.outcome), failure.reason
     if notes.outcome == Outcome.FAILED and notes.out_of_memory is not None:
         notes.outcome, notes.reason = Outcome.OUT_OF_MEMORY, f"{notes.reason} ({notes.out_of_memory})"
+    judge_backing(notes)
     notes.anchors.append(now())
     return _record(order, notes)
 
@@ -70,6 +74,7 @@ def _go_through(order: TrialOrder, parts: Parts, notes: Notes) -> None:
         )
         sampler.start()
         cleanup.callback(_stop_sampler, sampler, notes)
+        bring_up_backing(order, parts, sampler, notes, cleanup)
         with phase("start-up", notes):
             instance = _bring_up(order, parts, sampler, notes)
             cleanup.callback(_stop_instance, instance, parts, notes)
@@ -100,6 +105,7 @@ def _bring_up(order: TrialOrder, parts: Parts, sampler: Sampler, notes: Notes) -
                 build=order.build,
                 folder=order.folder,
                 cpus=notes.placement.service if notes.placement else None,
+                environment=environment_of(notes),
             )
         )
         record = notes.instance = instance.record
@@ -111,7 +117,7 @@ def _bring_up(order: TrialOrder, parts: Parts, sampler: Sampler, notes: Notes) -
         try:
             return wait_first_response(
                 instance,
-                order.requests[0],
+                readiness_request(order.requests),
                 order.limits.ready_s,
                 stderr=order.folder / SERVICE_STDERR,
                 cpu_at_launch_s=instance.cpu_at_launch_s,
@@ -225,12 +231,16 @@ def _record(order: TrialOrder, notes: Notes) -> TrialRecord:
         ended=now(),
         anchors=tuple(notes.anchors),
         phases=tuple(notes.phases),
+        backing=tuple(
+            record.model_copy(update={"argv": order.tidy(record.argv)}) for record in notes.backing_records
+        ),
         instance=instance,
         start_up=notes.start_up,
         conformance=notes.conformance,
         load=notes.load,
         generator=generator,
         boundaries=tuple(notes.boundaries),
+        invariants=notes.invariants,
         machine=notes.machine,
         placement=notes.placement.words if notes.placement else "",
         extra=extra,

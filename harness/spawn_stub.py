@@ -7,7 +7,8 @@ any more. Starting this file costs some 20 ms, so it reports the clocks as its v
 before it becomes the wanted program: launch is that moment, and the CPU time used up to
 it is known and taken off.
 
-Argument 1: the order as JSON. Argument 2: the descriptor for the report, one JSON line
+Argument 1: the descriptor of a file with the order as JSON (it may hold a password, which must
+never stand on a command line). Argument 2: the descriptor for the report, one JSON line
 ``{"wall_epoch_s", "monotonic_s", "cpu_s"}``, followed by ``{"error"}`` when the program
 cannot be executed. The descriptor closes by itself when the program starts.
 """
@@ -23,7 +24,8 @@ PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
-    order = json.loads(sys.argv[1])
+    with open(int(sys.argv[1]), "rb") as stream:
+        order = json.load(stream)
     report = int(sys.argv[2])
     os.set_inheritable(report, False)
     try:
@@ -38,7 +40,6 @@ def main() -> None:
 
 def prepare(order: dict) -> None:  # type: ignore[type-arg]  # a file of its own: no typing module at start
     os.setsid()
-    die_with(order["parent"])
     forget_signals()
     if order["cpus"] is not None:
         os.sched_setaffinity(0, order["cpus"])
@@ -46,6 +47,18 @@ def prepare(order: dict) -> None:  # type: ignore[type-arg]  # a file of its own
     redirect(os.devnull, 0, os.O_RDONLY)
     redirect(order["stdout"] or os.devnull, 1, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     redirect(order["stderr"] or os.devnull, 2, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    if order["run_as"] is not None:
+        become(*order["run_as"])
+    die_with(order["parent"])  # last: the kernel forgets it when a process becomes another user's
+
+
+def become(user: int, group: int) -> None:
+    """Be another user for good, in no group but that one."""
+    import warnings  # noqa: F401 - execvpe imports it, and the other user may not reach the library
+
+    os.setgroups([])
+    os.setgid(group)
+    os.setuid(user)
 
 
 def die_with(parent: int) -> None:

@@ -10,10 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
+from harness.backing import BackingService, BackingSource
 from harness.hosts import Host
 from harness.launchers.base import Instance, Launcher
 from harness.loadgen.base import LoadGenerator
 from harness.model import (
+    BackingName,
+    BackingRecord,
     Boundary,
     BuildRecord,
     ClockReading,
@@ -21,6 +24,7 @@ from harness.model import (
     GeneratorRecord,
     Implementation,
     InstanceRecord,
+    InvariantReading,
     LoadSummary,
     MachineWindow,
     Outcome,
@@ -33,7 +37,7 @@ from harness.placement import Placement
 from harness.sampling import MachineReading, Watched
 from harness.workloads import Case
 
-PhaseName = Literal["start-up", "conformance", "warm-up", "measurement", "cool-down", "idle"]
+PhaseName = Literal["backing", "start-up", "conformance", "warm-up", "measurement", "cool-down", "idle"]
 SAMPLING_HZ = 50.0
 
 
@@ -67,6 +71,7 @@ class Parts:
     ledger: Ledger
     cpus: tuple[int, ...]
     sampling_hz: float = SAMPLING_HZ
+    backing: Mapping[BackingName, BackingSource] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +89,7 @@ class TrialOrder:
     cases: tuple[Case, ...]
     folder: Path
     seed: int
+    contract: Path = Path("contract")
     echo_achieved_per_s: float | None = None
     limits: Limits = Limits()
     tidy: Callable[[Sequence[str]], tuple[str, ...]] = tuple
@@ -98,6 +104,11 @@ class Notes:
     boundaries: list[Boundary] = field(default_factory=list)
     anchors: list[ClockReading] = field(default_factory=list)
     placement: Placement | None = None
+    backing: list[BackingService] = field(default_factory=list)
+    backing_records: list[BackingRecord] = field(default_factory=list)
+    backing_cpu_s: float | None = 0.0
+    backing_failure: str | None = None
+    invariants: tuple[InvariantReading, ...] = ()
     instance: InstanceRecord | None = None
     start_up: StartUp | None = None
     conformance: ConformanceResult | None = None

@@ -10,7 +10,9 @@ or an open loop got less than half of its arrivals answered.
 Flags. ``generator_bottleneck``: against the echo service the generator did less than 1.25 times as much
 (closed loop), or did not keep 95 % of the offered rate even there (open loop), or it used more than
 90 % of the CPUs that were its own. ``headroom_unknown``: no echo reading.
-``errors_seen``: any error. ``throttled``: the cgroup was throttled. ``noisy_machine``: steal above 1 %
+``errors_seen``: any error. ``arrivals_dropped``: more than one in a thousand arrivals of an
+open loop was never sent, or answered too late to be noted; what is left speaks too well of the service.
+``throttled``: the cgroup was throttled. ``noisy_machine``: steal above 1 %
 of the window's CPU time, or other processes used more than 10 % of it. ``shared_cores``: service and
 generator were not pinned apart. ``killed_on_stop``: it needed SIGKILL. ``sampling_gap``: no sample for
 more than 0.25 s. ``few_requests``: fewer than 1,000, too few for a p99 worth the name.
@@ -39,6 +41,7 @@ GENERATOR_BUSY_SHARE = 0.9
 OPEN_LOOP_KEPT_SHARE = 0.95
 STEAL_SHARE = 0.01
 OTHER_CPU_SHARE = 0.10
+DROPPED_SHARE = 0.001
 SAMPLING_GAP_S = 0.25
 FEW_REQUESTS = 1_000
 _SIGNALLED = 128
@@ -86,6 +89,7 @@ def trial_flags(
             ("generator_bottleneck", _is_bottleneck(load, generator, window_s)),
             ("headroom_unknown", generator.echo_achieved_per_s is None),
             ("errors_seen", load.n_errors > 0),
+            ("arrivals_dropped", _has_dropped(load)),
             ("few_requests", load.n_requests < FEW_REQUESTS),
             ("shared_cores", placement is None or placement.shared),
         ]
@@ -107,6 +111,12 @@ def _is_bottleneck(load: LoadSummary, generator: GeneratorRecord, window_s: floa
         echo = generator.echo_achieved_per_s
         return echo is not None and echo < OPEN_LOOP_KEPT_SHARE * load.offered_per_s
     return generator.headroom_ratio is not None and generator.headroom_ratio < HEADROOM_ENOUGH
+
+
+def _has_dropped(load: LoadSummary) -> bool:
+    dropped = load.n_dropped or 0
+    begun = load.n_requests if load.n_flows is None else load.n_flows
+    return dropped > DROPPED_SHARE * (begun + dropped)
 
 
 def _is_noisy(machine: MachineWindow | None, window_s: float) -> bool:

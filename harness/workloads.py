@@ -6,14 +6,17 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
 
 from pydantic import Field, ValidationError, model_validator
 
 from harness.errors import InputError
-from harness.model import Expectation, Frozen, Request
+from harness.loadgen.captures import expects, names_in
+from harness.loadgen.flow import FlowFault, flow_fault, in_order, name_fault
+from harness.loadgen.renderings import Written
+from harness.model import Captures, Expectation, Frozen, Request
 
 CASES, REQUESTS = "cases.jsonl", "requests.jsonl"
 T = TypeVar("T", bound=Frozen)
@@ -58,14 +61,24 @@ class CaseRequest(Frozen):
             return (parts.prefix + parts.unit * parts.count + parts.suffix).encode()
         return None if self.body is None else self.body.encode()
 
+    def needs(self) -> tuple[str, ...]:
+        """The names that must be captured before it is asked; ``body_base64`` and ``body_repeat`` are sent as is."""
+        texts = (self.path, *self.headers.values(), self.body or "")
+        return tuple(name for text in texts for name in names_in(text))
+
 
 class Case(Frozen):
-    """One line of ``cases.jsonl``: a request and its one right answer."""
+    """One line of ``cases.jsonl``: a request and its one right answer.
+
+    What a case captures is ``${name}`` in the cases of its face after it. In a file without any
+    capture ``${name}`` is plain text.
+    """
 
     name: str
     face: Face
     language: str | None = Field(default=None, description="only for services of this language")
     request: CaseRequest
+    capture: Captures = Field(default_factory=dict, description="name -> JSON pointer into the answer")
     expect: Expectation
 
 
@@ -73,10 +86,11 @@ def load_cases(contract_folder: Path) -> tuple[Case, ...]:
     """Return every case of the contract, in the file's order.
 
     Raises:
-        InputError: the file cannot be read, or a line of it is no case.
+        InputError: the file cannot be read, a line of it is no case, or a case uses what none before captured.
     """
     file = contract_folder / CASES
-    cases = tuple(_parse(Case, file, number, line) for number, line in _lines(file))
+    numbered = [(number, _parse(Case, file, number, line)) for number, line in _lines(file)]
+    cases = tuple(case for _, case in numbered)
     seen: dict[tuple[str, str, str | None], int] = {}
     for number, case in enumerate(cases, start=1):
         if seen.setdefault((case.face, case.name, case.language), number) != number:
@@ -87,14 +101,18 @@ def load_cases(contract_folder: Path) -> tuple[Case, ...]:
                 found=case.name,
                 allowed="unique names",
             )
+    fault = _case_fault(cases)
+    if fault is not None:
+        raise _wrong(fault, file, numbered[fault.index][0], cases[fault.index].name)
     return cases
 
 
 def load_requests(contract_folder: Path, mix: str) -> tuple[Request, ...]:
-    """Return the requests of ``mix``; the first is what readiness is polled with.
+    """Return the requests of ``mix`` in the file's order, the steps of a flow in theirs.
 
     Raises:
-        InputError: the file cannot be read, a line is no request, or nobody knows the mix.
+        InputError: the file cannot be read, a line is no request, a mix is no sound flow, or nobody
+            knows the mix.
     """
     every = load_all_requests(contract_folder)
     chosen = tuple(request for request in every if request.mix == mix)
@@ -103,13 +121,56 @@ def load_requests(contract_folder: Path, mix: str) -> tuple[Request, ...]:
         raise InputError(
             "unknown mix", file=contract_folder / REQUESTS, place="mix", found=mix, allowed=mixes or "none"
         )
-    return chosen
+    return in_order(chosen)
 
 
 def load_all_requests(contract_folder: Path) -> tuple[Request, ...]:
-    """Return the requests of every mix, in the file's order."""
+    """Return the requests of every mix, in the file's order.
+
+    Raises:
+        InputError: the file cannot be read, a line is no request, or a mix is no sound flow.
+    """
     file = contract_folder / REQUESTS
-    return tuple(_parse(Request, file, number, line) for number, line in _lines(file))
+    numbered = [
+        (number, _as_written(_parse(Request, file, number, line), line)) for number, line in _lines(file)
+    ]
+    for mix in dict.fromkeys(request.mix for _, request in numbered):
+        lines, requests = zip(*((n, request) for n, request in numbered if request.mix == mix), strict=True)
+        fault = flow_fault(requests)
+        if fault is not None:
+            raise _wrong(fault, file, lines[fault.index], requests[fault.index].name)
+    return tuple(request for _, request in numbered)
+
+
+def _as_written(request: Request, line: str) -> Request:
+    """The same request, whose expected decimals remember their text (see ``renderings.Written``)."""
+    raw = json.loads(line, parse_float=Written)["expect"]
+    changed = {"json_value": raw["json"]} if raw.get("json") is not None else {}
+    if raw.get("one_of") is not None:
+        changed["one_of"] = tuple(raw["one_of"])
+    return request.model_copy(update={"expect": request.expect.model_copy(update=changed)})
+
+
+def _case_fault(cases: Sequence[Case]) -> FlowFault | None:
+    """Names run along the cases that a service is asked: those of its face, for all or for its language."""
+    if not any(case.capture for case in cases):
+        return None
+    for index, case in enumerate(cases):
+        before = [
+            other
+            for other in cases[:index]
+            if other.face == case.face and other.language in (None, case.language)
+        ]
+        known = {name for other in before for name in other.capture}
+        fault = name_fault(index, case.request.needs(), case.capture, expects(case.expect), known)
+        if fault is not None:
+            return fault
+    return None
+
+
+def _wrong(fault: FlowFault, file: Path, line: int, name: str) -> InputError:
+    place = f"line {line}: {name}"
+    return InputError(fault.problem, file=file, place=place, found=fault.found, allowed=fault.allowed)
 
 
 def _lines(file: Path) -> Iterator[tuple[int, str]]:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from . import apt, go_wheel, jdk_debian, jmeter, python_env
+from . import apt, go_wheel, jdk_debian, jmeter, python_env, source_builds
 from .finders import PROJECT, toolchains
 from .say import SetupError, step, table, warn
 from .scope import PROFILES, PURPOSES, needs, wishes
@@ -82,14 +82,21 @@ def bring(names: Sequence[str], wished: Sequence[str], around: toolchains.Surrou
             f" get it with: {absent[0].how_to_get}"
             " (or deactivate the environment, and set-up uses what the system offers)"
         )
-    if extras and not (around.apt and apt.may_install(os.environ)):
-        step(f"going on without {', '.join(tool.name for tool in extras)}: nothing here can install packages")
-        extras = []
-    _bring_with_apt([*lacking, *extras], around, python_ready)
+    packaged = [tool for tool in extras if toolchains.wanted(tool.name).apt]
+    if packaged and not (around.apt and apt.may_install(os.environ)):
+        step(
+            f"going on without {', '.join(tool.name for tool in packaged)}: nothing here can install packages"
+        )
+        packaged = []
+    _bring_with_apt([*lacking, *packaged], around, python_ready)
     if not python_ready:
         python_env.make_environment(PROJECT, sys.executable, os.environ)
-    for bringer in (_bring_go, _bring_jdk, _bring_jmeter):
+    for bringer in (_bring_go, _bring_jdk, _bring_jmeter, _bring_k6, _bring_oha):
         bringer({tool.name for tool in lacking})
+    try:
+        _bring_k6({tool.name for tool in extras})
+    except SetupError as error:
+        step(f"going on without k6: {error}")
 
 
 def _bring_with_apt(
@@ -148,6 +155,18 @@ def _bring_jmeter(lacking: set[str]) -> None:
     maven = _path_of(toolchains.find_maven(around))
     fetch = jmeter.fetch_with_maven(PROJECT, maven, toolchains.build_environment(around))
     jmeter.ensure_jmeter(PROJECT, fetch)
+
+
+def _bring_k6(lacking: set[str]) -> None:
+    if "k6" in lacking:
+        around = toolchains.Surroundings(project=PROJECT)
+        go = _path_of(toolchains.find_go(around))
+        source_builds.build_k6(PROJECT, go, toolchains.build_environment(around))
+
+
+def _bring_oha(lacking: set[str]) -> None:
+    if "oha" in lacking:
+        source_builds.build_oha(PROJECT, os.environ)
 
 
 def _path_of(tool: toolchains.Tool) -> Path:

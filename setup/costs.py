@@ -6,7 +6,8 @@
 
 ``measure`` clones this repository's HEAD into an empty folder, gives it an empty
 HOME, runs the commands there one after the other, and keeps the readings in
-``docs/costs.json``. ``render`` writes the table between the README's markers.
+``docs/costs.json``, where readings of other commands stay. ``render`` writes the
+table between the README's markers.
 Nothing here is imported by the harness: it runs on a bare Python.
 """
 
@@ -57,7 +58,7 @@ def measure(commands: list[str], keep: Path | None) -> int:
     if not clone.exists():
         subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
         home.mkdir(parents=True)
-    readings = []
+    readings: list[dict[str, object]] = []
     for command in commands:
         before, started = disk_bytes(clone, home), time.monotonic()
         with (folder / f"{command.replace(' ', '_').replace('/', '_')}.log").open("wb") as log:
@@ -67,6 +68,7 @@ def measure(commands: list[str], keep: Path | None) -> int:
             ).returncode  # fmt: skip
         reading = {
             "command": command,
+            "after": commands[: len(readings)],
             "wall_s": round(time.monotonic() - started, 1),
             "added_bytes": disk_bytes(clone, home) - before,
             "exit_status": status,
@@ -80,12 +82,18 @@ def measure(commands: list[str], keep: Path | None) -> int:
         "cpus": os.cpu_count(),
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
     }
+    others = [reading for reading in kept_readings() if reading["command"] not in commands]
     READINGS.write_text(
-        json.dumps({"machine": machine, "readings": readings}, indent=2) + "\n", encoding="utf-8"
+        json.dumps({"machine": machine, "readings": readings + others}, indent=2) + "\n", encoding="utf-8"
     )
     if keep is None:
         shutil.rmtree(folder)
     return 0
+
+
+def kept_readings() -> list[dict[str, object]]:
+    """Return the readings that stand in ``docs/costs.json``."""
+    return json.loads(READINGS.read_text(encoding="utf-8"))["readings"] if READINGS.exists() else []
 
 
 def table() -> str:
@@ -94,15 +102,17 @@ def table() -> str:
     machine = kept["machine"]
     lines = [
         f"Measured on {machine['cpus']} shared cores and {machine['memory_bytes'] / 2**30:.0f} GiB, one reading each, "
-        "in this order, from an empty clone with an empty HOME; system packages were already there.",
+        "in an empty clone with an empty HOME; system packages were already there.",
         "",
-        "| command | time | disk it adds |",
-        "|---|--:|--:|",
+        "| command | in a clone where | time | disk it adds |",
+        "|---|---|--:|--:|",
     ]
     for reading in kept["readings"]:
         minutes, seconds = divmod(round(reading["wall_s"]), 60)
         size = reading["added_bytes"] / 1e6
-        lines.append(f"| `{reading['command']}` | {minutes} min {seconds:02d} s | {size:,.0f} MB |")
+        before = ", ".join(f"`{command}`" for command in reading["after"])
+        place = f"{before} ran before" if before else "nothing ran before"
+        lines.append(f"| `{reading['command']}` | {place} | {minutes} min {seconds:02d} s | {size:,.0f} MB |")
     return "\n".join(lines)
 
 

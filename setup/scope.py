@@ -5,15 +5,17 @@ from __future__ import annotations
 
 from typing import Literal
 
-Purpose = Literal["all", "paper", "test", "lab", "workshop"]
-PURPOSES: tuple[Purpose, ...] = ("all", "paper", "test", "lab", "workshop")
+Purpose = Literal["all", "paper", "test", "lab", "workshop", "generators"]
+PURPOSES: tuple[Purpose, ...] = ("all", "paper", "test", "lab", "workshop", "generators")
 PROFILES = ("smoke", "quick", "full", "sample")
 
-MEASURING = ("go", "jdk", "maven", "jmeter")
+MEASURING = ("go", "jdk", "maven", "jmeter", "postgres")
 WRITING = ("latex",)
 CHECKING = ("poppler",)
 #: Brought where a package is in reach, done without elsewhere: the experiments that use it say so and go on.
-WISHED = ("wrk",)
+WISHED = ("wrk", "k6")
+#: Built by `make generators`, never by the two commands: a compiler of Rust and minutes of CPU time.
+GENERATORS = ("k6", "oha")
 
 
 def needs(purpose: Purpose, profile: str) -> tuple[str, ...]:
@@ -23,6 +25,8 @@ def needs(purpose: Purpose, profile: str) -> tuple[str, ...]:
     """
     if purpose in ("lab", "workshop"):
         return ()
+    if purpose == "generators":
+        return ("go", *GENERATORS)
     if purpose == "paper":
         return WRITING if profile == "sample" else (*MEASURING, *WRITING)
     return (*MEASURING, *WRITING, *CHECKING)

@@ -1,44 +1,235 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the trials say: tables, estimates, comparisons. Sees the store and the model, never the measuring side."""
+"""What the trials say: tables, estimates, comparisons. Sees the store and the model, never the measuring side.
 
-from harness.analysis.attribution import Attribution, CauseShare, attributable_fraction, attribute_latency
-from harness.analysis.clocks import ClockOffset, estimate_clock_offset
-from harness.analysis.comparisons import AANoise, Comparison, aa_noise, compare, summarise
-from harness.analysis.matching import Coincidence, Matching, coincidence_test, match_events, precision_recall
-from harness.analysis.omission import (
-    OmissionCheck,
-    coordinated_omission_check,
-    lower_bound_overhead,
-    metered_latency,
-)
-from harness.analysis.slow_periods import Stall
-from harness.analysis.stalls import detect_stalls, detectability_limit
-from harness.analysis.statistics import *  # noqa: F403  (statistics.__all__ is the list of public names)
-from harness.analysis.statistics import __all__ as _statistics
+Every public name is loaded when it is first used: a report on one file needs no table of laws, no plots.
+"""
 
-__all__ = [  # noqa: PLE0604  (a list of strings, which the linter cannot see)
-    *_statistics,
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from harness.analysis.attribution import Attribution, CauseShare, attributable_fraction, attribute_latency
+    from harness.analysis.audit import AATest, AuditCheck, PlanAudit, aa_test, audit_plan
+    from harness.analysis.changepoints import ChangePoints, detect_changepoints
+    from harness.analysis.checks import Assumptions, check_assumptions, unseen_mode_share
+    from harness.analysis.clocks import ClockOffset, estimate_clock_offset
+    from harness.analysis.comparisons import AANoise, Comparison, aa_noise, compare, summarise
+    from harness.analysis.decisions import (
+        EquivalenceTest,
+        RandomizationTest,
+        adjust_pvalues,
+        default_margin,
+        equivalence_test,
+        grade,
+        randomization_test,
+        verdict,
+    )
+    from harness.analysis.effects import effect_size_ci, mean_ci
+    from harness.analysis.matching import (
+        Coincidence,
+        Matching,
+        coincidence_test,
+        match_events,
+        precision_recall,
+    )
+    from harness.analysis.omission import (
+        OmissionCheck,
+        coordinated_omission_check,
+        lower_bound_overhead,
+        metered_latency,
+    )
+    from harness.analysis.planning import (
+        PlannedRepetitions,
+        VarianceComponents,
+        plan_repetitions,
+        rmit_order,
+        variance_components,
+    )
+    from harness.analysis.pooled import cluster_bootstrap_quantile, pooled_quantile, pooled_quantile_ratio_ci
+    from harness.analysis.quantiles import bootstrap_quantile, quantile_ci
+    from harness.analysis.slow_periods import Stall
+    from harness.analysis.stalls import detect_stalls, detectability_limit
+    from harness.analysis.steady_state import SteadyState, WarmUp, classify_warmup, steady_state_start
+    from harness.analysis.within_trial import (
+        RunStatistics,
+        batch_means_ci,
+        block_bootstrap_ci,
+        effective_sample_size,
+        run_statistics,
+    )
+
+#: module -> the public names that stand in it
+_PUBLIC: dict[str, tuple[str, ...]] = {
+    "attribution": (
+        "Attribution",
+        "CauseShare",
+        "attributable_fraction",
+        "attribute_latency",
+    ),
+    "audit": (
+        "AATest",
+        "AuditCheck",
+        "PlanAudit",
+        "aa_test",
+        "audit_plan",
+    ),
+    "changepoints": (
+        "ChangePoints",
+        "detect_changepoints",
+    ),
+    "checks": (
+        "Assumptions",
+        "check_assumptions",
+        "unseen_mode_share",
+    ),
+    "clocks": (
+        "ClockOffset",
+        "estimate_clock_offset",
+    ),
+    "comparisons": (
+        "AANoise",
+        "Comparison",
+        "aa_noise",
+        "compare",
+        "summarise",
+    ),
+    "decisions": (
+        "EquivalenceTest",
+        "RandomizationTest",
+        "adjust_pvalues",
+        "default_margin",
+        "equivalence_test",
+        "grade",
+        "randomization_test",
+        "verdict",
+    ),
+    "effects": (
+        "effect_size_ci",
+        "mean_ci",
+    ),
+    "matching": (
+        "Coincidence",
+        "Matching",
+        "coincidence_test",
+        "match_events",
+        "precision_recall",
+    ),
+    "omission": (
+        "OmissionCheck",
+        "coordinated_omission_check",
+        "lower_bound_overhead",
+        "metered_latency",
+    ),
+    "planning": (
+        "PlannedRepetitions",
+        "VarianceComponents",
+        "plan_repetitions",
+        "rmit_order",
+        "variance_components",
+    ),
+    "pooled": (
+        "cluster_bootstrap_quantile",
+        "pooled_quantile",
+        "pooled_quantile_ratio_ci",
+    ),
+    "quantiles": (
+        "bootstrap_quantile",
+        "quantile_ci",
+    ),
+    "slow_periods": ("Stall",),
+    "stalls": (
+        "detect_stalls",
+        "detectability_limit",
+    ),
+    "steady_state": (
+        "SteadyState",
+        "WarmUp",
+        "classify_warmup",
+        "steady_state_start",
+    ),
+    "within_trial": (
+        "RunStatistics",
+        "batch_means_ci",
+        "block_bootstrap_ci",
+        "effective_sample_size",
+        "run_statistics",
+    ),
+}
+_HOMES = {name: module for module, names in _PUBLIC.items() for name in names}
+
+__all__ = [
     "AANoise",
+    "AATest",
+    "Assumptions",
     "Attribution",
+    "AuditCheck",
     "CauseShare",
+    "ChangePoints",
     "ClockOffset",
     "Coincidence",
     "Comparison",
+    "EquivalenceTest",
     "Matching",
     "OmissionCheck",
+    "PlanAudit",
+    "PlannedRepetitions",
+    "RandomizationTest",
+    "RunStatistics",
     "Stall",
+    "SteadyState",
+    "VarianceComponents",
+    "WarmUp",
     "aa_noise",
+    "aa_test",
+    "adjust_pvalues",
     "attributable_fraction",
     "attribute_latency",
+    "audit_plan",
+    "batch_means_ci",
+    "block_bootstrap_ci",
+    "bootstrap_quantile",
+    "check_assumptions",
+    "classify_warmup",
+    "cluster_bootstrap_quantile",
     "coincidence_test",
     "compare",
     "coordinated_omission_check",
+    "default_margin",
+    "detect_changepoints",
     "detect_stalls",
     "detectability_limit",
+    "effect_size_ci",
+    "effective_sample_size",
+    "equivalence_test",
     "estimate_clock_offset",
+    "grade",
     "lower_bound_overhead",
     "match_events",
+    "mean_ci",
     "metered_latency",
+    "plan_repetitions",
+    "pooled_quantile",
+    "pooled_quantile_ratio_ci",
     "precision_recall",
+    "quantile_ci",
+    "randomization_test",
+    "rmit_order",
+    "run_statistics",
+    "steady_state_start",
     "summarise",
+    "unseen_mode_share",
+    "variance_components",
+    "verdict",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'harness.analysis' has no attribute {name!r}")
+    return getattr(import_module(f"harness.analysis.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

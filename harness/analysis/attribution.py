@@ -308,17 +308,19 @@ def _wake(
     ordinary = latency[paused == 0]
     ordinary = ordinary if len(ordinary) else latency
     high, reach = np.quantile(ordinary, (0.75, 0.99))
-    order = np.argsort(start, kind="stable")
+    order = np.arange(len(start)) if (np.diff(start) >= 0).all() else np.argsort(start, kind="stable")
     starts = start[order]
     # Calm again: among the next CALM requests no more are above the upper quartile than usual.
     is_slow = np.concatenate([[0], np.cumsum((latency - paused)[order] > high)])
     n = len(starts)
     ahead = np.minimum(np.arange(n) + _CALM, n)
     calm = (is_slow[ahead] - is_slow[:n]) <= 0.25 * (ahead - np.arange(n))
-    for low, end in spans:
-        first, after = np.searchsorted(starts, (low - reach, end))
-        back = np.flatnonzero(calm[after:])
-        wake[order[first : after + (int(back[0]) if len(back) else n - after)]] = True
+    is_calm = np.append(np.flatnonzero(calm), n)
+    low, end = np.array(spans).T
+    first, after = np.searchsorted(starts, low - reach), np.searchsorted(starts, end)
+    back = is_calm[np.searchsorted(is_calm, after)]
+    for begin, until in zip(first.tolist(), back.tolist(), strict=True):
+        wake[order[begin:until]] = True
     return wake
 
 

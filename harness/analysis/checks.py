@@ -8,7 +8,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import Field
-from scipy import stats
 
 from harness.analysis.decisions import FEWEST_FOR_P
 from harness.analysis.inputs import Floats, finite, trial_values
@@ -168,6 +167,8 @@ def _modes(x: Floats) -> tuple[bool | None, tuple[int, int] | None]:
 def _drift(x: Floats, order: Floats) -> float | None:
     if x.size < FEWEST_FOR_DRIFT or np.ptp(x) == 0 or np.ptp(order) == 0:
         return None
+    from scipy import stats  # as slow to load as all else that a report needs, and used here only
+
     return float(stats.kendalltau(order, x).pvalue)
 
 

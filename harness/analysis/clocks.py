@@ -59,7 +59,8 @@ def estimate_clock_offset(
     lengths = np.array([end - start for start, end in pauses])
     if len(pauses) < MIN_PAUSES or len(completion_s) < 2:
         return _unknown(len(pauses), resolution_s, f"fewer than {MIN_PAUSES} pauses, or no completions")
-    gap_ends = _ends_of_long_gaps(completion_s, lengths)
+    done = np.sort(np.asarray(completion_s, dtype=np.float64))
+    gap_ends = _ends_of_long_gaps(done, lengths)
     pause_ends = np.array([end for _, end in pauses])
     differences = _within(gap_ends, pause_ends, search_s)
     if not len(differences):
@@ -80,7 +81,7 @@ def estimate_clock_offset(
             width,
             f"{agreeing} coincidences where chance gives {by_chance:.1f}: no offset stands out",
         )
-    offset = mode - min(_wait_for_answer_s(completion_s, 0.5 * float(lengths.min())), median_service_s)
+    offset = mode - min(_wait_for_answer_s(done, 0.5 * float(lengths.min())), median_service_s)
     allowed = 0.5 * float(np.median(lengths))
     fits = abs(offset) <= max(allowed, width)
     return ClockOffset(
@@ -108,13 +109,13 @@ def _unknown(n_pauses: int, resolution_s: float, why: str) -> ClockOffset:
     )
 
 
-def _wait_for_answer_s(completion_s: FloatArray, longest_s: float) -> float:
+def _wait_for_answer_s(done: FloatArray, longest_s: float) -> float:
     """Median time from a moment to the next answer, gaps of ``longest_s`` and more left out.
 
     A moment falls into a gap in proportion to its length; the rest of a gap of length g is
     longer than x with chance max(0, 1 - x / g). Solves sum(max(g - x, 0)) = sum(g) / 2 for x.
     """
-    gaps = np.sort(np.diff(np.sort(np.asarray(completion_s, dtype=np.float64))))
+    gaps = np.sort(np.diff(done))
     gaps = gaps[gaps < longest_s]
     if not len(gaps) or gaps.sum() <= 0:
         return 0.0
@@ -125,9 +126,8 @@ def _wait_for_answer_s(completion_s: FloatArray, longest_s: float) -> float:
     return float((longer_sum[i] - gaps.sum() / 2) / n_longer[i])
 
 
-def _ends_of_long_gaps(completion_s: FloatArray, lengths: FloatArray) -> FloatArray:
+def _ends_of_long_gaps(done: FloatArray, lengths: FloatArray) -> FloatArray:
     """Ends of the longest gaps, at most three for each pause and none shorter than half the shortest pause."""
-    done = np.sort(np.asarray(completion_s, dtype=np.float64))
     gaps = np.diff(done)
     wanted = min(3 * len(lengths), len(gaps))
     longest = np.argpartition(gaps, -wanted)[-wanted:]

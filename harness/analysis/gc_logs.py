@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pauses behind one trial's latencies: the logs of service and load generator, placed on the wall clock.
+"""The pauses behind one trial's latencies: the logs of service and load generator, laid over its requests.
 
-A JVM's log carries wall and monotonic time and needs no help. Go's counts from the start of the process
-in whole milliseconds, so it is placed by the moment of launch, to within ``LAUNCH_TO_CLOCK_S``. Pauses
-that are shorter than twice what their place is known to are not laid over requests: the trial says
-that this was refused, and how much they could explain at the most, for which no clock is needed.
+Where pauses are shorter than what their place is known to (Go's are: its log is cut to milliseconds), every
+share is computed three times, with the pauses where they are thought to be and as far off to either side
+as they may be, and its interval covers all three. Where they could be off by more than half of the
+latency in question, they are not laid over requests at all: the trial says that this was refused,
+and how much they could explain at the most, for which no clock is needed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -26,40 +28,26 @@ from harness.analysis.attribution import (
 )
 from harness.analysis.attribution_intervals import MIN_TAIL
 from harness.analysis.clocks import ClockOffset, estimate_clock_offset
+from harness.analysis.exposure import Exposure, exposure
 from harness.analysis.matching import Span, match_events
+from harness.analysis.placed_logs import Paused, PlacedLog, generator_log, joined, service_log, throttled
 from harness.analysis.slow_periods import Stall
 from harness.analysis.stalls import detect_stalls, detectability_limit
 from harness.errors import InputError
-from harness.formats.gc_events import GcLog
-from harness.formats.gctrace import read_gctrace
-from harness.formats.jvm_log import read_jvm_log
-from harness.model import ClockReading, Frozen, TrialRecord
+from harness.model import Estimate, Frozen, TrialRecord
 from harness.store import SessionFolder
 
 FloatArray = npt.NDArray[np.float64]
 
-JVM_LOG, GO_LOG, GENERATOR_LOG = "gc.log", "service.stderr.txt", "load/generator-gc.log"
-#: From right before a Go program is executed to the first reading of its runtime's clock, at the most.
-LAUNCH_TO_CLOCK_S = 0.005
 #: A stall and a pause belong together when they touch within this.
 TOLERANCE_S = 0.005
 #: Causes that are the service's own; the generator's pauses delay the sending, not the service.
 SERVICE_CAUSES: tuple[CauseName, ...] = ("gc_pause", "allocation_stall", "other_safepoint")
 QUANTILES: Mapping[str, float] = {"p99": 0.99, "p99.9": 0.999}
+#: Nothing is placed better than the requests themselves are: most load generators write whole milliseconds.
+FINEST_S = 1e-3
 #: Intervals over trials come from the trials; within one, these are enough for a look.
 RESAMPLES = 200
-
-Paused = dict[CauseName, tuple[Span, ...]]
-
-
-class PlacedLog(Frozen):
-    """A runtime's pauses on the wall clock, in seconds since the epoch. ``refused``: why there are none."""
-
-    collector: str | None
-    events: Paused
-    placed_within_s: float | None = Field(description="how far off all of them may be together")
-    refused: str | None = None
-    warnings: tuple[str, ...] = ()
 
 
 class TrialAttribution(Frozen):
@@ -83,7 +71,15 @@ class TrialAttribution(Frozen):
     most_share: dict[str, float] = Field(
         description="quantile -> what pauses can have taken from it themselves, wherever they fell"
     )
+    cycles_per_s: float | None = Field(
+        description="how often the service's collector worked beside it; None: its log is not known"
+    )
+    exposure: dict[str, Exposure] = Field(
+        description="quantile -> requests that met a collection at work beside the program, and the others"
+    )
     refused: str | None = Field(description="why the service's pauses were not laid over its requests")
+    placed_within_s: float | None = Field(description="how far off the service's pauses may be")
+    placed_by: str | None = Field(description="what places them, in words")
     clock_offset_s: float | None = Field(description="as the latencies tell it; None: they do not")
     whole: dict[str, Attribution] = Field(description="quantile -> the tail taken apart by every cause known")
     by_service: dict[str, Attribution] = Field(description="the same, the service's pauses only")
@@ -96,59 +92,6 @@ class TrialAttribution(Frozen):
     def window_s(self) -> float:
         """How long requests were under way, in seconds."""
         return self.window[1] - self.window[0]
-
-
-def service_log(session: SessionFolder, record: TrialRecord) -> PlacedLog:
-    """Read the service's own log, from wherever its runtime writes one, and place it on the wall clock."""
-    trial = record.planned.trial_id
-    runtime = session.header.implementations[record.planned.configuration.variant.implementation].runtime
-    try:
-        if runtime == "jvm":
-            return placed(read_jvm_log(session.path(trial, JVM_LOG)), None)
-        if runtime == "go" and session.has(trial, GO_LOG):
-            launched = record.instance.launched if record.instance else None
-            return placed(read_gctrace(session.path(trial, GO_LOG)), launched)
-    except InputError as error:
-        return _nothing(str(error))
-    return _nothing(f"the runtime {runtime!r} left no log of its pauses")
-
-
-def generator_log(session: SessionFolder, record: TrialRecord) -> PlacedLog:
-    """Read the pauses of the load generator itself; one without a log (wrk, Locust) has none that are known."""
-    trial = record.planned.trial_id
-    if not session.has(trial, GENERATOR_LOG):
-        return _nothing("the load generator writes no log of pauses")
-    try:
-        log = placed(read_jvm_log(session.path(trial, GENERATOR_LOG)), None)
-    except InputError as error:
-        return _nothing(str(error))
-    spans = tuple(sorted(span for spans in log.events.values() for span in spans))
-    return log.model_copy(update={"events": {"generator_stall": spans}})
-
-
-def placed(log: GcLog, launched: ClockReading | None) -> PlacedLog:
-    """Put a log on the wall clock.
-
-    Args:
-        launched: when the process was launched, for a log that counts from its start (Go).
-    """
-    shift_s, within_s = 0.0, max(log.resolution_s, 1e-3)  # the wall clock's own stamps are milliseconds
-    if log.clock != "epoch":
-        if log.clock != "process_start" or launched is None:
-            return _nothing("the log has no wall-clock stamps, and nothing anchors it", log)
-        shift_s, within_s = launched.wall_epoch_s, LAUNCH_TO_CLOCK_S + log.resolution_s
-    events: dict[CauseName, list[Span]] = {}
-    for event in log.events:
-        events.setdefault(event.cause, []).append((event.start_s + shift_s, event.end_s + shift_s))
-    said = list(log.warnings)
-    if log.n_unknown:
-        said.append(f"{log.n_unknown} lines could not be read, such as {log.unknown_examples[0]!r}")
-    return PlacedLog(
-        collector=log.collector,
-        events={cause: tuple(spans) for cause, spans in events.items()},
-        placed_within_s=within_s,
-        warnings=tuple(said),
-    )
 
 
 def attribute_trial(
@@ -179,11 +122,16 @@ def attribute_trial(
     window = (float(start.min()), float((start + latency).max()))
     service, generator = service_log(session, record), generator_log(session, record)
     pauses = _inside(service.events, window)
-    offset, refused = _why_not(service, pauses, record, start, latency)
-    events = ({} if refused else pauses) | _inside(generator.events, window)
     said = {name: q for name, q in quantiles.items() if len(start) * (1 - q) >= MIN_TAIL}
-    rate = len(start) / (window[1] - window[0])
     levels = {name: float(np.quantile(latency, q)) for name, q in {"p50": 0.5, **said}.items()}
+    in_question_s = min((levels[name] for name in said), default=levels["p50"])
+    offset, refused = _why_not(service, pauses, record, start, latency, in_question_s)
+    own = _inside(generator.events, window)
+    events = ({} if refused else pauses) | own
+    laid = _Laid(start, latency, {} if refused else pauses, service.placed_within_s or 0.0, seed)
+    cycles = _inside({"gc_pause": joined(service.cycles)}, window)["gc_pause"]
+    met = bool(cycles) and not refused
+    rate = len(start) / (window[1] - window[0])
     stalls = tuple(detect_stalls(start, latency, resolution_s=_resolution(record)))
     spans = sorted(span for spans in pauses.values() for span in spans)
     known = service.placed_within_s is not None
@@ -205,12 +153,19 @@ def attribute_trial(
         paused_s=_union_s(spans) if known else None,
         longest_pause_s=max((high - low for low, high in spans), default=0.0) if known else None,
         most_share={name: _most_taken_s(spans, levels[name]) / levels[name] for name in said if known},
+        cycles_per_s=len(cycles) / (window[1] - window[0]) if known else None,
+        exposure={
+            n: exposure(start, latency, cycles, quantile=q, resamples=RESAMPLES, seed=seed)
+            for n, q in (said.items() if met else ())
+        },
         refused=refused,
+        placed_within_s=service.placed_within_s,
+        placed_by=service.placed_by,
         clock_offset_s=offset.offset_s if offset else None,
-        whole={name: _apart(start, latency, events, q, seed) for name, q in said.items()},
-        by_service={} if refused else {n: _apart(start, latency, pauses, q, seed) for n, q in said.items()},
+        whole={name: laid.apart(q, own) for name, q in said.items()},
+        by_service={} if refused else {name: laid.apart(q, {}) for name, q in said.items()},
         stalls=stalls,
-        stall_causes=stall_causes(stalls, events),
+        stall_causes=stall_causes(stalls, events | {"cgroup_throttle": throttled(session, record)}),
         events=events,
         warnings=(*service.warnings, *(f"generator: {warning}" for warning in generator.warnings)),
     )
@@ -253,7 +208,12 @@ def wall_step_s(record: TrialRecord) -> float:
 
 
 def _why_not(
-    service: PlacedLog, pauses: Paused, record: TrialRecord, start: FloatArray, latency: FloatArray
+    service: PlacedLog,
+    pauses: Paused,
+    record: TrialRecord,
+    start: FloatArray,
+    latency: FloatArray,
+    in_question_s: float,
 ) -> tuple[ClockOffset | None, str | None]:
     """Return what the latencies tell of the clocks, and why attribution would be a guess (``None``: it is not)."""
     if service.placed_within_s is None:
@@ -265,11 +225,11 @@ def _why_not(
     moved = wall_step_s(record)
     if moved > max(typical / 2, 2e-3):
         return None, f"the wall clock was moved by {moved * 1e3:.1f} ms during the trial"
-    # Stamps of whole milliseconds scatter around the truth; a launch's delay shifts every pause alike.
-    if service.placed_within_s > LAUNCH_TO_CLOCK_S and typical / 2 < service.placed_within_s:
+    if service.placed_within_s > max(typical / 2, in_question_s / 2, FINEST_S):
         return None, (
-            f"the median pause of {typical * 1e3:.2g} ms cannot be placed: the log counts from the start of "
-            f"the process, which is known to {service.placed_within_s * 1e3:.0f} ms"
+            f"the median pause of {typical * 1e3:.2g} ms cannot be placed: by {service.placed_by} it is known "
+            f"to {service.placed_within_s * 1e3:.2g} ms, more than half of the {in_question_s * 1e3:.2g} ms that "
+            "are to be explained"
         )
     ordinary = float(np.median(latency))
     visible = [span for span in spans if span[1] - span[0] >= 2 * ordinary]
@@ -278,10 +238,72 @@ def _why_not(
     return offset, offset.why if wrong else None
 
 
-def _apart(
-    start: FloatArray, latency: FloatArray, events: Mapping[CauseName, Sequence[Span]], q: float, seed: int
-) -> Attribution:
-    return attributable_fraction(start, latency, events, quantile=q, resamples=RESAMPLES, seed=seed)
+@dataclass(frozen=True)
+class _Laid:
+    """The service's pauses over its requests, which may all be off by ``within_s``."""
+
+    start: FloatArray
+    latency: FloatArray
+    pauses: Paused
+    within_s: float
+    seed: int
+
+    def apart(self, quantile: float, own: Paused) -> Attribution:
+        """Take the tail apart by the service's pauses and ``own``, those of the generator."""
+        found = self._with_pauses_moved(0.0, quantile, own)
+        lengths = [high - low for spans in self.pauses.values() for low, high in spans]
+        if not lengths or float(np.median(lengths)) / 2 >= self.within_s:
+            return found
+        moved = [self._with_pauses_moved(by, quantile, own) for by in (-self.within_s, self.within_s)]
+        shares = ("quantile_share", "quantile_share_lower", "quantile_share_upper")
+        causes = (
+            part.model_copy(
+                update={
+                    "share_of_tail": _over_all(
+                        part.share_of_tail, [other.causes[place].share_of_tail for other in moved]
+                    )
+                }
+            )
+            for place, part in enumerate(found.causes)
+        )
+        return found.model_copy(
+            update={
+                **{
+                    name: _over_all(getattr(found, name), [getattr(other, name) for other in moved])
+                    for name in shares
+                },
+                "causes": tuple(causes),
+            }
+        )
+
+    def _with_pauses_moved(self, by_s: float, quantile: float, own: Paused) -> Attribution:
+        moved = {
+            cause: tuple((low + by_s, high + by_s) for low, high in spans)
+            for cause, spans in self.pauses.items()
+        }
+        return attributable_fraction(
+            self.start,
+            self.latency,
+            moved | own,
+            quantile=quantile,
+            resamples=RESAMPLES,
+            seed=self.seed,
+        )
+
+
+def _over_all(estimate: Estimate, others: Sequence[Estimate]) -> Estimate:
+    """Widen an interval until it covers those of the others."""
+    every = [estimate, *others]
+    lows, highs = [e.low for e in every if e.low is not None], [e.high for e in every if e.high is not None]
+    if estimate.low is None or estimate.high is None:
+        return estimate
+    return estimate.model_copy(
+        update={
+            "low": min(lows),
+            "high": max(highs),
+            "method": f"{estimate.method}, over all places that the pauses may have",
+        }
+    )
 
 
 def _inside(events: Paused, window: Span) -> Paused:
@@ -311,13 +333,3 @@ def _union_s(spans: Sequence[Span]) -> float:
 
 def _resolution(record: TrialRecord) -> float:
     return record.load.resolution_s if record.load else 0.0
-
-
-def _nothing(why: str, log: GcLog | None = None) -> PlacedLog:
-    return PlacedLog(
-        collector=log.collector if log else None,
-        events={},
-        placed_within_s=None,
-        refused=why,
-        warnings=log.warnings if log else (),
-    )

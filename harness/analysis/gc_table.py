@@ -45,6 +45,10 @@ class AttributionRow(Frozen):
     )
     generator_tail: Estimate = Field(description="the same: the load generator's own pauses")
     unexplained_tail: Estimate
+    cycles_per_s: Estimate = Field(description="how often the collector worked beside the program")
+    cycle_excess: Estimate = Field(
+        description="of the requests beyond the quantile: those that come with a collection at work beside the program"
+    )
 
 
 def attribution_table(
@@ -85,6 +89,10 @@ def _row(group: Sequence[TrialAttribution], quantile: str, level: float) -> Attr
 
         return of
 
+    def excess(trial: TrialAttribution) -> float | None:
+        met = trial.exposure.get(quantile)
+        return None if met is None else met.excess.value
+
     return AttributionRow(
         variant=first.variant,
         label=first.label,
@@ -114,6 +122,10 @@ def _row(group: Sequence[TrialAttribution], quantile: str, level: float) -> Attr
         service_tail=over("share of the tail: the service's pauses", "share", tail(*SERVICE_CAUSES)),
         generator_tail=over("share of the tail: the generator's pauses", "share", tail("generator_stall")),
         unexplained_tail=over("share of the tail: unexplained", "share", tail("unexplained")),
+        cycles_per_s=over("collections at work beside the program", "1/s", lambda t: t.cycles_per_s),
+        cycle_excess=over(
+            f"share of requests beyond {quantile} that come with a collection at work", "share", excess
+        ),
     )
 
 
@@ -158,4 +170,6 @@ def _why_nothing(group: Sequence[TrialAttribution], quantile: str) -> str:
         return f"too few requests beyond {quantile}"
     if any(trial.refused for trial in group):
         return "pauses too short to be placed, or clocks that do not allow it"
+    if not any(trial.exposure for trial in group):
+        return "no collection at work beside the program, or too few requests clear of every pause"
     return "too few requests clear of every pause"

@@ -99,7 +99,9 @@ def shift_path(series: FloatArray, candidates: tuple[int, ...], *, min_size: int
     """
     scale = _first_scale(series, candidates)
     richest = _fit(series, candidates, scale)
-    candidates = _moved(series, candidates, scale, richest.rho, min_size)
+    moved = _moved(series, candidates, scale, richest.rho, min_size)
+    if moved != candidates and _fit(series, moved, scale).loss < richest.loss:
+        candidates = moved
     models = _path(series, candidates, scale)
     base = min(models, key=lambda model: model.priced(FIRST_PRICE))
     scale *= _robust_scale(base.innovations)
@@ -260,13 +262,16 @@ def _scan(series: FloatArray, scale: FloatArray, rho: float, min_size: int) -> t
     n = series.shape[1]
     rows = n - 1
     innovation = (series[:, 1:] - rho * series[:, :-1]) / scale
-    innovation = innovation - innovation.mean(axis=1, keepdims=True)
-    for _ in range(2):  # Newton steps towards Huber's location
+    # From the median: beside a step of many scales the mean lies between the levels, where every row is clipped.
+    innovation = innovation - np.median(innovation, axis=1, keepdims=True)
+    for _ in range(3):  # reweighting steps towards Huber's location; none of them can overshoot
         clipped = np.clip(innovation, -CORNER, CORNER)
-        inside = np.mean(clipped == innovation, axis=1, keepdims=True)
-        innovation = innovation - clipped.mean(axis=1, keepdims=True) / np.maximum(inside, 0.1)
+        weight = np.mean(_weights(innovation), axis=1, keepdims=True)
+        innovation = innovation - clipped.mean(axis=1, keepdims=True) / weight
     clipped = np.clip(innovation, -CORNER, CORNER)
     inside = np.mean(clipped == innovation, axis=1, keepdims=True)
+    # Two levels of equal length may leave no row inside; the loss then still bends, by the weights.
+    inside = np.maximum(inside, 0.5 * np.mean(_weights(innovation), axis=1, keepdims=True))
     at = np.arange(min_size, n - min_size + 1) - 1
     pull = -np.cumsum(clipped, axis=1)[:, at] * (1.0 - rho)
     after = rows - 1 - at

@@ -73,6 +73,7 @@ def match_events(found: Sequence[Span], truth: Sequence[Span], *, tolerance_s: f
                 raise InputError(f"a {name} span ends before it starts", found=span)
     by_end_found = sorted(range(len(found)), key=lambda i: found[i][1])
     by_end_truth = sorted(range(len(truth)), key=lambda i: truth[i][1])
+    longest_s = max((end - start for start, end in found), default=0.0)
     free = list(by_end_found)
     pairs: list[tuple[int, int]] = []
     for j in by_end_truth:
@@ -84,7 +85,7 @@ def match_events(found: Sequence[Span], truth: Sequence[Span], *, tolerance_s: f
                 pairs.append((i, j))
                 free.pop(k)
                 break
-            if found[i][1] - _longest(found) > high:
+            if found[i][1] - longest_s > high:
                 break
     return Matching(
         pairs=tuple(sorted(pairs)), n_found=len(found), n_truth=len(truth), tolerance_s=tolerance_s
@@ -120,16 +121,17 @@ def coincidence_test(
     length = window[1] - window[0]
     if length <= 0:
         raise InputError("the window is empty", found=window, allowed="start < end")
-    observed = _n_touching(found, truth, tolerance_s)
+    spans = np.array(found, dtype=np.float64).reshape(-1, 2)
+    touching = _Touching(truth, tolerance_s)
+    observed = touching.n(*spans.T) if found and truth else 0
     if not found or not truth:
         return Coincidence(n_matched=observed, expected_by_chance=0.0, p_value=None, n_shifts=0, seed=seed)
     rng = np.random.default_rng(seed)
-    starts = np.array([span[0] for span in found]) - window[0]
-    lengths = np.array([span[1] - span[0] for span in found])
+    starts, lengths = spans[:, 0] - window[0], spans[:, 1] - spans[:, 0]
     by_chance = np.empty(shifts)
     for i, shift in enumerate(rng.uniform(0, length, shifts)):
         moved = (starts + shift) % length + window[0]
-        by_chance[i] = _n_touching(list(zip(moved, moved + lengths, strict=True)), truth, tolerance_s)
+        by_chance[i] = touching.n(moved, moved + lengths)
     p_value = (1 + int(np.count_nonzero(by_chance >= observed))) / (shifts + 1)
     return Coincidence(
         n_matched=observed,
@@ -140,17 +142,14 @@ def coincidence_test(
     )
 
 
-def _longest(spans: Sequence[Span]) -> float:
-    return max(span[1] - span[0] for span in spans)
+class _Touching:
+    """Counts found spans that touch any true span: a count that a shift can be repeated for quickly."""
 
+    def __init__(self, truth: Sequence[Span], tolerance_s: float) -> None:
+        ordered = np.array(sorted(truth), dtype=np.float64).reshape(-1, 2)
+        self._low = ordered[:, 0] - tolerance_s
+        self._high = np.maximum.accumulate(ordered[:, 1]) + tolerance_s
 
-def _n_touching(found: Sequence[Span], truth: Sequence[Span], tolerance_s: float) -> int:
-    """How many found spans touch any true span: a count that a shift can be repeated for quickly."""
-    if not found or not truth:
-        return 0
-    ordered = np.array(sorted(truth))
-    starts, ends = ordered[:, 0], np.maximum.accumulate(ordered[:, 1])
-    spans = np.array(found)
-    last = np.searchsorted(starts, spans[:, 1] + tolerance_s, side="right") - 1
-    touching = (last >= 0) & (ends[np.maximum(last, 0)] >= spans[:, 0] - tolerance_s)
-    return int(np.count_nonzero(touching))
+    def n(self, start: FloatArray, end: FloatArray) -> int:
+        last = np.searchsorted(self._low, end, side="right") - 1
+        return int(np.count_nonzero((last >= 0) & (self._high[np.maximum(last, 0)] >= start)))

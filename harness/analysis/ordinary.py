@@ -15,6 +15,7 @@ import numpy.typing as npt
 from scipy import special
 
 FloatArray = npt.NDArray[np.float64]
+_PAIRS = 100_000
 
 
 class Law:
@@ -47,7 +48,7 @@ class Ordinary:
         run = in_company(ratio)
         self.run = Law(run)
         #: How closely one follows the other: in runs, and among all (a little less).
-        self.rho, self.rho_all = _following(self.run.score(run)), _following(self.single.score(ratio))
+        self.rho, self.rho_all = _following(self.run, run), _following(self.single, ratio)
 
     def log_unlucky(
         self,
@@ -85,7 +86,7 @@ class Ordinary:
             )
             following = self._log_following(a, self.rho * last, distance)
             rest = np.append(np.cumsum(following[::-1])[::-1][1:], 0.0)
-            chances.append(special.logsumexp(np.append((alone[:-1] + first + rest)[:oldest], alone[-1])))
+            chances.append(log_sum(np.append((alone[:-1] + first + rest)[:oldest], alone[-1])))
         return float(min(chances[0] - chances[1], 0.0))
 
     def _log_following(self, a: FloatArray, last: FloatArray, distance: npt.NDArray[np.intp]) -> FloatArray:
@@ -100,9 +101,22 @@ class Ordinary:
         return np.asarray(special.log_ndtr((mean - a) / spread))
 
 
-def _following(scores: FloatArray) -> float:
-    """Correlation of each score with the next, between 0 and .99."""
-    return float(np.clip(np.corrcoef(scores[:-1], scores[1:])[0, 1], 0.0, 0.99)) if np.ptp(scores) else 0.0
+def log_sum(values: FloatArray) -> float:
+    """Return the log of the sum of exponentials; SciPy's own spends its time on which array library it was given."""
+    most = float(values.max())
+    return most + float(np.log(np.exp(values - most).sum())) if np.isfinite(most) else most
+
+
+def _following(law: Law, values: FloatArray) -> float:
+    """Correlation of the score of each value with the next one's, between 0 and .99.
+
+    Of more than ``_PAIRS`` pairs an even choice is taken: it tells the correlation to two or three thousandths.
+    """
+    step = max(1, (len(values) - 1) // _PAIRS)
+    first, second = law.score(values[:-1:step]), law.score(values[1::step])
+    if not (np.ptp(first) and np.ptp(second)):
+        return 0.0
+    return float(np.clip(np.corrcoef(first, second)[0, 1], 0.0, 0.99))
 
 
 def in_company(ratio: FloatArray) -> FloatArray:

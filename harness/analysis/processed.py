@@ -5,20 +5,21 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Literal
 
 import pandas as pd
 
 from harness.errors import InputError, StoreError
-from harness.formats.table import RequestTable
 
 Source = Literal["measured", "bundled"]
 PROCESSED = Path("data") / "processed"
 TRIALS = "trials.parquet"
 EXCLUSIONS = "exclusions.json"
 KEPT = ".rows"
+#: Folders with one table a trial.
+TRIAL_TABLES = ("requests", "samples", "native_memory")
 
 
 class Processed:
@@ -46,24 +47,17 @@ class Processed:
 
     def keep_row(self, source: Source, session: str, trial: str, key: str, row: dict[str, object]) -> None:
         """Keep a row for next time; written last, so that its tables are there when it is."""
-        tables = [self.path(kind, source, session, trial) for kind in ("requests", "samples")]
+        tables = [self.path(kind, source, session, trial) for kind in TRIAL_TABLES]
         names = [path.relative_to(self.folder).as_posix() for path in tables if path.is_file()]
         text = json.dumps({"key": key, "tables": names, "row": row})
         self._replace(self.path(KEPT, source, session, trial, ".json"), lambda fresh: _write(fresh, text))
 
     def write_trial(
-        self,
-        source: Source,
-        session: str,
-        trial: str,
-        *,
-        requests: RequestTable | None,
-        samples: pd.DataFrame | None,
+        self, source: Source, session: str, trial: str, tables: Mapping[str, pd.DataFrame | None]
     ) -> None:
-        """Write a trial's requests and samples; a table that no longer exists is removed."""
-        frames = {"requests": None if requests is None else requests.to_frame(), "samples": samples}
-        for kind, frame in frames.items():
-            path = self.path(kind, source, session, trial)
+        """Write a trial's tables, by kind (``TRIAL_TABLES``); one that no longer exists is removed."""
+        for kind in TRIAL_TABLES:
+            path, frame = self.path(kind, source, session, trial), tables.get(kind)
             if frame is None:
                 path.unlink(missing_ok=True)
             else:

@@ -7,7 +7,7 @@ do not carry over to a second trial, and the report says so.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,27 +15,26 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from harness.analysis.attribution import CauseName, attributable_fractions
 from harness.analysis.checks import judge_resolution
-from harness.analysis.clocks import ClockOffset, estimate_clock_offset
-from harness.analysis.matching import Span, coincidence_test, match_events
 from harness.analysis.quantiles import quantile_ci
+from harness.analysis.report_peaks import Peaks
+from harness.analysis.resources import Resources
 from harness.analysis.slow_periods import Stall
-from harness.analysis.stalls import detect_stalls
 from harness.analysis.within_trial import batch_means_ci
 from harness.errors import InputError
-from harness.formats.detect import read_any
+from harness.formats.collect import RequestStream
+from harness.formats.detect import open_any
 from harness.formats.gc_events import GcLog
-from harness.formats.table import AggregateTable, RequestTable
+from harness.formats.table import AggregateTable, RequestTable, Unreadable
 from harness.model import Estimate, Frozen
 
 FloatArray = npt.NDArray[np.float64]
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
-#: A stall and a pause belong together when they touch within this.
-TOLERANCE_S = 0.005
 FEWEST_FOR_INTERVALS = 100
 #: No load generator of one machine keeps more requests open on average, and none is answered sooner.
 MOST_OUTSTANDING, SHORTEST_S = 2000.0, 5e-6
+#: Points drawn at most of one stretch: the slowest request of each slice of time, so that no peak is lost.
+SLICES = 1500
 
 
 class Report(Frozen):
@@ -60,7 +59,25 @@ class Report(Frozen):
     )
     causes: tuple[str | None, ...] = Field(default=(), description="of each stall; None: no log was given")
     attribution: dict[str, Any] | None = None
+    resources: dict[str, Resources] | None = Field(
+        default=None, description="of each process; None: no samples were given"
+    )
     warnings: tuple[str, ...] = ()
+
+    def with_samples(self, path: Path) -> Report:
+        """Return the same report with what a file of resource samples says.
+
+        Raises:
+            InputError: the file cannot be read, or holds no samples.
+        """
+        from harness.analysis.report_samples import summarise_samples  # pandas: half a second to load
+
+        window = None
+        if self.start_epoch_s is not None and self.duration_s is not None:
+            window = (self.start_epoch_s, self.start_epoch_s + self.duration_s)
+        found = summarise_samples(path, window)
+        said = (*self.warnings, *(f"samples: {warning}" for warning in found.warnings))
+        return self.model_copy(update={"resources": found.processes, "warnings": said})
 
     def as_json(self) -> dict[str, Any]:
         """The report as a program reads it, with null for what cannot be said."""
@@ -84,10 +101,15 @@ class Report(Frozen):
 def report_file(path: Path, gc_log: GcLog | None = None) -> Report:
     """Read ``path`` and analyse it; with ``gc_log``, attribute its peaks to the runtime's pauses.
 
+    A file of any size: single requests are read in stretches, and one number is kept of each.
+
     Raises:
         InputError: the file is not one that can be read, or holds no request at all.
     """
-    return report_table(read_any(path), gc_log)
+    opened = open_any(path)
+    if isinstance(opened, AggregateTable):
+        return _of_totals(opened, gc_log)
+    return gather(stretches(opened), gc_log).report()
 
 
 def report_table(table: RequestTable | AggregateTable, gc_log: GcLog | None = None) -> Report:
@@ -98,7 +120,7 @@ def report_table(table: RequestTable | AggregateTable, gc_log: GcLog | None = No
     """
     if isinstance(table, AggregateTable):
         return _of_totals(table, gc_log)
-    return _of_requests(table, gc_log)
+    return gather([table], gc_log).report()
 
 
 def _of_totals(table: AggregateTable, gc_log: GcLog | None) -> Report:
@@ -140,55 +162,181 @@ def _of_totals(table: AggregateTable, gc_log: GcLog | None) -> Report:
     )
 
 
-def _of_requests(table: RequestTable, gc_log: GcLog | None) -> Report:
-    if not table.n_requests:
-        raise InputError(
-            "holds no request",
-            file=table.path,
-            found=str(table.unreadable),
-            allowed="a header and at least one row",
+def stretches(opened: RequestStream | RequestTable) -> Iterable[RequestTable]:
+    """Return what was opened in parts that fit into memory, in time order; what was read already is one part."""
+    return [opened] if isinstance(opened, RequestTable) else opened.stretches()
+
+
+def gather(tables: Iterable[RequestTable], gc_log: GcLog | None = None) -> Gathered:
+    """Go through the stretches of one file, in time order, and keep what the report and its plots need."""
+    gathered: Gathered | None = None
+    for table in tables:
+        gathered = gathered or Gathered(table, gc_log)
+        gathered.take(table)
+    assert gathered is not None  # a file is one stretch at least
+    return gathered
+
+
+class Gathered:
+    """What has been seen of a file: counts, peaks, and the latency of every successful request."""
+
+    def __init__(self, first: RequestTable, gc_log: GcLog | None) -> None:
+        self._first = first
+        self._notes: dict[str, None] = {}
+        self._unreadable = Unreadable()
+        self._n_left_out = self._n_requests = self._n_stretches = 0
+        self._sum_s, self._start_s, self._last_start_s, self._end_s = 0.0, np.inf, -np.inf, -np.inf
+        self._latency: list[FloatArray] = []
+        self._slowest: list[tuple[FloatArray, FloatArray]] = []
+        self._log_unused = first.from_zero and gc_log is not None
+        self._peaks = Peaks(gc_log=None if first.from_zero else gc_log, resolution_s=first.resolution_s)
+
+    def take(self, table: RequestTable) -> None:
+        """Add the next stretch."""
+        self._notes |= dict.fromkeys(table.notes)
+        self._unreadable = self._unreadable.plus(table.unreadable)
+        self._n_left_out += table.n_transactions_left_out
+        if not table.n_requests:
+            return
+        self._n_stretches += 1
+        self._n_requests += table.n_requests
+        self._sum_s += float(table.latency_s.sum())
+        start, latency = table.start_epoch_s, table.latency_s
+        if table.has_start_times:
+            self._start_s = min(self._start_s, float(start.min()))
+            self._last_start_s = max(self._last_start_s, float(start.max()))
+            self._end_s = max(self._end_s, float((start + latency).max()))
+            order = np.argsort(start, kind="stable")
+            if table.n_errors:
+                order = order[table.ok[order]]
+            start, latency = start[order], latency[order]
+        elif table.n_errors:
+            latency = latency[table.ok]
+        self._latency.append(latency)
+        if table.has_start_times and len(latency):
+            self._peaks.take(start, latency)
+            slowest = slowest_of_slices(start, latency)
+            self._slowest.append((start[slowest], latency[slowest]))
+
+    @property
+    def latency_s(self) -> FloatArray:
+        """Of every successful request in the order of their starts, shape (n,)."""
+        if len(self._latency) != 1:
+            self._latency = [np.concatenate(self._latency) if self._latency else np.empty(0)]
+        return self._latency[0]
+
+    @property
+    def slowest(self) -> tuple[FloatArray, FloatArray] | None:
+        """Start and latency of the slowest request of each moment, for plots; ``None``: no start times."""
+        if not self._slowest:
+            return None
+        start, latency = (np.concatenate(each) for each in zip(*self._slowest, strict=True))
+        return start, latency
+
+    def report(self) -> Report:
+        """Return what can be said of all that was taken.
+
+        Raises:
+            InputError: there was no request.
+        """
+        first, latency = self._first, self.latency_s
+        if not self._n_requests:
+            raise InputError(
+                "holds no request",
+                file=first.path,
+                found=str(self._unreadable),
+                allowed="a header and at least one row",
+            )
+        said = self._about_the_file(len(latency))
+        values, intervals = _latencies(latency, first.resolution_s, said)
+        said += self._unit_check(latency)
+        duration = self._end_s - self._start_s if first.has_start_times else None
+        stalls, attribution = self._peaks_found(said)
+        return Report(
+            path=first.path,
+            source=first.source,
+            requests=self._n_requests,
+            errors=self._n_requests - len(latency),
+            start_epoch_s=self._start_s if first.has_start_times and not first.from_zero else None,
+            duration_s=duration,
+            throughput_per_s=self._n_requests / duration if duration else None,
+            correct_per_s=len(latency) / duration if duration else None,
+            resolution_ms=first.resolution_s * 1e3,
+            latency_ms=values,
+            intervals=intervals,
+            stalls=stalls,
+            causes=tuple(self._peaks.causes),
+            attribution=attribution,
+            warnings=tuple(said),
         )
-    said = list(table.notes)
-    if table.unreadable.n:
-        said.append(f"left out: {table.unreadable}")
-    if table.n_transactions_left_out:
-        said.append(f"left out: {table.n_transactions_left_out} rows that sum up other rows")
-    if not table.ok_known:
-        said.append("the file does not say which requests failed: all are taken as successful")
-    order = (
-        np.argsort(table.start_epoch_s, kind="stable")
-        if table.has_start_times
-        else np.arange(table.n_requests)
-    )
-    ok = table.ok[order]
-    start, latency = table.start_epoch_s[order][ok], table.latency_s[order][ok]
-    if table.n_errors:
-        said.append(
-            f"latencies are of the {len(latency):,} successful requests; {table.n_errors:,} errors are left out"
-            if len(latency)
-            else "no request succeeded: there is no latency to speak of"
-        )
-    values, intervals = _latencies(latency, table.resolution_s, said)
-    said += _unit_check(table)
-    duration = table.duration_s
-    stalls, causes, attribution = _peaks(table, start, latency, gc_log, said)
-    return Report(
-        path=table.path,
-        source=table.source,
-        requests=table.n_requests,
-        errors=table.n_errors,
-        start_epoch_s=table.first_start_epoch_s,
-        duration_s=duration,
-        throughput_per_s=table.n_requests / duration if duration else None,
-        correct_per_s=len(latency) / duration if duration else None,
-        resolution_ms=table.resolution_s * 1e3,
-        latency_ms=values,
-        intervals=intervals,
-        stalls=stalls,
-        causes=causes,
-        attribution=attribution,
-        warnings=tuple(said),
-    )
+
+    def _about_the_file(self, n_ok: int) -> list[str]:
+        said = list(self._notes)
+        if self._unreadable.n:
+            said.append(f"left out: {self._unreadable}")
+        if self._n_left_out:
+            said.append(f"left out: {self._n_left_out} rows that sum up other rows")
+        if not self._first.ok_known:
+            said.append("the file does not say which requests failed: all are taken as successful")
+        if n_ok < self._n_requests:
+            said.append(
+                f"latencies are of the {n_ok:,} successful requests; {self._n_requests - n_ok:,} errors are left out"
+                if n_ok
+                else "no request succeeded: there is no latency to speak of"
+            )
+        return said
+
+    def _peaks_found(self, said: list[str]) -> tuple[tuple[Stall, ...] | None, dict[str, Any] | None]:
+        if not self._first.has_start_times:
+            said.append("no start times: neither stalls nor attribution")
+            return None, None
+        if self._n_stretches > 1:
+            said.append(
+                f"stalls and attribution were computed in {self._n_stretches} stretches of the file, one after the "
+                "other: shares are means over them, and a stall across two may be seen as two"
+            )
+        if not len(self.latency_s):
+            return (), None
+        if self._log_unused:
+            said.append("the runtime's log was not used: the file does not say when its times begin")
+        return tuple(self._peaks.stalls), self._peaks.attribution(said)
+
+    def _unit_check(self, latency: FloatArray) -> list[str]:
+        """Latencies many times longer than the whole file lasted are in another unit."""
+        if not self._first.has_start_times or self._n_requests < 2 or not len(latency):
+            return []
+        span, typical = self._last_start_s - self._start_s, float(np.median(latency))
+        outstanding = self._sum_s / span if span > 0 else 0.0
+        if span > 0 and typical > 2 * span:
+            return [
+                f"the median latency ({typical:,.1f} s) is longer than all requests took to start ({span:,.1f} s): "
+                "are latencies in microseconds rather than milliseconds?"
+            ]
+        if outstanding > MOST_OUTSTANDING:
+            return [
+                f"these latencies would mean {outstanding:,.0f} requests outstanding on average: "
+                "are they in microseconds rather than milliseconds?"
+            ]
+        if 0 < typical < SHORTEST_S:
+            return [
+                f"a median latency of {typical * 1e6:.2g} us is shorter than any way to a service and back: "
+                "are latencies in seconds rather than milliseconds?"
+            ]
+        return []
+
+
+def slowest_of_slices(start: FloatArray, latency: FloatArray, n_slices: int = SLICES) -> npt.NDArray[np.intp]:
+    """Return the indices of the slowest request of each slice of time, in time order.
+
+    Args:
+        start, latency: shapes (n,), n > 0, by start.
+    """
+    width = max(float(start[-1] - start[0]) / n_slices, 1e-9)
+    slices = np.minimum(((start - start[0]) / width).astype(np.int64), n_slices - 1)
+    begins = np.flatnonzero(np.append(True, np.diff(slices) > 0))
+    most = np.repeat(np.maximum.reduceat(latency, begins), np.diff(np.append(begins, len(start))))
+    at = np.flatnonzero(latency == most)
+    return np.asarray(at[np.append(True, np.diff(slices[at]) > 0)])
 
 
 def _latencies(
@@ -214,167 +362,6 @@ def _latencies(
         "intervals speak of this one trial only; another start of the same process may lie outside them"
     )
     return values, intervals
-
-
-def _peaks(
-    table: RequestTable, start: FloatArray, latency: FloatArray, gc_log: GcLog | None, said: list[str]
-) -> tuple[tuple[Stall, ...] | None, tuple[str | None, ...], dict[str, Any] | None]:
-    if not table.has_start_times:
-        said.append("no start times: neither stalls nor attribution")
-        return None, (), None
-    if not len(latency):
-        return (), (), None
-    stalls = tuple(detect_stalls(start, latency, resolution_s=table.resolution_s))
-    if gc_log is None:
-        return stalls, (None,) * len(stalls), None
-    said += [f"runtime's log: {warning}" for warning in gc_log.warnings]
-    if gc_log.n_unknown:
-        said.append(
-            f"runtime's log: {gc_log.n_unknown} lines could not be read, such as {gc_log.unknown_examples[0]!r}"
-        )
-    events = _spans(gc_log)
-    said += _coverage(gc_log, float(start.min()), float((start + latency).max()))
-    pauses = [span for cause in events.values() for span in cause]
-    refusal, offset = _why_not(gc_log, pauses, start, latency)
-    if refusal:
-        said.append(f"attribution refused: {refusal}")
-        return (
-            stalls,
-            (None,) * len(stalls),
-            {"refused": refusal, "clock_offset_s": offset and offset.offset_s},
-        )
-    causes = _causes(stalls, events)
-    attribution = _attribution(start, latency, events, stalls, offset, said)
-    return stalls, causes, attribution
-
-
-def _coverage(gc_log: GcLog, first_s: float, last_s: float) -> list[str]:
-    """A log that begins after the first request or ends before the last answer leaves peaks unexplained."""
-    if gc_log.clock != "epoch" or gc_log.start_s is None or gc_log.end_s is None or not gc_log.events:
-        return []
-    # Between two events a log is silent: only more than its longest silence means that it is missing.
-    edges = np.array([gc_log.start_s, *sorted(event.end_s for event in gc_log.events), gc_log.end_s])
-    silence = max(1.0, 2 * float(np.diff(edges).max()))
-    said = []
-    if first_s + silence < gc_log.start_s <= last_s:
-        said.append(
-            f"the runtime's log begins {gc_log.start_s - first_s:,.1f} s after the first request: "
-            "what was paused before is not in it, and counts as unexplained"
-        )
-    if first_s <= gc_log.end_s < last_s - silence:
-        said.append(
-            f"the runtime's log ends {last_s - gc_log.end_s:,.1f} s before the last answer: "
-            "what was paused after is not in it, and counts as unexplained"
-        )
-    return said
-
-
-def _spans(gc_log: GcLog) -> dict[CauseName, list[Span]]:
-    spans: dict[CauseName, list[Span]] = {}
-    for event in gc_log.events:
-        spans.setdefault(event.cause, []).append((event.start_s, event.end_s))
-    return spans
-
-
-def _why_not(
-    gc_log: GcLog, pauses: Sequence[Span], start: FloatArray, latency: FloatArray
-) -> tuple[str | None, ClockOffset | None]:
-    """Return the reason why attribution would be wrong, or ``None``, and what is known of the clocks."""
-    if not pauses:
-        return "the log has no pause", None
-    if gc_log.clock != "epoch":
-        return (
-            "the log has no wall-clock stamps: write it with -Xlog:...:timemillis,uptimenanos, "
-            "or give the start of the process",
-            None,
-        )
-    first, last = float(start.min()), float((start + latency).max())
-    inside = [pause for pause in pauses if pause[1] >= first and pause[0] <= last]
-    if not inside:
-        return (
-            "no pause falls into the time of the requests: another process's log, or clocks that do not agree",
-            None,
-        )
-    ordinary = float(np.median(latency))
-    visible = [pause for pause in inside if pause[1] - pause[0] >= 2 * ordinary]
-    offset = estimate_clock_offset(start + latency, visible, median_service_s=ordinary)
-    if offset.offset_s is not None and not offset.supports_attribution:
-        return offset.why, offset
-    return None, offset
-
-
-def _causes(stalls: Sequence[Stall], events: dict[CauseName, list[Span]]) -> tuple[str | None, ...]:
-    named: list[str | None] = ["unexplained"] * len(stalls)
-    spans = [(stall.start_s, stall.end_s) for stall in stalls]
-    for cause in reversed(list(events)):
-        for found, _ in match_events(spans, events[cause], tolerance_s=TOLERANCE_S).pairs:
-            named[found] = cause
-    return tuple(named)
-
-
-def _attribution(
-    start: FloatArray,
-    latency: FloatArray,
-    events: dict[CauseName, list[Span]],
-    stalls: Sequence[Stall],
-    offset: ClockOffset | None,
-    said: list[str],
-) -> dict[str, Any]:
-    window = (float(start.min()), float((start + latency).max()))
-    hard = [(stall.start_s, stall.end_s) for stall in stalls if stall.kind == "stall"]
-    pauses = [span for cause in events.values() for span in cause]
-    chance = coincidence_test(hard, pauses, window=window, tolerance_s=TOLERANCE_S)
-    if chance.p_value is not None and chance.p_value > 0.05:
-        said.append(
-            f"stalls and pauses coincide no more than chance would have it ({chance.n_matched} of {len(hard)}, "
-            f"{chance.expected_by_chance:.1f} by chance): is this the log of the same process?"
-        )
-    result: dict[str, Any] = {
-        "clock_offset_s": offset.offset_s if offset else None,
-        "coincidence": chance.model_dump(mode="json"),
-    }
-    names = ("p99", "p99.9")
-    taken_apart = attributable_fractions(
-        start, latency, events, quantiles=[QUANTILES[name] for name in names]
-    )
-    for name, parts in zip(names, taken_apart, strict=True):
-        said += [f"{name}: {warning}" for warning in parts.warnings]
-        result[name] = {
-            "share": _plain(parts.quantile_share),
-            "share_lower_bound": _plain(parts.quantile_share_lower),
-            "share_upper_bound": _plain(parts.quantile_share_upper),
-            "causes": {part.cause: _plain(part.share_of_tail) for part in parts.causes},
-        }
-    return result
-
-
-def _unit_check(table: RequestTable) -> list[str]:
-    """Latencies many times longer than the whole file lasted are in another unit."""
-    if not table.has_start_times or table.n_requests < 2:
-        return []
-    span = float(np.ptp(table.start_epoch_s))
-    typical = float(np.median(table.latency_s))
-    outstanding = float(table.latency_s.sum()) / span if span > 0 else 0.0
-    if span > 0 and typical > 2 * span:
-        return [
-            f"the median latency ({typical:,.1f} s) is longer than all requests took to start ({span:,.1f} s): "
-            "are latencies in microseconds rather than milliseconds?"
-        ]
-    if outstanding > MOST_OUTSTANDING:
-        return [
-            f"these latencies would mean {outstanding:,.0f} requests outstanding on average: "
-            "are they in microseconds rather than milliseconds?"
-        ]
-    if 0 < typical < SHORTEST_S:
-        return [
-            f"a median latency of {typical * 1e6:.2g} us is shorter than any way to a service and back: "
-            "are latencies in seconds rather than milliseconds?"
-        ]
-    return []
-
-
-def _plain(estimate: Estimate) -> dict[str, float | None]:
-    return {"value": estimate.value, "low": estimate.low, "high": estimate.high}
 
 
 def _ms(seconds: float | None) -> float | None:

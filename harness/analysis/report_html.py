@@ -32,8 +32,6 @@ _LOOKS: dict[str, tuple[str, str]] = {
     "no log": ("#000000", "x"),
 }
 _OTHER = ("#009E73", "^")
-#: Points drawn at most: the slowest request of each slice of time, so that no peak is lost.
-_SLICES = 1500
 _STALLS_SHOWN = 50
 _FEWEST_BEYOND = 100
 
@@ -43,19 +41,22 @@ _PAGE = Path(__file__).with_name("templates") / "report.html.jinja"
 def render_html(
     report: Report,
     *,
-    start_s: FloatArray | None = None,
     latency_s: FloatArray | None = None,
+    slowest: tuple[FloatArray, FloatArray] | None = None,
     pauses: Sequence[tuple[str, Span]] = (),
 ) -> str:
     """Return the page; nothing in it is loaded from anywhere.
 
     Args:
-        start_s, latency_s: the successful requests, shapes (n,), epoch seconds and seconds; None: no plots.
+        latency_s: of every successful request, shape (n,), seconds; None: no plots.
+        slowest: start (epoch seconds) and latency of the slowest requests of all moments, shapes (k,), by start.
         pauses: (cause, span in epoch seconds) of the runtime's log.
     """
     plots = []
-    if start_s is not None and latency_s is not None and len(start_s):
-        plots = [_over_time(report, start_s, latency_s, pauses), _percentiles(latency_s)]
+    if slowest is not None:
+        plots.append(_over_time(report, *slowest, pauses))
+    if slowest is not None and latency_s is not None:
+        plots.append(_percentiles(latency_s))
     rows, n_stalls = _stall_rows(report)
     names, shares, gone = _shares(report)
     began = None
@@ -72,10 +73,9 @@ def _over_time(
     report: Report, start: FloatArray, latency: FloatArray, pauses: Sequence[tuple[str, Span]]
 ) -> dict[str, Any]:
     origin = report.start_epoch_s if report.start_epoch_s is not None else float(start.min())
-    slowest = _slowest(start, latency)
     figure = Figure(figsize=(9, 4), layout="constrained")
     axes = figure.add_subplot()
-    axes.plot(start[slowest] - origin, latency[slowest] * 1e3, ".", markersize=2, color="#777777")
+    axes.plot(start - origin, latency * 1e3, ".", markersize=2, color="#777777")
     last = float(start.max()) - origin
     shown = [
         (cause, a - origin, b - origin) for cause, (a, b) in pauses if b >= origin and a - origin <= last
@@ -119,7 +119,7 @@ def _over_time(
     if by_cause or shown:
         figure.legend(loc="outside upper left", ncols=3, fontsize=8, frameon=False)
     counts = ", ".join(f"{len(points)} {_words(cause)}" for cause, points in by_cause.items()) or "none"
-    caption = f"The slowest request of each of {len(slowest):,} moments; peaks by cause: {counts}."
+    caption = f"The slowest request of each of {len(start):,} moments; peaks by cause: {counts}."
     if shown:
         caption += f" Shaded and ticked: {len(shown)} events of the runtime's log."
     return {"svg": _svg(figure), "alt": f"Latency over time. {caption}", "caption": caption}
@@ -146,13 +146,6 @@ def _percentiles(latency: FloatArray) -> dict[str, Any]:
     )
     caption = f"Latency by percentile on an axis of nines, {n:,} successful requests of one trial: {said}."
     return {"svg": _svg(figure), "alt": caption, "caption": caption}
-
-
-def _slowest(start: FloatArray, latency: FloatArray) -> npt.NDArray[np.intp]:
-    width = max(float(np.ptp(start)) / _SLICES, 1e-9)
-    order = np.lexsort((latency, ((start - start.min()) / width).astype(int)))
-    slices = ((start[order] - start.min()) / width).astype(int)
-    return np.asarray(order[np.append(np.diff(slices) > 0, True)])
 
 
 def _svg(figure: Figure) -> Markup:

@@ -11,17 +11,19 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from harness.analysis.report import QUANTILES, Report, report_table
-from harness.analysis.report_html import render_html
+from harness.analysis.report import QUANTILES, Gathered, Report, gather, report_table, stretches
 from harness.errors import InputError
-from harness.formats.detect import read_any
+from harness.formats.detect import open_any
 from harness.formats.gc_events import GcLog
 from harness.formats.gctrace import read_gctrace
+from harness.formats.jfr_json import read_jfr_json
 from harness.formats.jvm_log import read_jvm_log, rotated_parts
-from harness.formats.table import AggregateTable, RequestTable
+from harness.formats.source import read_head
+from harness.formats.table import AggregateTable
 
 #: Stalls shown on a page; all of them stand in the JSON.
 SHOWN = 10
+_MIB = 1024**2
 
 
 def main(
@@ -29,28 +31,38 @@ def main(
     *,
     gc: Path | None = None,
     process_start_epoch_s: float | None = None,
+    samples: Path | None = None,
     as_json: bool = False,
     html: Path | None = None,
 ) -> None:
     """Report on each of ``paths``; print one JSON object for one path, a list for several.
 
+    ``samples``: a csv of resource samples taken beside it; for one path only.
     ``html``: also write a self-contained page with plots there; for one path only.
 
     Raises:
         InputError: a file cannot be used; names the file, the place, what was found and what is allowed.
     """
     log = read_runtime_log(gc, process_start_epoch_s) if gc else None
-    if html is not None and len(paths) != 1:
-        raise InputError(
-            "a page shows one file", place="--html", found=f"{len(paths)} files", allowed="1 file"
-        )
+    for option, given, why in (
+        ("--html", html, "a page shows one file"),
+        ("--samples", samples, "samples belong to one file"),
+    ):
+        if given is not None and len(paths) != 1:
+            raise InputError(why, place=option, found=f"{len(paths)} files", allowed="1 file")
     reports = []
     for path in paths:
-        table = read_any(path)
-        report = report_table(table, log)
+        opened = open_any(path)
+        if isinstance(opened, AggregateTable):
+            gathered, report = None, report_table(opened, log)
+        else:
+            gathered = gather(stretches(opened), log)
+            report = gathered.report()
+        if samples is not None:
+            report = report.with_samples(samples)
         reports.append(report)
         if html is not None:
-            _write_page(html, report, table, log)
+            _write_page(html, report, gathered, log)
     if as_json:
         plain = [report.as_json() for report in reports]
         print(json.dumps(plain[0] if len(plain) == 1 else plain, indent=2, allow_nan=False))
@@ -60,15 +72,17 @@ def main(
         show(report, console)
 
 
-def _write_page(
-    target: Path, report: Report, table: RequestTable | AggregateTable, log: GcLog | None
-) -> None:
-    start = latency = None
-    if isinstance(table, RequestTable) and table.has_start_times:
-        start, latency = table.start_epoch_s[table.ok], table.latency_s[table.ok]
+def _write_page(target: Path, report: Report, gathered: Gathered | None, log: GcLog | None) -> None:
+    from harness.analysis.report_html import render_html  # its plots cost a second that no other report needs
+
     events = log.events if log is not None and log.clock == "epoch" else ()
     pauses = [(event.cause, (event.start_s, event.end_s)) for event in events]
-    page = render_html(report, start_s=start, latency_s=latency, pauses=pauses)
+    page = render_html(
+        report,
+        latency_s=gathered.latency_s if gathered else None,
+        slowest=gathered.slowest if gathered else None,
+        pauses=pauses,
+    )
     try:
         target.write_text(page, encoding="utf-8")
     except OSError as error:
@@ -81,13 +95,15 @@ def _write_page(
 
 
 def read_runtime_log(path: Path, process_start_epoch_s: float | None = None) -> GcLog:
-    """Read a JVM's unified log (with its rotated parts) or a Go process's gctrace, whichever it is.
+    """Read a JVM's unified log (with its rotated parts), a flight recording as JSON or Go's gctrace, whichever it is.
 
     ``process_start_epoch_s`` places a log that counts from the start of its process.
 
     Raises:
-        InputError: it is neither.
+        InputError: it is none of them.
     """
+    if read_head(path).lstrip().startswith("{"):
+        return read_jfr_json(path).log
     trace = read_gctrace(path)
     log = trace if trace.n_collections else read_jvm_log(*rotated_parts(path))
     if log.clock == "epoch" or process_start_epoch_s is None:
@@ -122,6 +138,7 @@ def show(report: Report, console: Console) -> None:
         console.print(f"  {count:,} x {kind}", markup=False)
     _show_stalls(report, console)
     _show_attribution(report, console)
+    _show_resources(report, console)
     for warning in report.warnings:
         console.print(f"note: {warning}", style="yellow", markup=False, highlight=False)
     console.print()
@@ -177,3 +194,15 @@ def _show_attribution(report: Report, console: Console) -> None:
             if share["value"] is not None
         )
         console.print(f"  time beyond the median in that tail: {causes}", highlight=False)
+
+
+def _show_resources(report: Report, console: Console) -> None:
+    for name, used in (report.resources or {}).items():
+        said = [f"{used.n_samples:,} samples over {used.lasted_s:.1f} s"]
+        if used.rss_max_bytes is not None and used.rss_median_bytes is not None:
+            said.append(
+                f"memory {used.rss_median_bytes / _MIB:,.1f} MiB (median), {used.rss_max_bytes / _MIB:,.1f} MiB (most)"
+            )
+        if used.cpu_s is not None and used.cores is not None:
+            said.append(f"CPU {used.cpu_s:,.2f} s, {used.cores:.2f} cores")
+        console.print(f"{name}: {'; '.join(said)}", markup=False, highlight=False)

@@ -9,14 +9,14 @@ clustering that the same trial shows in its other windows, never against a binom
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field
-from scipy import special, stats
+from scipy import special
 
-from harness.analysis.ordinary import Ordinary
+from harness.analysis.ordinary import Ordinary, log_sum
 from harness.model import Frozen
 
 FloatArray = npt.NDArray[np.float64]
@@ -72,9 +72,11 @@ def slow_periods(
 
 def _scan(start_s: FloatArray, slow: npt.NDArray[np.bool_], width_s: float, rho: float) -> list[Stall]:
     origin = float(start_s[0])
-    window, inverse = np.unique(((start_s - origin) / width_s).astype(np.int64), return_inverse=True)
-    n = np.bincount(inverse)
-    k = np.bincount(inverse, weights=slow).astype(np.float64)
+    every = ((start_s - origin) / width_s).astype(np.int64)  # ascending, as the starts are
+    opens = np.append(True, np.diff(every) > 0)
+    edges = np.append(np.flatnonzero(opens), len(every))
+    window, n = every[edges[:-1]], np.diff(edges)
+    k = np.diff(np.append(0, np.cumsum(slow))[edges]).astype(np.float64)
     busy = n >= _FEWEST
     if not slow.any() or busy.sum() < _FEWEST_WINDOWS:
         return []
@@ -82,22 +84,19 @@ def _scan(start_s: FloatArray, slow: npt.NDArray[np.bool_], width_s: float, rho:
     if not suspects.any():
         return []
     bound = np.log(ALPHA / (busy.sum() * len(SCAN_WINDOWS_S)))
+    sums = _Sums(n, k, busy)
     found = []
     places = np.flatnonzero(suspects)
     for group in np.split(places, np.flatnonzero(np.diff(window[places]) > 2) + 1):
         # A slow period must not make itself ordinary: it is held against the trial but for it and what touches it.
-        rest = busy.copy()
-        rest[(window >= window[group[0]] - 1) & (window <= window[group[-1]] + 1)] = False
-        ordinary = (k[rest].sum() + 0.5) / (n[rest].sum() + 1)
-        law = _clustered(n[rest].astype(np.float64), k[rest], ordinary, rho)
+        first = int(np.searchsorted(window, window[group[0]] - 1))
+        after = int(np.searchsorted(window, window[group[-1]] + 1, side="right"))
+        rest = sums.without(first, after)
+        law = rest.clustered(rho)
         for i in group:
             as_many = np.arange(k[i], n[i] + 1)
             # Summed up from the far end: one minus the rest would lose every digit of so small a chance.
-            log_p = special.logsumexp(
-                stats.betabinom.logpmf(as_many, n[i], *law)
-                if law
-                else stats.binom.logpmf(as_many, n[i], ordinary)
-            )
+            log_p = log_sum(_log_chance(as_many, int(n[i]), law, rest.ordinary))
             if log_p < bound:
                 found.append(
                     Stall(
@@ -105,26 +104,73 @@ def _scan(start_s: FloatArray, slow: npt.NDArray[np.bool_], width_s: float, rho:
                         end_s=float(origin + (window[i] + 1) * width_s),
                         kind="slow_period",
                         n_requests=int(k[i]),
-                        log_p=max(float(log_p), -1e6),
+                        log_p=max(log_p, -1e6),
                     )
                 )
     return found
 
 
-def _clustered(n: FloatArray, k: FloatArray, share: float, rho: float) -> tuple[float, float] | None:
-    """Both parameters of the beta law of each window's share of slow requests; None: it does not vary.
+class _Rest(NamedTuple):
+    """What the windows but for some say together: sums over them of counts and of their products."""
 
-    How alike two requests of one window are: the larger of what the counts' excess over the
-    binomial variance shows (method of moments), and what latencies that follow each other with
-    correlation ``rho`` (Gaussian copula of order 1) imply even if it was never seen to happen.
+    n: float
+    k: float
+    nn: float
+    nk: float
+    kk: float
+    typical_n: int
+
+    @property
+    def ordinary(self) -> float:
+        """Share of requests that are slow."""
+        return (self.k + 0.5) / (self.n + 1)
+
+    def clustered(self, rho: float) -> tuple[float, float] | None:
+        """Both parameters of the beta law of each window's share of slow requests; None: it does not vary.
+
+        How alike two requests of one window are: the larger of what the counts' excess over the
+        binomial variance shows (method of moments), and what latencies that follow each other with
+        correlation ``rho`` (Gaussian copula of order 1) imply even if it was never seen to happen.
+        """
+        share = self.ordinary
+        squares = self.kk - 2 * share * self.nk + share**2 * self.nn
+        excess = squares - self.n * share * (1 - share)
+        pairs = (self.nn - self.n) * share * (1 - share)
+        within = max(excess / pairs if pairs > 0 else 0.0, _alike(self.typical_n, share, rho))
+        if within <= 0:
+            return None
+        size = (1 - min(within, 0.99)) / min(within, 0.99)
+        return share * size, (1 - share) * size
+
+
+class _Sums:
+    """Running sums over windows, so that leaving some of them out costs nothing."""
+
+    def __init__(self, n: npt.NDArray[np.int64], k: FloatArray, busy: npt.NDArray[np.bool_]) -> None:
+        weight, length = busy.astype(np.float64), n.astype(np.float64)
+        columns = (length, k, length**2, length * k, k**2)
+        self._up_to = np.array([np.append(0.0, np.cumsum(weight * column)) for column in columns])
+        self._typical_n = int(np.median(n[busy]))
+
+    def without(self, first: int, after: int) -> _Rest:
+        """Return the sums over all windows but those from ``first`` to before ``after``."""
+        n, k, nn, nk, kk = (self._up_to[:, -1] - (self._up_to[:, after] - self._up_to[:, first])).tolist()
+        return _Rest(n, k, nn, nk, kk, self._typical_n)
+
+
+def _log_chance(
+    k: npt.NDArray[np.int64], n: int, law: tuple[float, float] | None, share: float
+) -> FloatArray:
+    """Log of the chance of each ``k`` among ``n``: beta-binomial with ``law``'s parameters, else binomial.
+
+    Written out, because the module of laws takes as long to load as the rest of a report's imports.
     """
-    excess = float(np.sum((k - n * share) ** 2 - n * share * (1 - share)))
-    pairs = float(np.sum(n * (n - 1.0))) * share * (1 - share)
-    within = max(excess / pairs if pairs > 0 else 0.0, _alike(int(np.median(n)), share, rho))
-    if within <= 0:
-        return None
-    size = (1 - min(within, 0.99)) / min(within, 0.99)
-    return share * size, (1 - share) * size
+    if law is None:
+        choose = special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
+        return np.asarray(choose + special.xlogy(k, share) + special.xlog1py(n - k, -share))
+    a, b = law
+    choose = -np.log(n + 1) - special.betaln(n - k + 1, k + 1)
+    return np.asarray(choose + special.betaln(k + a, n - k + b) - special.betaln(a, b))
 
 
 def _alike(n: int, share: float, rho: float) -> float:

@@ -40,23 +40,28 @@ MIN_REQUESTS = 200
 ROUNDS = 5
 
 
-def detect_stalls(start_s: FloatArray, latency_s: FloatArray, *, resolution_s: float = 0.0) -> list[Stall]:
+def detect_stalls(
+    start_s: FloatArray, latency_s: FloatArray, *, resolution_s: float = 0.0, alpha: float = ALPHA
+) -> list[Stall]:
     """Return the stalls and slow periods of one trial, in time order.
 
     Args:
         start_s: when each request was sent, shape (n,), any order, seconds on any clock.
         latency_s: how long each took, shape (n,), seconds, positive; failed requests left out.
         resolution_s: the smallest step of the load generator's clock.
+        alpha: chance of one false stall in the trial, > 0; above 1: how many are put up with.
 
     Raises:
-        InputError: shapes differ, a value is not finite, or a latency is negative.
+        InputError: ``alpha`` is not positive, shapes differ, a value is not finite, or a latency is negative.
     """
+    if not alpha > 0:
+        raise InputError("the chance of a false stall must be positive", found=alpha, allowed="> 0")
     start, latency = _checked(start_s, latency_s)
     if len(start) < MIN_REQUESTS:
         return []
     order = np.argsort(start, kind="stable")
     trial = _Trial(start[order], latency[order], resolution_s)
-    stalls = trial.stalls()
+    stalls = trial.stalls(alpha)
     low, high = (np.array([getattr(s, edge) for s in stalls]) for edge in ("start_s", "end_s"))
     quiet = ~trial.overlapping(low, high)
     return sorted(
@@ -111,7 +116,7 @@ class _Trial:
         self.level = np.exp(np.interp(np.arange(len(calm)), used, smooth))
         self.ratio = self.latency / self.level
 
-    def stalls(self) -> list[Stall]:
+    def stalls(self, alpha: float) -> list[Stall]:
         done = np.sort(self.end)
         gaps = np.diff(done)
         rate = _local_rate(done)
@@ -119,7 +124,7 @@ class _Trial:
         candidates = np.flatnonzero((expected >= MIN_EXPECTED) & (gaps > 2 * self.resolution_s))
         if not len(candidates):
             return []
-        bound = float(np.log(ALPHA / len(gaps)))
+        bound = min(float(np.log(alpha / len(gaps))), -1e-9)
         found = _Gaps(self, done[candidates], done[candidates + 1])
         # What waited through a stall must not define what is ordinary. To begin with, that is whatever
         # cannot be many requests each slow by itself; then what was a stall in the last round.

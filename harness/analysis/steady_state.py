@@ -10,6 +10,7 @@ same level, and the run is steady when the last level holds long enough. To thes
 from __future__ import annotations
 
 from enum import StrEnum
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -218,7 +219,7 @@ def _doubts(model: ShiftModel, n: int) -> tuple[str, ...]:
             f"cannot say: neighbouring windows correlate at {model.rho:.2f}, so {n} of them do not tell a level "
             "from a random walk; measure longer or use longer windows"
         )
-    if _whiteness_p(model.innovations) < WHITENESS_P:
+    if _whiteness_p(model.innovations / _noise_of_each(model, n)) < WHITENESS_P:
         doubts.append(
             "cannot say: the noise within segments is not autoregressive of order 1; use longer windows"
         )
@@ -231,13 +232,29 @@ def _gradual_start(unit: FloatArray, model: ShiftModel, scale: float) -> tuple[s
     A decay as slow as the noise itself is no step, and the regression takes it for noise.
     """
     start = abs(float(unit[:MIN_SIZE].mean() - model.levels[0]))
-    stationary = scale / float(np.sqrt(1.0 - model.rho**2))
+    louder = max(float(_noise_of_each(model, len(unit))[0]), 1.0)
+    stationary = louder * scale / float(np.sqrt(1.0 - model.rho**2))
     if start <= START_LIMIT * stationary:
         return ()
     return (
         f"cannot say: the first {MIN_SIZE} windows lie {start / stationary:.1f} standard deviations off their "
         "level: a gradual start that cannot be told from the noise; use longer windows",
     )
+
+
+def _noise_of_each(model: ShiftModel, n: int) -> FloatArray:
+    """Standard deviation of the innovations of each window's segment, in their common scale, shape (n - 1,).
+
+    A level several times as high is as many times as loud, and must not speak for the others.
+    The jumps themselves are left out.
+    """
+    noise = np.ones(n - 1)
+    edges = (0, *model.shifts, n)
+    for first, end in pairwise(edges):
+        own = model.innovations[first : end - 1]
+        spread = 1.4826 * float(np.median(np.abs(own - np.median(own))))
+        noise[max(first - 1, 0) : end - 1] = spread if spread > 1e-9 else 1.0
+    return noise
 
 
 def _whiteness_p(innovations: FloatArray) -> float:

@@ -20,6 +20,7 @@ from pydantic import Field
 
 from harness.analysis import schema, trial_rows
 from harness.analysis.processed import Processed, Source
+from harness.analysis.trial_runtime import native_memory, runtime_columns
 from harness.errors import InputError
 from harness.formats.detect import read_any
 from harness.formats.table import RequestTable
@@ -34,6 +35,7 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 _CODE = (
     "analysis/tidy.py",
     "analysis/trial_rows.py",
+    "analysis/trial_runtime.py",
     "analysis/schema.py",
     "analysis/quantiles.py",
     "formats/*.py",
@@ -198,17 +200,26 @@ class _Tidying:
             self.n_unchanged += 1
             return kept
         self.n_fresh += 1
-        requests = samples = None
+        requests = samples = native = None
+        runtime: dict[str, object] = {}
         if damage is None:
             try:
                 requests = _requests(session, record)
                 samples = _samples(session, record)
+                native = native_memory(session, record)
+                runtime = runtime_columns(session, record)
             except (InputError, ValueError, OSError) as error:  # a file that no reader can make sense of
                 damage = f"damaged: {error}".replace("\n", " ")
         row = trial_rows.trial_row(
             session.header, record, source=source, requests=requests, samples=samples, damage=damage
         )
-        self.processed.write_trial(source, session.folder.name, trial_id, requests=requests, samples=samples)
+        row |= runtime
+        tables = {
+            "requests": None if requests is None else requests.to_frame(),
+            "samples": samples,
+            "native_memory": native,
+        }
+        self.processed.write_trial(source, session.folder.name, trial_id, tables)
         self.processed.keep_row(source, session.folder.name, trial_id, key, row)
         return row
 
@@ -231,7 +242,7 @@ def _requests(session: SessionFolder, record: TrialRecord) -> RequestTable | Non
     for path in _load_files(session, record):
         table = read_any(path)
         if isinstance(table, RequestTable):
-            return table
+            return table.placed(record.load.start_epoch_s) if table.from_zero else table
     raise InputError(
         "the record says that single requests were kept, but none are there", file=session.folder
     )
@@ -241,7 +252,7 @@ def _load_files(session: SessionFolder, record: TrialRecord) -> Iterator[Path]:
     trial_id = record.planned.trial_id
     for name in sorted(record.files):
         plain = name.removesuffix(".gz")
-        if plain.startswith("load/samples.") and plain.endswith((".jtl", ".csv")):
+        if plain.startswith("load/samples.") and plain.endswith((".jtl", ".csv", ".db")):
             path = session.path(trial_id, name)
             if file_sha256(path) != record.files[name].sha256:
                 raise InputError("its bytes are not those of the record", file=path)
@@ -317,6 +328,17 @@ def load_samples(
         InputError: there are none, or the experiment is not tidied yet.
     """
     return Processed(root, experiment).read_table("samples", source, session, trial)
+
+
+def load_native_memory(
+    root: Path, experiment: str, session: str, trial: str, *, source: Source = "measured"
+) -> pd.DataFrame:
+    """Return a JVM's native memory by boundary and category, columns as in ``docs/data.md``.
+
+    Raises:
+        InputError: the trial was made without native memory tracking, or the experiment is not tidied yet.
+    """
+    return Processed(root, experiment).read_table("native_memory", source, session, trial)
 
 
 def load_exclusions(root: Path, experiment: str) -> ExperimentTidied:

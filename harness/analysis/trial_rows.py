@@ -126,8 +126,9 @@ def _latency_of_summary(record: TrialRecord) -> dict[str, object]:
     if load is None:
         return {}
     row: dict[str, object] = {"latency_mean_s": load.latency_mean_s}
+    n_latencies = load.n_requests if load.n_latencies is None else load.n_latencies
     for column, q in LATENCIES.items():
-        if quantile_refused(load.n_requests, q) is None:
+        if quantile_refused(n_latencies, q) is None:
             row[column] = load.latency_quantiles_s.get(f"p{q * 100:g}")
     row["latency_max_s"] = load.latency_quantiles_s.get("max", load.latency_quantiles_s.get("p100"))
     return row

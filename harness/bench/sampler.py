@@ -63,7 +63,7 @@ def bench_sampler(root: Path, *, duration_s: float = DURATION_S, hz: float = HZ)
             ),
         ),
         notes=(
-            "resident memory, CPU time and threads at every tick; descriptors, children and the machine "
+            "resident memory and CPU time at every tick; threads, descriptors, children and the machine "
             f"{SLOW_HZ:g} times a second",
             words(busy),
         ),
@@ -117,9 +117,8 @@ def _peer(pids: tuple[int, int], folder: Path, duration_s: float, hz: float) -> 
                 with process.oneshot():
                     times = process.cpu_times()
                     row = [time.monotonic(), process.memory_info().rss, times.user + times.system]
-                    row.append(process.num_threads())
                 if slow:
-                    row += [process.num_fds(), len(process.children(recursive=True))]
+                    row += [process.num_threads(), process.num_fds(), len(process.children(recursive=True))]
                 stream.write(",".join(map(str, row)) + "\n")
             ticks += 1
             due = max(number + 1, math.ceil((time.monotonic() - begin) * hz))

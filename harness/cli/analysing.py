@@ -50,13 +50,22 @@ def tidy_command(
 
 
 def report_command(
-    paths: Annotated[list[Path], typer.Argument(help="JMeter or Locust CSV files, from anywhere")],
+    paths: Annotated[
+        list[Path],
+        typer.Argument(help="JMeter, Locust, oha or vegeta CSV files, or wrk texts, from anywhere"),
+    ],
     gc: Annotated[
-        Path | None, typer.Option(help="the service's garbage collection log (JVM, or Go's gctrace)")
+        Path | None,
+        typer.Option(
+            help="the service's pauses: a JVM's log, a flight recording by jfr print --json, or Go's gctrace"
+        ),
     ] = None,
     process_start: Annotated[
         float | None,
         typer.Option(help="when the service started, as a Unix time: for a log that counts from there"),
+    ] = None,
+    samples: Annotated[
+        Path | None, typer.Option(help="resource samples taken beside it: a csv like a trial's samples.csv")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False,
     html: Annotated[
@@ -72,10 +81,12 @@ def report_command(
         rematch report results.jtl --gc gc.log --json
 
         rematch report results.jtl --gc gc.log --html peaks.html
+
+        rematch report results.jtl --samples samples.csv
     """
     from harness.analysis.report_output import main
 
-    main(paths, gc=gc, process_start_epoch_s=process_start, as_json=as_json, html=html)
+    main(paths, gc=gc, process_start_epoch_s=process_start, samples=samples, as_json=as_json, html=html)
 
 
 def verify_command(

@@ -52,12 +52,14 @@ def _row(assembly: Any, name: str, *, strict: bool) -> dict[str, Any]:
             raise
         return {"name": name, "problem": str(problem)}
     profiles: dict[str, Any] = {}
+    levels: dict[str, str] = {}
     for profile in study.experiment.profiles:
         try:
             prepared = prepare(assembly, name, profile=profile, host="local", seed=1)
         except RematchError as problem:
             profiles[profile] = {"problem": str(problem)}
             continue
+        levels |= {gone.variant: gone.reason for gone in prepared.unavailable if "=" in gone.variant}
         profiles[profile] = {
             "trials": len(prepared.plan.trials),
             "blocks": prepared.plan.n_blocks,
@@ -71,6 +73,7 @@ def _row(assembly: Any, name: str, *, strict: bool) -> dict[str, Any]:
         "reference": study.experiment.reference,
         "factors": {factor: list(levels) for factor, levels in study.experiment.factors.items()},
         "variants": variant_reasons(assembly, study),
+        "levels_unavailable": levels,
         "profiles": profiles,
     }
 
@@ -99,5 +102,7 @@ def _print(row: dict[str, Any]) -> None:
     for name, reason in row["variants"].items():
         mark = " (reference)" if name == row["reference"] else ""
         table.add_row(f"  {name}{mark}", "yes" if reason is None else f"no: {reason}")
+    for name, reason in row["levels_unavailable"].items():
+        table.add_row(f"  {name}", f"no: {reason}")
     console.print(table)
     console.print()

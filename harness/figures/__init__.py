@@ -12,7 +12,7 @@ from harness.figures.peaks import explained, open_and_closed, peaks
 from harness.figures.resources import memory_timeline, startup
 from harness.figures.style import describe, save, stamp
 from harness.figures.trials import by_cell, run_order
-from harness.figures.validity import coverage, ratios, warm_up
+from harness.figures.validity import coverage, precision_recall, ratios, warm_up
 
 __all__ = [
     "by_cell",
@@ -26,6 +26,7 @@ __all__ = [
     "pareto",
     "peaks",
     "percentiles",
+    "precision_recall",
     "ratios",
     "run_order",
     "save",

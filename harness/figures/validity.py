@@ -9,11 +9,14 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from harness.analysis.verify.result import VerifyResult
+from harness.analysis.verify.stall_curves import PrecisionRecall
 from harness.analysis.warm_curves import WarmUpCurve
 from harness.errors import InputError
 from harness.figures.style import BAND, FAINT, INK, PAGE_INCHES, canvas, log_scale, styled
 from harness.model import Estimate
 
+#: Colour, marker and line of each curve: any one of the three tells them apart.
+_FINDERS = (("#0072B2", "o", "-"), ("#D55E00", "s", "--"), ("#222222", "^", ":"))
 _HOLDS, _FAILS, _CONTROL = "#0072B2", "#D55E00", "#999999"
 
 
@@ -37,6 +40,30 @@ def coverage(found: VerifyResult) -> Figure:
     axes.set_yticks(range(len(cells)), [cell.name for cell in cells], fontsize=5.6)
     axes.set_ylim(-0.7, len(cells) - 0.3)
     axes.set_xlabel(f"share of {found.sims} simulated experiments")
+    return figure
+
+
+@styled
+def precision_recall(curves: Sequence[PrecisionRecall]) -> Figure:
+    """Return precision against recall, one line a finder with a marker of its own; filled: the threshold in use."""
+    if not curves:
+        raise InputError("no curve to draw", found="0", allowed="at least one")
+    figure, panels = canvas(height=2.4)
+    axes = panels[0, 0]
+    for number, curve in enumerate(curves):
+        colour, marker, line = _FINDERS[number % len(_FINDERS)]
+        drawn = [point for point in curve.points if point.precision is not None]
+        axes.plot(
+            [point.recall for point in drawn], [point.precision or 0.0 for point in drawn], color=colour,
+            linestyle=line, marker=marker, markerfacecolor="white", label=curve.finder,
+        )  # fmt: skip
+        used = [point for point in drawn if point.threshold == curve.used]
+        axes.plot(
+            [point.recall for point in used], [point.precision or 0.0 for point in used], marker,
+            color=colour, markersize=6,
+        )  # fmt: skip
+    axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel="recall", ylabel="precision")
+    axes.legend(frameon=False, fontsize=6.2, loc="center left")
     return figure
 
 

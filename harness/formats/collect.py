@@ -1,75 +1,146 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From chunks of rows to one table."""
+"""From chunks of rows to tables: all of a file in one, or stretch after stretch in bounded memory."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from harness.errors import InputError
 from harness.formats.rows import Layout
+from harness.formats.source import SourceNotes
 from harness.formats.table import CodeArray, RequestChunk, RequestSource, RequestTable, Unreadable
 
+#: A file of fewer rows is one stretch: that is as much as a report takes within half a gigabyte.
+WHOLE_ROWS = 1_500_000
+#: Rows of a stretch of a longer file, which thus has three at least; of its last one up to twice as many.
+STRETCH_ROWS = 500_000
 
-def collect(
-    chunks: Iterable[RequestChunk], *, path: Path, source: RequestSource, resolution_s: float, layout: Layout
-) -> RequestTable:
-    """Put chunks together, with one list of labels in order of appearance.
 
-    Raises:
-        InputError: there are whole lines, and not one of them could be read.
-    """
-    parts: list[RequestChunk] = []
-    codes: list[CodeArray] = []
-    label_codes: dict[str, int] = {}
-    unreadable = Unreadable()
-    for chunk in chunks:
-        unreadable = unreadable.plus(chunk.unreadable)
-        if not len(chunk.latency_s):
-            continue
-        parts.append(chunk)
-        known = [label_codes.setdefault(label, len(label_codes)) for label in chunk.label.categories]
-        codes.append(np.asarray(known, dtype=np.int32)[chunk.label.codes])
-    if not parts and unreadable.n > unreadable.n_cut:
-        raise InputError(
-            "not one line could be read",
-            file=path,
-            place=f"line {unreadable.first_line}",
-            found=unreadable.first_text,
-            allowed=f"{layout.n_columns} columns, separated by {layout.delimiter!r}"
-            + (f": {layout.delimiter.join(layout.header)}" if layout.header else ""),
+@dataclass(frozen=True, kw_only=True)
+class RequestStream:
+    """A file of requests that was opened and recognised; it can be read once, whole or in stretches."""
+
+    path: Path
+    source: RequestSource
+    resolution_s: float
+    layout: Layout
+    chunks: Iterator[RequestChunk]
+    said: tuple[str, ...] = field(default=())
+    notes: SourceNotes
+
+    def collect(self) -> RequestTable:
+        """Read everything; memory is about 21 bytes a row.
+
+        Raises:
+            InputError: there are whole lines, and not one of them could be read.
+        """
+        (table,) = self.stretches(None)
+        return table
+
+    def stretches(
+        self, n_rows: int | None = STRETCH_ROWS, *, whole_rows: int = WHOLE_ROWS
+    ) -> Iterator[RequestTable]:
+        """Yield tables of ``n_rows`` to twice as many rows in the file's order; one with all of a file that has
+        fewer than ``whole_rows``, or with ``n_rows`` ``None``.
+
+        There is at least one, of no rows if need be; what is to be said about the file stands in the last one.
+        Rows of transaction controllers are left out where rows that they can sum up stand before or beside them.
+
+        Raises:
+            InputError: as ``collect``.
+        """
+        joiner = _Joiner(self)
+        enough = whole_rows
+        for chunk in self.chunks:
+            joiner.add(chunk)
+            while n_rows is not None and joiner.n_waiting >= enough:
+                enough = 2 * n_rows
+                yield joiner.table(n_rows)
+        yield joiner.table(None).with_notes(*self.said, *self.notes.notes)
+
+
+class _Joiner:
+    """Chunks that wait to become a table."""
+
+    def __init__(self, stream: RequestStream) -> None:
+        self._stream = stream
+        self._parts: list[RequestChunk] = []
+        self._labels: dict[str, int] = {}
+        self._unreadable = Unreadable()
+        self._some_read = self._some_plain = False
+        self.n_waiting = 0
+
+    def add(self, chunk: RequestChunk) -> None:
+        self._unreadable = self._unreadable.plus(chunk.unreadable)
+        if len(chunk.latency_s):
+            self._parts.append(chunk)
+            self.n_waiting += len(chunk.latency_s)
+            self._some_read = True
+            self._some_plain |= not chunk.transaction.all()
+
+    def table(self, n_rows: int | None) -> RequestTable:
+        """Join the first chunks that together have ``n_rows`` rows; ``None``: all that wait."""
+        if n_rows is None and not self._some_read:
+            self._refuse_when_nothing_was_read()
+        parts = self._take(n_rows)
+        keep, n_left_out = self._without_sums(parts)
+        stream, layout, unreadable = self._stream, self._stream.layout, self._unreadable
+        self._unreadable = Unreadable()
+        return RequestTable(
+            path=stream.path,
+            source=stream.source,
+            start_epoch_s=_join([part.start_epoch_s for part in parts], keep, np.float64),
+            latency_s=_join([part.latency_s for part in parts], keep, np.float64),
+            ok=_join([part.ok for part in parts], keep, np.bool_),
+            label_codes=_join([self._codes(part) for part in parts], keep, np.int32),
+            labels=tuple(self._labels),
+            resolution_s=stream.resolution_s,
+            unreadable=unreadable,
+            n_transactions_left_out=n_left_out,
+            has_start_times=layout.start is not None,
+            ok_known=layout.ok is not None or layout.code is not None,
+            notes=(f"{n_left_out} rows of transaction controllers left out",) if n_left_out else (),
         )
-    keep, n_left_out = _without_sums(parts)
-    return RequestTable(
-        path=path,
-        source=source,
-        start_epoch_s=_join([part.start_epoch_s for part in parts], keep, np.float64),
-        latency_s=_join([part.latency_s for part in parts], keep, np.float64),
-        ok=_join([part.ok for part in parts], keep, np.bool_),
-        label_codes=_join(codes, keep, np.int32),
-        labels=tuple(label_codes),
-        resolution_s=resolution_s,
-        unreadable=unreadable,
-        n_transactions_left_out=n_left_out,
-        has_start_times=layout.start is not None,
-        ok_known=layout.ok is not None or layout.code is not None,
-        notes=(f"{n_left_out} rows of transaction controllers left out",) if n_left_out else (),
-    )
 
+    def _take(self, n_rows: int | None) -> list[RequestChunk]:
+        taken: list[RequestChunk] = []
+        n = 0
+        while self._parts and (n_rows is None or n < n_rows):
+            taken.append(self._parts.pop(0))
+            n += len(taken[-1].latency_s)
+        self.n_waiting -= n
+        return taken
 
-def _without_sums(parts: list[RequestChunk]) -> tuple[np.ndarray | None, int]:
-    """Which rows to keep (None: all): a transaction's row repeats the time of the rows it sums up."""
-    n_sums = sum(int(np.count_nonzero(part.transaction)) for part in parts)
-    n_rows = sum(len(part.transaction) for part in parts)
-    if n_sums in {0, n_rows}:
-        return None, 0
-    return ~np.concatenate([part.transaction for part in parts]), n_sums
+    def _codes(self, part: RequestChunk) -> CodeArray:
+        known = [self._labels.setdefault(label, len(self._labels)) for label in part.labels]
+        return np.asarray(known, dtype=np.int32)[part.label_codes]
+
+    def _without_sums(self, parts: list[RequestChunk]) -> tuple[np.ndarray | None, int]:
+        """Which rows to keep (None: all): a transaction's row repeats the time of the rows it sums up."""
+        n_sums = sum(int(np.count_nonzero(part.transaction)) for part in parts)
+        if n_sums == 0 or not self._some_plain:
+            return None, 0
+        return ~np.concatenate([part.transaction for part in parts]), n_sums
+
+    def _refuse_when_nothing_was_read(self) -> None:
+        bad, layout = self._unreadable, self._stream.layout
+        if bad.n > bad.n_cut:
+            raise InputError(
+                "not one line could be read",
+                file=self._stream.path,
+                place=f"line {bad.first_line}",
+                found=bad.first_text,
+                allowed=f"{layout.n_columns} columns, separated by {layout.delimiter!r}"
+                + (f": {layout.delimiter.join(layout.header)}" if layout.header else ""),
+            )
 
 
 def _join(arrays: list[np.ndarray], keep: np.ndarray | None, kind: type[np.generic]) -> np.ndarray:
     if not arrays:
         return np.zeros(0, dtype=kind)
-    joined = np.concatenate(arrays)
+    joined = arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
     return joined if keep is None else joined[keep]

@@ -3,36 +3,79 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from harness.errors import InputError
-from harness.formats.jtl import read_jtl
+from harness.formats.collect import RequestStream
+from harness.formats.jtl import open_jtl
 from harness.formats.jtl_layout import header_of, looks_like_xml
-from harness.formats.locust_csv import first_fields, kind_of, read_locust
+from harness.formats.k6_samples import looks_like_k6, open_k6
+from harness.formats.locust_csv import first_fields, kind_of, open_samples, read_totals
+from harness.formats.oha_files import looks_like_oha_csv, looks_like_sqlite, read_oha_csv, read_oha_db
 from harness.formats.source import read_head
 from harness.formats.table import AggregateTable, RequestTable
+from harness.formats.vegeta_csv import looks_like_vegeta, open_vegeta
+from harness.formats.wrk2_text import looks_like_wrk2, read_wrk2
 from harness.formats.wrk_text import looks_like_wrk, read_wrk
+
+Opener = Callable[[Path], RequestStream | RequestTable | AggregateTable]
+
+TOOLS = "JMeter, Locust, k6, oha, vegeta, wrk or wrk2"
+
+
+def _looks_like_locust(head: str) -> bool:
+    return kind_of(first_fields(head)) is not None
+
+
+def _open_locust(path: Path) -> RequestStream | AggregateTable:
+    return open_samples(path) if kind_of(first_fields(read_head(path))) == "samples" else read_totals(path)
+
+
+def _looks_like_jmeter(head: str) -> bool:
+    return looks_like_xml(head) or header_of(head) is not None or head[:1].isdigit()
+
+
+#: In this order: wrk2's text begins like wrk's, and vegeta's first time stamp would do for JMeter.
+_OPENERS: tuple[tuple[Callable[[str], bool], Opener], ...] = (
+    (looks_like_wrk2, read_wrk2),
+    (looks_like_wrk, read_wrk),
+    (looks_like_k6, open_k6),
+    (looks_like_oha_csv, read_oha_csv),
+    (looks_like_vegeta, open_vegeta),
+    (_looks_like_locust, _open_locust),
+    (_looks_like_jmeter, open_jtl),
+)
 
 
 def read_any(path: Path) -> RequestTable | AggregateTable:
-    """Read a file of JMeter, Locust or wrk, whichever it is.
+    """Read a whole file of JMeter, Locust, k6 (our script's), oha, vegeta, wrk or wrk2, whichever it is.
+
+    Raises:
+        InputError: as ``open_any``; or its tool's own reader refuses it.
+    """
+    opened = open_any(path)
+    return opened.collect() if isinstance(opened, RequestStream) else opened
+
+
+def open_any(path: Path) -> RequestStream | RequestTable | AggregateTable:
+    """Recognise a file; most tools' single requests are read when they are asked for.
 
     Raises:
         InputError: it is a folder, empty, or of none of them; or the tool's own reader refuses it.
     """
     if path.is_dir():
-        raise InputError("is a folder", file=path, allowed="one file of JMeter, Locust or wrk")
+        raise InputError("is a folder", file=path, allowed=f"one file of {TOOLS}")
+    if looks_like_sqlite(path):
+        return read_oha_db(path)
     head = read_head(path)
     if not head.strip():
-        raise InputError("is empty", file=path, allowed="a file of JMeter, Locust or wrk")
-    if looks_like_wrk(head):
-        return read_wrk(path)
-    if kind_of(first_fields(head)) is not None:
-        return read_locust(path)
-    if looks_like_xml(head) or header_of(head) is not None or head[:1].isdigit():
-        return read_jtl(path)
+        raise InputError("is empty", file=path, allowed=f"a file of {TOOLS}")
+    for is_its, opened in _OPENERS:
+        if is_its(head):
+            return opened(path)
     try:
-        return read_jtl(path)  # headerless files may begin with a quote or a date
+        return open_jtl(path)  # headerless files may begin with a quote or a date
     except InputError as problem:
         raise InputError(
             "is not recognised",
@@ -40,5 +83,6 @@ def read_any(path: Path) -> RequestTable | AggregateTable:
             place="line 1",
             found=head.split("\n", 1)[0][:80],
             allowed="JMeter csv (a first line like timeStamp,elapsed,label,...), Locust csv "
-            "(_stats, _stats_history, _failures, _exceptions or raw samples), or the text wrk prints",
+            "(_stats, _stats_history, _failures, _exceptions or raw samples), samples of our k6 script, "
+            "csv or SQLite of oha, csv of vegeta, or the text that wrk or wrk2 prints",
         ) from problem

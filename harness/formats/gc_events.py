@@ -36,6 +36,17 @@ class PauseEvent(Frozen):
         return self.end_s - self.start_s
 
 
+class Cycle(Frozen):
+    """One collection from its first step to its last: the program runs beside it, and may be slowed by it."""
+
+    gc_id: int | None = None
+    start_s: float
+    end_s: float
+    late_by_s: float = Field(
+        default=0.0, description="how much later than said it may have been: what the log's rounding hides"
+    )
+
+
 class GcLog(Frozen):
     """Everything read from the log of one process, rotated parts joined."""
 
@@ -49,6 +60,9 @@ class GcLog(Frozen):
     start_s: float | None = Field(description="first stamp on the log's clock; None: no stamped line")
     end_s: float | None
     events: tuple[PauseEvent, ...]
+    cycles: tuple[Cycle, ...] = Field(
+        default=(), description="collections that work beside the program; a collector may have none"
+    )
     n_collections: int
     n_lines: int
     n_unknown: int = Field(description="lines that could not be read; shown, never fatal")

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Go's ``GODEBUG=gctrace=1`` lines (Go 1.18 to 1.26), among whatever else a service wrote to stderr.
 
-Times are seconds since the process started, in whole milliseconds: the log alone cannot
-place a pause better than that, and needs the process's start time to be placed at all.
-Each collection stops the world twice: at sweep termination and at mark termination.
+Times are seconds since the runtime started, cut to whole milliseconds; lengths are cut to two digits.
+So the log alone cannot place a pause better than to a millisecond (all of them are said too early,
+never too late), and needs the start of the runtime to be placed at all.
+Each collection stops the world twice, at sweep termination and at mark termination; between them it
+marks beside the program, with a quarter of the CPUs and with help that it demands of whoever allocates.
 
-Source: the comment on gctrace in Go's ``runtime/extern.go``.
+Source: the comment on gctrace in Go's ``runtime/extern.go``; ``gcMarkTermination`` and ``fmtNSAsMS``
+in ``runtime/mgc.go`` for what is cut off.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ import re
 from pathlib import Path
 
 from harness.errors import InputError
-from harness.formats.gc_events import GcLog, PauseEvent
+from harness.formats.gc_events import Cycle, GcLog, PauseEvent
 
 _TRACE = re.compile(
     r"gc (?P<id>\d+) @(?P<at>[\d.]+)s (?P<share>\d+)%: "
@@ -47,6 +50,7 @@ def read_gctrace(path: Path) -> GcLog:
 def parse_gctrace(text: str) -> GcLog:
     """Parse what a Go process wrote to stderr under ``GODEBUG=gctrace=1``."""
     events: list[PauseEvent] = []
+    cycles: list[Cycle] = []
     unknown: list[str] = []
     ids: list[int] = []
     n_lines = 0
@@ -66,6 +70,8 @@ def parse_gctrace(text: str) -> GcLog:
         ids.append(gc_id)
         first_s = at_s if first_s is None else first_s
         last_s = at_s + sweep_s + mark_s + term_s
+        cut_s = RESOLUTION_S + sum(_cut_s(found[part]) for part in ("sweep", "mark", "term"))
+        cycles.append(Cycle(gc_id=gc_id, start_s=at_s, end_s=last_s, late_by_s=cut_s))
         before, live = int(found["before"]) * _MIB, int(found["live"]) * _MIB
         events.append(_pause("sweep termination", gc_id, at_s, sweep_s, before, None))
         events.append(_pause("mark termination", gc_id, at_s + sweep_s + mark_s, term_s, None, live))
@@ -79,6 +85,7 @@ def parse_gctrace(text: str) -> GcLog:
         start_s=first_s,
         end_s=last_s,
         events=tuple(events),
+        cycles=tuple(cycles),
         n_collections=len(ids),
         n_lines=n_lines,
         n_unknown=len(unknown),
@@ -86,6 +93,12 @@ def parse_gctrace(text: str) -> GcLog:
         truncated=truncated,
         warnings=tuple(_warnings(ids, truncated)),
     )
+
+
+def _cut_s(milliseconds: str) -> float:
+    """How much longer than printed a length may be: one of its last digit."""
+    _, _, decimals = milliseconds.partition(".")
+    return 1e-6 if float(milliseconds) == 0 or "e" in milliseconds else 1e-3 * 10.0 ** -len(decimals)
 
 
 def _pause(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flight recordings printed with ``jfr print --json`` (JDK 17 to 25): pauses, allocation stalls, the compiler at work.
+"""Flight recordings printed with ``jfr print --json`` (JDK 17 to 25): pauses, allocation stalls, whole collections.
 
 ZGC and Shenandoah lengthen requests without stopping the program: their allocation stalls
 stand here and nowhere else in one shape. Times are wall-clock, in nanoseconds.
@@ -21,26 +21,20 @@ from typing import Any
 from pydantic import Field
 
 from harness.errors import InputError
-from harness.formats.gc_events import Cause, GcLog, PauseEvent
+from harness.formats.gc_events import Cause, Cycle, GcLog, PauseEvent
 from harness.model import Frozen
 
 _DURATION = re.compile(r"P(?:(\d+)D)?T(?:(\d+)H)?(?:(\d+)M)?(?:([\d.]+(?:E-?\d+)?)S)?")
 _INSTANT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d+))?(Z|[+-]\d\d:\d\d)")
 _PAUSES: dict[str, Cause] = {"jdk.GCPhasePause": "gc_pause", "jdk.ZAllocationStall": "allocation_stall"}
-#: Compilation and deoptimisation: the span, not a pause, in which the program ran slower code.
-_JIT = ("jdk.Compilation", "jdk.Deoptimization")
-#: Known, and needed for nothing that is not in another event.
-_KNOWN = ("jdk.GarbageCollection", "jdk.SafepointBegin", "jdk.SafepointEnd", "jdk.ExecuteVMOperation")
+_COLLECTION = "jdk.GarbageCollection"
 
 
 class FlightRecording(Frozen):
-    """What a recording says about stops, and about the compiler."""
+    """What a recording says about stops and collections."""
 
     log: GcLog
-    jit: tuple[tuple[float, float, str], ...] = Field(
-        description="start and end in epoch seconds, and the event's type"
-    )
-    n_by_type: dict[str, int]
+    n_by_type: dict[str, int] = Field(description="events of every type, those not used too")
 
 
 def read_jfr_json(path: Path) -> FlightRecording:
@@ -85,24 +79,23 @@ def _recording(events: list[Any]) -> FlightRecording:
     counted: Counter[str] = Counter()
     unknown: list[str] = []
     pauses: list[PauseEvent] = []
-    jit: list[tuple[float, float, str]] = []
+    cycles: list[Cycle] = []
     collections: set[int] = set()
     stamps: list[float] = []
     for event in events:
         try:
             kind, values = str(event["type"]), event["values"]
             counted[kind] += 1
-            if kind not in _PAUSES and kind not in _JIT and kind not in _KNOWN:
+            if kind not in _PAUSES and kind != _COLLECTION:
                 continue
             start = epoch_s(values["startTime"])
             end = start + (duration_s(values["duration"]) if values.get("duration") else 0.0)
+            stamps += [start, end]
             if kind in _PAUSES:
                 pauses.append(_pause(kind, values, start, end))
-            elif kind in _JIT:
-                jit.append((start, end, kind))
-            elif kind == "jdk.GarbageCollection":
+            elif kind == _COLLECTION:
                 collections.add(int(values["gcId"]))
-            stamps += [start, end]
+                cycles.append(Cycle(gc_id=int(values["gcId"]), start_s=start, end_s=end))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             unknown.append(f"{type(error).__name__} in {json.dumps(event)[:160]}")
     warnings = (
@@ -114,11 +107,10 @@ def _recording(events: list[Any]) -> FlightRecording:
         log=GcLog(
             runtime="jvm", collector=None, version=None, clock="epoch", resolution_s=1e-6,
             start_s=min(stamps, default=None), end_s=max(stamps, default=None),
-            events=tuple(sorted(pauses, key=lambda pause: pause.end_s)),
+            events=tuple(sorted(pauses, key=lambda pause: pause.end_s)), cycles=tuple(cycles),
             n_collections=len(collections), n_lines=len(events), n_unknown=len(unknown),
             unknown_examples=tuple(unknown[:3]), warnings=tuple(warnings),
         ),
-        jit=tuple(sorted(jit)),
         n_by_type=dict(sorted(counted.items())),
     )  # fmt: skip
 

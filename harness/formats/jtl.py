@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from harness.errors import InputError
-from harness.formats.collect import collect
+from harness.formats.collect import RequestStream
 from harness.formats.jtl_layout import detect_layout
 from harness.formats.rows import Layout, read_chunks
 from harness.formats.source import SourceNotes, read_blocks, read_head, read_text_pieces, without_first_line
@@ -26,12 +26,26 @@ def read_jtl(path: Path) -> RequestTable:
     Raises:
         InputError: empty, XML, not from JMeter, without ``elapsed``, or without one readable row.
     """
+    return open_jtl(path).collect()
+
+
+def open_jtl(path: Path) -> RequestStream:
+    """Recognise a file of any size; it is read when its stretches are asked for, in bounded memory.
+
+    Raises:
+        InputError: empty, XML, not from JMeter, or without ``elapsed``.
+    """
     layout, said = _layout(path)
     notes = SourceNotes()
-    table = collect(
-        _chunks(path, layout, notes), path=path, source="jmeter", resolution_s=RESOLUTION_S, layout=layout
+    return RequestStream(
+        path=path,
+        source="jmeter",
+        resolution_s=RESOLUTION_S,
+        layout=layout,
+        chunks=_chunks(path, layout, notes),
+        said=said,
+        notes=notes,
     )
-    return table.with_notes(*said, *notes.notes)
 
 
 def iter_jtl(path: Path) -> Iterator[RequestChunk]:
@@ -43,8 +57,7 @@ def iter_jtl(path: Path) -> Iterator[RequestChunk]:
     Raises:
         InputError: as ``read_jtl``, but a file without one readable row yields none.
     """
-    layout, _ = _layout(path)
-    yield from _chunks(path, layout, SourceNotes())
+    yield from open_jtl(path).chunks
 
 
 def _layout(path: Path) -> tuple[Layout, tuple[str, ...]]:

@@ -18,7 +18,7 @@ from datetime import datetime
 from pathlib import Path
 
 from harness.errors import InputError
-from harness.formats.gc_events import GcLog, PauseEvent
+from harness.formats.gc_events import Cycle, GcLog, PauseEvent
 
 _DECORATORS = re.compile(r"((?:\[[^\]]*\])+)\s?(.*)")
 _STAMP = re.compile(r"(\d+(?:\.\d+)?)(ns|ms|s)")
@@ -29,6 +29,9 @@ _PAUSE = re.compile(
     r"(?:GC\((\d+)\) )?(?:[YO]: )?(Pause .*?)(?: (\d+)([KMG])->(\d+)([KMG])\((\d+)([KMG])\))? (\d+[.,]\d+)ms$"
 )
 _STALL = re.compile(r"Allocation Stall \((.*)\) (\d+[.,]\d+)ms")
+_CYCLE = re.compile(
+    r"GC\((\d+)\) (?:[YO]: )?(?:Concurrent|Major Collection|Minor Collection|Garbage Collection)\b.* (\d+[.,]\d+)(m?s)$"
+)
 _GC_ID = re.compile(r"GC\((\d+)\)")
 _USING = re.compile(r"Using (?!\d)(?:The )?(Serial|Parallel|G1|Z|Shenandoah|Concurrent Mark Sweep|Epsilon)")
 _VERSION = re.compile(r"Version: (\S+)")
@@ -77,6 +80,7 @@ class _Reading:
     last_s: float | None = None
     pending: list[_Pause] = field(default_factory=list)
     events: list[PauseEvent] = field(default_factory=list)
+    cycles: list[Cycle] = field(default_factory=list)
     truncated: bool = False
 
 
@@ -224,6 +228,9 @@ def _event(reading: _Reading, now: float, line: _Line) -> bool:
                 end_s=now,
             )
         )
+    elif found := _CYCLE.match(line.text):
+        length = float(found.group(2).replace(",", ".")) * (1e-3 if found.group(3) == "ms" else 1.0)
+        reading.cycles.append(Cycle(gc_id=int(found.group(1)), start_s=now - length, end_s=now))
     else:
         return False
     return True
@@ -292,6 +299,10 @@ def _result(reading: _Reading) -> GcLog:
         start_s=None if reading.first_s is None else reading.first_s + shift,
         end_s=None if reading.last_s is None else reading.last_s + shift,
         events=tuple(events),
+        cycles=tuple(
+            cycle.model_copy(update={"start_s": cycle.start_s + shift, "end_s": cycle.end_s + shift})
+            for cycle in reading.cycles
+        ),
         n_collections=len(reading.gc_ids),
         n_lines=reading.n_lines,
         n_unknown=reading.n_unknown,

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from harness.errors import InputError
-from harness.formats.collect import collect
+from harness.formats.collect import RequestStream
 from harness.formats.rows import EPOCH_S, Layout, read_chunks
 from harness.formats.source import SourceNotes, read_blocks, read_head, read_text_pieces, without_first_line
 from harness.formats.table import (
@@ -70,10 +70,19 @@ def read_locust(path: Path) -> RequestTable | AggregateTable:
     Raises:
         InputError: empty or none of them.
     """
-    kind = kind_of(first_fields(read_head(path)))
-    if kind == "samples":
+    if kind_of(first_fields(read_head(path))) == "samples":
         return read_samples(path)
-    if kind is None:
+    return read_totals(path)
+
+
+def read_totals(path: Path) -> AggregateTable:
+    """Read one of the csv files that hold totals.
+
+    Raises:
+        InputError: empty or none of them.
+    """
+    kind = kind_of(first_fields(read_head(path)))
+    if kind in {None, "samples"}:
         raise InputError(
             "is no file of Locust's",
             file=path,
@@ -82,7 +91,7 @@ def read_locust(path: Path) -> RequestTable | AggregateTable:
             allowed="_stats.csv, _stats_history.csv, _failures.csv, _exceptions.csv "
             "or samples with the columns " + ",".join(SAMPLE_COLUMNS),
         )
-    return _Tables(path).read(kind)
+    return _Tables(path).read(str(kind))
 
 
 def read_samples(path: Path) -> RequestTable:
@@ -90,6 +99,15 @@ def read_samples(path: Path) -> RequestTable:
 
     Raises:
         InputError: empty, another file, or no line of it can be read.
+    """
+    return open_samples(path).collect()
+
+
+def open_samples(path: Path) -> RequestStream:
+    """Recognise raw samples; they are read when their stretches are asked for, in bounded memory.
+
+    Raises:
+        InputError: empty, or another file.
     """
     header = first_fields(read_head(path))
     if tuple(header[: len(SAMPLE_COLUMNS)]) != SAMPLE_COLUMNS:
@@ -118,8 +136,14 @@ def read_samples(path: Path) -> RequestTable:
         ),
         layout,
     )
-    table = collect(chunks, path=path, source="locust", resolution_s=SAMPLE_RESOLUTION_S, layout=layout)
-    return table.with_notes(*notes.notes)
+    return RequestStream(
+        path=path,
+        source="locust",
+        resolution_s=SAMPLE_RESOLUTION_S,
+        layout=layout,
+        chunks=chunks,
+        notes=notes,
+    )
 
 
 class _Tables:

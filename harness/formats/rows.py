@@ -10,24 +10,25 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 import pyarrow.compute as pc  # type: ignore[import-untyped]  # pyarrow ships no types
 from pyarrow import csv as arrow_csv
 
 from harness.formats.source import Block
-from harness.formats.table import BoolArray, FloatArray, RequestChunk, Unreadable
+from harness.formats.table import BoolArray, CodeArray, FloatArray, RequestChunk, Unreadable
 
 EPOCH_MS = "epoch_ms"
 EPOCH_S = "epoch_s"
+EPOCH_NS = "epoch_ns"
 #: What JMeter writes as the message of a transaction controller's row, which sums up other rows.
 TRANSACTION = "Number of samples in transaction :"
 
+_PER_S = {EPOCH_MS: 1e3, EPOCH_S: 1.0, EPOCH_NS: 1e9}
 _TRUE = {"true": True, "false": False}
 _GOOD_CODE = re.compile(r"[23]\d\d")
 _EXCERPT = 100
@@ -37,8 +38,9 @@ _EXCERPT = 100
 class Layout:
     """Which column holds what. Indexes count from 0; ``None``: the file does not have it.
 
-    ``time``: ``EPOCH_MS``, ``EPOCH_S`` or a strptime format (read as UTC when it has no zone).
+    ``time``: ``EPOCH_MS``, ``EPOCH_S``, ``EPOCH_NS`` or a strptime format (read as UTC when it has no zone).
     ``whole_ms``: latencies are integers (a fraction makes the row unreadable).
+    ``latency_units_per_s``: 1000 when latencies are in ms, 1e9 when in ns.
     """
 
     delimiter: str
@@ -51,6 +53,7 @@ class Layout:
     message: int | None = None
     time: str = EPOCH_MS
     whole_ms: bool = True
+    latency_units_per_s: float = 1000.0
     header: tuple[str, ...] | None = None
 
     @property
@@ -67,7 +70,13 @@ class Layout:
         if len(fields) <= max(self.start, self.latency):
             return False
         good_start = parse_start(fields[self.start], self.time) is not None
-        return good_start and parse_latency(fields[self.latency], whole_ms=self.whole_ms) is not None
+        return good_start and self.latency_s(fields) is not None
+
+    def latency_s(self, fields: Sequence[str]) -> float | None:
+        """The latency of a row's fields, or None when it cannot be read."""
+        return parse_latency(
+            fields[self.latency], whole_ms=self.whole_ms, units_per_s=self.latency_units_per_s
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,15 +113,17 @@ def _read_clean(block: Block, layout: Layout) -> RequestChunk | None:
     # A record over several lines, or one that swallowed its successors, shows in the count.
     if table.num_rows != n_lines or any(column.null_count for column in table.columns):
         return None
-    latency_s = table.column(f"c{layout.latency}").to_numpy().astype(np.float64) / 1000.0
+    latency_s = _numbers(table.column(f"c{layout.latency}")) / layout.latency_units_per_s
     start = _clean_start(table, layout)
     if start is None or not np.isfinite(latency_s).all() or (latency_s < 0).any():
         return None
+    label_codes, labels = _clean_label(table, layout)
     return RequestChunk(
         start_epoch_s=start,
         latency_s=latency_s,
         ok=_clean_ok(table, layout),
-        label=_clean_label(table, layout),
+        label_codes=label_codes,
+        labels=labels,
         transaction=_clean_transaction(table, layout),
         unreadable=Unreadable(),
     )
@@ -123,7 +134,7 @@ def _convert_options(layout: Layout) -> arrow_csv.ConvertOptions:
     number = pa.int64() if layout.whole_ms else pa.float64()
     types: dict[str, pa.DataType] = {f"c{layout.latency}": number}
     if layout.start is not None:
-        times = {EPOCH_MS: pa.int64(), EPOCH_S: pa.float64()}
+        times = {EPOCH_MS: pa.int64(), EPOCH_NS: pa.int64(), EPOCH_S: pa.float64()}
         types[f"c{layout.start}"] = times.get(layout.time, pa.string())
     if layout.ok is not None:
         types[f"c{layout.ok}"] = pa.bool_()
@@ -144,33 +155,36 @@ def _clean_start(table: pa.Table, layout: Layout) -> FloatArray | None:
     if layout.start is None:
         return np.full(table.num_rows, np.nan)
     column = table.column(f"c{layout.start}")
-    if layout.time not in {EPOCH_MS, EPOCH_S}:
+    if layout.time not in _PER_S:
+        import pandas as pd  # half a second to load, for files with written dates only
+
         dates = pd.to_datetime(column.to_pandas(), format=layout.time, errors="coerce", utc=True)
         if dates.isna().any():
             return None
         micros = dates.to_numpy(dtype="datetime64[us]").astype(np.int64)
         return np.asarray(micros / 1e6, dtype=np.float64)
-    start: FloatArray = column.to_numpy().astype(np.float64)
+    start = _numbers(column)
     if not np.isfinite(start).all() or (start < 0).any():
         return None
-    return start / 1000.0 if layout.time == EPOCH_MS else start
+    return start / _PER_S[layout.time]
 
 
 def _clean_ok(table: pa.Table, layout: Layout) -> BoolArray:
     if layout.ok is not None:
-        return np.asarray(table.column(f"c{layout.ok}").to_numpy(), dtype=np.bool_)
+        return _numbers(pc.cast(table.column(f"c{layout.ok}"), pa.int8())).astype(np.bool_)
     if layout.code is not None:
         return _where(table.column(f"c{layout.code}"), lambda code: _GOOD_CODE.fullmatch(code) is not None)
     return np.ones(table.num_rows, dtype=np.bool_)
 
 
-def _clean_label(table: pa.Table, layout: Layout) -> pd.Categorical[str]:
+def _clean_label(table: pa.Table, layout: Layout) -> tuple[CodeArray, tuple[str, ...]]:
     if layout.label is None:
-        return pd.Categorical.from_codes(np.zeros(table.num_rows, dtype=np.int32), categories=pd.Index([""]))
-    column = pc.cast(table.column(f"c{layout.label}"), pa.string()).combine_chunks().dictionary_encode()
-    return pd.Categorical.from_codes(
-        column.indices.to_numpy(), categories=pd.Index(column.dictionary.to_pylist(), dtype=str)
-    )
+        return np.zeros(table.num_rows, dtype=np.int32), ("",)
+    column = table.column(f"c{layout.label}").unify_dictionaries().combine_chunks()
+    if isinstance(column, pa.ChunkedArray):  # combining none gives none
+        return np.zeros(0, dtype=np.int32), ()
+    codes = np.array(np.from_dlpack(column.indices), dtype=np.int32)
+    return codes, tuple(column.dictionary.to_pylist())
 
 
 def _clean_transaction(table: pa.Table, layout: Layout) -> BoolArray:
@@ -179,11 +193,17 @@ def _clean_transaction(table: pa.Table, layout: Layout) -> BoolArray:
     return _where(table.column(f"c{layout.message}"), lambda message: message.startswith(TRANSACTION))
 
 
+def _numbers(column: pa.ChunkedArray) -> FloatArray:
+    """Return a column without nulls as floats. Arrow's own ``to_numpy`` would load pandas, for nothing."""
+    parts = [np.from_dlpack(chunk) for chunk in column.chunks if len(chunk)]
+    return np.concatenate(parts).astype(np.float64) if parts else np.zeros(0)
+
+
 def _where(column: pa.ChunkedArray, test: Callable[[str], bool]) -> BoolArray:
     """Apply a test of text to a dictionary column: once per distinct value, not once per row."""
     parts = [
         np.array([test(value) for value in chunk.dictionary.to_pylist()], dtype=np.bool_)[
-            chunk.indices.to_numpy()
+            np.from_dlpack(chunk.indices)
         ]
         for chunk in column.chunks
         if len(chunk)
@@ -251,7 +271,7 @@ def parse_row(fields: list[str], layout: Layout) -> Row | None:
     """Return the request of one row, or None when it cannot be read."""
     if len(fields) != layout.n_columns:
         return None
-    latency_s = parse_latency(fields[layout.latency], whole_ms=layout.whole_ms)
+    latency_s = layout.latency_s(fields)
     start = math.nan if layout.start is None else parse_start(fields[layout.start], layout.time)
     ok: bool | None = True
     if layout.ok is not None:
@@ -269,25 +289,26 @@ def parse_row(fields: list[str], layout: Layout) -> Row | None:
     )
 
 
-def parse_latency(text: str, *, whole_ms: bool) -> float | None:
-    """Milliseconds to seconds; None when it is no number, negative or (``whole_ms``) not whole."""
-    if whole_ms:
-        return int(text) / 1000.0 if text.isascii() and text.isdigit() and len(text) < 16 else None
-    number = _number(text)
-    return None if number is None else number / 1000.0
+def parse_latency(text: str, *, whole_ms: bool, units_per_s: float = 1000.0) -> float | None:
+    """A latency to seconds; None when it is no number, negative or (``whole_ms``) not whole."""
+    number = _whole(text) if whole_ms else _number(text)
+    return None if number is None else number / units_per_s
 
 
 def parse_start(text: str, time: str) -> float | None:
     """A time stamp to seconds since the epoch; None when it is not one."""
-    if time == EPOCH_MS:
-        return int(text) / 1000.0 if text.isascii() and text.isdigit() and len(text) < 16 else None
-    if time == EPOCH_S:
-        return _number(text)
+    if time in _PER_S:
+        number = _number(text) if time == EPOCH_S else _whole(text, digits=19 if time == EPOCH_NS else 15)
+        return None if number is None else number / _PER_S[time]
     try:
         date = datetime.strptime(text, time)
     except ValueError:
         return None
     return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
+
+
+def _whole(text: str, *, digits: int = 15) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= digits else None
 
 
 def _number(text: str) -> float | None:
@@ -299,11 +320,13 @@ def _number(text: str) -> float | None:
 
 
 def _to_chunk(rows: list[Row], bad: Unreadable) -> RequestChunk:
+    codes: dict[str, int] = {}
     return RequestChunk(
         start_epoch_s=np.array([row.start_epoch_s for row in rows], dtype=np.float64),
         latency_s=np.array([row.latency_s for row in rows], dtype=np.float64),
         ok=np.array([row.ok for row in rows], dtype=np.bool_),
-        label=pd.Categorical(pd.Series([row.label for row in rows], dtype=str)),
+        label_codes=np.array([codes.setdefault(row.label, len(codes)) for row in rows], dtype=np.int32),
+        labels=tuple(codes),
         transaction=np.array([row.transaction for row in rows], dtype=np.bool_),
         unreadable=bad,
     )

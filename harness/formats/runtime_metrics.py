@@ -60,11 +60,21 @@ class PauseHistogram(Frozen):
         )
 
 
+class LastCollection(Frozen):
+    """The collection that had ended last when the scrape was made: its number, and when, to the microsecond."""
+
+    number: int
+    ended_epoch_s: float
+
+
 class RuntimeMetrics(Frozen):
     """One scrape."""
 
     n_collections: int | None
     pauses: PauseHistogram | None
+    last_collection: LastCollection | None = Field(
+        description="both from one reading of the runtime's statistics; None: none yet, or not exported"
+    )
     memory_classes_bytes: dict[str, int] = Field(description="heap_objects, heap_free, ..., total")
     gauges: dict[str, float] = Field(description="every sample without labels, by its name")
     n_unknown: int = Field(description="lines that could not be read; shown, never fatal")
@@ -96,6 +106,7 @@ def parse_runtime_metrics(text: str) -> RuntimeMetrics:
     return RuntimeMetrics(
         n_collections=None if cycles is None else int(cycles),
         pauses=None if name is None else _histogram(buckets[name], plain.get(name + "_sum")),
+        last_collection=_last_collection(plain),
         memory_classes_bytes={
             key.removeprefix(_HEAP).removesuffix("_bytes"): int(value)
             for key, value in plain.items()
@@ -105,6 +116,11 @@ def parse_runtime_metrics(text: str) -> RuntimeMetrics:
         n_unknown=len(unknown),
         unknown_examples=tuple(unknown[:3]),
     )
+
+
+def _last_collection(plain: dict[str, float]) -> LastCollection | None:
+    number, ended = plain.get("go_gc_duration_seconds_count"), plain.get("go_memstats_last_gc_time_seconds")
+    return LastCollection(number=int(number), ended_epoch_s=ended) if number and ended else None
 
 
 def _histogram(cumulative: list[tuple[float, int]], total: float | None) -> PauseHistogram:

@@ -5,21 +5,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 from pydantic import Field
 
 from harness.model import Frozen
+
+if TYPE_CHECKING:  # pandas takes half a second to load, and reading needs none of it
+    import pandas as pd
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 CodeArray = npt.NDArray[np.int32]
 
-RequestSource = Literal["jmeter", "locust"]
-AggregateSource = Literal["locust", "wrk"]
+RequestSource = Literal["jmeter", "locust", "k6", "oha", "vegeta"]
+AggregateSource = Literal["locust", "wrk", "wrk2"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +56,7 @@ class RequestTable:
     ``start_epoch_s`` is NaN throughout when the file has no time stamps (``has_start_times``).
     ``ok`` is the tool's own verdict; when the file has none, ``ok_known`` is False and ``ok`` all True.
     ``resolution_s`` is the tool's smallest step of latency: nothing below it can be told apart.
+    ``from_zero``: the tool wrote times since its own start, and the file does not say when that was.
     """
 
     path: Path
@@ -68,6 +71,7 @@ class RequestTable:
     n_transactions_left_out: int = 0
     has_start_times: bool = True
     ok_known: bool = True
+    from_zero: bool = False
     notes: tuple[str, ...] = ()
 
     @property
@@ -98,14 +102,26 @@ class RequestTable:
     @property
     def label(self) -> pd.Categorical[str]:
         """The name of each row's request."""
+        import pandas as pd
+
         return pd.Categorical.from_codes(self.label_codes, categories=pd.Index(self.labels, dtype=str))
 
     def with_notes(self, *notes: str) -> RequestTable:
         """The same table with more said about it."""
         return replace(self, notes=(*self.notes, *notes))
 
+    def placed(self, first_start_epoch_s: float | None) -> RequestTable:
+        """A table ``from_zero`` with its first request at that time; unknown: without time stamps."""
+        if first_start_epoch_s is None:
+            nowhere = np.full(self.n_requests, np.nan)
+            return replace(self, start_epoch_s=nowhere, has_start_times=False, from_zero=False)
+        shift_s = first_start_epoch_s - (self.first_start_epoch_s or 0.0)
+        return replace(self, start_epoch_s=self.start_epoch_s + shift_s, from_zero=False)
+
     def to_frame(self) -> pd.DataFrame:
         """Columns ``start_epoch_s``, ``latency_s`` (float64), ``ok`` (bool), ``label`` (category)."""
+        import pandas as pd
+
         return pd.DataFrame(
             {
                 "start_epoch_s": self.start_epoch_s,
@@ -118,12 +134,16 @@ class RequestTable:
 
 @dataclass(frozen=True, kw_only=True)
 class RequestChunk:
-    """A stretch of consecutive rows of a file. ``transaction``: the row sums up other rows."""
+    """A stretch of consecutive rows of a file. ``transaction``: the row sums up other rows.
+
+    ``label_codes``: which of ``labels`` each row has.
+    """
 
     start_epoch_s: FloatArray
     latency_s: FloatArray
     ok: BoolArray
-    label: pd.Categorical[str]
+    label_codes: CodeArray
+    labels: tuple[str, ...]
     transaction: BoolArray
     unreadable: Unreadable
 
@@ -163,6 +183,9 @@ class AggregateTable(Frozen):
     kind: Literal["stats", "history", "failures", "exceptions", "summary"]
     rows: tuple[AggregateRow, ...] = ()
     total: AggregateRow | None = None
+    n_latencies: int | None = Field(
+        default=None, description="how many requests the latencies of ``total`` are of; None: all"
+    )
     history: tuple[HistoryPoint, ...] = ()
     errors_by_kind: dict[str, int] = Field(default_factory=dict)
     start_epoch_s: float | None = None

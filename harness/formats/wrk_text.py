@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import InputError
@@ -55,6 +56,33 @@ def parse_count(text: str) -> float:
     return float(match.group(1)) * _SCALES[match.group(2)]
 
 
+@dataclass(frozen=True, kw_only=True)
+class SummaryParts:
+    """What wrk and wrk2 print alike. ``total`` carries the times that wrk prints."""
+
+    total: AggregateRow
+    errors_by_kind: dict[str, int]
+    duration_s: float
+
+
+def summary_parts(text: str) -> SummaryParts | None:
+    """Counts, errors and duration of a summary; None when it is not complete.
+
+    Raises:
+        ValueError: a number is not as wrk prints it.
+    """
+    start, totals = _START.search(text), _REQUESTS.search(text)
+    if start is None or totals is None:
+        return None
+    kinds = _kinds(text)
+    total = _total(text, int(totals.group(1)))
+    return SummaryParts(
+        total=total.model_copy(update={"n_errors": sum(kinds.values()), "name": start.group(2)}),
+        errors_by_kind=kinds,
+        duration_s=parse_time_s(totals.group(2)),
+    )
+
+
 def read_wrk(path: Path) -> AggregateTable:
     """Read a saved summary of wrk. Times carry the two decimals that wrk printed.
 
@@ -62,27 +90,26 @@ def read_wrk(path: Path) -> AggregateTable:
         InputError: not wrk's, or wrk ended before it printed its totals.
     """
     text = b"".join(read_text_pieces(path, SourceNotes())).decode()
-    start, totals = _START.search(text), _REQUESTS.search(text)
-    if start is None or totals is None:
+    try:
+        parts = summary_parts(text)
+    except ValueError as problem:
+        raise InputError(str(problem), file=path, allowed="numbers as wrk 4 prints them") from problem
+    if parts is None:
+        started = _START.search(text) is not None
         raise InputError(
             "is no complete summary of wrk",
             file=path,
-            place="line 1" if start is None else "the line '... requests in ..., ... read'",
+            place="the line '... requests in ..., ... read'" if started else "line 1",
             found=text.strip().split("\n", 1)[0][:80],
             allowed="the text that wrk prints when it ends by itself",
         )
-    try:
-        total, kinds = _total(text, int(totals.group(1))), _kinds(text)
-        duration_s = parse_time_s(totals.group(2))
-    except ValueError as problem:
-        raise InputError(str(problem), file=path, allowed="numbers as wrk 4 prints them") from problem
     return AggregateTable(
         path=path,
         source="wrk",
         kind="summary",
-        total=total.model_copy(update={"n_errors": sum(kinds.values()), "name": start.group(2)}),
-        errors_by_kind=kinds,
-        duration_s=duration_s,
+        total=parts.total,
+        errors_by_kind=parts.errors_by_kind,
+        duration_s=parts.duration_s,
         resolution_s=RESOLUTION_S,
         notes=("wrk prints no single requests; times carry two decimals of the printed unit",),
     )

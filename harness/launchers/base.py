@@ -8,7 +8,16 @@ from pathlib import Path
 from typing import Protocol
 
 from harness.loadgen.base import Endpoint
-from harness.model import BuildRecord, Frozen, Implementation, InstanceRecord, Variant
+from harness.model import BackingSettings, BuildRecord, Frozen, Implementation, InstanceRecord, Variant
+
+#: Environment variables whose values no record, log or data may hold.
+SECRETS = frozenset({"PGPASSWORD"})
+MASK = "***"
+
+
+def masked(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment as it may be written down."""
+    return {name: MASK if name in SECRETS else value for name, value in environment.items()}
 
 
 class LaunchOrder(Frozen):
@@ -70,8 +79,12 @@ class Launcher(Protocol):
         """Return why this variant cannot run here (missing JDK, no AOT cache before 24 ...), or ``None``."""
         ...
 
-    def build(self, implementation: Implementation, variant: Variant) -> BuildRecord:
+    def build(
+        self, implementation: Implementation, variant: Variant, backing: BackingSettings | None = None
+    ) -> BuildRecord:
         """Build the artifact (and its AOT cache) unless one of the same source content stands already.
+
+        ``backing``: how the backing services are set up that a training start needs.
 
         Raises:
             RematchError: the build failed; the message ends with the build log's path.

@@ -6,7 +6,8 @@ from __future__ import annotations
 import re
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from harness.errors import HostError, TrialFailure
@@ -19,13 +20,13 @@ from harness.launchers.arguments import (
     runtime_arguments,
     setting_flags,
 )
-from harness.launchers.base import LaunchOrder
+from harness.launchers.base import LaunchOrder, masked
 from harness.launchers.builds import Builder, Built
 from harness.launchers.ports import free_port
 from harness.launchers.sources import folder_bytes
 from harness.launchers.tools import Tools
 from harness.loadgen.base import Endpoint
-from harness.model import BuildRecord, Implementation, InstanceRecord, Outcome, Variant
+from harness.model import BackingSettings, BuildRecord, Implementation, InstanceRecord, Outcome, Variant
 from harness.workloads import load_all_requests
 
 STDOUT, STDERR = "service.stdout.txt", "service.stderr.txt"
@@ -42,6 +43,16 @@ OUT_OF_MEMORY_WORDS = (
     "MemoryError",
 )
 PORT_TAKEN = re.compile(r"already in use|port\b.* (is|was) (taken|in use)|EADDRINUSE", re.IGNORECASE)
+
+
+#: What an implementation needs beside itself, for as long as the context lasts: its environment.
+Training = Callable[[Implementation, BackingSettings | None], AbstractContextManager[Mapping[str, str]]]
+
+
+def _needs_nothing(
+    _implementation: Implementation, _backing: BackingSettings | None
+) -> AbstractContextManager[Mapping[str, str]]:
+    return nullcontext({})
 
 
 class ProcessInstance:
@@ -101,7 +112,8 @@ class ProcessInstance:
 class ProcessLauncher:
     """Brings variants up as processes; see ``Launcher``.
 
-    ``root`` is the project's folder; builds are kept below its ``.cache/builds``.
+    ``root`` is the project's folder; builds are kept below its ``.cache/builds``. ``training`` brings
+    up what a training start for an AOT cache needs beside itself.
     """
 
     name = "process"
@@ -114,7 +126,9 @@ class ProcessLauncher:
         *,
         build_environment: Mapping[str, str] | None = None,
         grace_s: float = GRACE_S,
+        training: Training = _needs_nothing,
     ) -> None:
+        self._training = training
         self._host, self._root, self._tools, self._grace_s = host, root, tools, grace_s
         self._builder = Builder(host, root, tools, build_environment)
         self._runtime_bytes: dict[Path, int] = {}
@@ -138,11 +152,13 @@ class ProcessLauncher:
             return f"an AOT cache needs JDK {aot.AOT_SINCE} or newer; the one used here is {jdk.version}"
         return self._refused(jdk.java, jvm_flags(variant.runtime, None, jdk.major))
 
-    def build(self, implementation: Implementation, variant: Variant) -> BuildRecord:
+    def build(
+        self, implementation: Implementation, variant: Variant, backing: BackingSettings | None = None
+    ) -> BuildRecord:
         built = self._builder.build(implementation)
         if not variant.runtime.aot_cache:
             return built.record
-        cache = self._aot_cache(implementation, variant, built)
+        cache = self._aot_cache(implementation, variant, built, backing)
         return built.record.model_copy(
             update={"aot_training_s": cache.training_s, "aot_cache_bytes": cache.cache_bytes}
         )
@@ -190,7 +206,7 @@ class ProcessLauncher:
                 f"{implementation.name}: the build of source {source[:12]} is gone from the cache; build it again",
             )
         if variant.runtime.aot_cache:
-            self._aot_cache(implementation, variant, built)
+            self._aot_cache(implementation, variant, built, None)
         port = free_port(ADDRESS)
         command = self.command(
             implementation,
@@ -207,7 +223,7 @@ class ProcessLauncher:
             raise TrialFailure(Outcome.FAILED, str(problem)) from problem
         record = InstanceRecord(
             argv=command.argv,
-            environment=command.environment,
+            environment=masked(command.environment),
             pid=process.pid,
             process_start_ticks=process.start_ticks,
             port=port,
@@ -248,7 +264,9 @@ class ProcessLauncher:
         version, major = (jdk.version, jdk.major) if jdk is not None else ("", 0)
         return aot.cache_file(artifacts, version, jvm_flags(variant.runtime, variant.runtime.cpus, major))
 
-    def _aot_cache(self, implementation: Implementation, variant: Variant, built: Built) -> aot.AotCache:
+    def _aot_cache(
+        self, implementation: Implementation, variant: Variant, built: Built, backing: BackingSettings | None
+    ) -> aot.AotCache:
         file = self._cache_file(implementation, variant, built.folder)
         found = aot.find_cache(file)
         if found is not None:
@@ -260,10 +278,14 @@ class ProcessLauncher:
         flags = jvm_flags(variant.runtime, variant.runtime.cpus, self._java_major(implementation))
         runtime_args = (*flags, f"-XX:AOTCacheOutput={aot.unfinished(file)}")
         port = free_port(ADDRESS)
-        with tempfile.TemporaryDirectory(prefix="rematch-aot-") as folder:
+        with (
+            self._training(implementation, backing) as environment,
+            tempfile.TemporaryDirectory(prefix="rematch-aot-") as folder,
+        ):
             command = Command(
                 argv=self._argv(implementation, variant, built.folder, runtime_args, port),
                 folder=Path(folder),
+                environment=dict(environment),
                 stdout=Path(STDOUT),
                 stderr=Path(STDERR),
             )

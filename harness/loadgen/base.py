@@ -7,10 +7,11 @@ Only the runner owns processes. An adapter that cannot express a load profile re
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from harness.loadgen.flow import flow_fault
 from harness.model import Frozen, LoadProfile, LoadSummary, Request
 
 
@@ -25,10 +26,19 @@ class LoadOrder(Frozen):
     """One load to be offered: what, how, where, and the folder for everything the tool writes."""
 
     profile: LoadProfile
-    requests: tuple[Request, ...] = Field(min_length=1, description="the requests of one mix")
+    requests: tuple[Request, ...] = Field(
+        min_length=1, description="the requests of one mix; of a flow the steps in order"
+    )
     endpoint: Endpoint
     folder: Path = Field(description="absolute; exists and is empty before the command starts")
     seed: int = 0
+
+    @model_validator(mode="after")
+    def _a_sound_flow(self) -> Self:
+        fault = flow_fault(self.requests)
+        if fault is not None:
+            raise ValueError(f"{self.requests[fault.index].name}: {fault.problem}: {fault.found}")
+        return self
 
 
 class LoadCommand(Frozen):
@@ -36,6 +46,9 @@ class LoadCommand(Frozen):
 
     argv: tuple[str, ...]
     environment: dict[str, str] = Field(default_factory=dict)
+    after: tuple[tuple[str, ...], ...] = Field(
+        default=(), description="command lines to run in the folder, one after another, when the load is over"
+    )
     files: dict[str, str] = Field(default_factory=dict, description="file name -> content")
     outputs: tuple[str, ...] = Field(
         default=(), description="file names in the folder that belong in the store when they exist"

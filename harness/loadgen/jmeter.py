@@ -5,6 +5,10 @@ Kept of each request (about 40 bytes): start and elapsed in whole ms, label, sta
 failed, and the time to connect, which shows whether connections were kept alive. Each user of a closed
 loop keeps one connection. In the open model every arrival is a new user with a new connection: that is
 how JMeter does it, and it is part of what is measured there.
+
+A flow is its steps in order, with extractors for what its answers give (see ``jmx``). After a wrong
+answer the user begins its next loop: the data of the other steps is missing. In an open loop each
+arrival is one pass through the flow, and a wrong answer ends it.
 """
 
 from __future__ import annotations
@@ -22,11 +26,14 @@ from jinja2 import Environment, StrictUndefined, Template
 from harness.errors import InputError, MissingTool, TrialFailure, UnsupportedLoad
 from harness.formats.jtl import read_jtl
 from harness.loadgen.base import LoadCommand, LoadOrder
-from harness.loadgen.mix import one_round, right_bodies, unsupported_mix
+from harness.loadgen.flow import is_flow, requests_per_user
+from harness.loadgen.jmx import asked
+from harness.loadgen.mix import unsupported_mix
 from harness.loadgen.outcome import (
     ORDER_FILE,
     existing,
     last_words,
+    n_dropped,
     open_text,
     order_text,
     read_order,
@@ -103,6 +110,7 @@ class JMeter:
                 *("-l", str(folder / SAMPLES)),
                 *("-j", str(folder / LOG)),
                 "-Lorg.apache.jmeter.threads=WARN",  # else two lines for every arrival of an open loop
+                "-Lorg.apache.jmeter.extractor=FATAL",  # else a line for every answer that is no JSON
             ),
             files={
                 PLAN: render_plan(order, self.last_answers_s),
@@ -110,7 +118,7 @@ class JMeter:
                 ORDER_FILE: order_text(order),
             },
             outputs=(SAMPLES, PLAN, PROPERTIES, ORDER_FILE, LOG, GC_LOG),
-            expected_s=START_AND_STOP_S + self._offering_s(order.profile),
+            expected_s=START_AND_STOP_S + self._offering_s(order.profile, order.requests),
         )
 
     def read(self, folder: Path) -> LoadSummary:
@@ -126,16 +134,16 @@ class JMeter:
         kinds = _errors_by_kind(path) if table.n_errors else Counter[str]()
         dropped = None
         if isinstance(order.profile, OpenLoad):
-            dropped = max(0, n_arrivals(order.profile) - table.n_requests)
+            dropped = n_dropped(table, order, n_arrivals(order.profile))
         return summarise(table, order, errors_by_kind=kinds, n_dropped=dropped)
 
-    def _offering_s(self, profile: LoadProfile) -> float:
+    def _offering_s(self, profile: LoadProfile, requests: tuple[Request, ...]) -> float:
         if isinstance(profile, OpenLoad):
             return SETTLE_S + profile.duration_s + self.last_answers_s
         if profile.duration_s is not None:
             return profile.duration_s
-        loops = profile.loops or 1
-        return profile.ramp_up_s + profile.users * loops / ASSUMED_PER_S + loops * profile.think_time_s
+        each = requests_per_user(profile, requests)
+        return profile.ramp_up_s + profile.users * each / ASSUMED_PER_S + each * profile.think_time_s
 
     def _tools(self) -> tuple[Path, Path]:
         if self.java is None or not self.java.exists():
@@ -160,9 +168,9 @@ def render_plan(order: LoadOrder, last_answers_s: int = 3) -> str:
         profile=order.profile,
         schedule=_schedule(order.profile, last_answers_s) if isinstance(order.profile, OpenLoad) else None,
         seed=order.seed,
-        requests=order.requests,
-        choice=[order.requests[index] for index in one_round(order.requests)],
-        bodies={request.name: right_bodies(request.expect) for request in order.requests},
+        mix=order.requests[0].mix,
+        asked=asked(order.requests),
+        flow=is_flow(order.requests),
         endpoint=order.endpoint,
         timeout_ms=int(TIMEOUT_S * 1000),
     )
@@ -183,11 +191,9 @@ def _schedule(profile: OpenLoad, last_answers_s: int) -> str:
 
 @cache
 def _environment(xml: bool) -> Environment:
-    environment = Environment(
+    return Environment(
         autoescape=xml, undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=True
     )
-    environment.filters["literal"] = _literal
-    return environment
 
 
 def _template(name: str, *, xml: bool) -> Template:
@@ -195,19 +201,8 @@ def _template(name: str, *, xml: bool) -> Template:
     return _environment(xml).from_string(text)
 
 
-def _literal(text: str) -> str:
-    """Keep JMeter from reading ``${...}`` in a value as one of its variables or functions.
-
-    Its own escape, a backslash, works only in values that hold a real function: so one is used.
-    """
-    if "${" not in text:
-        return text
-    escaped = re.sub(r"\\(?=[$,\\])", r"\\\\", text)
-    return escaped.replace("${", "${__char(36)}{")
-
-
 def _errors_by_kind(path: Path) -> Counter[str]:
-    """Failed rows by status, by exception, or as ``wrong body``."""
+    """Failed rows by status, by exception, as ``wrong body``, or as ``no <name>`` of a capture."""
     kinds: Counter[str] = Counter()
     with open_text(path) as stream:
         for row in csv.DictReader(stream):
@@ -218,6 +213,6 @@ def _errors_by_kind(path: Path) -> Counter[str]:
 
 def _kind(code: str, message: str) -> str:
     if code.isdigit():
-        return message if message == "wrong body" else f"status {code}"
+        return message if message == "wrong body" or message.startswith("no ") else f"status {code}"
     name = _CSV_FIELD.search(code)
     return name.group().rsplit(".", 1)[-1] if name else code or message

@@ -18,6 +18,7 @@ from pathlib import Path
 from harness.errors import InputError, MissingTool, TrialFailure, UnsupportedLoad
 from harness.formats.locust_csv import read_samples
 from harness.loadgen.base import LoadCommand, LoadOrder
+from harness.loadgen.flow import flow_document, is_flow, requests_per_user
 from harness.loadgen.mix import right_bodies
 from harness.loadgen.outcome import (
     ORDER_FILE,
@@ -30,7 +31,9 @@ from harness.loadgen.outcome import (
 )
 from harness.model import ClosedLoad, LoadProfile, LoadSummary, Request
 
-SAMPLES, TOTALS, SCRIPT, ANSWERS = "samples.csv", "totals.json", "locustfile.py", "answers.json"
+SAMPLES, TOTALS, SCRIPT = "samples.csv", "totals.json", "locustfile.py"
+#: What is asked in a flow; what is right in a plain mix. One of them stands in the folder.
+FLOW, ANSWERS = "flow.json", "answers.json"
 START_AND_STOP_S = 4.0
 #: For planning only: what one Locust process asks of a quick service on a small machine.
 ASSUMED_PER_S = 2000.0
@@ -62,7 +65,7 @@ class Locust:
         profile = order.profile
         per_s = profile.users / profile.ramp_up_s if profile.ramp_up_s else float(profile.users)
         script = resources.files("harness.loadgen").joinpath("templates", SCRIPT).read_text(encoding="utf-8")
-        answers = {request.name: right_bodies(request.expect) for request in order.requests}
+        name, content = what_is_asked(order)
         return LoadCommand(
             argv=(
                 str(self.python),
@@ -73,9 +76,9 @@ class Locust:
                 *("--stop-timeout", str(STOP_WITHIN_S)),
                 *("--exit-code-on-error", "0"),  # errors are data; a crash still ends with another code
             ),
-            files={SCRIPT: script, ORDER_FILE: order_text(order), ANSWERS: json.dumps(answers) + "\n"},
-            outputs=(SAMPLES, TOTALS, SCRIPT, ORDER_FILE, ANSWERS),
-            expected_s=START_AND_STOP_S + _offering_s(profile),
+            files={SCRIPT: script, ORDER_FILE: order_text(order), name: json.dumps(content) + "\n"},
+            outputs=(SAMPLES, TOTALS, SCRIPT, ORDER_FILE, name),
+            expected_s=START_AND_STOP_S + _offering_s(profile, order.requests),
         )
 
     def read(self, folder: Path) -> LoadSummary:
@@ -92,11 +95,18 @@ class Locust:
         return summarise(table, order, errors_by_kind=_errors_by_kind(path) if table.n_errors else Counter())
 
 
-def _offering_s(profile: ClosedLoad) -> float:
+def what_is_asked(order: LoadOrder) -> tuple[str, dict[str, object]]:
+    """The file that a script reads beside the order: its name and its JSON."""
+    if is_flow(order.requests):
+        return FLOW, flow_document(order.requests)
+    return ANSWERS, {request.name: right_bodies(request.expect) for request in order.requests}
+
+
+def _offering_s(profile: ClosedLoad, requests: tuple[Request, ...]) -> float:
     if profile.duration_s is not None:
         return profile.duration_s
-    loops = profile.loops or 1
-    return profile.ramp_up_s + profile.users * loops / ASSUMED_PER_S + loops * profile.think_time_s
+    each = requests_per_user(profile, requests)
+    return profile.ramp_up_s + profile.users * each / ASSUMED_PER_S + each * profile.think_time_s
 
 
 def _errors_by_kind(path: Path) -> Counter[str]:

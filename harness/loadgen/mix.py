@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 
+from harness.loadgen.renderings import renderings
 from harness.model import Expectation, Request
 
 #: Tools that choose by repeating a request get no more entries than this.
@@ -44,14 +44,19 @@ def unsupported_mix(requests: tuple[Request, ...]) -> str | None:
 def right_bodies(expect: Expectation) -> tuple[str, ...] | None:
     """Texts that are the right answer, the likeliest first; None: any body is right.
 
-    An exact body is itself. A JSON value is any of its usual renderings (with and without
-    spaces, with and without a final newline), in the order of keys given: comparing text is what
-    a generator can afford; conformance compares values.
+    An exact body is itself. A JSON value is any of its usual renderings (see ``renderings``):
+    comparing text is what a generator can afford; conformance compares values. Of ``one_of`` each value
+    is right, and every value stands in its likeliest rendering before any stands in another.
+    For plain mixes; what is right in a flow is ``flow.right_answers``.
     """
     if expect.body is not None:
         return (expect.body,)
-    if expect.json_value is None:
+    values = expect.one_of if expect.one_of is not None else (expect.json_value,)
+    if expect.one_of is None and expect.json_value is None:
         return None
-    lean = json.dumps(expect.json_value, separators=(",", ":"), ensure_ascii=False)
-    spaced = json.dumps(expect.json_value, ensure_ascii=False)
-    return tuple(dict.fromkeys((lean, lean + "\n", spaced, spaced + "\n")))
+    texts = (
+        cut
+        for alike in zip(*(renderings(value, places=False) for value in values), strict=True)
+        for cut in alike
+    )
+    return tuple(dict.fromkeys("".join(piece for piece in cut if isinstance(piece, str)) for cut in texts))

@@ -8,13 +8,15 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
+import numpy as np
 from pydantic import ValidationError
 
 from harness.errors import TrialFailure
-from harness.formats.table import RequestTable
+from harness.formats.table import BoolArray, RequestTable
 from harness.loadgen.base import LoadOrder
+from harness.loadgen.flow import in_order, is_flow
 from harness.model import LoadSummary, OpenLoad
 
 #: Every adapter leaves its order here, so that the folder explains itself later.
@@ -68,12 +70,49 @@ def last_words(folder: Path, *names: str, limit: int = 300) -> str:
     return "it said nothing"
 
 
+class Passes(NamedTuple):
+    """How many passes through a flow began, and how many ended with a right last answer."""
+
+    begun: int
+    right: int
+
+
+def passes(table: RequestTable, order: LoadOrder) -> Passes | None:
+    """Count the passes by the rows of the first and last step; None for a plain mix."""
+    if not is_flow(order.requests):
+        return None
+    steps = in_order(order.requests)
+    of_last = _rows_of(table, steps[-1].name)
+    return Passes(
+        int(np.count_nonzero(_rows_of(table, steps[0].name))), int(np.count_nonzero(of_last & table.ok))
+    )
+
+
+def _rows_of(table: RequestTable, name: str) -> BoolArray:
+    code = table.labels.index(name) if name in table.labels else -1
+    return np.asarray(table.label_codes == code)
+
+
+def n_dropped(table: RequestTable, order: LoadOrder, n_arrivals: int) -> int:
+    """Arrivals that left no row; of a flow, no row of its first step."""
+    counted = passes(table, order)
+    return max(0, n_arrivals - (table.n_requests if counted is None else counted.begun))
+
+
 def summarise(
-    table: RequestTable, order: LoadOrder, *, errors_by_kind: Counter[str], n_dropped: int | None = None
+    table: RequestTable,
+    order: LoadOrder,
+    *,
+    errors_by_kind: Counter[str],
+    n_dropped: int | None = None,
+    bodies_checked: bool = True,
 ) -> LoadSummary:
     """Totals of a table with at least one row."""
     duration_s = table.duration_s or 0.0
+    counted = passes(table, order)
     rate_per_s = order.profile.rate_per_s if isinstance(order.profile, OpenLoad) else None
+    if rate_per_s is not None and counted is not None:
+        rate_per_s *= len(order.requests)  # the rate is that of passes; what is compared with it are requests
     return LoadSummary(
         n_requests=table.n_requests,
         n_errors=table.n_errors,
@@ -85,6 +124,9 @@ def summarise(
         resolution_s=table.resolution_s,
         has_requests=True,
         n_dropped=n_dropped,
+        n_flows=None if counted is None else counted.begun,
+        n_flows_right=None if counted is None else counted.right,
+        bodies_checked=bodies_checked,
         unreadable_lines=table.unreadable.n,
         errors_by_kind=dict(errors_by_kind.most_common()),
     )

@@ -8,23 +8,21 @@ the business of conformance, before the load.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
-from importlib import resources
 from pathlib import Path
 
-from jinja2 import Environment, StrictUndefined, Template
 from pydantic import ValidationError
 
 from harness.errors import MissingTool, TrialFailure, UnsupportedLoad
 from harness.loadgen.base import LoadCommand, LoadOrder
-from harness.loadgen.mix import one_round, unsupported_mix
+from harness.loadgen.flow import no_flow
+from harness.loadgen.lua_script import even_threads, render_script
+from harness.loadgen.mix import unsupported_mix
 from harness.loadgen.outcome import ORDER_FILE, existing, last_words, open_text, order_text
 from harness.model import ClosedLoad, Frozen, LoadProfile, LoadSummary, Request
 
 SCRIPT, RESULT = "mix.lua", "wrk.json"
 #: wrk keeps latencies in whole microseconds.
 RESOLUTION_S = 1e-6
-QUANTILES = ("50", "75", "90", "95", "99", "99.9", "99.99")
 TIMEOUT_S = 60
 START_AND_STOP_S = 1.0
 
@@ -54,8 +52,12 @@ class Wrk:
     name: str = "wrk"
 
     def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
-        """Only connections that ask without pause for a number of whole seconds."""
-        refusal = _refusal(profile)
+        """Only connections that ask without pause for a number of whole seconds, and no flows.
+
+        A script of wrk's could read answers, but it would have to cut JSON from text and keep apart
+        the connections of its thread, which wrk does not name to it.
+        """
+        refusal = _refusal(profile) or no_flow("wrk", requests)
         if refusal is not None:
             return refusal
         wrong = [request.name for request in requests if not 200 <= request.expect.status < 400]
@@ -70,7 +72,7 @@ class Wrk:
             raise UnsupportedLoad(str(refusal))
         if self.program is None or not self.program.exists():
             raise MissingTool("wrk", why="to offer the load", how_to_get="apt-get install wrk")
-        n_threads = _n_threads(order.profile.users, self.threads)
+        n_threads = even_threads(order.profile.users, self.threads)
         duration_s = int(order.profile.duration_s or 0)
         return LoadCommand(
             argv=(
@@ -80,7 +82,10 @@ class Wrk:
                 *("-s", str(order.folder / SCRIPT)),
                 f"http://{order.endpoint.host}:{order.endpoint.port}/",
             ),
-            files={SCRIPT: render_script(order, n_threads), ORDER_FILE: order_text(order)},
+            files={
+                SCRIPT: render_script(order, n_threads, result=order.folder / RESULT),
+                ORDER_FILE: order_text(order),
+            },
             outputs=(RESULT, SCRIPT, ORDER_FILE),
             expected_s=START_AND_STOP_S + duration_s,
         )
@@ -110,6 +115,7 @@ class Wrk:
             latency_quantiles_s=quantiles if result.requests else {},
             resolution_s=RESOLUTION_S,
             has_requests=False,
+            bodies_checked=False,
             errors_by_kind={kind: n for kind, n in errors.model_dump().items() if n},
         )
 
@@ -136,43 +142,3 @@ def _refusal(profile: LoadProfile) -> str | None:
     if profile.think_time_s:
         return "wrk does not wait between requests: use jmeter or locust for think_time_s"
     return None
-
-
-def _n_threads(users: int, at_most: int) -> int:
-    """wrk gives every thread the same number of connections and drops the rest: divide evenly."""
-    return max(n for n in range(1, max(1, at_most) + 1) if users % n == 0)
-
-
-def render_script(order: LoadOrder, n_threads: int) -> str:
-    """The Lua script: requests, and a ``done`` that writes exact totals."""
-    exchanges = [
-        {
-            "method": lua_string(request.method),
-            "path": lua_string(request.path),
-            "body": "nil" if request.body is None else lua_string(request.body),
-            "headers": [(lua_string(name), lua_string(value)) for name, value in request.headers.items()],
-        }
-        for request in order.requests
-    ]
-    return _template().render(
-        exchanges=exchanges,
-        round=one_round(order.requests),
-        n_threads=n_threads,
-        quantiles=QUANTILES,
-        result_file=lua_string(str(order.folder / RESULT)),
-    )
-
-
-def lua_string(text: str) -> str:
-    """A Lua string literal of the text's UTF-8 bytes; everything but plain ASCII as decimal escapes."""
-    plain = frozenset(range(0x20, 0x7F)) - {ord('"'), ord("\\")}
-    return '"' + "".join(chr(byte) if byte in plain else f"\\{byte:03d}" for byte in text.encode()) + '"'
-
-
-@cache
-def _template() -> Template:
-    text = (
-        resources.files("harness.loadgen").joinpath("templates", "mix.lua.jinja").read_text(encoding="utf-8")
-    )
-    environment = Environment(autoescape=False, undefined=StrictUndefined, trim_blocks=True)
-    return environment.from_string(text)

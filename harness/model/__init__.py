@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The words of the project as frozen, strict types. No I/O, no clock, no randomness but a passed seed."""
 
+from harness.model.backing import BackingName, BackingSettings
 from harness.model.base import Frozen
 from harness.model.estimate import Estimate, Verdict
 from harness.model.load import ClosedLoad, GeneratorName, Load, LoadProfile, LoadSummary, OpenLoad
@@ -14,6 +15,7 @@ from harness.model.session import (
     Unavailable,
 )
 from harness.model.study import (
+    Captures,
     Expectation,
     Experiment,
     Implementation,
@@ -26,12 +28,14 @@ from harness.model.study import (
 )
 from harness.model.trial import (
     SCHEMA_VERSION,
+    BackingRecord,
     Boundary,
     ClockReading,
     ConformanceResult,
     Flag,
     GeneratorRecord,
     InstanceRecord,
+    InvariantReading,
     MachineWindow,
     Outcome,
     Phase,
@@ -43,8 +47,12 @@ from harness.model.trial import (
 
 __all__ = [
     "SCHEMA_VERSION",
+    "BackingName",
+    "BackingRecord",
+    "BackingSettings",
     "Boundary",
     "BuildRecord",
+    "Captures",
     "ClockReading",
     "ClosedLoad",
     "Configuration",
@@ -59,6 +67,7 @@ __all__ = [
     "GeneratorRecord",
     "Implementation",
     "InstanceRecord",
+    "InvariantReading",
     "Level",
     "Load",
     "LoadProfile",

@@ -18,7 +18,10 @@ GeneratorName = Literal["jmeter", "locust", "wrk", "wrk2", "k6", "oha", "vegeta"
 
 
 class ClosedLoad(Frozen):
-    """Virtual users that wait. Ends after ``loops`` requests per user, or after ``duration_s``."""
+    """Virtual users that wait. Ends after ``loops`` requests per user, or after ``duration_s``.
+
+    Of a flow ``loops`` are passes through all its steps; ``think_time_s`` stands between requests.
+    """
 
     model: Literal["closed"] = "closed"
     users: int = Field(ge=1, le=100_000)
@@ -35,7 +38,10 @@ class ClosedLoad(Frozen):
 
 
 class OpenLoad(Frozen):
-    """Arrivals at ``rate_per_s`` for ``duration_s``, whether or not earlier ones were answered."""
+    """Arrivals at ``rate_per_s`` for ``duration_s``, whether or not earlier ones were answered.
+
+    Of a flow each arrival is one pass through all its steps, which wait for each other.
+    """
 
     model: Literal["open"] = "open"
     rate_per_s: float = Field(gt=0)
@@ -55,20 +61,39 @@ class Load(Frozen):
 
 
 class LoadSummary(Frozen):
-    """What one load generator reported of one measurement. ``None``: the tool does not tell."""
+    """What one load generator reported of one measurement. ``None``: the tool does not tell.
+
+    Everything counts requests but what is named after flows and ``n_dropped``, which counts
+    arrivals. A pass through a flow ends at its first wrong answer: the steps after it are not
+    sent, so they are neither requests nor errors here.
+    """
 
     n_requests: int = Field(ge=0)
     n_errors: int = Field(ge=0)
     start_epoch_s: float | None
     duration_s: float = Field(ge=0)
-    offered_per_s: float | None = Field(description="arrivals per second; None in a closed loop")
+    offered_per_s: float | None = Field(
+        description="requests per second (of a flow: arrivals per second times steps); None in a closed loop"
+    )
     achieved_per_s: float = Field(ge=0, description="answers per second, errors included")
     latency_mean_s: float | None
     latency_quantiles_s: dict[str, float] = Field(
         default_factory=dict, description="only what the tool printed itself, keys like p99"
     )
+    n_latencies: int | None = Field(
+        default=None,
+        ge=0,
+        description="how many requests mean and quantiles are of; None: all, or the rows tell",
+    )
     resolution_s: float = Field(gt=0, description="the tool's smallest step of latency")
     has_requests: bool = Field(description="one row per request can be read from the tool's output")
     n_dropped: int | None = Field(default=None, description="arrivals the generator never sent")
+    n_flows: int | None = Field(default=None, ge=0, description="passes begun; None: not a flow")
+    n_flows_right: int | None = Field(
+        default=None, ge=0, description="passes whose last step was answered rightly; None: not a flow"
+    )
+    bodies_checked: bool | None = Field(
+        default=None, description="the tool held every answer's body against the right one; None: not noted"
+    )
     unreadable_lines: int = 0
     errors_by_kind: dict[str, int] = Field(default_factory=dict)

@@ -15,6 +15,7 @@ import random
 
 from pydantic import Field
 
+from harness.model.backing import BackingSettings
 from harness.model.base import Frozen
 from harness.model.load import Load
 from harness.model.study import Experiment, Level, ProfileDefinition, ProfileName, RuntimeSettings, Variant
@@ -33,6 +34,9 @@ class Configuration(Frozen):
     warm_up_requests: int
     kind: str
     idle_s: float = 0.0
+    backing: BackingSettings | None = Field(
+        default=None, description="changes of all factor levels already applied; None: nothing is needed"
+    )
 
     @property
     def key(self) -> str:
@@ -129,10 +133,12 @@ def _configuration(
     base = experiment.variants[name]
     levels: list[Level] = [experiment.factors[factor][level] for factor, level in cell.items()]
     settings, runtime = dict(base.settings), base.runtime.model_dump()
+    backing = None if experiment.backing is None else experiment.backing.model_dump()
     mix, load_name, warm_up = experiment.mix, experiment.load, experiment.warm_up_requests
     for level in levels:
         settings |= level.settings
         runtime |= level.runtime
+        backing = {**(backing or {}), **level.backing} if level.backing else backing
         mix = level.mix or mix
         load_name = level.load or load_name
         warm_up = warm_up if level.warm_up_requests is None else level.warm_up_requests
@@ -151,4 +157,5 @@ def _configuration(
         warm_up_requests=warm_up,
         kind=experiment.kind,
         idle_s=profile.idle_s,
+        backing=None if backing is None else BackingSettings.model_validate_json(json.dumps(backing)),
     )

@@ -3,37 +3,62 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, JsonValue, model_validator
 
+from harness.model.backing import BackingName, BackingSettings, SettingValue
 from harness.model.base import Frozen
 from harness.model.load import Load
 
 Name = str
-SettingValue = str | int | float | bool
 ProfileName = Literal["smoke", "quick", "full"]
 
 
+#: What is taken out of an answer: a name of one's own, and where in the answer's JSON it stands (RFC 6901).
+#: In a pointer a part of digits only is a place in a list, never the key of an object.
+CaptureName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
+Pointer = Annotated[str, Field(pattern=r"^(/([^/~]|~[01])*)*$")]
+Captures = dict[CaptureName, Pointer]
+
+
 class Expectation(Frozen):
-    """The right answer. ``body``: exact bytes as text; ``json_value``: compared as JSON; neither: status only."""
+    """The right answer.
+
+    ``body``: exact bytes as text; ``json_value``: compared as JSON; ``one_of``: any of these JSON
+    values is right; none of them: status and headers only.
+    """
 
     status: int
     body: str | None = None
     json_value: JsonValue = Field(default=None, alias="json")
+    one_of: tuple[JsonValue, ...] | None = Field(default=None, min_length=1)
     headers: dict[str, str] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _one_answer_or_several(self) -> Self:
+        if self.one_of is not None and (self.body is not None or self.json_value is not None):
+            raise ValueError("one_of stands alone: without body and json")
+        return self
 
 
 class Request(Frozen):
-    """One request of a workload's mix, as ``contract/requests.jsonl`` has it."""
+    """One request of a workload's mix, as ``contract/requests.jsonl`` has it.
+
+    A mix whose requests carry ``step`` is a flow: every user goes through the steps in order, and
+    what ``capture`` takes out of one answer is ``${name}`` in the steps after it.
+    """
 
     mix: str
     name: str
     weight: int = Field(default=1, ge=1)
+    step: int | None = Field(default=None, ge=1)
+    readiness: bool = Field(default=False, description="the one to ask until the service is up")
     method: str
     path: str
     headers: dict[str, str] = Field(default_factory=dict)
     body: str | None = None
+    capture: Captures = Field(default_factory=dict, description="name -> JSON pointer into the answer")
     expect: Expectation
 
 
@@ -52,6 +77,7 @@ class Implementation(Frozen):
     readiness: str = "/health"
     min_java: int | None = None
     settings: dict[str, str] = Field(default_factory=dict, description="variant setting -> flag")
+    needs: tuple[BackingName, ...] = Field(default=(), description="backing services, told of by environment")
 
 
 class RuntimeSettings(Frozen):
@@ -89,6 +115,7 @@ class Level(Frozen):
     mix: str | None = None
     load: str | None = Field(default=None, description="name of one of the profile's loads")
     warm_up_requests: int | None = Field(default=None, ge=0)
+    backing: dict[str, Any] = Field(default_factory=dict, description="changes to the experiment's [backing]")
 
 
 class ProfileDefinition(Frozen):
@@ -120,6 +147,9 @@ class Experiment(Frozen):
     mix: str = "hello"
     load: str | None = Field(default=None, description="default load name, when no factor names one")
     warm_up_requests: int = Field(default=0, ge=0)
+    backing: BackingSettings | None = Field(
+        default=None, description="None: the defaults where a variant needs any, else nothing"
+    )
     variants: dict[Name, Variant] = Field(min_length=1)
     factors: dict[Name, dict[str, Level]] = Field(default_factory=dict)
     profiles: dict[ProfileName, ProfileDefinition] = Field(min_length=1)

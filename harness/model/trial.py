@@ -8,13 +8,14 @@ from typing import Literal
 
 from pydantic import Field, JsonValue
 
+from harness.model.backing import BackingName, BackingSettings
 from harness.model.base import Frozen
 from harness.model.load import LoadSummary
 from harness.model.plan import PlannedTrial
 
 SCHEMA_VERSION = 1
 
-PhaseName = Literal["start-up", "conformance", "warm-up", "measurement", "cool-down", "idle"]
+PhaseName = Literal["backing", "start-up", "conformance", "warm-up", "measurement", "cool-down", "idle"]
 
 
 class Outcome(StrEnum):
@@ -26,6 +27,7 @@ class Outcome(StrEnum):
     TIMED_OUT = "timed out"
     OUT_OF_MEMORY = "out of memory"
     OVERLOADED = "overloaded"
+    INCONSISTENT = "inconsistent"
 
 
 class ClockReading(Frozen):
@@ -81,6 +83,42 @@ class InstanceRecord(Frozen):
     stop_signal: Literal["SIGTERM", "SIGKILL", "exited"] | None = None
     exit_code: int | None = None
     stop_s: float | None = None
+
+
+class BackingRecord(Frozen):
+    """A backing service of the trial: what was started, where, and how it ended."""
+
+    name: BackingName
+    version: str | None
+    settings: BackingSettings | None = Field(default=None, description="None: it has none")
+    argv: tuple[str, ...]
+    pid: int
+    process_start_ticks: int
+    port: int
+    launched: ClockReading
+    cpu_affinity: tuple[int, ...] = ()
+    ready_s: float = Field(
+        description="from the order (the copy of a fresh database included) until it answered"
+    )
+    service_connections: int | None = Field(
+        default=None, description="how many connections the service can have at once; None: no such limit"
+    )
+    filesystem: str | None = Field(default=None, description="type of the one its data lay on")
+    n_trials_before: int = Field(default=0, description="trials that used the very same database earlier")
+    exit_code: int | None = Field(default=None, description="None: it lives on for the next trial")
+    stop_signal: str | None = None
+
+
+class InvariantReading(Frozen):
+    """One row of the workload's ``contract/invariants.sql`` after the load: what must hold, and what was found."""
+
+    name: str
+    found: int
+    expected: int
+
+    @property
+    def holds(self) -> bool:
+        return self.found == self.expected
 
 
 class StartUp(Frozen):
@@ -143,6 +181,7 @@ Flag = Literal[
     "generator_bottleneck",
     "headroom_unknown",
     "errors_seen",
+    "arrivals_dropped",
     "throttled",
     "noisy_machine",
     "shared_cores",
@@ -166,12 +205,14 @@ class TrialRecord(Frozen):
     ended: ClockReading
     anchors: tuple[ClockReading, ...] = ()
     phases: tuple[Phase, ...] = ()
+    backing: tuple[BackingRecord, ...] = ()
     instance: InstanceRecord | None = None
     start_up: StartUp | None = None
     conformance: ConformanceResult | None = None
     load: LoadSummary | None = None
     generator: GeneratorRecord | None = None
     boundaries: tuple[Boundary, ...] = ()
+    invariants: tuple[InvariantReading, ...] = ()
     machine: MachineWindow | None = None
     placement: str = Field(default="", description="in words: what was pinned where, or why not")
     files: dict[str, StoredFile] = Field(default_factory=dict)

@@ -25,6 +25,8 @@ _GC: Mapping[str, tuple[str, str]] = {
     "service_tail": ("service_tail", "share"),
     "generator_tail": ("generator_tail", "share"),
     "unexplained": ("unexplained_tail", "share"),
+    "cycles": ("cycles_per_s", "1/s"),
+    "cycle_excess": ("cycle_excess", "share"),
 }
 
 

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
 from harness.analysis.comparisons import Comparison, compare
 from harness.analysis.validity import Drift, EqualArms, drift, equal_arms
 from harness.analysis.verify.result import VerifyResult
+from harness.analysis.verify.stall_curves import PrecisionRecall
 from harness.errors import InputError
 from harness.evidence import Evidence
 from harness.model import Estimate
@@ -32,6 +33,24 @@ def publish_coverage(publisher: Publisher, found: VerifyResult) -> Published:
             "validity.coverage.control", max(control), "share", f"of intervals over requests: {what}"
         ),
         publisher.value("validity.coverage.sims", found.sims, "1", "simulated experiments a cell"),
+    ]
+    return Published("\n".join(one.text for one in said))
+
+
+def publish_precision_recall(publisher: Publisher, curves: Sequence[PrecisionRecall]) -> Published:
+    """Publish the first finder's precision and recall as it is used, and every finder's F1: of the first as it is
+    used, of the others at the threshold that suits them best."""
+    ours, *others = curves
+    point, what = ours.in_use, "of simulated stalls on loads that the detector was not tuned on"
+    said = [
+        publisher.value("validity.stalls.precision", point.precision, "share", f"precision {what}"),
+        publisher.value("validity.stalls.recall", point.recall, "share", f"recall {what}"),
+        publisher.value("validity.stalls.pauses", ours.n_pauses, "1", "simulated pauses that could be seen"),
+        publisher.value(f"validity.stalls.f1.{slug(ours.finder)}", point.f1, "1", f"F1 {what}"),
+    ]
+    said += [
+        publisher.value(f"validity.stalls.f1.{slug(one.finder)}", one.best_f1, "1", f"best F1 {what}")
+        for one in others
     ]
     return Published("\n".join(one.text for one in said))
 
@@ -114,13 +133,14 @@ def compare_generators(
 
 
 def publish_generators(publisher: Publisher, found: Mapping[str, tuple[Comparison, ...]]) -> Published:
-    """Publish ``validity.generators.<metric>.ratio.<generator>`` and the verdict for JMeter and Locust."""
+    """Publish ``validity.generators.<metric>.ratio.<generator>`` and the verdict: for JMeter and Locust always,
+    for other generators where they were measured."""
     said = []
     for metric, comparisons in found.items():
         by_name = {comparison.variant: comparison for comparison in comparisons}
         said += [
             publisher.comparison(f"validity.generators.{slug(metric)}", name, by_name.get(name)).text
-            for name in ("jmeter", "locust")
+            for name in dict.fromkeys(("jmeter", "locust", *sorted(by_name)))
         ]
         if comparisons:
             publisher.text("validity.generators.measured", "measured")

@@ -7,19 +7,12 @@ somebody outside limits us.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Throttling:
-    """Counters since the group was made."""
-
-    n_throttled: int
-    throttled_s: float
+from harness.formats.cgroup import CpuStat, parse_cpu_stat
 
 
-def read_throttling(root: Path = Path("/")) -> Throttling | None:
+def read_throttling(root: Path = Path("/")) -> CpuStat | None:
     """Return how often and how long our group, or one above it, was denied CPU it wanted.
 
     Of the groups on the way up the one with the longest time counts: the limit may be set on any
@@ -27,7 +20,9 @@ def read_throttling(root: Path = Path("/")) -> Throttling | None:
     ``root`` is where ``proc`` and ``sys`` are (tests bring their own).
     """
     readings = [
-        reading for folder in _folders(root) if (reading := _parse_cpu_stat(folder / "cpu.stat")) is not None
+        reading
+        for folder in _folders(root)
+        if (reading := parse_cpu_stat(_text(folder / "cpu.stat"))) is not None
     ]
     return max(readings, key=lambda reading: reading.throttled_s, default=None)
 
@@ -69,21 +64,12 @@ def _mounts(root: Path) -> dict[str, tuple[Path, str]]:
     return found
 
 
-def _parse_cpu_stat(file: Path) -> Throttling | None:
-    said = dict(line.split(" ", 1) for line in _lines(file) if " " in line)
-    if "nr_throttled" not in said:
-        return None  # the topmost group of version 2 counts usage only
-    if "throttled_usec" in said:
-        throttled_s = int(said["throttled_usec"]) / 1e6
-    elif "throttled_time" in said:
-        throttled_s = int(said["throttled_time"]) / 1e9
-    else:
-        return None
-    return Throttling(n_throttled=int(said["nr_throttled"]), throttled_s=throttled_s)
-
-
 def _lines(file: Path) -> list[str]:
+    return _text(file).splitlines()
+
+
+def _text(file: Path) -> str:
     try:
-        return file.read_text().splitlines()
+        return file.read_text()
     except OSError:
-        return []
+        return ""

@@ -57,15 +57,20 @@ def read_machine(root: Path = Path("/")) -> MachineReading:
 
 
 def machine_window(
-    before: MachineReading, after: MachineReading, service_cpu_s: float | None, generator_cpu_s: float | None
+    before: MachineReading,
+    after: MachineReading,
+    service_cpu_s: float | None,
+    generator_cpu_s: float | None,
+    backing_cpu_s: float | None = 0.0,
 ) -> MachineWindow:
     """Return what happened between two readings. The load average is the later one.
 
-    ``other_cpu_s`` is what neither service nor generator used, the harness's own sampling included;
+    ``other_cpu_s`` is what nobody of the trial used, the harness's own sampling included;
     the kernel counts it in hundredths of a second, so a small negative difference is zero.
     """
     busy_s = _difference(before.total_cpu_s, after.total_cpu_s)
-    known = busy_s is not None and service_cpu_s is not None and generator_cpu_s is not None
+    ours = (service_cpu_s, generator_cpu_s, backing_cpu_s)
+    used_s = None if None in ours else sum(used for used in ours if used is not None)
     return MachineWindow(
         psi_cpu_some_s=_difference(before.psi_cpu_some_s, after.psi_cpu_some_s),
         psi_memory_some_s=_difference(before.psi_memory_some_s, after.psi_memory_some_s),
@@ -79,7 +84,7 @@ def machine_window(
             else after.n_throttled - before.n_throttled
         ),
         load_average_1m=after.load_average_1m,
-        other_cpu_s=max(0.0, busy_s - service_cpu_s - generator_cpu_s) if known else None,  # type: ignore[operator]  # known says so
+        other_cpu_s=None if busy_s is None or used_s is None else max(0.0, busy_s - used_s),
     )
 
 

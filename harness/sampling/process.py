@@ -3,7 +3,8 @@
 
 ``/proc/PID/statm`` and ``/proc/PID/stat`` are held open, and a read of a held descriptor fails
 once its process is gone, whoever owns the id by then. CPU time comes from the process's CPU
-clock in nanoseconds; ``stat`` would give whole hundredths of a second.
+clock in nanoseconds; ``stat`` would give whole hundredths of a second. ``stat`` is also the dear one:
+the kernel sums up every thread for it, so it is read only where threads are to be counted.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from harness.model import ClockReading, ResourceReading
 from harness.processes import PROC, ProcessStat, parse_stat, read_stat
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -27,6 +29,7 @@ class ProcessReading:
     rss_bytes: int | None
     cpu_s: float | None
     n_threads: int | None
+    reaped_cpu_s: float | None = None  # of its children that ended, in whole hundredths; with threads only
 
 
 class ProcessReader:
@@ -52,17 +55,36 @@ class ProcessReader:
             raise ProcessLookupError(f"process {pid} is gone")
         self.start_ticks = stat.start_ticks
 
-    def read(self) -> ProcessReading | None:
-        """Return its resources now, or ``None`` once it has ended (a zombie has ended)."""
+    def read(self, *, threads: bool = True) -> ProcessReading | None:
+        """Return its resources now, or ``None`` once it has ended (a zombie has ended).
+
+        Args:
+            threads: count them too; costs several times as much as the rest.
+        """
         try:
-            statm = os.pread(self._statm, 256, 0).split()
+            n_threads = reaped_cpu_s = None
+            if threads:
+                stat = parse_stat(os.pread(self._stat, 2048, 0))
+                if stat.ended:
+                    return None
+                n_threads, reaped_cpu_s = stat.n_threads, stat.reaped_ticks / TICKS_PER_S
             cpu_s = time.clock_gettime(self._clock)
-            stat = parse_stat(os.pread(self._stat, 2048, 0))  # last: it proves the clock was this process's
+            # last, because it proves that the clock was this process's
+            pages = int(os.pread(self._statm, 64, 0).split(None, 2)[1])
+        except (OSError, IndexError):
+            return None
+        if pages == 0 and self._ended():  # what has ended and was not reaped has given its memory back
+            return None
+        return ProcessReading(
+            rss_bytes=pages * PAGE_BYTES, cpu_s=cpu_s, n_threads=n_threads, reaped_cpu_s=reaped_cpu_s
+        )
+
+    def _ended(self) -> bool:
+        """Ask ``stat``: newer kernels count the pages of a very small process as none, too."""
+        try:
+            return parse_stat(os.pread(self._stat, 2048, 0)).ended
         except OSError:
-            return None
-        if stat.ended or len(statm) < 2:
-            return None
-        return ProcessReading(rss_bytes=int(statm[1]) * PAGE_BYTES, cpu_s=cpu_s, n_threads=stat.n_threads)
+            return True
 
     def close(self) -> None:
         for descriptor in (self._stat, self._statm):
@@ -75,9 +97,14 @@ class TreeReader:
     """A process with its children: one sum. CPU time of ended children stays in the sum.
 
     ``discover`` looks for children and is dear (one file per thread), so the caller says when.
+    ``short_lived``: most children live too short to be discovered (a database's, one per connection),
+    so the time of ended ones is what the kernel put on their parent's account when it waited for them.
     """
 
-    def __init__(self, pid: int, start_ticks: int, cpu_at_launch_s: float = 0.0) -> None:
+    def __init__(
+        self, pid: int, start_ticks: int, cpu_at_launch_s: float = 0.0, *, short_lived: bool = False
+    ) -> None:
+        self._short_lived = short_lived
         self._readers = {pid: ProcessReader(pid, start_ticks)}
         self._root = pid
         self._last_cpu_s: dict[int, float] = {}
@@ -90,22 +117,32 @@ class TreeReader:
                     with contextlib.suppress(ProcessLookupError):
                         self._readers[child] = ProcessReader(child)
 
-    def read(self) -> ProcessReading | None:
-        """Return the sum over the tree, or ``None`` once the first process of it has ended."""
+    def read(self, *, threads: bool = True) -> ProcessReading | None:
+        """Return the sum over the tree, or ``None`` once the first process of it has ended.
+
+        Args:
+            threads: count them too; else they are ``None``.
+        """
         rss_bytes = n_threads = 0
-        for pid, reader in list(self._readers.items()):
-            reading = reader.read()
+        reaped_s = 0.0
+        ended: list[int] = []
+        for pid, reader in self._readers.items():
+            reading = reader.read(threads=threads)
             if reading is None:
                 if pid == self._root:
                     return None
-                self._ended_cpu_s += self._last_cpu_s.pop(pid, 0.0)
-                self._readers.pop(pid).close()
+                ended.append(pid)
                 continue
             rss_bytes += reading.rss_bytes or 0
             n_threads += reading.n_threads or 0
             self._last_cpu_s[pid] = reading.cpu_s or 0.0
-        cpu_s = self._ended_cpu_s + sum(self._last_cpu_s.values())
-        return ProcessReading(rss_bytes=rss_bytes, cpu_s=cpu_s, n_threads=n_threads)
+            reaped_s += (reading.reaped_cpu_s or 0.0) if self._short_lived else 0.0
+        for pid in ended:
+            last_s = self._last_cpu_s.pop(pid, 0.0)
+            self._ended_cpu_s += 0.0 if self._short_lived else last_s
+            self._readers.pop(pid).close()
+        cpu_s = self._ended_cpu_s + reaped_s + sum(self._last_cpu_s.values())
+        return ProcessReading(rss_bytes=rss_bytes, cpu_s=cpu_s, n_threads=n_threads if threads else None)
 
     def n_descriptors(self) -> int | None:
         """Return how many descriptors the tree has open, or ``None`` when we may not look."""
@@ -119,9 +156,9 @@ class TreeReader:
 
 
 def read_resources(
-    pid: int, start_ticks: int, *, cpu_at_launch_s: float = 0.0, pss: bool = True
+    pid: int, start_ticks: int, *, cpu_at_launch_s: float = 0.0, pss: bool = True, short_lived: bool = False
 ) -> ResourceReading:
-    """Read the process and its children once, for the edge of a phase.
+    """Read the process and its children once, for the edge of a phase; ``short_lived``: see ``TreeReader``.
 
     PSS costs some 17 ms and holds the process's memory map for that long, so say ``pss=False``
     where time counts. Of a process that has ended everything is ``None``.
@@ -131,7 +168,7 @@ def read_resources(
         at=at, rss_bytes=None, pss_bytes=None, cpu_s=None, n_threads=None, n_descriptors=None
     )
     try:
-        tree = TreeReader(pid, start_ticks, cpu_at_launch_s)
+        tree = TreeReader(pid, start_ticks, cpu_at_launch_s, short_lived=short_lived)
     except ProcessLookupError:
         return gone
     try:

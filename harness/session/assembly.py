@@ -5,25 +5,36 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from harness.backing import BackingNeed, BackingSource, running
+from harness.backing.postgres import Postgres
+from harness.backing.upstream import IMPLEMENTATION as UPSTREAM
+from harness.backing.upstream import Upstream
+from harness.definitions import contract_folder, load_implementations
 from harness.errors import InputError, MissingTool
 from harness.hosts import Host, LocalHost
 from harness.launchers.base import Launcher
-from harness.launchers.process import ProcessLauncher
+from harness.launchers.process import ProcessLauncher, Training
 from harness.launchers.tools import find_tools
 from harness.loadgen.base import LoadGenerator
 from harness.loadgen.jmeter import JMeter
+from harness.loadgen.k6 import K6
 from harness.loadgen.locust import Locust
+from harness.loadgen.oha import Oha
+from harness.loadgen.vegeta import Vegeta
 from harness.loadgen.wrk import Wrk
-from harness.model import Implementation, Variant
+from harness.loadgen.wrk2 import Wrk2
+from harness.model import BackingName, BackingSettings, Implementation, Variant
 from harness.toolchains import Surroundings, Tool, find_jdks, find_tool
 
 #: What measuring needs; asking every tool on the machine for its version takes seconds.
-TOOLS = ("go", "jdk", "maven", "jmeter", "wrk")
+TOOLS = ("go", "jdk", "maven", "jmeter", "wrk", "k6", "oha", "vegeta", "wrk2", "postgres")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +51,7 @@ class Assembly:
     tools: tuple[Tool, ...] = ()
     places: Mapping[str, Path] = field(default_factory=dict)
     sampling_hz: float = 50.0
+    backing: Mapping[BackingName, BackingSource] = field(default_factory=dict)
     launch_command: Callable[[Implementation, Variant], tuple[str, ...]] = lambda _implementation, _variant: ()
 
     @cached_property
@@ -82,7 +94,13 @@ def assemble(root: Path, *, host: str = "local", launcher: str = "process") -> A
     here = LocalHost()
     jmeter_jar = paths.get("jmeter")
     java = jdks[0].java if jdks else None
-    process = ProcessLauncher(here, root, find_tools(around))
+    backing: dict[BackingName, BackingSource] = {}
+    process = ProcessLauncher(here, root, find_tools(around), training=training_of(root, backing))
+    backing["postgresql"] = Postgres(here, root, next(tool for tool in tools if tool.name == "postgres"))
+    backing["upstream"] = Upstream(
+        process, lambda workload: load_implementations(root, workload).get(UPSTREAM)
+    )
+    postgres = paths.get("postgres")
 
     def launch_command(implementation: Implementation, variant: Variant) -> tuple[str, ...]:
         command = process.command(implementation, variant, folder=root, port=8080)
@@ -93,17 +111,44 @@ def assemble(root: Path, *, host: str = "local", launcher: str = "process") -> A
         root=root,
         host=here,
         launcher=process,
+        backing=backing,
         launch_command=launch_command,
         generators={
             "jmeter": lambda: JMeter(home=jmeter_jar.parent.parent if jmeter_jar else None, java=java),
             "locust": Locust,
+            "k6": lambda: K6(program=paths.get("k6")),
+            "oha": lambda: Oha(program=paths.get("oha")),
+            "vegeta": lambda: Vegeta(program=paths.get("vegeta")),
             "wrk": lambda: Wrk(program=paths.get("wrk")),
+            "wrk2": lambda: Wrk2(program=paths.get("wrk2")),
         },
         tools=tools,
         places={
             "root": root,
             "python_env": Path(sys.prefix),
             **({"java_home": jdks[0].home} if jdks else {}),
+            **({"postgresql": postgres.resolve().parent} if postgres else {}),
             **({"jmeter_home": jmeter_jar.parent.parent} if jmeter_jar else {}),
         },
     )
+
+
+def training_of(root: Path, backing: Mapping[BackingName, BackingSource]) -> Training:
+    """Return how a training start gets what its implementation needs; ``backing`` may be filled later."""
+
+    @contextmanager
+    def training(
+        implementation: Implementation, settings: BackingSettings | None
+    ) -> Iterator[Mapping[str, str]]:
+        need = BackingNeed(
+            workload=implementation.workload,
+            contract=contract_folder(root, implementation.workload),
+            settings=settings or BackingSettings(),
+        )
+        with (
+            tempfile.TemporaryDirectory(prefix="rematch-training-") as folder,
+            running(implementation.needs, backing, need, Path(folder)) as environment,
+        ):
+            yield environment
+
+    return training

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.definitions import load_implementations
+from harness.backing import BackingNeed, source_of
+from harness.definitions import contract_folder, load_implementations
 from harness.errors import InputError, RematchError, StoreError, TrialFailure
 from harness.headroom import (
     ECHO_IMPLEMENTATION,
@@ -21,6 +22,7 @@ from harness.headroom import (
     wanted_readings,
 )
 from harness.model import (
+    BackingSettings,
     BuildRecord,
     Configuration,
     EchoReading,
@@ -115,9 +117,13 @@ class _Session:
         try:
             with explained(self.writer.session.folder):
                 if left:
-                    self._build(left)
-                    self._try_generators(left)
-                    self._measure(left)
+                    try:
+                        self._build(left)
+                        self._prepare_backing(left)
+                        self._try_generators(left)
+                        self._measure(left)
+                    finally:
+                        self._close_backing()
             self.writer.event("finished")
             self._show("complete")
         except BaseException as end:
@@ -160,10 +166,30 @@ class _Session:
                 continue
             self._show(f"build of {name}")
             implementation = self._implementation(configuration)
-            fresh[name] = self._tidied(self.assembly.launcher.build(implementation, configuration.variant))
+            build = self.assembly.launcher.build(implementation, configuration.variant, configuration.backing)
+            fresh[name] = self._tidied(build)
             self._refuse_other_source(name, fresh[name])
         self.builds = {**fresh, **self.builds}
         self.writer.write_builds(self.builds)
+
+    def _prepare_backing(self, left: list[PlannedTrial]) -> None:
+        seen: set[str] = set()
+        for trial in left:
+            settings = trial.configuration.backing or BackingSettings()
+            need = BackingNeed(
+                workload=trial.configuration.workload, contract=self._contract(), settings=settings
+            )
+            for name in self._implementation(trial.configuration).needs:
+                key = f"{name} {need.model_dump_json()}"
+                if key not in seen:
+                    seen.add(key)
+                    self._show(f"preparation of {name}")
+                    source_of(name, self.assembly.backing).prepare(need)
+
+    def _close_backing(self) -> None:
+        for source in self.assembly.backing.values():
+            for pid in source.close():
+                self.ledger.forget(pid)
 
     def _refuse_other_source(self, name: str, fresh: BuildRecord) -> None:
         before = self.builds.get(name)
@@ -237,6 +263,7 @@ class _Session:
             requests=self.prepared.study.requests[configuration.mix],
             cases=cases,
             folder=folder.folder,
+            contract=self._contract(),
             seed=self.header.plan.seed * 1_000_003 + trial.position,
             echo_achieved_per_s=echo_achieved(configuration, self.echo),
             limits=self.limits,
@@ -259,13 +286,14 @@ class _Session:
             ledger=self.ledger,
             cpus=self.assembly.cpus,
             sampling_hz=self.assembly.sampling_hz,
+            backing=self.assembly.backing,
         )
 
     def _implementation(self, configuration: Configuration) -> Implementation:
         return self.header.implementations[configuration.variant.implementation]
 
     def _contract(self) -> Path:
-        return self.assembly.root / "services" / self.header.experiment.workload / "contract"
+        return contract_folder(self.assembly.root, self.header.experiment.workload)
 
     def _tidied(self, build: BuildRecord) -> BuildRecord:
         argv = without_paths(build.argv, places=self.assembly.places)

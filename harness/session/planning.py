@@ -3,17 +3,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.definitions import Study, load_study
+from harness.backing import BackingNeed, source_of
+from harness.definitions import Study, contract_folder, load_study
 from harness.errors import InputError, MissingTool, RematchError, UnsupportedLoad
 from harness.headroom import bounded, wanted_readings
 from harness.loadgen.base import Endpoint, LoadOrder
 from harness.model import (
+    BackingSettings,
     Configuration,
     Experiment,
+    Implementation,
     Load,
     Plan,
     ProfileDefinition,
@@ -29,6 +33,7 @@ from harness.session.assembly import Assembly
 OVERHEAD_S = {"go": 1.5, "jvm": 3.5}
 BUILD_S = 20.0
 ECHO_OVERHEAD_S = 1.5
+BACKING_S = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,15 +128,45 @@ def variant_reasons(assembly: Assembly, study: Study) -> dict[str, str | None]:
     """Return variant -> why it cannot run here, or ``None``."""
     return {
         name: assembly.launcher.unavailable(study.implementations[variant.implementation], variant)
+        or _backing_problem(assembly, study.implementations[variant.implementation], study.experiment.backing)
         for name, variant in study.experiment.variants.items()
     }
+
+
+def _backing_problem(
+    assembly: Assembly, implementation: Implementation, settings: BackingSettings | None
+) -> str | None:
+    """Return why what the implementation needs cannot be had here with these settings, or ``None``."""
+    need = BackingNeed(
+        workload=implementation.workload,
+        contract=contract_folder(assembly.root, implementation.workload),
+        settings=settings or BackingSettings(),
+    )
+    for name in implementation.needs:
+        try:
+            problem = source_of(name, assembly.backing).unavailable(need)
+        except MissingTool as missing:
+            problem = str(missing)
+        if problem is not None:
+            return problem
+    return None
+
+
+def _level_problem(assembly: Assembly, study: Study, changes: Mapping[str, object]) -> str | None:
+    """Return why a level's changes to the backing services cannot be had here, or ``None``."""
+    if not changes:
+        return None
+    before = (study.experiment.backing or BackingSettings()).model_dump()
+    settings = BackingSettings.model_validate_json(json.dumps({**before, **changes}))
+    problems = (_backing_problem(assembly, one, settings) for one in study.implementations.values())
+    return next((problem for problem in problems if problem is not None), None)
 
 
 def expected_s(assembly: Assembly, study: Study, configuration: Configuration) -> float:
     """Return about how long one trial of the configuration takes, in seconds."""
     implementation = study.implementations[configuration.variant.implementation]
     around_s = OVERHEAD_S.get(implementation.runtime, OVERHEAD_S["jvm"]) + configuration.idle_s
-    around_s += configuration.warm_up_requests * 0.001
+    around_s += configuration.warm_up_requests * 0.001 + BACKING_S * len(implementation.needs)
     if configuration.load is None:
         return around_s
     return around_s + load_s(assembly, configuration.load, study.requests[configuration.mix])
@@ -191,6 +226,16 @@ def _unavailable(assembly: Assembly, study: Study, profile: ProfileName) -> tupl
         found += [
             Unavailable(variant=f"{factor}={name}", reason=str(problems[levels[name].load or ""]))
             for name in without
+        ]
+        unbacked = {
+            name: problem
+            for name in used
+            if (problem := _level_problem(assembly, study, levels[name].backing)) is not None
+        }
+        if unbacked and len(unbacked) == len(used):
+            raise InputError(next(iter(unbacked.values())), place=f"{experiment.name}: factors.{factor}")
+        found += [
+            Unavailable(variant=f"{factor}={name}", reason=problem) for name, problem in unbacked.items()
         ]
     named = any(level.load for levels in experiment.factors.values() for level in levels.values())
     if not named and experiment.load in problems:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,6 +35,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.server.seen[self.path] += 1
             self.server.bodies[body] += 1
             self.server.types[self.headers.get("Content-Type", "")] += 1
+        if self.server.delay_s:
+            time.sleep(self.server.delay_s)
         status = 500 if self.path == "/500" else 200
         answer = {"/500": b'{"error":"internal"}', "/wrong": b'{"v":"hello"}'}.get(self.path, RIGHT)
         self.send_response_only(status)
@@ -54,7 +57,8 @@ class _Counting(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 256
 
-    def __init__(self) -> None:
+    def __init__(self, delay_s: float = 0.0) -> None:
+        self.delay_s = delay_s
         super().__init__(("127.0.0.1", 0), _Handler)
         self.lock = threading.Lock()
         self.seen: Counter[str] = Counter()
@@ -71,9 +75,9 @@ class _Counting(ThreadingHTTPServer):
 
 
 @contextmanager
-def answering_server() -> Iterator[_Counting]:
-    """Answers POST: ``/500`` with 500, ``/wrong`` with a wrong body, anything else rightly."""
-    server = _Counting()
+def answering_server(*, delay_s: float = 0.0) -> Iterator[_Counting]:
+    """Answers POST: ``/500`` with 500, ``/wrong`` with a wrong body, anything else rightly; after ``delay_s``."""
+    server = _Counting(delay_s)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()
     try:

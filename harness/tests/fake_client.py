@@ -1,21 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """The program behind FakeLoadGenerator: real requests from the standard library alone.
 
-Usage: python fake_client.py FOLDER. Reads order.json and answers.json there, writes samples.csv.
+Usage: python fake_client.py FOLDER. Reads order.json there, and answers.json or flow.json; writes samples.csv.
 """
 
 import http.client
 import json
 import random
+import re
 import sys
 import threading
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 FOLDER = Path(sys.argv[1])
 ORDER = json.loads((FOLDER / "order.json").read_text(encoding="utf-8"))
-ANSWERS = json.loads((FOLDER / "answers.json").read_text(encoding="utf-8"))
+IS_FLOW = (FOLDER / "flow.json").exists()
+ASKED = json.loads((FOLDER / ("flow.json" if IS_FLOW else "answers.json")).read_text(encoding="utf-8"))
 PROFILE, REQUESTS = ORDER["profile"], ORDER["requests"]
 RANDOM = random.Random(ORDER["seed"])
 LOCK = threading.Lock()
@@ -28,31 +32,100 @@ def connect() -> http.client.HTTPConnection:
 
 
 def ask(connection: http.client.HTTPConnection) -> None:
-    """One request, checked and written down."""
+    """One request of a mix, or one pass through a flow, checked and written down."""
+    if IS_FLOW:
+        go_through(connection)
+        return
     request = RANDOM.choices(REQUESTS, weights=[one["weight"] for one in REQUESTS])[0]
+    timed(request["name"], partial(wrong, connection, request))
+
+
+def go_through(connection: http.client.HTTPConnection) -> None:
+    """The steps in order, up to the first wrong answer."""
+    values: dict[str, Any] = {}
+    for number, step in enumerate(ASKED["steps"]):
+        if number:
+            time.sleep(PROFILE.get("think_time_s", 0.0))
+        if timed(step["name"], partial(wrong_step, connection, step, values)):
+            return
+
+
+def timed(name: str, make: Callable[[], str]) -> str:
+    """Write one row; what went wrong, or nothing."""
     start_epoch_s, start = time.time(), time.perf_counter()
-    error = wrong(connection, request)
+    error = make()
     latency_ms = (time.perf_counter() - start) * 1000
     with LOCK:
-        OUT.write(
-            f"{start_epoch_s:.6f},{latency_ms:.4f},{str(not error).lower()},{request['name']},{error}\n"
-        )
+        OUT.write(f"{start_epoch_s:.6f},{latency_ms:.4f},{str(not error).lower()},{name},{error}\n")
+    return error
 
 
 def wrong(connection: http.client.HTTPConnection, request: dict[str, Any]) -> str:
     """What is wrong with the answer; empty when nothing is."""
+    found = exchange(connection, request["method"], request["path"], request["body"], request["headers"])
+    if isinstance(found, str):
+        return found
+    status, answer = found
+    if status != request["expect"]["status"]:
+        return f"status {status}"
+    right = ASKED[request["name"]]
+    return "" if right is None or answer in right else "wrong body"
+
+
+def wrong_step(connection: http.client.HTTPConnection, step: dict[str, Any], values: dict[str, Any]) -> str:
+    """The same for a step; what it captures goes into ``values``."""
+    body = None if step["body"] is None else filled(step["body"], values)
+    headers = {name: filled(text, values) for name, text in step["headers"].items()}
+    found = exchange(connection, step["method"], filled(step["path"], values), body, headers)
+    if isinstance(found, str):
+        return found
+    status, answer = found
+    if status != step["status"]:
+        return f"status {status}"
+    for name, way in step["capture"].items():
+        values[name] = looked_up(answer, way)
+        if values[name] is None or not re.fullmatch(ASKED["carried"], bare(values[name])):
+            return f"no {name}"
+    right = step["right"]
+    return "" if right is None or answer in [filled(one, values) for one in right] else "wrong body"
+
+
+def exchange(
+    connection: http.client.HTTPConnection, method: str, path: str, body: str | None, headers: dict[str, str]
+) -> tuple[int, str] | str:
+    """The status and text of an answer, or why there is none."""
     try:
-        body = None if request["body"] is None else request["body"].encode()
-        connection.request(request["method"], request["path"], body=body, headers=request["headers"])
+        connection.request(method, path, body=None if body is None else body.encode(), headers=headers)
         response = connection.getresponse()
-        answer = response.read().decode(errors="replace")
+        return response.status, response.read().decode(errors="replace")
     except (OSError, http.client.HTTPException) as problem:
         connection.close()
         return type(problem).__name__
-    if response.status != request["expect"]["status"]:
-        return f"status {response.status}"
-    right = ANSWERS[request["name"]]
-    return "" if right is None or answer in right else "wrong body"
+
+
+def looked_up(answer: str, way: list[str | int]) -> Any:
+    """What stands there in the answer, if it is a string or a number."""
+    try:
+        value = json.loads(answer)
+        for part in way:
+            value = value[part]
+    except (ValueError, LookupError, TypeError):
+        return None
+    return value if isinstance(value, str | int) else None
+
+
+def bare(value: Any) -> str:
+    """A captured value without quotes."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def filled(cut: list[Any], values: dict[str, Any]) -> str:
+    """The text of pieces."""
+    texts = (piece if isinstance(piece, str) else values[piece["name"]] for piece in cut)
+    typed = (isinstance(piece, dict) and piece["as_json"] for piece in cut)
+    return "".join(
+        json.dumps(text) if as_json else bare(text) for text, as_json in zip(texts, typed, strict=True)
+    )
 
 
 def user(delay_s: float, end: float) -> None:

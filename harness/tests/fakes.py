@@ -12,8 +12,16 @@ from pathlib import Path
 from harness.errors import InputError, TrialFailure
 from harness.formats.locust_csv import read_samples
 from harness.loadgen.base import LoadCommand, LoadOrder
-from harness.loadgen.mix import right_bodies
-from harness.loadgen.outcome import existing, last_words, open_text, order_text, read_order, summarise
+from harness.loadgen.locust import what_is_asked
+from harness.loadgen.outcome import (
+    existing,
+    last_words,
+    n_dropped,
+    open_text,
+    order_text,
+    read_order,
+    summarise,
+)
 from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad, Request
 
 
@@ -33,13 +41,13 @@ class FakeLoadGenerator:
 
     def command(self, order: LoadOrder) -> LoadCommand:
         """This Python, running ``fake_client.py``."""
-        answers = {request.name: right_bodies(request.expect) for request in order.requests}
+        name, asked = what_is_asked(order)
         profile = order.profile
         loops = 0 if isinstance(profile, OpenLoad) else (profile.loops or 0)
         return LoadCommand(
             argv=(sys.executable, str(Path(__file__).with_name("fake_client.py")), str(order.folder)),
-            files={"order.json": order_text(order), "answers.json": json.dumps(answers)},
-            outputs=("samples.csv", "order.json", "answers.json"),
+            files={"order.json": order_text(order), name: json.dumps(asked)},
+            outputs=("samples.csv", "order.json", name),
             expected_s=1.0 + (profile.duration_s or loops * 0.1),
         )
 
@@ -58,5 +66,6 @@ class FakeLoadGenerator:
         dropped = None
         order = read_order(folder)
         if isinstance(order.profile, OpenLoad):
-            dropped = max(0, int(order.profile.rate_per_s * order.profile.duration_s) - table.n_requests)
+            n_arrivals = int(order.profile.rate_per_s * order.profile.duration_s)
+            dropped = n_dropped(table, order, n_arrivals)
         return summarise(table, order, errors_by_kind=Counter(errors), n_dropped=dropped)

@@ -15,7 +15,7 @@ from harness.launchers.base import LaunchOrder
 from harness.launchers.process import ProcessInstance, ProcessLauncher
 from harness.launchers.tools import Tools
 from harness.model import Implementation, Variant
-from harness.model.study import SettingValue
+from harness.model.backing import SettingValue
 
 SERVICE = Path(__file__).with_name("misbehaving_service")
 CONTRACT = SERVICE / "contract"

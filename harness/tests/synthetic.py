@@ -177,7 +177,14 @@ def _trial(
             n_threads=9,
             n_descriptors=20,
         )
-        return Boundary.model_validate({"name": which, "reading": reading})
+        tells = paused and name.startswith("go") and which == "after-load"
+        return Boundary.model_validate(
+            {
+                "name": which,
+                "reading": reading,
+                "runtime_metrics_file": synthetic_pauses.AFTER_LOAD if tells else None,
+            }
+        )
 
     loaded = cell.load is not None
     paused = experiment.startswith(_WITH_PAUSES)

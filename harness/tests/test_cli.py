@@ -121,6 +121,29 @@ def test_a_generator_that_is_not_here_is_one_line_that_says_what_to_do(tmp_path:
     assert not tiny_folder(root).folder.exists()
 
 
+def test_a_generator_among_others_that_is_not_here_is_a_row_with_its_reason_and_the_rest_is_planned(
+    tmp_path: Path, cli: Cli
+) -> None:
+    root = make_session_project(tmp_path)
+    path = root / "harness/experiments/tiny.toml"
+    text = path.read_text().replace('load = "few"\n', "")
+    more = text[text.index("[profiles.smoke.loads.few]") :].replace("loads.few", "loads.k6")
+    factor = '[factors.generator]\nlocust = { load = "few" }\nk6 = { load = "k6" }\n\n'
+    text = text.replace("[profiles.smoke]", factor + "[profiles.smoke]", 1)
+    path.write_text(text + "\n" + more.replace('"locust"', '"k6"'))
+    code, out, _ = cli(root, "list", "tiny", "--json")
+    (row,) = json.loads(out)
+    assert code == 0
+    assert list(row["levels_unavailable"]) == ["generator=k6"]
+    assert "k6 is missing" in row["levels_unavailable"]["generator=k6"]
+    assert row["profiles"]["smoke"]["trials"] > 0
+    code, out, _ = cli(root, "list", "tiny")
+    assert "generator=k6" in out
+    code, out, err = cli(root, "measure", "tiny", "--profile", "smoke", "--dry-run")
+    assert code == 0
+    assert "not measured: generator=k6: k6 is missing" in err
+
+
 def test_a_data_folder_that_cannot_be_written_is_one_line(tmp_path: Path, cli: Cli) -> None:
     root = make_session_project(tmp_path)
     (root / "data").mkdir()

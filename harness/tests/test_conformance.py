@@ -14,6 +14,7 @@ from harness.errors import InputError
 from harness.exchange import Answer
 from harness.model import Expectation
 from harness.readiness import wait_first_response
+from harness.tests.accounts_server import accounts_server
 from harness.tests.contracts.launcher import HELLO
 from harness.tests.instances import CONTRACT, Project
 from harness.tests.scripted_server import CLOSE, RESET, scripted
@@ -86,6 +87,13 @@ def test_a_case_without_language_is_for_all() -> None:
         (answer(b"null"), expect(json=None), None),
         (answer(b"1"), expect(json=None), "expected JSON null, got '1'"),
         (answer(b"<p>"), expect(json={}), "expected JSON {}, got '<p>'"),
+        (answer(b'{"v":2}'), expect(one_of=[{"v": 1}, {"v": 2}]), None),
+        (
+            answer(b'{"v":"2"}'),
+            expect(one_of=[1, {"v": 2}]),
+            """expected one of [1, {"v": 2}], got '{"v":"2"}'""",
+        ),
+        (answer(b"<p>"), expect(one_of=[None]), "expected one of [null], got '<p>'"),
         (answer(b"any"), expect(), None),
         (answer(b"no", 404), expect(), "expected status 200, got 404 'no'"),
         (answer(b"", allow="GET"), expect(headers={"Allow": "GET"}), None),
@@ -134,7 +142,7 @@ def test_a_lost_answer_of_a_good_request_gets_no_second_chance() -> None:
         ('{"name": "a", "face": "matt"}', r"line 3: face: .*'published' or 'matched'; found 'matt'"),
         (
             '{"name":"a","face":"matched","colour":1,"request":{"method":"GET","path":"/"},"expect":{"status":1}}',
-            r"line 3: colour: .*allowed: name, face, language, request, expect",
+            r"line 3: colour: .*allowed: name, face, language, request, capture, expect",
         ),
         (
             '{"name":"a","face":"matched","request":{"method":"GET","path":"/","body":"","body_base64":""},'
@@ -196,3 +204,80 @@ def test_separators_that_are_no_line_ends_stay_in_a_body(tmp_path: Path) -> None
     )
     (tmp_path / "requests.jsonl").write_text(line + "\n", encoding="utf-8")
     assert load_requests(tmp_path, "m")[0].body == "a\u2028b"
+
+
+def case_line(name: str, method: str, path: str, status: int = 200, **more: object) -> str:
+    body = {"body": more.pop("body")} if "body" in more else {}
+    headers = {"headers": more.pop("headers")} if "headers" in more else {}
+    wanted: dict[str, object] = {key: more.pop(key) for key in ("json", "one_of") if key in more}
+    expected: dict[str, object] = {"status": status, **wanted}
+    request = {"method": method, "path": path, **body, **headers}
+    return json.dumps({"name": name, "face": "matched", "request": request, "expect": expected, **more})
+
+
+OPEN = case_line("open", "POST", "/account", capture={"a": "/id", "owner": "/more/1/owner"})
+TRANSFER = case_line(
+    "transfer", "POST", "/transfer", headers={"X-Owner": "${owner}"}, body='{"from":${a},"to":${a}}',
+    capture={"t": "/id"}, one_of=[{"id": "${t}", "from": "${a}", "state": "done"}],
+)  # fmt: skip
+SHOW = case_line("show", "GET", "/account/${a}", json={"owner": "${owner}"})
+
+
+def cases_of(folder: Path, *lines: str) -> tuple[Case, ...]:
+    (folder / "cases.jsonl").write_text("\n".join(lines) + "\n")
+    return load_cases(folder)
+
+
+def test_what_one_case_captures_goes_into_the_cases_after_it(tmp_path: Path) -> None:
+    cases = cases_of(tmp_path, OPEN, TRANSFER, SHOW)
+    with accounts_server() as server:
+        assert check(server.endpoint, cases, "matched", "go").failures == ()
+        assert dict(server.seen) == {"/account": 1, "/transfer": 1, "/account/": 1}
+
+
+def test_a_case_that_needs_a_capture_of_a_failed_case_fails_with_that_reason(tmp_path: Path) -> None:
+    cases = cases_of(tmp_path, OPEN, TRANSFER, SHOW)
+    with accounts_server(("500",)) as server:
+        failures = check(server.endpoint, cases, "matched", "go").failures
+        assert dict(server.seen) == {"/account": 1}
+    assert failures == (
+        """open: expected status 200, got 500 '{"error":"internal"}'""",
+        "transfer: not asked: it needs owner of open, which failed",
+        "show: not asked: it needs a of open, which failed",
+    )
+
+
+def test_an_answer_without_what_is_to_be_captured_is_a_failure_of_its_case(tmp_path: Path) -> None:
+    with accounts_server(("no id",)) as server:
+        failures = check(server.endpoint, cases_of(tmp_path, OPEN), "matched", "go").failures
+    assert failures == ("""open: nothing to capture as a: the answer has no /id; got '{"owner":"o-0"}'""",)
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (
+            (SHOW, OPEN),
+            r"line 1: show: used before it is captured; found '\$\{a\}'; allowed: nothing is captured",
+        ),
+        (
+            (OPEN.replace('"matched"', '"published"'), SHOW),
+            r"line 2: show: used before it is captured",
+        ),
+        (
+            (OPEN.replace('"face"', '"language": "go", "face"'), SHOW),
+            r"line 2: show: used before it is captured",
+        ),
+        ((OPEN, "", OPEN.replace('"open"', '"again"')), r"line 3: again: captured a second time; found 'a'"),
+    ],
+)
+def test_captures_hold_along_the_order_of_cases_of_a_face_and_language(
+    tmp_path: Path, lines: tuple[str, ...], message: str
+) -> None:
+    with pytest.raises(InputError, match=r"cases\.jsonl: " + message):
+        cases_of(tmp_path, *lines)
+
+
+def test_in_a_file_without_captures_what_looks_like_a_place_is_text(tmp_path: Path) -> None:
+    (case,) = cases_of(tmp_path, case_line("n", "POST", "/", body="${a}"))
+    assert case.request.body_bytes() == b"${a}"

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 
 from harness import figures
 from harness.analysis.comparisons import compare
+from harness.analysis.verify.stall_curves import CurvePoint, PrecisionRecall
 from harness.errors import InputError
 from harness.figures.style import looks, ordered
 
@@ -45,6 +46,17 @@ def trials() -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def curves() -> list[PrecisionRecall]:
+    points = tuple(
+        CurvePoint(threshold=t, precision=p, recall=r)
+        for t, p, r in ((3.0, None, 0.0), (2.0, 1.0, 0.5), (1.0, 0.8, 0.9))
+    )
+    return [
+        PrecisionRecall(finder=name, swept="x", used=2.0, points=points, n_pauses=9, seed=1)
+        for name in ("ours", "theirs", "others'")
+    ]
+
+
 def all_figures(trials: pd.DataFrame) -> dict[str, Callable[[], Figure]]:
     rng = np.random.default_rng(2)
     latencies = {name: [rng.lognormal(-6, 0.5, 2000) for _ in range(3)] for name in VARIANTS}
@@ -64,6 +76,7 @@ def all_figures(trials: pd.DataFrame) -> dict[str, Callable[[], Figure]]:
         "ecdf": lambda: figures.ecdf(latencies, trials),
         "pareto": lambda: figures.pareto(trials),
         "startup": lambda: figures.startup(trials),
+        "precision_recall": lambda: figures.precision_recall(curves()),
         "memory": lambda: figures.memory_timeline(samples, trials, phases=[("start-up", 0.0, 0.5)]),
     }
 
@@ -131,6 +144,17 @@ def test_the_stamp_is_put_once(trials: pd.DataFrame) -> None:
     assert [text.get_text() for text in figure.texts] == ["draft measurement: smoke"]
 
 
+def test_curves_differ_in_marker_and_line_and_the_threshold_in_use_is_filled() -> None:
+    lines = figures.precision_recall(curves()).axes[0].lines
+    swept, used = lines[::2], lines[1::2]
+    assert len({line.get_marker() for line in swept}) == len({line.get_linestyle() for line in swept}) == 3
+    assert all(
+        np.size(line.get_xdata()) == 2 for line in swept
+    )  # where nothing was found there is no precision
+    assert [np.asarray(line.get_xdata()).tolist() for line in used] == [[0.5]] * 3
+    assert {line.get_markerfacecolor() for line in swept} == {"white"}
+
+
 def test_nothing_to_draw_is_an_error_not_an_empty_axis(trials: pd.DataFrame) -> None:
     trials["excluded"] = True
     draws: tuple[Callable[[], Figure], ...] = (
@@ -140,6 +164,7 @@ def test_nothing_to_draw_is_an_error_not_an_empty_axis(trials: pd.DataFrame) -> 
         lambda: figures.percentiles({"go-kit": []}, trials),
         lambda: figures.memory_timeline({}, trials),
         lambda: figures.forest((), trials, quantity="throughput"),
+        lambda: figures.precision_recall([]),
         lambda: figures.run_order(trials, "throughput_per_s", label="x"),
     )
     for draw in draws:

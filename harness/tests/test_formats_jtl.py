@@ -377,4 +377,6 @@ def test_chunks_hold_all_rows_in_order(tmp_path: Path, monkeypatch: pytest.Monke
     assert np.concatenate([chunk.start_epoch_s for chunk in chunks]).tolist() == [
         i / 1000 for i in range(200)
     ]
-    assert [label for chunk in chunks for label in chunk.label] == [f"l{i % 3}" for i in range(200)]
+    assert [chunk.labels[code] for chunk in chunks for code in chunk.label_codes] == [
+        f"l{i % 3}" for i in range(200)
+    ]

@@ -11,16 +11,19 @@ from pathlib import Path
 import pytest
 
 from harness.errors import InputError, MissingTool, RematchError
-from harness.hosts import LocalHost
+from harness.hosts import Command, Host, LocalHost
+from harness.launchers import aot
 from harness.launchers.base import LaunchOrder
 from harness.launchers.builds import Builder
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.sources import copy_artifact, source_sha256
 from harness.launchers.tools import Tools, find_tools
-from harness.model import Implementation, RuntimeSettings, Variant
+from harness.model import BackingSettings, Implementation, RuntimeSettings, Variant
 from harness.project import find_root
 from harness.readiness import wait_first_response
+from harness.session.assembly import training_of
 from harness.tests.contracts.launcher import HELLO
+from harness.tests.fake_backing import FakeDatabase, ask
 from harness.tests.instances import CONTRACT
 from harness.toolchains import Jdk, Surroundings
 
@@ -214,6 +217,30 @@ def test_an_aot_cache_is_trained_once_and_used(
     assert ended.runtime_bytes is not None
     assert ended.runtime_bytes > 10_000_000
     assert ended.runtime_version is not None
+
+
+def test_a_training_start_has_the_backing_services_that_the_implementation_needs(
+    java: tuple[ProcessLauncher, Implementation], tmp_path: Path, jdk: Jdk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, implementation = java
+    needy = implementation.model_copy(update={"needs": ("postgresql",)})
+    host = LocalHost()
+    training = training_of(tmp_path, {"postgresql": FakeDatabase(host)})
+    launcher = ProcessLauncher(host, tmp_path, Tools(jdks=(jdk,)), training=training)
+    told: list[dict[str, str]] = []
+    sums: list[int] = []
+
+    def train(_host: Host, command: Command, *_: object) -> aot.AotCache:
+        told.append(command.environment)
+        sums.append(ask(command.environment, "sum"))
+        return aot.AotCache(file=tmp_path / "x.aot", training_s=1.0, cache_bytes=2)
+
+    monkeypatch.setattr(aot, "train", train)
+    variant = Variant(implementation="tiny", runtime=RuntimeSettings(aot_cache=True))
+    launcher.build(needy, variant, BackingSettings(seed="seven", wiped=False))
+    assert sums == [7]
+    with pytest.raises(OSError):
+        ask(told[0], "sum")  # it was there for the training alone
 
 
 def test_an_aot_cache_of_other_flags_is_another_cache(java: tuple[ProcessLauncher, Implementation]) -> None:

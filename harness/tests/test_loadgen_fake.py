@@ -6,11 +6,12 @@ from __future__ import annotations
 import pytest
 
 from harness.loadgen.base import LoadGenerator
+from harness.tests.contracts.flow import FlowContract, OpenFlowContract
 from harness.tests.contracts.load_generator import LoadGeneratorContract, OpenLoopContract
 from harness.tests.fakes import FakeLoadGenerator
 
 
-class TestFake(LoadGeneratorContract, OpenLoopContract):
+class TestFake(LoadGeneratorContract, OpenLoopContract, FlowContract, OpenFlowContract):
     @pytest.fixture
     def generator(self) -> LoadGenerator:
         return FakeLoadGenerator()

@@ -13,7 +13,9 @@ from harness.loadgen.base import Endpoint, LoadGenerator, LoadOrder
 from harness.loadgen.jmeter import GC_LOG, SAMPLES, JMeter, render_plan
 from harness.model import ClosedLoad, LoadProfile, OpenLoad
 from harness.project import find_root
+from harness.tests.accounts_server import transfer_flow
 from harness.tests.answering_server import answering_server, request_to
+from harness.tests.contracts.flow import FlowContract, OpenFlowContract
 from harness.tests.contracts.load_generator import LoadGeneratorContract, OpenLoopContract, offer
 from harness.toolchains import Surroundings, find_jdks, find_jmeter
 
@@ -26,11 +28,11 @@ def real_jmeter() -> JMeter:
         home=find_jmeter(around).require().parent.parent,
         java=find_jdks(around)[0].java,
         heap="256m",
-        last_answers_s=1,
+        last_answers_s=4,  # on a busy machine the first answers of a cold JMeter come seconds late
     )
 
 
-class TestJMeter(LoadGeneratorContract, OpenLoopContract):
+class TestJMeter(LoadGeneratorContract, OpenLoopContract, FlowContract, OpenFlowContract):
     @pytest.fixture
     def generator(self) -> LoadGenerator:
         return real_jmeter()
@@ -77,6 +79,21 @@ def test_a_closed_loop_is_users_a_ramp_and_an_end(tmp_path: Path) -> None:
     assert settings["ThreadGroup.ramp_time"] == "50"
     assert settings["LoopController.loops"] == "10000"
     assert settings["ThreadGroup.scheduler"] == "false"
+
+
+def test_a_flow_is_its_steps_in_order_and_a_wrong_answer_begins_the_next_loop(tmp_path: Path) -> None:
+    closed = ClosedLoad(users=1000, ramp_up_s=60, loops=1)
+    wanted = order(tmp_path, closed).model_copy(update={"requests": transfer_flow()[::-1]})
+    plan = ET.fromstring(render_plan(wanted))
+    settings = {element.get("name"): element.text for element in plan.iter() if element.get("name")}
+    assert settings["ThreadGroup.on_sample_error"] == "startnextloop"
+    assert settings["LoopController.loops"] == "1"
+    names = [element.get("testname") for element in plan.iter("HTTPSamplerProxy")]
+    assert names == ["open-a", "open-b", "transfer", "show-a"]
+    assert plan.find(".//RandomController") is None
+    taken = [element.get("testname") for element in plan.iter("JMESPathExtractor")]
+    assert taken == ["a.text", "a.json", "owner.text", "owner.json", "b.text", "t.text", "t.json"]
+    assert real_jmeter().command(wanted).expected_s == pytest.approx(5 + 60 + 1000 * 4 / 4000)
 
 
 @pytest.mark.parametrize(

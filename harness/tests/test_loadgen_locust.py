@@ -13,10 +13,11 @@ from harness.loadgen.base import Endpoint, LoadGenerator, LoadOrder
 from harness.loadgen.locust import TOTALS, Locust
 from harness.model import ClosedLoad, OpenLoad
 from harness.tests.answering_server import answering_server, request_to
+from harness.tests.contracts.flow import FlowContract
 from harness.tests.contracts.load_generator import LoadGeneratorContract, offer
 
 
-class TestLocust(LoadGeneratorContract):
+class TestLocust(LoadGeneratorContract, FlowContract):
     @pytest.fixture
     def generator(self) -> LoadGenerator:
         return Locust()

@@ -85,7 +85,8 @@ def test_the_lock_satisfies_every_requirement_and_pins_each_by_hash() -> None:
         requirement = Requirement(block.split("--hash", maxsplit=1)[0].strip())
         pinned.setdefault(canonicalize_name(requirement.name), []).append(requirement)
         assert "--hash=sha256:" in block, requirement
-    for line in (*project["dependencies"], *project["optional-dependencies"]["test"]):
+    extras = project["optional-dependencies"]
+    for line in (*project["dependencies"], *extras["test"], *extras["database"]):
         asked = Requirement(line)
         versions = [next(iter(r.specifier)).version for r in pinned[canonicalize_name(asked.name)]]
         assert all(asked.specifier.contains(version) for version in versions), line

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,9 +14,10 @@ from harness.boundaries import save_native_memory, take_boundary
 from harness.errors import TrialFailure
 from harness.launchers.process import ProcessInstance
 from harness.model import Outcome
-from harness.model.study import SettingValue
+from harness.model.backing import SettingValue
 from harness.readiness import bring_up, first_complaint, wait_first_response, warm_up
 from harness.sampling import Watched
+from harness.tests.accounts_server import accounts_server, open_and_show, transfer_flow
 from harness.tests.contracts.launcher import HELLO
 from harness.tests.instances import CONTRACT, Project
 from harness.workloads import load_requests
@@ -109,6 +111,23 @@ def test_warm_up_sends_every_request_of_the_mix_and_checks_the_answers(project: 
         TrialFailure, match=r"nonconforming: warm-up request 1 \(uppercase-hello\): expected JSON"
     ):
         warm_up(instance.endpoint, mix, 1)
+
+
+def test_warm_up_goes_through_a_flow_in_order_with_what_its_answers_gave() -> None:
+    with accounts_server() as server:
+        warm_up(server.endpoint, transfer_flow(), 10)
+        assert dict(server.seen) == {"/account": 6, "/transfer": 2, "/account/": 2}
+        assert [json.loads(body)["from"] for body in server.transfers] == [1, 3]
+
+
+def test_warm_up_of_a_flow_checks_every_answer() -> None:
+    with (
+        accounts_server((None, "no id")) as server,
+        pytest.raises(
+            TrialFailure, match=r"nonconforming: warm-up request 3 \(open\): nothing to capture as a"
+        ),
+    ):
+        warm_up(server.endpoint, open_and_show(), 10)
 
 
 @pytest.mark.parametrize("settings", [{"crash_after": 6}, {"killed_after": 6}])

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from harness.analysis.report import Report, report_file
+from harness.analysis.report import Report, gather, report_file, slowest_of_slices
 from harness.analysis.report_output import main, read_runtime_log
 from harness.analysis.verify.queueing import (
     Pauses,
@@ -22,6 +22,9 @@ from harness.analysis.verify.queueing import (
     simulate_open,
 )
 from harness.errors import InputError
+from harness.formats import source
+from harness.formats.collect import RequestStream
+from harness.formats.detect import open_any
 
 EPOCH_S = 1.7e9
 Spans = list[tuple[float, float]]
@@ -71,6 +74,65 @@ def test_the_log_of_the_same_process_explains_its_peaks(
     report = reported(tmp_path, trial, trial[2].spans)
     assert set(report.causes) == {"gc_pause"} and report.attribution is not None
     assert report.attribution["p99"]["causes"]["gc_pause"]["value"] > 0.9
+
+
+def test_a_file_in_stretches_says_the_same_as_a_whole_one(
+    tmp_path: Path, trial: tuple[np.ndarray, np.ndarray, Pauses], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = reported(tmp_path, trial, trial[2].spans)
+    log = read_runtime_log(tmp_path / "gc.log")
+    monkeypatch.setattr(source, "BLOCK_BYTES", 20_000)
+    monkeypatch.setattr(source, "PIECE_BYTES", 5_000)
+    opened = open_any(tmp_path / "r.jtl")
+    assert isinstance(opened, RequestStream)
+    parts = list(opened.stretches(3000, whole_rows=9000))
+    assert len(parts) > 2
+    gathered = gather(parts, log)
+    found = gathered.report()
+    assert (found.requests, found.errors, found.duration_s) == (
+        whole.requests,
+        whole.errors,
+        whole.duration_s,
+    )
+    assert found.latency_ms == whole.latency_ms
+    assert len(gathered.latency_s) == whole.requests
+    hard = [[s for s in one.stalls or () if s.kind == "stall"] for one in (found, whole)]
+    assert (
+        abs(len(hard[0]) - len(hard[1])) <= len(parts) - 1
+    )  # one across an edge may be seen as two, or missed
+    assert set(found.causes) == {"gc_pause"}
+    assert found.attribution is not None and whole.attribution is not None
+    for name in ("p99", "p99.9"):
+        mine, other = (one.attribution[name]["causes"]["gc_pause"] for one in (found, whole))  # type: ignore[index]
+        assert mine["value"] == pytest.approx(other["value"], abs=0.05)
+    assert mine["low"] <= mine["value"] <= mine["high"]
+    assert said(found, f"in {len(parts)} stretches of the file")
+    assert not said(whole, "stretches")
+
+
+def test_plots_keep_the_slowest_request_of_every_moment() -> None:
+    start = np.arange(10_000, dtype=np.float64) * 0.01
+    latency = np.random.default_rng(1).lognormal(-6, 1, 10_000)
+    at = slowest_of_slices(start, latency, 100)
+    assert list(at) == [int(100 * k + latency[100 * k : 100 * k + 100].argmax()) for k in range(100)]
+    assert list(slowest_of_slices(np.zeros(3), np.array([1.0, 3.0, 2.0]))) == [1]
+
+
+def test_a_flight_recording_serves_as_the_runtimes_log(tmp_path: Path) -> None:
+    path = Path(__file__).parent / "golden" / "jfr_json" / "jdk25-G1.json.gz"
+    log = read_runtime_log(path)
+    assert log.clock == "epoch" and len(log.events) > 100 and len(log.cycles) > 10
+    pauses = [(e.start_s, e.end_s) for e in log.events if e.duration_s > 0.001]
+    start = np.arange(log.start_s or 0.0, log.end_s or 0.0, 0.002)
+    latency = np.full(len(start), 0.001)
+    for low, high in pauses:
+        held = (start < high) & (start + latency > low)
+        latency[held] = np.maximum(latency[held], high + 0.001 - start[held])
+    rows = [f"{int(s * 1e3)},{round(x * 1e3)},a,200,true" for s, x in zip(start, latency, strict=True)]
+    jtl = tmp_path / "r.jtl"
+    jtl.write_text("timeStamp,elapsed,label,responseCode,success\n" + "\n".join(rows) + "\n")
+    report = report_file(jtl, log)
+    assert report.attribution is not None and "refused" not in report.attribution
 
 
 def test_clocks_that_do_not_agree_are_refused_and_said(

@@ -6,15 +6,20 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
 import threading
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
-from harness.model import Flag, LoadSummary, Outcome, TrialRecord
+from harness.loadgen.base import LoadCommand, LoadOrder
+from harness.model import Flag, GeneratorRecord, LoadSummary, Outcome, TrialRecord
+from harness.session import measure
+from harness.tests.fakes import FakeLoadGenerator
 from harness.tests.instances import eventually
-from harness.tests.sessions import make_session_project, measure_tiny, running_below
-from harness.verdicts import judge_load
+from harness.tests.sessions import LIMITS, make_session_project, measure_tiny, running_below, tiny_session
+from harness.verdicts import judge_load, trial_flags
 
 
 def other_trial(root: Path) -> TrialRecord:
@@ -184,6 +189,58 @@ def summary(n: int, errors: int, offered: float | None = None, achieved: float =
 )
 def test_more_than_half_wrong_or_unanswered_is_overloaded(load: LoadSummary, outcome: Outcome) -> None:
     assert judge_load(load)[0] == outcome
+
+
+@pytest.mark.parametrize(("dropped", "flagged"), [(None, False), (0, False), (1, False), (2, True)])
+def test_more_than_one_arrival_in_a_thousand_that_was_never_sent_is_flagged(
+    dropped: int | None, flagged: bool
+) -> None:
+    load = summary(1000, 0, offered=1000.0, achieved=1000.0).model_copy(update={"n_dropped": dropped})
+    generator = GeneratorRecord(
+        name="k6", version=None, argv=(), cpu_affinity=(), cpu_s=None, exit_code=0, echo_achieved_per_s=None,
+        headroom_ratio=None,
+    )  # fmt: skip
+    flags = trial_flags(
+        load=load,
+        generator=generator,
+        instance=None,
+        machine=None,
+        longest_gap_s=None,
+        phases=(),
+        placement=None,
+    )
+    assert ("arrivals_dropped" in flags) == flagged
+
+
+@dataclass(frozen=True, kw_only=True)
+class Afterwards(FakeLoadGenerator):
+    """The fake, with a command to be run when the load is over."""
+
+    after: tuple[str, ...] = ()
+
+    def command(self, order: LoadOrder) -> LoadCommand:
+        return super().command(order).model_copy(update={"after": (self.after,)})
+
+
+def measured_with_after(root: Path, *after: str) -> TrialRecord:
+    assembly, prepared = tiny_session(make_session_project(root))
+    assembly = replace(assembly, generators={"locust": lambda: Afterwards(after=after)})
+    return next(iter(measure(assembly, prepared, limits=LIMITS).records()))
+
+
+def test_what_a_tool_does_with_its_output_is_done_after_the_load_in_its_folder(tmp_path: Path) -> None:
+    rename = (
+        "import os; os.rename('samples.csv', 'x'); os.rename('x', 'samples.csv'); open('done', 'w').close()"
+    )
+    record = measured_with_after(tmp_path, sys.executable, "-c", rename)
+    assert record.outcome == Outcome.OK
+    assert "load/done" in record.files
+
+
+def test_a_tool_that_cannot_turn_its_output_into_rows_is_a_failed_trial(tmp_path: Path) -> None:
+    record = measured_with_after(tmp_path, sys.executable, "-c", "raise SystemExit('no such encoding')")
+    assert record.outcome == Outcome.FAILED
+    assert "after the load" in (record.reason or "") and "no such encoding" in (record.reason or "")
 
 
 def test_errors_below_the_limit_are_flagged_not_dropped(tmp_path: Path) -> None:

@@ -154,6 +154,39 @@ def test_children_count_with_their_parent_and_their_cpu_time_stays_when_they_end
     assert (after.cpu_s or 0) >= (both.cpu_s or 0)
 
 
+def test_children_that_lived_too_short_to_be_seen_are_on_their_parents_account(puppet: Puppet) -> None:
+    burn = "[0 for _ in iter(lambda: time.process_time() < 0.2, False)]"
+    seen, unseen = (
+        TreeReader(puppet.pid, puppet.start_ticks, short_lived=short_lived) for short_lived in (True, False)
+    )
+    before = [tree.read() for tree in (seen, unseen)]
+    puppet.do(f"child = os.fork() or ({burn}, os._exit(0)); os.waitpid(child, 0)")
+    after = [tree.read() for tree in (seen, unseen)]
+    seen.close()
+    unseen.close()
+    grown = [
+        (later.cpu_s or 0) - (earlier.cpu_s or 0)
+        for earlier, later in zip(before, after, strict=True)
+        if earlier is not None and later is not None
+    ]
+    assert grown[0] > 0.15
+    assert grown[1] < 0.1
+
+
+def test_a_tree_of_short_lived_children_is_read_at_the_slow_rate(
+    puppets: Callable[[], Puppet], tmp_path: Path
+) -> None:
+    one, other = puppets(), puppets()
+    watched = {"service": one.watched, "database": other.watched.model_copy(update={"short_lived": True})}
+    with Sampler(watched, samples=tmp_path / "s.csv", machine=tmp_path / "m.csv", hz=50.0):
+        assert eventually(
+            lambda: (tmp_path / "s.csv").exists() and (tmp_path / "s.csv").read_text().count("service,") > 60
+        )
+    roles = [row["role"] for row in rows(tmp_path / "s.csv")]
+    assert roles.count("database") >= 2
+    assert roles.count("service") > 5 * roles.count("database")
+
+
 def test_samples_have_a_row_per_role_and_tick(puppets: Callable[[], Puppet], tmp_path: Path) -> None:
     one, other = puppets(), puppets()
     with Sampler(
@@ -171,8 +204,9 @@ def test_samples_have_a_row_per_role_and_tick(puppets: Callable[[], Puppet], tmp
     times = [float(row["monotonic_s"]) for row in service]
     assert times == sorted(times)
     assert all(int(row["rss_bytes"]) > MIB and float(row["cpu_s"]) > 0 for row in samples)
-    assert service[0]["n_descriptors"] != ""
-    assert sum(row["n_descriptors"] == "" for row in service) > len(service) / 2
+    for dear in ("n_threads", "n_descriptors"):
+        assert service[0][dear] != ""
+        assert sum(row[dear] == "" for row in service) > len(service) / 2
 
 
 def test_the_machine_is_sampled_beside_it(puppet: Puppet, tmp_path: Path) -> None:
@@ -216,9 +250,9 @@ def test_ticks_that_could_not_be_kept_are_counted_and_not_made_up_for(
 ) -> None:
     late, read = [0.25], TreeReader.read
 
-    def read_late_once(tree: TreeReader) -> ProcessReading | None:
+    def read_late_once(tree: TreeReader, *, threads: bool = True) -> ProcessReading | None:
         time.sleep(late.pop() if late else 0.0)
-        return read(tree)
+        return read(tree, threads=threads)
 
     monkeypatch.setattr(TreeReader, "read", read_late_once)
     with Sampler(
@@ -270,5 +304,6 @@ def test_a_process_that_ended_and_was_not_reaped_has_no_reading(puppet: Puppet) 
         return stat is not None and stat.ended
 
     assert eventually(is_zombie)
+    assert tree.read(threads=False) is None
     assert tree.read() is None
     tree.close()

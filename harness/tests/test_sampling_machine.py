@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.sampling import MachineReading, Throttling, machine_window, read_machine, read_throttling
+from harness.sampling import MachineReading, machine_window, read_machine, read_throttling
 
 V1_MOUNTS = """\
 31 23 0:28 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755
@@ -37,6 +37,12 @@ def group(root: Path, path: str, text: str) -> None:
     (folder / "cpu.stat").write_text(text)
 
 
+def throttled(root: Path) -> tuple[int, float]:
+    found = read_throttling(root)
+    assert found is not None
+    return found.n_throttled, found.throttled_s
+
+
 def test_version_1_counts_nanoseconds(tmp_path: Path) -> None:
     lay_out(
         tmp_path,
@@ -45,13 +51,13 @@ def test_version_1_counts_nanoseconds(tmp_path: Path) -> None:
     )
     group(tmp_path, "cpu,cpuacct/job/a", V1_STAT)
     (tmp_path / "sys/fs/cgroup/unified").mkdir()
-    assert read_throttling(tmp_path) == Throttling(n_throttled=7, throttled_s=1.5)
+    assert throttled(tmp_path) == (7, 1.5)
 
 
 def test_version_2_counts_microseconds(tmp_path: Path) -> None:
     lay_out(tmp_path, proc__self__cgroup="0::/user.slice/a.scope\n", proc__self__mountinfo=V2_MOUNTS)
     group(tmp_path, "user.slice/a.scope", V2_STAT)
-    assert read_throttling(tmp_path) == Throttling(n_throttled=3, throttled_s=0.25)
+    assert throttled(tmp_path) == (3, 0.25)
 
 
 def test_a_limit_above_our_own_group_counts_too(tmp_path: Path) -> None:
@@ -59,14 +65,14 @@ def test_a_limit_above_our_own_group_counts_too(tmp_path: Path) -> None:
     group(tmp_path, "pod/box", "usage_usec 1\nnr_throttled 0\nthrottled_usec 0\n")
     group(tmp_path, "pod", V2_STAT)
     group(tmp_path, "", "usage_usec 1\n")
-    assert read_throttling(tmp_path) == Throttling(n_throttled=3, throttled_s=0.25)
+    assert throttled(tmp_path) == (3, 0.25)
 
 
 def test_in_a_container_the_path_of_the_host_is_not_there(tmp_path: Path) -> None:
     mounts = V2_MOUNTS.replace(" / /sys", " /docker/abc /sys")
     lay_out(tmp_path, proc__self__cgroup="0::/docker/abc\n", proc__self__mountinfo=mounts)
     group(tmp_path, "", V2_STAT)
-    assert read_throttling(tmp_path) == Throttling(n_throttled=3, throttled_s=0.25)
+    assert throttled(tmp_path) == (3, 0.25)
 
 
 @pytest.mark.parametrize("groups", ["", "0::/\n", "1:cpu:/a\n"])

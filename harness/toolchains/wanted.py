@@ -12,6 +12,9 @@ from .tool import Surroundings
 JAVA_REFERENCE = 25
 JAVA_MINIMUM = 21
 JMETER_VERSION = "5.6.3"
+#: What set-up builds into ``.tools``; another release on PATH is used where that is not there.
+K6_VERSION = "1.8.0"
+OHA_VERSION = "1.16.0"
 LATEX_FILES = ("IEEEtran.cls", "natbib.sty", "siunitx.sty", "booktabs.sty", "pgf.sty", "lmodern.sty")
 
 
@@ -19,7 +22,8 @@ LATEX_FILES = ("IEEEtran.cls", "natbib.sty", "siunitx.sty", "booktabs.sty", "pgf
 class Wanted:
     """What the project asks of a tool.
 
-    ``by_setup``: set-up brings it into ``.tools`` without a system package.
+    ``by_setup``: set-up brings it into ``.tools`` or ``.venv`` without a system package.
+    ``pinned``: the version that set-up builds from source into ``.tools/NAME-VERSION/bin``.
     ``elsewhere``: the command where neither apt nor conda nor set-up brings it.
     """
 
@@ -31,6 +35,7 @@ class Wanted:
     apt: tuple[str, ...] = ()
     conda: bool = False
     by_setup: bool = False
+    pinned: str | None = None
     elsewhere: str | None = None
 
 
@@ -82,25 +87,31 @@ WANTED: tuple[Wanted, ...] = (
         apt=("poppler-utils",),
         conda=True,
     ),
+    # not by apt here: Debian's package starts a server of its own on installation, and so does a later upgrade
     Wanted(
         name="postgres",
         why="as the database behind the services that have one",
+        minimum="14",
         programs=("postgres",),
-        apt=("postgresql",),
+        by_setup=True,
         conda=True,
     ),
     Wanted(
         name="k6",
-        why="as one more load generator",
+        why="as an open-loop generator that checks answers and carries data from one to the next",
+        minimum="1.0",
         programs=("k6",),
         version_flag="version",
-        elsewhere="go install go.k6.io/k6@latest",
+        by_setup=True,
+        pinned=K6_VERSION,
     ),
     Wanted(
         name="oha",
-        why="as a load generator with nanosecond samples",
+        why="as a quick generator with nanosecond samples",
+        minimum="1.16",
         programs=("oha",),
-        elsewhere="cargo install --locked oha",
+        pinned=OHA_VERSION,
+        elsewhere="make generators (with cargo, 7 CPU minutes)",
     ),
     Wanted(
         name="vegeta",
@@ -112,7 +123,7 @@ WANTED: tuple[Wanted, ...] = (
     Wanted(
         name="wrk2",
         why="as one more open-loop generator",
-        programs=("wrk2",),
+        programs=("wrk2", "wrk"),
         version_flag="-v",
         elsewhere="a wrk2 on PATH (built from its source; nothing here installs it)",
     ),

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Locust runs. Reads order.json beside it; writes samples.csv and totals.json there.
+"""What Locust runs. Reads order.json beside it, and flow.json or answers.json; writes samples.csv and
+totals.json there.
 
 Runs inside Locust's own process, where nothing of the harness is imported.
 """
 
 import json
 import random
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,6 @@ from locust.exception import StopUser
 
 FOLDER = Path(__file__).resolve().parent
 ORDER = json.loads((FOLDER / "order.json").read_text(encoding="utf-8"))
-ANSWERS = json.loads((FOLDER / "answers.json").read_text(encoding="utf-8"))
 PROFILE = ORDER["profile"]
 BATCH = 500
 
@@ -110,7 +111,102 @@ class Exchange:
                 response.success()
 
 
-EXCHANGES = [Exchange(request, ANSWERS[request["name"]]) for request in ORDER["requests"]]
+class Step:
+    """One request of a flow, its texts cut at the places of captured values."""
+
+    def __init__(self, step: dict[str, Any], carried: str) -> None:
+        self.method, self.name, self.status = step["method"], csv_field(step["name"]), step["status"]
+        self.path, self.headers, self.body = step["path"], step["headers"], step["body"]
+        self.capture, self.right, self.carried = step["capture"], step["right"], re.compile(carried)
+
+    def make(self, client: Any, values: dict[str, Any]) -> bool:
+        """Ask, take what is to be captured, check the answer; whether it was right."""
+        with client.request(
+            self.method,
+            filled(self.path, values),
+            name=self.name,
+            data=None if self.body is None else filled(self.body, values).encode(),
+            headers={name: filled(text, values) for name, text in self.headers.items()},
+            catch_response=True,
+            allow_redirects=False,
+        ) as response:
+            if response.status_code != self.status:
+                if response.status_code:  # 0: no answer at all, and the exception says why
+                    response.failure(Wrong(f"status {response.status_code}"))
+                return False
+            fault = self.take(response.content, values) or self.fault(response.content, values)
+            if fault is not None:
+                response.failure(Wrong(fault))
+                return False
+            response.success()
+            return True
+
+    def take(self, content: bytes, values: dict[str, Any]) -> str | None:
+        """Put what is captured into the values; what is missing, or None."""
+        if not self.capture:
+            return None
+        try:
+            document = json.loads(content)
+        except ValueError:
+            document = None
+        for name, way in self.capture.items():
+            value = looked_up(document, way)
+            if not isinstance(value, str | int) or not self.carried.fullmatch(bare(value)):
+                return f"no {name}"
+            values[name] = value
+        return None
+
+    def fault(self, content: bytes, values: dict[str, Any]) -> str | None:
+        """What is wrong with the body, or None."""
+        if self.right is None or any(content == filled(body, values).encode() for body in self.right):
+            return None
+        return "wrong body"
+
+
+def looked_up(value: Any, way: list[str | int]) -> Any:
+    """What stands at the end of the way; None when there is no such place."""
+    for part in way:
+        if isinstance(value, list) and isinstance(part, int) and part < len(value):
+            value = value[part]
+        elif isinstance(value, dict) and isinstance(part, str):
+            value = value.get(part)
+        else:
+            return None
+    return value
+
+
+def bare(value: Any) -> str:
+    """A captured value without quotes."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def filled(cut: list[Any], values: dict[str, Any]) -> str:
+    """The text of pieces."""
+    return "".join(
+        piece
+        if isinstance(piece, str)
+        else (json.dumps(values[piece["name"]]) if piece["as_json"] else bare(values[piece["name"]]))
+        for piece in cut
+    )
+
+
+def read_steps() -> list[Step]:
+    """The steps of a flow; none of a plain mix."""
+    file = FOLDER / "flow.json"
+    if not file.exists():
+        return []
+    flow = json.loads(file.read_text(encoding="utf-8"))
+    return [Step(step, flow["carried"]) for step in flow["steps"]]
+
+
+def read_exchanges() -> list[Exchange]:
+    """The requests of a plain mix."""
+    answers = json.loads((FOLDER / "answers.json").read_text(encoding="utf-8"))
+    return [Exchange(request, answers[request["name"]]) for request in ORDER["requests"]]
+
+
+STEPS = read_steps()
+EXCHANGES = [] if STEPS else read_exchanges()
 TOTAL_WEIGHT: list[int] = []
 for _request in ORDER["requests"]:
     TOTAL_WEIGHT.append((TOTAL_WEIGHT[-1] if TOTAL_WEIGHT else 0) + _request["weight"])
@@ -132,11 +228,14 @@ class Asker(FastHttpUser):
 
     @task
     def ask(self) -> None:
-        """One request, chosen by weight."""
-        exchange = EXCHANGES[0]
-        if len(EXCHANGES) > 1:
-            exchange = RANDOM.choices(EXCHANGES, cum_weights=TOTAL_WEIGHT)[0]
-        exchange.make(self.client)
+        """One request, chosen by weight; or one pass through the flow."""
+        if STEPS:
+            self.go_through()
+        else:
+            exchange = EXCHANGES[0]
+            if len(EXCHANGES) > 1:
+                exchange = RANDOM.choices(EXCHANGES, cum_weights=TOTAL_WEIGHT)[0]
+            exchange.make(self.client)
         if self.left is None:
             return
         self.left -= 1
@@ -145,6 +244,15 @@ class Asker(FastHttpUser):
             if SAMPLES.finished_users == PROFILE["users"]:
                 gevent.spawn(self.environment.runner.quit)
             raise StopUser
+
+    def go_through(self) -> None:
+        """The steps in order; after a wrong answer the rest of this pass is left out."""
+        values: dict[str, Any] = {}
+        for number, step in enumerate(STEPS):
+            if number and PROFILE["think_time_s"]:
+                gevent.sleep(PROFILE["think_time_s"])
+            if not step.make(self.client, values):
+                return
 
 
 def end_in_time(environment: Any, **_: Any) -> None:

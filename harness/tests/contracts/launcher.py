@@ -12,7 +12,7 @@ from harness.errors import InputError, TrialFailure
 from harness.exchange import Connection, request_bytes
 from harness.launchers.base import Instance, LaunchOrder
 from harness.model import Implementation, Outcome, Variant
-from harness.model.study import SettingValue
+from harness.model.backing import SettingValue
 from harness.processes import alive
 from harness.readiness import wait_first_response
 from harness.tests.instances import CONTRACT, eventually

@@ -24,7 +24,7 @@ from harness.errors import TrialFailure, UnsupportedLoad
 from harness.formats.detect import read_any
 from harness.formats.table import RequestTable
 from harness.loadgen.base import Endpoint, LoadGenerator, LoadOrder
-from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad, Request
+from harness.model import ClosedLoad, Expectation, LoadProfile, LoadSummary, OpenLoad, Request
 from harness.tests.answering_server import AnsweringServer, answering_server, request_to
 
 #: A tool that has not ended by then hangs.
@@ -77,7 +77,7 @@ def offer(generator: LoadGenerator, order: LoadOrder) -> Offered:
 
 
 class LoadGeneratorContract:
-    """The rules. ``one_row_per_request``: the tool writes single requests."""
+    """The rules. ``one_row_per_request``: the tool writes single requests, and while it runs."""
 
     one_row_per_request = True
     #: A load with many times more requests than a killed tool can have sent.
@@ -107,9 +107,10 @@ class LoadGeneratorContract:
     def test_totals_rows_and_times_agree_with_what_the_server_counted(
         self, generator: LoadGenerator, small: ClosedLoad, server: AnsweringServer, tmp_path: Path
     ) -> None:
+        either = Expectation.model_validate_json('{"status": 200, "one_of": [{"v": "HI"}, {"v": "HELLO"}]}')
         right, wrong, failing = (
-            request_to("/right", weight=4),
-            request_to("/wrong", weight=2),
+            request_to("/right", weight=4).model_copy(update={"expect": either}),
+            request_to("/wrong", weight=2).model_copy(update={"expect": either}),
             request_to("/500", weight=2),
         )
         offered = offer(generator, self.order(tmp_path / "o", server.endpoint, small, right, wrong, failing))
@@ -155,7 +156,9 @@ class LoadGeneratorContract:
 
     def rows(self, folder: Path) -> RequestTable:
         """Every row, also from the packed form in which the store keeps the file."""
-        path = next(path for path in folder.iterdir() if path.name in {"samples.jtl", "samples.csv"})
+        path = next(
+            path for path in folder.iterdir() if path.name in {"samples.jtl", "samples.csv", "samples.db"}
+        )
         table = read_any(path)
         assert isinstance(table, RequestTable)
         packed = folder / "packed"
@@ -232,6 +235,9 @@ class LoadGeneratorContract:
 class OpenLoopContract:
     """For tools that know open loops: what is offered follows the schedule, not the answers."""
 
+    #: How the tool can space arrivals; it refuses the other ways.
+    spacings: tuple[str, ...] = ("poisson", "constant")
+
     @pytest.fixture
     def server(self) -> Iterator[AnsweringServer]:
         with answering_server() as running:
@@ -242,6 +248,9 @@ class OpenLoopContract:
         self, generator: LoadGenerator, server: AnsweringServer, tmp_path: Path, arrivals: str
     ) -> None:
         profile = OpenLoad.model_validate({"rate_per_s": 50.0, "duration_s": 2.0, "arrivals": arrivals})
+        if arrivals not in self.spacings:
+            assert "evenly spaced" in (generator.supports(profile, (request_to("/right"),)) or "")
+            return
         order = LoadOrder(
             profile=profile,
             requests=(request_to("/right"),),

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The logs of a trial's service and load generator, placed on the wall clock.
+
+A JVM's log carries wall and monotonic time and needs no help. Go's counts from the start of the runtime
+in whole milliseconds. Where the service's ``/metrics`` told of its last collection, the start follows to within
+a millisecond (``go_clock``); else from the moment of launch, to within ``LAUNCH_TO_CLOCK_S``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import pandas as pd
+from pydantic import Field
+
+from harness.analysis.attribution import CauseName
+from harness.analysis.go_clock import fits_launch, runtime_start
+from harness.analysis.matching import Span
+from harness.errors import InputError
+from harness.formats.cgroup import CpuStat, throttle_spans
+from harness.formats.gc_events import GcLog
+from harness.formats.gctrace import read_gctrace
+from harness.formats.jvm_log import read_jvm_log
+from harness.formats.runtime_metrics import LastCollection, parse_runtime_metrics
+from harness.model import ClockReading, Frozen, TrialRecord
+from harness.store import SessionFolder
+
+JVM_LOG, GO_LOG, GENERATOR_LOG = "gc.log", "service.stderr.txt", "load/generator-gc.log"
+MACHINE = "machine.csv"
+#: From right before a Go program is executed to the first reading of its runtime's clock, at the most.
+LAUNCH_TO_CLOCK_S = 0.005
+
+Paused = dict[CauseName, tuple[Span, ...]]
+
+
+class PlacedLog(Frozen):
+    """A runtime's pauses on the wall clock, in seconds since the epoch. ``refused``: why there are none."""
+
+    collector: str | None
+    events: Paused
+    cycles: tuple[Span, ...] = Field(
+        default=(), description="when the collector worked beside the program, joined, in time order"
+    )
+    placed_within_s: float | None = Field(description="how far off any of them may be, to either side")
+    placed_by: str | None = Field(default=None, description="what places them, in words")
+    refused: str | None = None
+    warnings: tuple[str, ...] = ()
+
+
+def service_log(session: SessionFolder, record: TrialRecord) -> PlacedLog:
+    """Read the service's own log, from wherever its runtime writes one, and place it on the wall clock."""
+    trial = record.planned.trial_id
+    runtime = session.header.implementations[record.planned.configuration.variant.implementation].runtime
+    try:
+        if runtime == "jvm":
+            return placed(read_jvm_log(session.path(trial, JVM_LOG)))
+        if runtime == "go" and session.has(trial, GO_LOG):
+            launched = record.instance.launched if record.instance else None
+            return placed(
+                read_gctrace(session.path(trial, GO_LOG)), launched, told=last_collections(session, record)
+            )
+    except InputError as error:
+        return _nothing(str(error))
+    return _nothing(f"the runtime {runtime!r} left no log of its pauses")
+
+
+def generator_log(session: SessionFolder, record: TrialRecord) -> PlacedLog:
+    """Read the pauses of the load generator itself; one without a log (wrk, Locust) has none that are known."""
+    trial = record.planned.trial_id
+    if not session.has(trial, GENERATOR_LOG):
+        return _nothing("the load generator writes no log of pauses")
+    try:
+        log = placed(read_jvm_log(session.path(trial, GENERATOR_LOG)))
+    except InputError as error:
+        return _nothing(str(error))
+    spans = tuple(sorted(span for spans in log.events.values() for span in spans))
+    return log.model_copy(update={"events": {"generator_stall": spans}, "cycles": ()})
+
+
+def last_collections(session: SessionFolder, record: TrialRecord) -> tuple[LastCollection, ...]:
+    """Return what the service said of its last collection at each edge of a phase where it said anything."""
+    trial = record.planned.trial_id
+    found = []
+    for boundary in record.boundaries:
+        name = boundary.runtime_metrics_file
+        if name is not None and session.has(trial, name):
+            with session.open(trial, name) as stream:
+                last = parse_runtime_metrics(stream.read().decode("utf-8", "replace")).last_collection
+            found += [last] if last is not None else []
+    return tuple(found)
+
+
+def throttled(session: SessionFolder, record: TrialRecord) -> tuple[Span, ...]:
+    """Return when the control group was denied CPU, between the readings of ``machine.csv``: epoch seconds.
+
+    A span says that it happened within, not that it lasted so long: it can name a stall's cause, and nothing
+    can be subtracted by it.
+    """
+    trial = record.planned.trial_id
+    if not session.has(trial, MACHINE):
+        return ()
+    with session.open(trial, MACHINE) as stream:
+        frame = pd.read_csv(stream)
+    if not {"monotonic_s", "n_throttled", "throttled_s"} <= set(frame.columns):
+        return ()
+    known = frame[["monotonic_s", "n_throttled", "throttled_s"]].dropna()
+    to_epoch_s = record.started.wall_epoch_s - record.started.monotonic_s
+    readings = [
+        (at + to_epoch_s, CpuStat(n_periods=0, n_throttled=int(n), throttled_s=seconds, n_unknown=0))
+        for at, n, seconds in known.itertuples(index=False)
+    ]
+    return tuple(throttle_spans(readings))
+
+
+def placed(
+    log: GcLog, launched: ClockReading | None = None, *, told: Sequence[LastCollection] = ()
+) -> PlacedLog:
+    """Put a log on the wall clock.
+
+    Args:
+        launched: when the process was launched, for a log that counts from its start (Go).
+        told: what the same process said of its last collection, for the same.
+    """
+    if log.clock == "epoch":
+        # the wall clock's own stamps are milliseconds
+        return _at(log, 0.0, max(log.resolution_s, 1e-3), "the log's own wall-clock stamps")
+    if log.clock != "process_start":
+        return _nothing("the log has no wall-clock stamps, and nothing anchors it", log)
+    start = runtime_start(log, told)
+    if start is not None:
+        if launched is not None and not fits_launch(start, launched):
+            return _nothing(
+                "the log's collections and those that /metrics told of are not of the process that was launched",
+                log,
+            )
+        # what was cut to whole milliseconds lies half of one later on average, and no farther off than that
+        half = log.resolution_s / 2
+        words = f"{start.n_collections} collections that /metrics told of"
+        return _at(log, start.epoch_s + half, start.within_s + half, words)
+    if launched is None:
+        return _nothing("the log has no wall-clock stamps, and nothing anchors it", log)
+    return _at(log, launched.wall_epoch_s, LAUNCH_TO_CLOCK_S + log.resolution_s, "the moment of launch")
+
+
+def _at(log: GcLog, shift_s: float, within_s: float, by: str) -> PlacedLog:
+    events: dict[CauseName, list[Span]] = {}
+    for event in log.events:
+        events.setdefault(event.cause, []).append((event.start_s + shift_s, event.end_s + shift_s))
+    said = list(log.warnings)
+    if log.n_unknown:
+        said.append(f"{log.n_unknown} lines could not be read, such as {log.unknown_examples[0]!r}")
+    return PlacedLog(
+        collector=log.collector,
+        events={cause: tuple(spans) for cause, spans in events.items()},
+        cycles=joined((cycle.start_s + shift_s, cycle.end_s + shift_s) for cycle in log.cycles),
+        placed_within_s=within_s,
+        placed_by=by,
+        warnings=tuple(said),
+    )
+
+
+def joined(spans: Iterable[Span]) -> tuple[Span, ...]:
+    """Return the union of spans as spans that do not touch, in time order."""
+    found: list[Span] = []
+    for low, high in sorted(spans):
+        if found and low <= found[-1][1]:
+            found[-1] = (found[-1][0], max(found[-1][1], high))
+        else:
+            found.append((low, high))
+    return tuple(found)
+
+
+def _nothing(why: str, log: GcLog | None = None) -> PlacedLog:
+    return PlacedLog(
+        collector=log.collector if log else None,
+        events={},
+        placed_within_s=None,
+        refused=why,
+        warnings=log.warnings if log else (),
+    )

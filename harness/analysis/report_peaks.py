@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The peaks of a file of requests and the pauses behind them, stretch after stretch.
+
+A file that fits is one stretch. Of a larger one each stretch is taken apart by itself, with its own
+percentiles, and what is said of the file is the mean over its stretches with their t interval:
+memory stays bounded, and a drift over hours widens the interval instead of hiding in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from harness.analysis.attribution import Attribution, CauseName, attributable_fractions
+from harness.analysis.clocks import ClockOffset, estimate_clock_offset
+from harness.analysis.intervals import t_critical
+from harness.analysis.matching import Span, coincidence_test, match_events
+from harness.analysis.slow_periods import Stall
+from harness.analysis.stalls import detect_stalls
+from harness.formats.gc_events import GcLog
+from harness.model import Estimate
+
+FloatArray = npt.NDArray[np.float64]
+#: What is taken apart by cause.
+TAILS: Mapping[str, float] = {"p99": 0.99, "p99.9": 0.999}
+#: A stall and a pause belong together when they touch within this.
+TOLERANCE_S = 0.005
+LEVEL = 0.95
+
+
+@dataclass
+class Peaks:
+    """What has been found in the stretches so far."""
+
+    gc_log: GcLog | None
+    resolution_s: float
+    stalls: list[Stall] = field(default_factory=list)
+    causes: list[str | None] = field(default_factory=list)
+    _apart: list[dict[str, Attribution]] = field(default_factory=list)
+    _offsets: list[float] = field(default_factory=list)
+    _refusals: list[tuple[str, float | None]] = field(default_factory=list)
+    _first_s: float = float("inf")
+    _last_s: float = float("-inf")
+
+    def take(self, start: FloatArray, latency: FloatArray) -> None:
+        """Look at one stretch of successful requests, by their start; shapes (n,), n > 0."""
+        stalls = detect_stalls(start, latency, resolution_s=self.resolution_s)
+        self.stalls += stalls
+        window = (float(start.min()), float((start + latency).max()))
+        self._first_s, self._last_s = min(self._first_s, window[0]), max(self._last_s, window[1])
+        if self.gc_log is None:
+            self.causes += [None] * len(stalls)
+            return
+        events = _inside(_spans(self.gc_log), window)
+        pauses = [span for cause in events.values() for span in cause]
+        refusal, offset = _why_not(self.gc_log, pauses, start, latency)
+        if refusal:
+            self.causes += [None] * len(stalls)
+            self._refusals.append((refusal, offset.offset_s if offset else None))
+            return
+        self.causes += _causes(stalls, events)
+        self._offsets += [offset.offset_s] if offset is not None and offset.offset_s is not None else []
+        apart = attributable_fractions(start, latency, events, quantiles=list(TAILS.values()))
+        self._apart.append(dict(zip(TAILS, apart, strict=True)))
+
+    def attribution(self, said: list[str]) -> dict[str, Any] | None:
+        """Return what the pauses explain of all stretches; ``None``: no log was given.
+
+        Args:
+            said: what is to be known about it is added here.
+        """
+        log = self.gc_log
+        if log is None:
+            return None
+        said += [f"runtime's log: {warning}" for warning in log.warnings]
+        if log.n_unknown:
+            said.append(
+                f"runtime's log: {log.n_unknown} lines could not be read, such as {log.unknown_examples[0]!r}"
+            )
+        said += _coverage(log, self._first_s, self._last_s)
+        if not self._apart:
+            refusal, offset_s = self._refusals[0] if self._refusals else ("no request succeeded", None)
+            said.append(f"attribution refused: {refusal}")
+            return {"refused": refusal, "clock_offset_s": offset_s}
+        if self._refusals:
+            said.append(
+                f"in {len(self._refusals)} of {len(self._apart) + len(self._refusals)} stretches pauses were not laid "
+                f"over requests: {self._refusals[0][0]}"
+            )
+        return {
+            "clock_offset_s": float(np.median(self._offsets)) if self._offsets else None,
+            "coincidence": self._coincidence(log, said),
+            **{name: self._tail(name, said) for name in TAILS},
+        }
+
+    def _coincidence(self, log: GcLog, said: list[str]) -> dict[str, Any]:
+        window = (self._first_s, self._last_s)
+        hard = [(stall.start_s, stall.end_s) for stall in self.stalls if stall.kind == "stall"]
+        pauses = [span for cause in _spans(log).values() for span in cause]
+        chance = coincidence_test(hard, pauses, window=window, tolerance_s=TOLERANCE_S)
+        if chance.p_value is not None and chance.p_value > 0.05:
+            said.append(
+                f"stalls and pauses coincide no more than chance would have it ({chance.n_matched} of {len(hard)}, "
+                f"{chance.expected_by_chance:.1f} by chance): is this the log of the same process?"
+            )
+        return chance.model_dump(mode="json")
+
+    def _tail(self, name: str, said: list[str]) -> dict[str, Any]:
+        every = [apart[name] for apart in self._apart]
+        said += [
+            f"{name}: {warning}"
+            for warning in dict.fromkeys(warning for parts in every for warning in parts.warnings)
+        ]
+        causes = list(dict.fromkeys(part.cause for parts in every for part in parts.causes))
+        by_cause = [{part.cause: part.share_of_tail for part in parts.causes} for parts in every]
+        return {
+            "share": _over_stretches([parts.quantile_share for parts in every]),
+            "share_lower_bound": _over_stretches([parts.quantile_share_lower for parts in every]),
+            "share_upper_bound": _over_stretches([parts.quantile_share_upper for parts in every]),
+            "causes": {
+                cause: _over_stretches([shares[cause] for shares in by_cause if cause in shares])
+                for cause in causes
+            },
+        }
+
+
+def _over_stretches(estimates: Sequence[Estimate]) -> dict[str, float | None]:
+    """The one estimate with its own interval; of several their mean with a t interval over them."""
+    if len(estimates) == 1:
+        only = estimates[0]
+        return {"value": only.value, "low": only.low, "high": only.high}
+    values = np.array([estimate.value for estimate in estimates if estimate.value is not None])
+    if not len(values):
+        return {"value": None, "low": None, "high": None}
+    mean = float(values.mean())
+    if len(values) == 1:
+        return {"value": mean, "low": None, "high": None}
+    half = float(t_critical(LEVEL, len(values) - 1)) * float(values.std(ddof=1)) / float(np.sqrt(len(values)))
+    return {"value": mean, "low": mean - half, "high": mean + half}
+
+
+def _inside(events: Mapping[CauseName, Sequence[Span]], window: Span) -> dict[CauseName, list[Span]]:
+    inside = {
+        cause: [span for span in spans if span[1] >= window[0] and span[0] <= window[1]]
+        for cause, spans in events.items()
+    }
+    return {cause: spans for cause, spans in inside.items() if spans}
+
+
+def _coverage(gc_log: GcLog, first_s: float, last_s: float) -> list[str]:
+    """A log that begins after the first request or ends before the last answer leaves peaks unexplained."""
+    if gc_log.clock != "epoch" or gc_log.start_s is None or gc_log.end_s is None or not gc_log.events:
+        return []
+    # Between two events a log is silent: only more than its longest silence means that it is missing.
+    edges = np.array([gc_log.start_s, *sorted(event.end_s for event in gc_log.events), gc_log.end_s])
+    silence = max(1.0, 2 * float(np.diff(edges).max()))
+    said = []
+    if first_s + silence < gc_log.start_s <= last_s:
+        said.append(
+            f"the runtime's log begins {gc_log.start_s - first_s:,.1f} s after the first request: "
+            "what was paused before is not in it, and counts as unexplained"
+        )
+    if first_s <= gc_log.end_s < last_s - silence:
+        said.append(
+            f"the runtime's log ends {last_s - gc_log.end_s:,.1f} s before the last answer: "
+            "what was paused after is not in it, and counts as unexplained"
+        )
+    return said
+
+
+def _spans(gc_log: GcLog) -> dict[CauseName, list[Span]]:
+    spans: dict[CauseName, list[Span]] = {}
+    for event in gc_log.events:
+        spans.setdefault(event.cause, []).append((event.start_s, event.end_s))
+    return spans
+
+
+def _why_not(
+    gc_log: GcLog, pauses: Sequence[Span], start: FloatArray, latency: FloatArray
+) -> tuple[str | None, ClockOffset | None]:
+    """Return the reason why attribution would be wrong, or ``None``, and what is known of the clocks.
+
+    Args:
+        pauses: those within the time of the requests.
+    """
+    if not gc_log.events:
+        return "the log has no pause", None
+    if gc_log.clock != "epoch":
+        return (
+            "the log has no wall-clock stamps: write it with -Xlog:...:timemillis,uptimenanos, "
+            "or give the start of the process",
+            None,
+        )
+    if not pauses:
+        return (
+            "no pause falls into the time of the requests: another process's log, or clocks that do not agree",
+            None,
+        )
+    ordinary = float(np.median(latency))
+    visible = [pause for pause in pauses if pause[1] - pause[0] >= 2 * ordinary]
+    offset = estimate_clock_offset(start + latency, visible, median_service_s=ordinary)
+    if offset.offset_s is not None and not offset.supports_attribution:
+        return offset.why, offset
+    return None, offset
+
+
+def _causes(stalls: Sequence[Stall], events: dict[CauseName, list[Span]]) -> list[str | None]:
+    named: list[str | None] = ["unexplained"] * len(stalls)
+    spans = [(stall.start_s, stall.end_s) for stall in stalls]
+    for cause in reversed(list(events)):
+        for found, _ in match_events(spans, events[cause], tolerance_s=TOLERANCE_S).pairs:
+            named[found] = cause
+    return named

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Precision against recall of stall detection while its threshold is swept, beside two common peak finders.
+
+Pauses of all held-out loads are pooled. The detector has one number to be swept, the chance of a false
+stall in a trial; the others have how far above the ordinary a peak must be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+from pydantic import Field
+
+from harness.analysis.matching import Span
+from harness.analysis.slow_periods import ALPHA
+from harness.analysis.stalls import detect_stalls
+from harness.analysis.verify.queueing import Pauses
+from harness.analysis.verify.stalls import (
+    CALM_S,
+    FEWEST_BLOCKED,
+    FloatArray,
+    Scenario,
+    Score,
+    find_peaks,
+    fresh,
+    hampel,
+    held_out,
+    scored,
+)
+from harness.errors import InputError
+from harness.model import Frozen
+
+#: Of these the slower loads, whose simulation costs little; the faster ones stand in ``verify stalls``.
+_SLOWER = ("400/s", "300/s")
+_CALM_TRIALS = 6
+
+Finder = Callable[[FloatArray, FloatArray, float], Sequence[Span]]
+
+
+class CurvePoint(Frozen):
+    """One threshold. ``None``: nothing was found, so there is no precision."""
+
+    threshold: float
+    precision: float | None
+    recall: float
+
+    @property
+    def f1(self) -> float:
+        """Harmonic mean of both; 0 when nothing was found."""
+        both = (self.precision or 0.0) + self.recall
+        return 2 * (self.precision or 0.0) * self.recall / both if both else 0.0
+
+
+class PrecisionRecall(Frozen):
+    """One finder over all its thresholds, from the strictest to the most lenient."""
+
+    finder: str
+    swept: str = Field(description="what the threshold is")
+    used: float = Field(description="the threshold that is used, or commonly used")
+    points: tuple[CurvePoint, ...]
+    n_pauses: int
+    seed: int
+
+    @property
+    def in_use(self) -> CurvePoint:
+        """The point at the threshold in use."""
+        return next(point for point in self.points if point.threshold == self.used)
+
+    @property
+    def best_f1(self) -> float:
+        """The best harmonic mean of precision and recall at any threshold, picked with the truth at hand."""
+        return max(point.f1 for point in self.points)
+
+
+def precision_recall_curves(sims: int = 20, seed: int = 1) -> tuple[PrecisionRecall, ...]:
+    """Sweep the thresholds of the detector and of two peak finders over the same requests.
+
+    Args:
+        sims: pauses a load; four times that many, since slow loads cost little.
+
+    Raises:
+        InputError: fewer than five pauses.
+    """
+    if sims < 5:
+        raise InputError("too few pauses for a curve", place="sims", found=sims, allowed="5 or more")
+    slower = (s for s in (*held_out(), *fresh()) if any(rate in s.name for rate in _SLOWER))
+    trials = [
+        _trial(scenario, sims, np.random.default_rng([seed, 1000 + number]))
+        for number, scenario in enumerate(slower)
+    ]
+    return tuple(
+        PrecisionRecall(
+            finder=name,
+            swept=sweep.swept,
+            used=sweep.used,
+            points=tuple(_point(sweep.find, threshold, trials) for threshold in sweep.thresholds),
+            n_pauses=sum(_scored([], trial).truth for trial in trials),
+            seed=seed,
+        )
+        for name, sweep in FINDERS.items()
+    )
+
+
+class _Trial(NamedTuple):
+    """Requests with pauses among them, and the shortest one that counts."""
+
+    start: FloatArray
+    latency: FloatArray
+    pauses: Pauses
+    shortest_s: float
+
+
+def _trial(scenario: Scenario, sims: int, rng: np.random.Generator) -> _Trial:
+    """Pauses of twice the ordinary p99 and more, as in ``verify stalls``."""
+    calm_s = _CALM_TRIALS * CALM_S
+    calm_start, calm_latency = scenario.simulate(calm_s, Pauses(), rng)
+    p99 = float(np.quantile(calm_latency, 0.99))
+    length_s = max(2 * p99, FEWEST_BLOCKED / (len(calm_start) / calm_s))
+    pauses = scenario.pauses(sims * scenario.more, length_s, rng)
+    start, latency = scenario.simulate(pauses.spans[-1][1] + 0.5, pauses, rng)
+    return _Trial(start, latency, pauses, 2 * p99)
+
+
+def _point(find: Finder, threshold: float, trials: Sequence[_Trial]) -> CurvePoint:
+    scores = [_scored(find(trial.start, trial.latency, threshold), trial) for trial in trials]
+    right, found, truth = (sum(part) for part in zip(*scores, strict=True))
+    return CurvePoint(
+        threshold=threshold,
+        precision=right / found if found else None,
+        recall=right / truth if truth else 0.0,
+    )
+
+
+def _scored(found: Sequence[Span], trial: _Trial) -> Score:
+    return scored(found, trial.pauses, trial.start, trial.latency, trial.shortest_s)
+
+
+def _detected(start: FloatArray, latency: FloatArray, alpha: float) -> list[Span]:
+    return [(s.start_s, s.end_s) for s in detect_stalls(start, latency, alpha=alpha) if s.kind == "stall"]
+
+
+class Sweep(NamedTuple):
+    """A finder, what its threshold is, the one in use, and all that are tried, the strictest first."""
+
+    find: Finder
+    swept: str
+    used: float
+    thresholds: tuple[float, ...]
+
+
+FINDERS: Mapping[str, Sweep] = MappingProxyType(
+    {
+        "this detector": Sweep(
+            _detected,
+            "chance of a false stall in a trial",
+            ALPHA,
+            (1e-300, 1e-100, 1e-50, 1e-30, 1e-20, 1e-12, 1e-6, ALPHA, 1.0, 1e2, 1e4),
+        ),
+        "find_peaks": Sweep(
+            find_peaks,
+            "standard deviations above the mean",
+            3.0,
+            (40.0, 20.0, 12.0, 8.0, 5.0, 4.0, 3.0, 2.0, 1.0),
+        ),
+        "Hampel filter": Sweep(
+            hampel,
+            "scaled median deviations above the rolling median",
+            3.0,
+            (160.0, 80.0, 40.0, 20.0, 12.0, 8.0, 5.0, 3.0, 2.0),
+        ),
+    }
+)

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One PostgreSQL server process over one data folder: started, awaited, ended with everything it forked.
+
+Each backend is a session and a process group of its own, so ending the server's group does not end
+them. Normally the server ends them itself, and they end when they see that it is gone. What is left
+all the same is found by its working directory, the data folder, which nobody else works in.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import re
+import signal
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+
+from harness.backing.postgres_client import ADDRESS, Login, connect
+from harness.backing.postgres_home import PostgresHome
+from harness.errors import HostError, TrialFailure
+from harness.hosts import Command, Host, Process, Stopped, StopSignal
+from harness.launchers.ports import free_port
+from harness.model import BackingSettings, Outcome
+from harness.processes import GONE_WITHIN_S, PROC
+
+READY_WITHIN_S = 60.0
+#: A fast stop writes what is in memory to disk first.
+GRACE_S = 30.0
+ATTEMPTS_WHEN_PORT_TAKEN = 3
+PORT_TAKEN = re.compile(r"could not bind|Address already in use")
+#: What a stock server keeps for the superuser, out of max_connections.
+RESERVED = 3
+#: Our own connection, which watches: the server has one more than it is said to have.
+WATCHING = 1
+IPC_RMID = 0
+
+
+def server_settings(settings: BackingSettings) -> dict[str, str]:
+    """Return what the server is told on its command line; everything else is as PostgreSQL comes."""
+    told = {
+        "listen_addresses": ADDRESS,
+        "unix_socket_directories": "",
+        "max_connections": str(settings.max_connections + WATCHING),
+        "superuser_reserved_connections": str(RESERVED),
+        # segments below /dev/shm would outlive a killed server; files in its own folder go with that
+        "dynamic_shared_memory_type": "mmap",
+        "logging_collector": "off",
+        "log_destination": "stderr",
+        "log_statement": "none",
+        "log_min_error_statement": "panic",  # no statement in the log, thus no password either
+        "log_timezone": "UTC",
+        "timezone": "UTC",
+    }
+    return told if settings.fsync else {**told, "fsync": "off"}
+
+
+@dataclass(kw_only=True)
+class Server:
+    """A running server. ``log`` is what it writes to stderr, appended."""
+
+    process: Process
+    data: Path
+    log: Path
+    port: int
+    argv: tuple[str, ...]
+
+    def ended(self) -> str | None:
+        """Return how it ended by itself, with its last words, or ``None``. Never blocks."""
+        code = self.process.exited()
+        if code is None:
+            return None
+        return f"the database ended by itself ({in_words(code)}; it said: {last_words(self.log)})"
+
+    def stop(self, first: StopSignal) -> Stopped:
+        """End it: SIGINT is a fast stop that keeps the data in order, SIGQUIT one that does not care."""
+        try:
+            return self.process.stop(GRACE_S, first)
+        finally:
+            end_leftovers(self.data)
+            free_shared_memory(self.data)
+
+
+def start_server(
+    host: Host,
+    home: PostgresHome,
+    data: Path,
+    settings: Mapping[str, str],
+    login: Login,
+    log: Path,
+    *,
+    cpus: tuple[int, ...] | None = None,
+) -> tuple[Server, Login]:
+    """Start a server and wait until ``login`` is let in; the login is returned with the port it listens on.
+
+    Raises:
+        TrialFailure: it did not come up, in its own words.
+    """
+    for attempt in range(1, ATTEMPTS_WHEN_PORT_TAKEN + 1):
+        port = free_port(ADDRESS)
+        before = log.stat().st_size if log.exists() else 0
+        server = _spawn(host, home, data, settings, port, log, cpus)
+        login = Login(port=port, user=login.user, password=login.password, database=login.database)
+        try:
+            _wait_until_in(server, login)
+            return server, login
+        except BaseException as problem:
+            server.stop("SIGQUIT")
+            said = log.read_text(errors="replace")[before:]
+            again = isinstance(problem, TrialFailure) and PORT_TAKEN.search(said) is not None
+            if not again or attempt == ATTEMPTS_WHEN_PORT_TAKEN:
+                raise
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _spawn(
+    host: Host,
+    home: PostgresHome,
+    data: Path,
+    settings: Mapping[str, str],
+    port: int,
+    log: Path,
+    cpus: tuple[int, ...] | None,
+) -> Server:
+    words = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
+    argv = (str(home.programs / "postgres"), "-D", str(data), "-p", str(port), *words)
+    command = Command(
+        argv=argv,
+        folder=data,
+        environment={"HOME": str(data), "LC_ALL": "C"},
+        cpus=cpus,
+        stdout=log,
+        stderr=log,
+        run_as=home.run_as,
+    )
+    try:
+        process = host.spawn(command)
+    except HostError as problem:
+        raise TrialFailure(Outcome.FAILED, f"the database cannot be started: {problem}") from problem
+    return Server(process=process, data=data, log=log, port=port, argv=argv)
+
+
+def _wait_until_in(server: Server, login: Login) -> None:
+    deadline = time.monotonic() + READY_WITHIN_S
+    while True:
+        try:
+            connect(login, "readiness").close()
+            return
+        except psycopg.OperationalError as problem:
+            # a server of somebody else on that port would refuse us too: look at ours first
+            how = server.ended()
+            if how is not None:
+                raise TrialFailure(Outcome.FAILED, how) from problem
+            if time.monotonic() > deadline:
+                raise TrialFailure(
+                    Outcome.FAILED,
+                    f"the database was not ready within {READY_WITHIN_S:g} s: {last_words(server.log)}",
+                ) from problem
+        time.sleep(0.01)
+
+
+def end_leftovers(data: Path) -> None:
+    """Kill whatever still works in this data folder.
+
+    Raises:
+        HostError: something would not go.
+    """
+    deadline = time.monotonic() + GONE_WITHIN_S
+    while left := workers_in(data):
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        if time.monotonic() > deadline:
+            raise HostError(f"processes of the database do not end after SIGKILL: {left}")
+        time.sleep(0.002)
+
+
+def workers_in(data: Path) -> tuple[int, ...]:
+    """Return the running processes whose working directory is this folder."""
+    found: list[int] = []
+    for entry in os.listdir(PROC):
+        if entry.isdigit() and int(entry) != os.getpid():
+            with contextlib.suppress(OSError):
+                if os.readlink(f"{PROC}/{entry}/cwd") == str(data):
+                    found.append(int(entry))
+    return tuple(found)
+
+
+def free_shared_memory(data: Path) -> None:
+    """Give back the small System V segment that a killed server leaves; its name stands in its pid file."""
+    try:
+        key, number = (int(word) for word in (data / "postmaster.pid").read_text().splitlines()[6].split())
+        rows = Path("/proc/sysvipc/shm").read_text().splitlines()[1:]
+    except (OSError, ValueError, IndexError):
+        return  # it tidied up itself, or never got so far
+    for row in rows:
+        words = row.split()
+        if (int(words[0]), int(words[1])) == (key, number) and int(words[6]) == 0:  # nobody is attached
+            ctypes.CDLL(None, use_errno=True).shmctl(number, IPC_RMID, None)
+
+
+def last_words(log: Path) -> str:
+    """Return the last line of a server's log that complains, else its last line; without time and process."""
+    try:
+        lines = log.read_text(errors="replace").splitlines()
+    except OSError:
+        lines = []
+    bad = [line for line in lines if re.search(r"\b(PANIC|FATAL|ERROR):", line)]
+    said = (bad or lines or ["nothing"])[-1]
+    return re.sub(r"^\S+ \S+ \S+ \[\d+\] ", "", said)[:300]
+
+
+def in_words(exit_code: int) -> str:
+    return f"signal {exit_code - 128}" if exit_code > 128 else f"exit code {exit_code}"

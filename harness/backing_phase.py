@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What stands behind a trial's instance: started before it, questioned after it, stopped after that.
+
+Order of the end: the instance, then the invariants (nobody works with the database any more, and no
+statement is under way), then the backing services, then the sampler.
+"""
+
+from __future__ import annotations
+
+import contextlib
+
+from harness.backing import BackingNeed, BackingService, source_of
+from harness.errors import TrialFailure
+from harness.model import BackingSettings, InvariantReading, Outcome
+from harness.sampling import Sampler, Watched, read_resources
+from harness.trial_order import Notes, Parts, TrialOrder, phase
+
+#: Roles in ``samples.csv``.
+ROLES = {"postgresql": "database", "upstream": "upstream"}
+#: How a trial may have ended when its database turns out to be gone: what it then says is a consequence.
+_NO_REASON_OF_ITS_OWN = (
+    Outcome.OK,
+    Outcome.FAILED,
+    Outcome.TIMED_OUT,
+    Outcome.OVERLOADED,
+    Outcome.NONCONFORMING,
+)
+
+
+def bring_up_backing(
+    order: TrialOrder, parts: Parts, sampler: Sampler, notes: Notes, cleanup: contextlib.ExitStack
+) -> None:
+    """Start what the implementation needs; ``cleanup`` stops it and, before that, asks for the invariants."""
+    needs = order.implementation.needs
+    if not needs:
+        return
+    need = BackingNeed(
+        workload=order.implementation.workload,
+        contract=order.contract,
+        settings=order.planned.configuration.backing or BackingSettings(),
+        # not on the service's own CPUs, where it has any: the articles gave the database a machine of its own
+        cpus=notes.placement.generator if notes.placement else None,
+    )
+    with phase("backing", notes):
+        for name in needs:
+            service = source_of(name, parts.backing).start(need, order.folder)
+            cleanup.callback(_stop, service, parts, notes)
+            record = service.record
+            role = ROLES[name]
+            parts.ledger.note(pid=record.pid, role=role, port=record.port)
+            sampler.add(role, watch_backing(service))
+            notes.backing.append(service)
+    cleanup.callback(_ask, notes)
+
+
+def watch_backing(service: BackingService) -> Watched:
+    """Return what a sampler needs to know of a backing service. A database forks one process per connection."""
+    record = service.record
+    return Watched(
+        pid=record.pid,
+        start_ticks=record.process_start_ticks,
+        cpu_at_launch_s=service.cpu_at_launch_s,
+        short_lived=record.name == "postgresql",
+    )
+
+
+def backing_cpu_s(notes: Notes) -> float | None:
+    """Return the CPU time that all backing services used so far; ``None`` when one of them cannot be asked."""
+    total_s = 0.0
+    for service in notes.backing:
+        known = watch_backing(service)
+        reading = read_resources(
+            known.pid,
+            known.start_ticks,
+            cpu_at_launch_s=known.cpu_at_launch_s,
+            pss=False,
+            short_lived=known.short_lived,
+        )
+        if reading.cpu_s is None:
+            return None
+        total_s += reading.cpu_s
+    return total_s
+
+
+def environment_of(notes: Notes) -> dict[str, str]:
+    """Return what the instance is told of what stands behind it."""
+    return {name: value for service in notes.backing for name, value in service.environment.items()}
+
+
+def judge_backing(notes: Notes) -> None:
+    """Let what was found behind the instance decide, now that everything has ended.
+
+    Lost money outweighs whatever else went wrong, and a database that died explains it.
+    """
+    broken = [row for row in notes.invariants if not row.holds]
+    if notes.backing_failure is not None and notes.outcome in _NO_REASON_OF_ITS_OWN:
+        before = notes.reason
+        notes.outcome, notes.reason = Outcome.FAILED, notes.backing_failure
+        if before is not None and notes.backing_failure not in before:
+            notes.reason = f"{notes.backing_failure}; seen by the trial: {before}"
+        elif before is not None:
+            notes.reason = before
+    if broken:
+        before = (
+            f"; before that: {notes.outcome.value}: {notes.reason}" if notes.outcome != Outcome.OK else ""
+        )
+        notes.outcome, notes.reason = Outcome.INCONSISTENT, f"{_words(broken)}{before}"
+
+
+def _words(broken: list[InvariantReading]) -> str:
+    more = f" (and {len(broken) - 1} more)" if len(broken) > 1 else ""
+    return f"{broken[0].name}: found {broken[0].found}, expected {broken[0].expected}{more}"
+
+
+def _ask(notes: Notes) -> None:
+    if notes.instance is None:
+        return  # nothing was launched, so nothing can have been lost
+    try:
+        notes.invariants = tuple(row for service in notes.backing for row in service.invariants())
+    except TrialFailure as failure:
+        notes.backing_failure = failure.reason
+
+
+def _stop(service: BackingService, parts: Parts, notes: Notes) -> None:
+    how = service.ended()
+    if how is not None:
+        notes.backing_failure = how
+    try:
+        service.stop()
+    finally:
+        record = service.record
+        notes.backing_records.insert(0, record)  # stopped in reverse
+        if record.exit_code is not None:
+            parts.ledger.forget(record.pid)

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read the text summary that wrk2 prints with ``--latency``: its HdrHistogram, corrected for late starts.
+
+wrk2 empties its histogram after a calibration of ten seconds: in a longer run the latencies are of
+what came after, while requests and errors are counted from the start. ``n_latencies`` tells how many.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from harness.errors import InputError
+from harness.formats.source import SourceNotes, read_text_pieces
+from harness.formats.table import AggregateRow, AggregateTable
+from harness.formats.wrk_text import looks_like_wrk, parse_time_s, summary_parts
+
+#: Whole microseconds, three significant digits.
+RESOLUTION_S = 1e-6
+
+_TITLE = re.compile(r"^\s+Latency Distribution \(HdrHistogram - (Recorded|Uncorrected) Latency", re.MULTILINE)
+_QUANTILE = re.compile(r"^\s*(\d+\.\d+)%\s+(\S+)$", re.MULTILINE)
+#: A row of the spectrum that stands at a round share; the short list above it leaves p95 out.
+_P95 = re.compile(r"^\s+([\d.]+)\s+0\.950000\s", re.MULTILINE)
+_MEAN = re.compile(r"^#\[Mean\s+=\s+([\d.]+),", re.MULTILINE)
+_MAX = re.compile(r"^#\[Max\s+=\s+([\d.]+), Total count\s+=\s+(\d+)\]", re.MULTILINE)
+_CALIBRATION = re.compile(r"^\s+Thread calibration: ", re.MULTILINE)
+
+
+def looks_like_wrk2(head: str) -> bool:
+    """What distinguishes it from wrk's, whose first line is the same."""
+    return looks_like_wrk(head) and any(mark.search(head) for mark in (_TITLE, _CALIBRATION))
+
+
+def read_wrk2(path: Path) -> AggregateTable:
+    """Read a saved summary of wrk2. Quantiles are of latencies counted from when requests were due.
+
+    Raises:
+        InputError: not wrk2's, ended before its totals, or made without ``--latency``.
+    """
+    text = b"".join(read_text_pieces(path, SourceNotes())).decode()
+    try:
+        parts, spectrum = summary_parts(text), _recorded(text)
+        found = None if parts is None or spectrum is None else _latencies(spectrum, parts.total)
+    except ValueError as problem:
+        raise InputError(str(problem), file=path, allowed="numbers as wrk2 prints them") from problem
+    if parts is None or found is None:
+        raise InputError(
+            "is no complete summary of wrk2",
+            file=path,
+            place="the line '... requests in ..., ... read'" if parts is None else "the latency distribution",
+            found=text.strip().split("\n", 1)[0][:80],
+            allowed="the text that wrk2 prints with --latency when it ends by itself",
+        )
+    total, n_latencies = found
+    return AggregateTable(
+        path=path,
+        source="wrk2",
+        kind="summary",
+        total=total,
+        n_latencies=n_latencies,
+        errors_by_kind=parts.errors_by_kind,
+        duration_s=parts.duration_s,
+        resolution_s=RESOLUTION_S,
+        notes=(
+            "wrk2 prints no single requests",
+            f"its latencies are of {n_latencies} of {total.n_requests} requests:"
+            " it empties its histogram ten seconds after the start",
+        )
+        if n_latencies < total.n_requests
+        else ("wrk2 prints no single requests",),
+    )
+
+
+def _recorded(text: str) -> str | None:
+    """The part about corrected latencies; with ``-U`` the uncorrected ones follow it."""
+    titles = list(_TITLE.finditer(text))
+    for title, following in zip(titles, [*titles[1:], None], strict=True):
+        if title.group(1) == "Recorded":
+            return text[title.end() : following.start() if following else len(text)]
+    return None
+
+
+def _latencies(spectrum: str, total: AggregateRow) -> tuple[AggregateRow, int]:
+    mean, largest = _MEAN.search(spectrum), _MAX.search(spectrum)
+    if mean is None or largest is None:
+        raise ValueError("the lines '#[Mean ...' and '#[Max ...' below the distribution are missing")
+    n_latencies = int(largest.group(2))
+    quantiles = {
+        f"p{float(match.group(1)):g}": parse_time_s(match.group(2)) for match in _QUANTILE.finditer(spectrum)
+    }
+    quantiles.pop("p100", None)
+    p95 = _P95.search(spectrum)
+    if p95 is not None:
+        quantiles["p95"] = float(p95.group(1)) / 1000
+    if not n_latencies:
+        return total.model_copy(
+            update={"latency_mean_s": None, "latency_max_s": None, "latency_quantiles_s": {}}
+        ), 0
+    measured = {
+        "latency_mean_s": float(mean.group(1)) / 1000,
+        "latency_max_s": float(largest.group(1)) / 1000,
+        "latency_quantiles_s": quantiles,
+    }
+    return total.model_copy(update=measured), n_latencies

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Data that goes from one answer into later requests: what is taken out, and where it is put.
+
+What can be captured is narrow on purpose: a string or whole number whose text holds only letters,
+digits and ``. _ ~ : @ -``, or a boolean. Such a text means the same in a path, in a header, in a
+body and inside a JSON string, so no tool has to escape it, and none can do so wrongly.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import JsonValue
+
+from harness.model import Expectation, Request
+
+#: ``${name}``: where a captured value goes.
+PLACE = re.compile(r"\$\{([a-z][a-z0-9_]{0,39})\}")
+#: Texts that can be carried on; anything else is a failed capture.
+CARRIED = r"[A-Za-z0-9._~:@-]{1,4096}"
+
+Scalar = str | int | bool
+Values = Mapping[str, Scalar]
+
+
+class CaptureFault(Exception):
+    """An answer does not hold what was to be taken out of it, or not in a form that can be carried on."""
+
+
+def steps_of(pointer: str) -> tuple[str | int, ...]:
+    """The parts of a JSON pointer: text for a key, a number for a place in a list."""
+    parts = [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
+    return tuple(int(part) if part.isascii() and part.isdigit() else part for part in parts)
+
+
+def captured(capture: Mapping[str, str], body: bytes) -> dict[str, Scalar]:
+    """Take the named values out of an answer.
+
+    Raises:
+        CaptureFault: the answer is no JSON, has nothing there, or something that cannot be carried on.
+    """
+    if not capture:
+        return {}
+    try:
+        document = json.loads(body)
+    except ValueError as problem:
+        raise CaptureFault(f"nothing to capture {', '.join(capture)} from: not JSON") from problem
+    return {name: _carried_value(name, pointer, document) for name, pointer in capture.items()}
+
+
+def _carried_value(name: str, pointer: str, document: Any) -> Scalar:
+    value = document
+    for part in steps_of(pointer):
+        in_list = isinstance(value, list) and isinstance(part, int) and part < len(value)
+        in_object = isinstance(value, dict) and isinstance(part, str) and part in value
+        if not in_list and not in_object:
+            raise CaptureFault(f"nothing to capture as {name}: the answer has no {pointer}")
+        value = value[part]
+    if not isinstance(value, str | int) or not re.fullmatch(CARRIED, bare_text(value)):
+        shown = json.dumps(value)[:60]
+        raise CaptureFault(f"cannot carry {name} on: {pointer} is {shown}")
+    return value
+
+
+def bare_text(value: Scalar) -> str:
+    """A captured value as text: a string itself, a number or boolean as in JSON."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def names_in(text: str) -> tuple[str, ...]:
+    """The names whose places stand in a text, in order."""
+    return tuple(PLACE.findall(text))
+
+
+def names_in_json(value: JsonValue) -> tuple[str, ...]:
+    """The names whose places stand in the strings of a JSON value; keys are never filled."""
+    if isinstance(value, str):
+        return names_in(value)
+    if isinstance(value, list):
+        return tuple(name for item in value for name in names_in_json(item))
+    if isinstance(value, dict):
+        return tuple(name for item in value.values() for name in names_in_json(item))
+    return ()
+
+
+def needs(request: Request) -> tuple[str, ...]:
+    """The names that must be known before a request can be sent."""
+    texts = (request.path, *request.headers.values(), request.body or "")
+    return tuple(name for text in texts for name in names_in(text))
+
+
+def expects(expect: Expectation) -> tuple[str, ...]:
+    """The names that must be known before an answer can be judged."""
+    texts = (expect.body or "", *expect.headers.values())
+    values = (expect.json_value, *(expect.one_of or ()))
+    return (
+        *(name for text in texts for name in names_in(text)),
+        *(name for value in values for name in names_in_json(value)),
+    )
+
+
+def fill_text(text: str, values: Values) -> str:
+    """Replace the places of known names by their bare texts; every other text stays as it is."""
+    if not values:
+        return text
+    return PLACE.sub(
+        lambda place: bare_text(values[place[1]]) if place[1] in values else place[0],
+        text,
+    )
+
+
+def fill_json(value: JsonValue, values: Values) -> JsonValue:
+    """The same in the strings of a JSON value; a string that is nothing but a place becomes the value itself."""
+    if isinstance(value, str):
+        alone = PLACE.fullmatch(value)
+        return values[alone[1]] if alone and alone[1] in values else fill_text(value, values)
+    if isinstance(value, list):
+        return [fill_json(item, values) for item in value]
+    if isinstance(value, dict):
+        return {key: fill_json(item, values) for key, item in value.items()}
+    return value
+
+
+def filled(request: Request, values: Values) -> Request:
+    """A request as it is sent; its expectation is filled later, when its own captures are known."""
+    if not values:
+        return request
+    return request.model_copy(
+        update={
+            "path": fill_text(request.path, values),
+            "headers": {name: fill_text(text, values) for name, text in request.headers.items()},
+            "body": None if request.body is None else fill_text(request.body, values),
+        }
+    )
+
+
+def filled_expectation(expect: Expectation, values: Values) -> Expectation:
+    """The right answer, now that the values are known."""
+    if not values:
+        return expect
+    changed: dict[str, object] = {
+        "headers": {name: fill_text(text, values) for name, text in expect.headers.items()}
+    }
+    if expect.body is not None:
+        changed["body"] = fill_text(expect.body, values)
+    if expect.json_value is not None:
+        changed["json_value"] = fill_json(expect.json_value, values)
+    if expect.one_of is not None:
+        changed["one_of"] = tuple(fill_json(value, values) for value in expect.one_of)
+    return expect.model_copy(update=changed)

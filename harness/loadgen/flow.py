@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Flows: a mix whose requests are steps, which every user takes in order.
+
+A flow is expressed once, in ``contract/requests.jsonl``, and every tool is given the same thing:
+the steps, each text cut into pieces (plain text, or the place of a captured value), and for each
+capture the way to it. Nothing here sends anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from harness.loadgen.captures import CARRIED, expects, needs, steps_of
+from harness.loadgen.renderings import Pieces, pieces, renderings
+from harness.model import ClosedLoad, Expectation, Request
+
+
+@dataclass(frozen=True)
+class FlowFault:
+    """What is wrong with a mix: at which of its requests, found what, and what is allowed there."""
+
+    index: int
+    problem: str
+    found: str
+    allowed: str | None = None
+
+
+def is_flow(requests: Sequence[Request]) -> bool:
+    """Whether the requests are steps; ``flow_fault`` finds a mix that is half of it."""
+    return any(request.step is not None for request in requests)
+
+
+def in_order(requests: Sequence[Request]) -> tuple[Request, ...]:
+    """The steps in order; a plain mix as it stands."""
+    return tuple(sorted(requests, key=lambda request: request.step or 0))
+
+
+def requests_per_user(profile: ClosedLoad, requests: Sequence[Request]) -> int:
+    """How many requests a user of a closed loop sends at most; 1 pass or request when it ends by duration."""
+    return (profile.loops or 1) * (len(requests) if is_flow(requests) else 1)
+
+
+def readiness_request(requests: Sequence[Request]) -> Request:
+    """The request to ask until a service is up: the marked one, else the one that suits a fresh service.
+
+    That is a flow's first step (what comes later may count on it even without a capture), and in a
+    plain mix the first GET, because it may be repeated safely, else the first request.
+    """
+    ordered = in_order(requests)
+    marked = [request for request in ordered if request.readiness]
+    reading = [request for request in ordered if request.method == "GET" and not is_flow(ordered)]
+    return (*marked, *reading, *ordered)[0]
+
+
+def _leans_on(request: Request) -> tuple[str, ...]:
+    """The names that a step, or the judgement of its answer, needs of the steps before it."""
+    expected = (name for name in expects(request.expect) if name not in request.capture)
+    return (*needs(request), *expected)
+
+
+def no_flow(tool: str, requests: Sequence[Request]) -> str | None:
+    """Why a tool that sends the same bytes whatever was answered refuses these requests, or None."""
+    if not is_flow(requests):
+        return None
+    return (
+        f"{tool} cannot put data of one answer into the next request, and the mix {requests[0].mix!r} is a flow"
+        f" of {len(requests)} steps: use jmeter, locust or k6"
+    )
+
+
+def flow_fault(requests: Sequence[Request]) -> FlowFault | None:
+    """What is wrong with the requests of one mix as a flow, or None. A plain mix captures nothing."""
+    marked = [index for index, request in enumerate(requests) if request.readiness]
+    if len(marked) > 1:
+        return FlowFault(
+            marked[1], "a second request for readiness", requests[marked[1]].name, "one in a mix"
+        )
+    stepless = [index for index, request in enumerate(requests) if request.step is None]
+    if not is_flow(requests):
+        taking = [index for index, request in enumerate(requests) if request.capture]
+        if not taking:
+            return None
+        names = ", ".join(requests[taking[0]].capture)
+        return FlowFault(
+            taking[0], "capture in a mix without steps", names, "step in every request of the mix"
+        )
+    if stepless:
+        name = requests[stepless[0]].name
+        allowed = "step in all requests of a mix, or in none"
+        return FlowFault(stepless[0], "a request without step in a flow", name, allowed)
+    return _order_fault(requests) or _name_fault(requests)
+
+
+def _order_fault(requests: Sequence[Request]) -> FlowFault | None:
+    seen: set[int] = set()
+    for index, request in enumerate(requests):
+        step = request.step or 0
+        if step in seen:
+            return FlowFault(index, "two requests of one step", str(step), "each step once")
+        seen.add(step)
+        if step > len(requests):
+            allowed = f"1 to {len(requests)} without gaps"
+            return FlowFault(index, "a step is missing before this one", str(step), allowed)
+        if request.weight != 1:
+            return FlowFault(
+                index, "a step is taken once in each pass", f"weight {request.weight}", "weight 1"
+            )
+    return None
+
+
+def _name_fault(requests: Sequence[Request]) -> FlowFault | None:
+    places = {request.step: index for index, request in enumerate(requests)}
+    known: set[str] = set()
+    for request in in_order(requests):
+        fault = name_fault(
+            places[request.step], needs(request), request.capture, expects(request.expect), known
+        )
+        if fault is not None:
+            return fault
+        if request.readiness and (needed := _leans_on(request)):
+            problem = "a request for readiness needs a capture"
+            return FlowFault(places[request.step], problem, needed[0], "one that needs none")
+        known |= set(request.capture)
+    return None
+
+
+def name_fault(
+    index: int, needed: Sequence[str], taken: Collection[str], expected: Sequence[str], known: Collection[str]
+) -> FlowFault | None:
+    """Whether one request (of a flow, or of a case) uses only what it can know; its own captures hold in its
+    expectation, never in what it sends."""
+    again = sorted(set(taken) & set(known))
+    if again:
+        return FlowFault(index, "captured a second time", again[0], "a name is captured once")
+    for name in needed:
+        if name not in known:
+            return FlowFault(index, "used before it is captured", f"${{{name}}}", _known(known))
+    for name in expected:
+        if name not in known and name not in taken:
+            return FlowFault(index, "expected but never captured", f"${{{name}}}", _known({*known, *taken}))
+    return None
+
+
+def _known(names: Collection[str]) -> str:
+    return ", ".join(f"${{{name}}}" for name in sorted(names)) or "nothing is captured before it"
+
+
+def right_answers(expect: Expectation) -> tuple[Pieces, ...] | None:
+    """Bodies that are right, the likeliest first, cut at their places; None: any body is right.
+
+    The renderings of JSON values and their order are those of ``mix.right_bodies``.
+    """
+    if expect.body is not None:
+        return (pieces(expect.body),)
+    if expect.one_of is None and expect.json_value is None:
+        return None
+    values = expect.one_of if expect.one_of is not None else (expect.json_value,)
+    alike = zip(*(renderings(value) for value in values), strict=True)
+    return tuple(dict.fromkeys(cut for cuts in alike for cut in cuts))
+
+
+def flow_document(requests: Sequence[Request]) -> dict[str, object]:
+    """The whole flow as JSON for a tool's own script, so that a script needs no knowledge of contracts.
+
+    ``{"carried": regex, "steps": [{"name", "method", "path": pieces, "headers": {name: pieces},
+    "body": pieces or null, "status", "capture": {name: [key or index, ...]}, "right": [pieces, ...]
+    or null}, ...]}``. A piece is a text, or ``{"name": ..., "as_json": true or false}``. A script
+    sends the steps in order, compares the status, takes the captures out of the answer's JSON (a
+    value that is no string, number or boolean, or whose text does not match ``carried`` in full, is
+    the error ``no <name>``), then compares the body, and after the first wrong answer begins anew.
+    """
+    return {
+        "carried": CARRIED,
+        "steps": [
+            {
+                "name": request.name,
+                "method": request.method,
+                "path": _plain(pieces(request.path)),
+                "headers": {name: _plain(pieces(text)) for name, text in request.headers.items()},
+                "body": None if request.body is None else _plain(pieces(request.body)),
+                "status": request.expect.status,
+                "capture": {name: list(steps_of(pointer)) for name, pointer in request.capture.items()},
+                "right": None
+                if (right := right_answers(request.expect)) is None
+                else [_plain(one) for one in right],
+            }
+            for request in in_order(requests)
+        ],
+    }
+
+
+def _plain(cut: Pieces) -> list[object]:
+    return [
+        piece if isinstance(piece, str) else {"name": piece.name, "as_json": piece.as_json} for piece in cut
+    ]

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Lua script of wrk and wrk2, which share its language: the requests of a mix, and exact totals."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import resources
+from pathlib import Path
+
+from jinja2 import Environment, StrictUndefined, Template
+
+from harness.loadgen.base import LoadOrder
+from harness.loadgen.mix import one_round
+
+QUANTILES = ("50", "75", "90", "95", "99", "99.9", "99.99")
+
+
+def even_threads(connections: int, at_most: int) -> int:
+    """Both tools give every thread the same number of connections and drop the rest: divide evenly."""
+    return max(n for n in range(1, max(1, at_most) + 1) if connections % n == 0)
+
+
+def render_script(order: LoadOrder, n_threads: int, *, result: Path | None) -> str:
+    """The requests, and with ``result`` a ``done`` that writes exact totals there (wrk's way; wrk2 has another)."""
+    exchanges = [
+        {
+            "method": lua_string(request.method),
+            "path": lua_string(request.path),
+            "body": "nil" if request.body is None else lua_string(request.body),
+            "headers": [(lua_string(name), lua_string(value)) for name, value in request.headers.items()],
+        }
+        for request in order.requests
+    ]
+    return _template().render(
+        exchanges=exchanges,
+        round=one_round(order.requests),
+        n_threads=n_threads,
+        quantiles=QUANTILES,
+        result_file=None if result is None else lua_string(str(result)),
+    )
+
+
+def lua_string(text: str) -> str:
+    """A Lua string literal of the text's UTF-8 bytes; everything but plain ASCII as decimal escapes."""
+    plain = frozenset(range(0x20, 0x7F)) - {ord('"'), ord("\\")}
+    return '"' + "".join(chr(byte) if byte in plain else f"\\{byte:03d}" for byte in text.encode()) + '"'
+
+
+@cache
+def _template() -> Template:
+    text = (
+        resources.files("harness.loadgen").joinpath("templates", "mix.lua.jinja").read_text(encoding="utf-8")
+    )
+    environment = Environment(autoescape=False, undefined=StrictUndefined, trim_blocks=True)
+    return environment.from_string(text)

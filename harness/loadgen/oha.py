@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""oha: one request, over and over; open loop at a rate with corrected latencies, or closed loop; times in ns.
+
+oha writes answered requests to SQLite (also when each was due, which its csv lacks) and the errors it
+counted to JSON. It sees statuses (2xx and 3xx are right) and never compares bodies: a wrong body goes
+unnoticed, which ``bodies_checked`` says. It keeps its connections alive.
+
+Open loop: arrivals are due in steps of oha's timer (about 1 ms); one that finds every connection busy
+waits, and its latency counts from when it was due. What still waits at the end is never sent.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from harness.errors import InputError, MissingTool, TrialFailure, UnsupportedLoad
+from harness.formats.oha_files import read_oha_db, statuses
+from harness.loadgen.base import LoadCommand, LoadOrder
+from harness.loadgen.flow import no_flow
+from harness.loadgen.outcome import ORDER_FILE, existing, last_words, open_text, order_text, read_order
+from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad, Request
+
+SAMPLES, TOTALS, BODY = "samples.db", "totals.json", "body.txt"
+START_AND_STOP_S = 2.0
+#: For planning only: what oha asks of a quick service on a small machine, and how fast it writes its rows.
+ASSUMED_PER_S, WRITTEN_PER_S = 20_000.0, 100_000.0
+#: An answer that takes longer is an error.
+TIMEOUT_S = 60
+#: Requests that oha itself gave up because its time was over: nobody's error.
+_GIVEN_UP = "aborted due to deadline"
+
+
+class _Summary(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    total: float = Field(description="seconds")
+
+
+class _Totals(BaseModel):
+    """What is used of oha's JSON; it holds much more."""
+
+    model_config = ConfigDict(frozen=True)
+
+    summary: _Summary
+    errors: dict[str, int] = Field(alias="errorDistribution")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Oha:
+    """``program``: where oha is; None: not on this machine."""
+
+    program: Path | None
+    name: str = "oha"
+
+    def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
+        """One request without flow, ramp, think time or random arrivals."""
+        flow = no_flow("oha", requests)
+        if flow is not None:
+            return flow
+        if len(requests) > 1:
+            names = ", ".join(request.name for request in requests)
+            return (
+                f"oha repeats one request and the mix has {len(requests)} ({names}): use k6, jmeter or locust"
+            )
+        if not 200 <= requests[0].expect.status < 400:
+            return (
+                f"oha takes 2xx and 3xx as right, and {requests[0].name} expects {requests[0].expect.status}"
+            )
+        return _refusal(profile)
+
+    def command(self, order: LoadOrder) -> LoadCommand:
+        """oha without its screen; the body stands in a file, so that any byte of it is sent."""
+        refusal = self.supports(order.profile, order.requests)
+        if refusal is not None:
+            raise UnsupportedLoad(refusal)
+        if self.program is None or not self.program.exists():
+            raise MissingTool("oha", why="to offer the load", how_to_get="make generators")
+        request, folder = order.requests[0], order.folder
+        body = () if request.body is None else ("-D", str(folder / BODY))
+        return LoadCommand(
+            argv=(
+                str(self.program),
+                "--no-tui",
+                "--no-color",
+                "--disable-compression",  # the others do not ask for it either
+                *("--redirect", "0"),
+                *("-t", f"{TIMEOUT_S}s"),
+                *_load_arguments(order.profile),
+                *("-m", request.method),
+                *(word for name, value in request.headers.items() for word in ("-H", f"{name}: {value}")),
+                *body,
+                *("--output-format", "json", "-o", str(folder / TOTALS)),
+                *("--db-url", str(folder / SAMPLES)),
+                f"http://{order.endpoint.host}:{order.endpoint.port}{request.path}",
+            ),
+            files={ORDER_FILE: order_text(order)} | ({} if request.body is None else {BODY: request.body}),
+            outputs=(SAMPLES, TOTALS, ORDER_FILE, BODY),
+            expected_s=START_AND_STOP_S + _offering_s(order.profile),
+        )
+
+    def read(self, folder: Path) -> LoadSummary:
+        """Totals of the rows, and the errors that left none. ``n_dropped``: arrivals that were never sent."""
+        began = _start_epoch_s(folder)  # before anything is read
+        order, totals = read_order(folder), _totals(folder)
+        path = existing(folder, SAMPLES)
+        try:
+            table = read_oha_db(path)
+        except InputError as problem:
+            raise TrialFailure(
+                "failed", f"oha left no samples ({problem}); it said: {_said(folder)}"
+            ) from problem
+        errors = Counter({kind: n for kind, n in totals.errors.items() if kind != _GIVEN_UP})
+        n_unanswered = errors.total()
+        n_requests = table.n_requests + n_unanswered
+        if not n_requests:
+            raise TrialFailure("failed", f"oha sent nothing; it said: {_said(folder)}")
+        for status, n in statuses(path).items():
+            if not 200 <= status < 400:
+                errors[f"status {status}"] += n
+        profile, first = order.profile, table.first_start_epoch_s
+        rate_per_s = profile.rate_per_s if isinstance(profile, OpenLoad) else None
+        duration_s = table.duration_s or totals.summary.total
+        return LoadSummary(
+            n_requests=n_requests,
+            n_errors=errors.total(),
+            start_epoch_s=None if began is None or first is None else began + first,
+            duration_s=duration_s,
+            offered_per_s=rate_per_s,
+            achieved_per_s=n_requests / duration_s if duration_s > 0 else 0.0,
+            latency_mean_s=float(np.mean(table.latency_s)) if table.n_requests else None,
+            resolution_s=table.resolution_s,
+            has_requests=table.n_requests > 0,
+            n_dropped=max(0, int(profile.rate_per_s * profile.duration_s) - n_requests)
+            if isinstance(profile, OpenLoad)
+            else None,
+            bodies_checked=False,
+            errors_by_kind={kind.replace(",", ";"): n for kind, n in errors.most_common()},
+        )
+
+
+def _refusal(profile: LoadProfile) -> str | None:
+    if isinstance(profile, OpenLoad):
+        if profile.arrivals != "constant":
+            return "oha's arrivals are evenly spaced: set arrivals = constant, or use jmeter for poisson"
+        return None
+    if profile.ramp_up_s:
+        return "oha opens all connections at once: use k6, jmeter or locust for ramp_up_s"
+    if profile.think_time_s:
+        return "oha does not wait between requests: use k6, jmeter or locust for think_time_s"
+    if profile.loops is not None and profile.users > 1:
+        return "oha counts requests of all users together, not of each: give duration_s, or use k6 for loops"
+    return None
+
+
+def _load_arguments(profile: LoadProfile) -> tuple[str, ...]:
+    """A rate goes with ``-z``, never with ``-n``, for which older releases turned the correction round."""
+    if isinstance(profile, ClosedLoad):
+        users = ("-c", str(profile.users))
+        return (
+            (*users, "-n", str(profile.loops))
+            if profile.loops
+            else (*users, *_until(profile.duration_s or 0))
+        )
+    rate = ("-q", f"{profile.rate_per_s:.6f}".rstrip("0").rstrip("."), "--latency-correction")
+    return ("-c", str(profile.connections), *_until(profile.duration_s), *rate)
+
+
+def _until(duration_s: float) -> tuple[str, ...]:
+    return ("-z", f"{round(duration_s * 1e6)}us", "-w")  # -w: what is under way at the end is waited for
+
+
+def _offering_s(profile: LoadProfile) -> float:
+    if isinstance(profile, OpenLoad):
+        return profile.duration_s * (1 + profile.rate_per_s / WRITTEN_PER_S)
+    if profile.duration_s is not None:
+        return profile.duration_s * (1 + ASSUMED_PER_S / WRITTEN_PER_S)
+    return (profile.loops or 1) / ASSUMED_PER_S
+
+
+def _totals(folder: Path) -> _Totals:
+    path = existing(folder, TOTALS)
+    try:
+        with open_text(path) as stream:
+            return _Totals.model_validate_json(stream.read())
+    except (OSError, ValidationError) as problem:
+        reason = f"oha ended before it wrote its totals ({path.name}); it said: {_said(folder)}"
+        raise TrialFailure("failed", reason) from problem
+
+
+def _said(folder: Path) -> str:
+    return last_words(folder, "generator.stderr.txt", "generator.stdout.txt")
+
+
+def _start_epoch_s(folder: Path) -> float | None:
+    """When oha started: it tells times since then only, and makes its totals' file right before.
+
+    Until somebody reads that file, its access time is that of its making (as exact as the kernel's
+    tick, a few ms): so this holds once, right after the load. None when it cannot be.
+    """
+    try:
+        made, ordered = (folder / TOTALS).stat(), (folder / ORDER_FILE).stat()
+    except OSError:
+        return None
+    return made.st_atime if ordered.st_mtime <= made.st_atime <= made.st_mtime else None

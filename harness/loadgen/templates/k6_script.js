@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// What k6 runs. Reads plan.json beside it; each request is one logged row of samples.csv.
+
+import { sleep } from "k6";
+import exec from "k6/execution";
+import http from "k6/http";
+
+const plan = JSON.parse(open("./plan.json"));
+const carried = new RegExp(`^${plan.carried}$`);
+
+export const options = plan.options;
+
+// k6's clock since the start of the test has fractions of a millisecond and the wall clock has not:
+// both are read when the wall clock steps, so that rows can carry the finer time.
+export function setup() {
+  const before_ms = Date.now();
+  let wall_ms = before_ms;
+  while (wall_ms === before_ms) {
+    wall_ms = Date.now();
+  }
+  return { zero_ms: wall_ms - exec.instance.currentTestRunDuration };
+}
+
+function text(value) {
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+// A text given in pieces: plain ones, and places of captured values.
+function filled(pieces, values) {
+  if (pieces.length === 1 && typeof pieces[0] === "string") {
+    return pieces[0];
+  }
+  let whole = "";
+  for (const piece of pieces) {
+    if (typeof piece === "string") {
+      whole += piece;
+    } else {
+      whole += piece.as_json ? JSON.stringify(values[piece.name]) : text(values[piece.name]);
+    }
+  }
+  return whole;
+}
+
+class Step {
+  constructor(step) {
+    const quote = /[",\r\n]/.test(step.name);
+    this.name = quote ? `"${step.name.replace(/"/g, '""')}"` : step.name;
+    this.method = step.method;
+    this.path = step.path;
+    this.body = step.body;
+    this.headers = Object.entries(step.headers);
+    this.status = step.status;
+    this.capture = Object.entries(step.capture);
+    this.right = step.right;
+    this.reads = this.right !== null || this.capture.length > 0;
+    this.fixed = this.headers.every(([, pieces]) => pieces.length <= 1 && typeof pieces[0] !== "object");
+    this.params = this.fixed ? this.prepare({}) : null;
+  }
+
+  prepare(values) {
+    const headers = {};
+    for (const [name, pieces] of this.headers) {
+      headers[name] = filled(pieces, values);
+    }
+    return { headers, redirects: 0, timeout: plan.timeout, responseType: this.reads ? "text" : "none" };
+  }
+
+  // Ask, judge, log; true when the answer was right.
+  ask(clock, values) {
+    const url = plan.base + filled(this.path, values);
+    const body = this.body === null ? null : filled(this.body, values);
+    const params = this.params || this.prepare(values);
+    const began_ms = exec.instance.currentTestRunDuration;
+    const response = http.request(this.method, url, body, params);
+    let took_ms = response.timings.blocked + response.timings.duration;
+    if (response.status === 0) {
+      // no answer, so k6 has no times of it
+      took_ms = exec.instance.currentTestRunDuration - began_ms;
+    }
+    const fault = this.fault(response, values);
+    const start_s = ((clock.zero_ms + began_ms) / 1000).toFixed(6);
+    console.log(`${start_s},${took_ms.toFixed(6)},${fault === ""},${this.name},${fault}`);
+    return fault === "";
+  }
+
+  // What is wrong with an answer, without commas: a csv field. Empty: nothing.
+  fault(response, values) {
+    if (response.status === 0) {
+      return `error ${response.error_code}`;
+    }
+    if (response.status !== this.status) {
+      return `status ${response.status}`;
+    }
+    if (this.capture.length > 0) {
+      let answer;
+      try {
+        answer = JSON.parse(response.body);
+      } catch {
+        return `no ${this.capture[0][0]}`;
+      }
+      for (const [name, way] of this.capture) {
+        const value = at(answer, way);
+        if (value === undefined || !carried.test(text(value))) {
+          return `no ${name}`;
+        }
+        values[name] = value;
+      }
+    }
+    if (this.right !== null && !this.right.some((pieces) => filled(pieces, values) === response.body)) {
+      return "wrong body";
+    }
+    return "";
+  }
+}
+
+// The value at the end of a way of keys and indexes; undefined: nothing there that can be carried on.
+function at(answer, way) {
+  let value = answer;
+  for (const part of way) {
+    const is_way = Array.isArray(value) ? typeof part === "number" : typeof part === "string";
+    if (value === null || typeof value !== "object" || !is_way || !Object.hasOwn(value, part)) {
+      return undefined;
+    }
+    value = value[part];
+  }
+  // a whole number beyond 2^53 would be sent on as another one
+  const fits = ["string", "boolean"].includes(typeof value) || Number.isSafeInteger(value);
+  return fits ? value : undefined;
+}
+
+const steps = plan.steps.map((step) => new Step(step));
+let asked_before = false;
+
+function think() {
+  if (!asked_before) {
+    asked_before = true;
+    if (plan.stagger_s > 0) {
+      sleep(plan.stagger_s * (exec.vu.idInTest - 1));
+    }
+  } else if (plan.think_time_s > 0) {
+    sleep(plan.think_time_s);
+  }
+}
+
+// One iteration: a request of the mix, or a pass through the flow that ends at its first wrong answer.
+export default function (clock) {
+  if (plan.arrivals !== null && exec.scenario.iterationInTest >= plan.arrivals) {
+    return; // k6 counts both ends of the time: 21 arrivals in a second at 20 per second
+  }
+  const values = {};
+  if (!plan.flow) {
+    think();
+    const turn = exec.scenario.iterationInTest % plan.round.length;
+    steps[plan.round[turn]].ask(clock, values);
+    return;
+  }
+  for (const step of steps) {
+    think();
+    if (!step.ask(clock, values)) {
+      return;
+    }
+  }
+}
+
+// k6's own count of what it did and could not do.
+export function handleSummary(data) {
+  const count = (name) => (data.metrics[name] ? data.metrics[name].values.count : 0);
+  const totals = { iterations: count("iterations"), dropped_iterations: count("dropped_iterations") };
+  return { "totals.json": `${JSON.stringify(totals)}\n` };
+}

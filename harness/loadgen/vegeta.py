@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""vegeta: open loop, evenly spaced arrivals, one row per request in ns; mixes in a fixed order.
+
+vegeta writes its own binary form while it attacks; after the load ``vegeta encode`` makes csv of it.
+Statuses are checked (2xx and 3xx are right), bodies are not. It opens connections as it needs them:
+an arrival never waits for another. When vegeta itself falls behind its schedule, it sends late and
+counts from then.
+"""
+
+from __future__ import annotations
+
+import base64
+import csv
+import json
+from collections import Counter
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+from harness.errors import InputError, MissingTool, TrialFailure, UnsupportedLoad
+from harness.formats.vegeta_csv import ERROR, N_COLUMNS, STATUS, read_vegeta
+from harness.loadgen.base import LoadCommand, LoadOrder
+from harness.loadgen.flow import no_flow
+from harness.loadgen.mix import one_round, unsupported_mix
+from harness.loadgen.outcome import (
+    ORDER_FILE,
+    existing,
+    last_words,
+    n_dropped,
+    open_text,
+    order_text,
+    read_order,
+    summarise,
+)
+from harness.model import LoadProfile, LoadSummary, OpenLoad, Request
+
+SAMPLES, RESULTS, TARGETS = "samples.csv", "results.bin", "targets.jsonl"
+START_AND_STOP_S = 2.0
+#: An answer that takes longer is an error.
+TIMEOUT_S = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vegeta:
+    """``program``: where vegeta is; None: not on this machine."""
+
+    program: Path | None
+    name: str = "vegeta"
+
+    def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
+        """Only a rate with even spacing, and only requests that can be repeated as they are."""
+        if not isinstance(profile, OpenLoad):
+            return "vegeta has a rate and no users: use k6, jmeter, locust or wrk for a closed loop"
+        if profile.arrivals != "constant":
+            return "vegeta's arrivals are evenly spaced: set arrivals = constant, or use jmeter for poisson"
+        wrong = [request.name for request in requests if not 200 <= request.expect.status < 400]
+        if wrong:
+            return f"vegeta counts every status but 2xx and 3xx as an error, and {wrong} expect another"
+        return no_flow("vegeta", requests) or unsupported_mix(requests)
+
+    def command(self, order: LoadOrder) -> LoadCommand:
+        """The attack, then the encoding of what it left."""
+        refusal = self.supports(order.profile, order.requests)
+        if refusal is not None or not isinstance(order.profile, OpenLoad):
+            raise UnsupportedLoad(str(refusal))
+        if self.program is None or not self.program.exists():
+            raise MissingTool("vegeta", why="to offer the load", how_to_get="a vegeta on PATH")
+        profile, folder = order.profile, order.folder
+        rate = Fraction(profile.rate_per_s).limit_denominator(1000)
+        return LoadCommand(
+            argv=(
+                str(self.program),
+                "attack",
+                *("-format", "json", "-targets", str(folder / TARGETS)),
+                *("-rate", f"{rate.numerator}/{rate.denominator}s"),
+                *("-duration", f"{round(profile.duration_s * 1e6)}us"),
+                *("-connections", str(profile.connections)),
+                *("-timeout", f"{TIMEOUT_S}s"),
+                *("-redirects", "-1"),
+                *("-max-body", "0"),
+                *("-output", str(folder / RESULTS)),
+            ),
+            after=(
+                (
+                    str(self.program),
+                    "encode",
+                    *("-to", "csv", "-output", str(folder / SAMPLES)),
+                    str(folder / RESULTS),
+                ),
+            ),
+            files={TARGETS: targets(order), ORDER_FILE: order_text(order)},
+            outputs=(SAMPLES, TARGETS, ORDER_FILE),
+            expected_s=START_AND_STOP_S + profile.duration_s,
+        )
+
+    def read(self, folder: Path) -> LoadSummary:
+        """Totals of ``samples.csv``; ``n_dropped``: arrivals of the schedule that left no row."""
+        order, path = read_order(folder), existing(folder, SAMPLES)
+        said = last_words(folder, "generator.stderr.txt", "generator.stdout.txt")
+        try:
+            table = read_vegeta(path)
+        except InputError as problem:
+            raise TrialFailure("failed", f"vegeta left no samples ({problem}); it said: {said}") from problem
+        if not table.n_requests:
+            raise TrialFailure("failed", f"vegeta sent nothing: {path} has no rows; it said: {said}")
+        dropped = None
+        if isinstance(order.profile, OpenLoad):
+            dropped = n_dropped(table, order, int(order.profile.rate_per_s * order.profile.duration_s))
+        kinds = _errors_by_kind(path) if table.n_errors else Counter[str]()
+        return summarise(table, order, errors_by_kind=kinds, n_dropped=dropped, bodies_checked=False)
+
+
+def targets(order: LoadOrder) -> str:
+    """A round of the mix as vegeta's JSON targets, one a line; vegeta takes them in turn."""
+    base = f"http://{order.endpoint.host}:{order.endpoint.port}"
+    lines = [_target(request, base) for request in order.requests]
+    return "".join(lines[index] + "\n" for index in one_round(order.requests))
+
+
+def _target(request: Request, base: str) -> str:
+    target: dict[str, object] = {"method": request.method, "url": base + request.path}
+    if request.body is not None:
+        target["body"] = base64.b64encode(request.body.encode()).decode("ascii")
+    if request.headers:
+        target["header"] = {name: [value] for name, value in request.headers.items()}
+    return json.dumps(target)
+
+
+def _errors_by_kind(path: Path) -> Counter[str]:
+    """By status, or by the last words of the error of a request without an answer."""
+    kinds: Counter[str] = Counter()
+    with open_text(path) as stream:
+        for row in csv.reader(stream):
+            if len(row) == N_COLUMNS and row[STATUS][:1] not in {"2", "3"}:
+                kinds[_kind(row[STATUS], row[ERROR])] += 1
+    return kinds
+
+
+def _kind(status: str, error: str) -> str:
+    if status != "0":
+        return f"status {status}"
+    return error.rsplit(": ", 1)[-1].replace(",", ";") or "no answer"

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""wrk2: open loop at a rate, latencies counted from when a request was due; totals only.
+
+Like wrk it checks the status (anything but 2xx and 3xx is an error) and never the body. Each connection
+has its share of the rate and waits for its answer; a late answer delays the next request, and the delay
+counts into that one's latency. After ten seconds wrk2 empties its histogram: in a longer load latencies
+are of the rest, and ``n_latencies`` tells of how many requests.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.errors import InputError, MissingTool, TrialFailure, UnsupportedLoad
+from harness.formats.wrk2_text import read_wrk2
+from harness.loadgen.base import LoadCommand, LoadOrder
+from harness.loadgen.flow import no_flow
+from harness.loadgen.lua_script import even_threads, render_script
+from harness.loadgen.mix import unsupported_mix
+from harness.loadgen.outcome import ORDER_FILE, existing, last_words, order_text, read_order
+from harness.model import LoadProfile, LoadSummary, OpenLoad, Request
+
+SCRIPT, RESULT = "mix.lua", "wrk2.txt"
+TIMEOUT_S = 60
+START_AND_STOP_S = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wrk2:
+    """``program``: where wrk2 is; None: not on this machine. ``threads``: no more than this."""
+
+    program: Path | None
+    threads: int = 2
+    name: str = "wrk2"
+
+    def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
+        """Only a whole rate with even spacing for a number of whole seconds."""
+        refusal = _refusal(profile)
+        if refusal is not None:
+            return refusal
+        wrong = [request.name for request in requests if not 200 <= request.expect.status < 400]
+        if wrong:
+            return f"wrk2 counts every status but 2xx and 3xx as an error, and {wrong} expect another"
+        return no_flow("wrk2", requests) or unsupported_mix(requests)
+
+    def command(self, order: LoadOrder) -> LoadCommand:
+        """wrk2 with a script made for this load; what it prints is what there is."""
+        refusal = self.supports(order.profile, order.requests)
+        if refusal is not None or not isinstance(order.profile, OpenLoad):
+            raise UnsupportedLoad(str(refusal))
+        if self.program is None or not self.program.exists():
+            raise MissingTool("wrk2", why="to offer the load", how_to_get="a wrk2 on PATH")
+        profile = order.profile
+        n_threads = even_threads(profile.connections, self.threads)
+        return LoadCommand(
+            argv=(
+                str(self.program),
+                *("-t", str(n_threads), "-c", str(profile.connections), "-d", f"{int(profile.duration_s)}s"),
+                *("-R", str(int(profile.rate_per_s))),
+                *("--timeout", f"{TIMEOUT_S}s", "--latency"),
+                *("-s", str(order.folder / SCRIPT)),
+                f"http://{order.endpoint.host}:{order.endpoint.port}/",
+            ),
+            files={SCRIPT: render_script(order, n_threads, result=None), ORDER_FILE: order_text(order)},
+            outputs=(RESULT, SCRIPT, ORDER_FILE),
+            stdout=RESULT,
+            expected_s=START_AND_STOP_S + int(profile.duration_s),
+        )
+
+    def read(self, folder: Path) -> LoadSummary:
+        """What wrk2 printed. ``n_dropped``: arrivals of the schedule without an answer or a broken exchange."""
+        order, path = read_order(folder), existing(folder, RESULT)
+        try:
+            table = read_wrk2(path)
+        except InputError as problem:
+            said = last_words(folder, "generator.stderr.txt", RESULT)
+            reason = f"wrk2 ended before it printed its totals ({path.name}); it said: {said}"
+            raise TrialFailure("failed", reason) from problem
+        total, kinds = table.total, table.errors_by_kind
+        if total is None or table.duration_s is None:
+            raise TrialFailure("failed", f"{path} has no totals")
+        broken = sum(kinds.get(kind, 0) for kind in ("connect", "read", "write"))
+        n_requests = total.n_requests + broken
+        rate_per_s = order.profile.rate_per_s if isinstance(order.profile, OpenLoad) else None
+        n_arrivals = None if rate_per_s is None else int(rate_per_s * (order.profile.duration_s or 0.0))
+        quantiles = dict(total.latency_quantiles_s)
+        if total.latency_max_s is not None:
+            quantiles["max"] = total.latency_max_s
+        return LoadSummary(
+            n_requests=n_requests,
+            n_errors=kinds.get("status", 0) + broken,
+            start_epoch_s=None,
+            duration_s=table.duration_s,
+            offered_per_s=rate_per_s,
+            achieved_per_s=total.n_requests / table.duration_s if table.duration_s else 0.0,
+            latency_mean_s=total.latency_mean_s,
+            latency_quantiles_s=quantiles,
+            n_latencies=table.n_latencies,
+            resolution_s=table.resolution_s,
+            has_requests=False,
+            n_dropped=None if n_arrivals is None else max(0, n_arrivals - n_requests),
+            bodies_checked=False,
+            errors_by_kind=kinds,
+        )
+
+
+def _refusal(profile: LoadProfile) -> str | None:
+    if not isinstance(profile, OpenLoad):
+        return "wrk2 asks at a rate: use wrk (or k6, jmeter, locust) for a closed loop"
+    if profile.arrivals != "constant":
+        return "wrk2's arrivals are evenly spaced: set arrivals = constant, or use jmeter for poisson"
+    for what, value in (("rate_per_s", profile.rate_per_s), ("duration_s", profile.duration_s)):
+        if value != int(value):
+            return f"wrk2 has whole numbers for {what}, found {value:g}: choose one"
+    return None

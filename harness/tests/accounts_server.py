@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A small real HTTP server that remembers: what one answer gives must come back in a later request.
+
+``POST /account`` opens an account, ``GET /account/<id>`` shows it, ``POST /transfer`` wants two
+accounts that were opened and the first one's owner in a header, ``GET /state`` answers in turn.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from harness.loadgen.base import Endpoint
+from harness.model import Request
+
+#: What `POST /account` can be told to answer in place of the right thing, and what a generator calls it.
+FAULTS = {
+    "500": (500, b'{"error":"internal"}', "status 500"),
+    "no id": (200, b'{"owner":"o-0"}', "no a"),
+    "no JSON": (200, b"<html>", "no a"),
+    "cannot be carried": (200, b'{"id":"a b","owner":"o-0"}', "no a"),
+}
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    wbufsize = -1  # headers and body in one segment
+    server: AccountsServer
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length", "0"))).decode()
+        with self.server.lock:
+            status, answer = self.server.answer(self.command, self.path, body, self.headers.get("X-Owner"))
+        self.send_response_only(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+        self.wfile.flush()
+
+    def do_GET(self) -> None:
+        self.do_POST()
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing."""
+
+
+class AccountsServer(ThreadingHTTPServer):
+    """``faults``: what opening an account answers, in turn; None is the right thing. ``states``: see /state."""
+
+    daemon_threads = True
+    request_queue_size = 256
+
+    def __init__(self, faults: Sequence[str | None] = (None,), states: Sequence[object] = ("done",)) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.lock = threading.Lock()
+        self.faults, self.states = faults, states
+        self.seen: Counter[str] = Counter()
+        self.transfers: list[str] = []
+        self.owners: dict[int, str] = {}
+
+    def answer(self, method: str, path: str, body: str, owner: str | None) -> tuple[int, bytes]:
+        """The status and body of one answer, and what is remembered of the request."""
+        what = "/account/" if path.startswith("/account/") else path
+        number = self.seen[what]
+        self.seen[what] += 1
+        if (method, path) == ("POST", "/account"):
+            return self._open(self.faults[number % len(self.faults)])
+        if method == "GET" and what == "/account/":
+            known = self.owners.get(int(path.rpartition("/")[2]))
+            return (404, b"{}") if known is None else (200, _lean({"owner": known}))
+        if (method, path) == ("POST", "/transfer"):
+            return self._transfer(body, owner)
+        if path == "/state":
+            return 200, _lean({"state": self.states[number % len(self.states)]})
+        return 404, _lean({"error": path})
+
+    def _open(self, fault: str | None) -> tuple[int, bytes]:
+        if fault is not None:
+            return FAULTS[fault][:2]
+        number = len(self.owners) + 1
+        self.owners[number] = f"o-{number}"
+        return 200, _lean({"id": number, "more": [{"id": 0}, {"owner": self.owners[number]}]})
+
+    def _transfer(self, body: str, owner: str | None) -> tuple[int, bytes]:
+        self.transfers.append(body)
+        asked = json.loads(body)
+        if self.owners.get(asked["from"]) != owner or asked["to"] not in self.owners:
+            return 409, _lean({"error": "unknown account"})
+        state = "done" if len(self.transfers) % 2 else "queued"
+        return 200, _lean({"id": f"t-{len(self.transfers)}", "from": asked["from"], "state": state})
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A generator that was killed resets its connections: no trace of that in the tests' output."""
+
+    @property
+    def endpoint(self) -> Endpoint:
+        return Endpoint(host="127.0.0.1", port=self.server_address[1])
+
+
+def _lean(value: object) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+@contextmanager
+def accounts_server(
+    faults: Sequence[str | None] = (None,), states: Sequence[object] = ("done",)
+) -> Iterator[AccountsServer]:
+    """Run the server for the time of a test."""
+    server = AccountsServer(faults, states)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join(timeout=10)
+
+
+#: Text that tools with a language of their own might read as theirs; it must arrive as it stands.
+AWKWARD = r"5 $ \\ , \\$ <&> é ${__time()} $${X} ]]> $\\"
+
+
+def step(number: int, name: str, method: str, path: str, **more: object) -> Request:
+    """One step of a flow; without ``expect`` only the status counts."""
+    line = {"mix": "accounts", "name": name, "step": number, "method": method, "path": path}
+    return Request.model_validate_json(json.dumps({"expect": {"status": 200}, **line, **more}))
+
+
+def open_and_show() -> tuple[Request, ...]:
+    """Two steps: the second asks for what the first one opened, by its number."""
+    return (
+        step(1, "open", "POST", "/account", capture={"a": "/id"}),
+        step(2, "show", "GET", "/account/${a}", expect={"status": 200, "json": {"owner": "o-${a}"}}),
+    )
+
+
+def transfer_flow() -> tuple[Request, ...]:
+    """Two accounts, a transfer between them, and a look at the first: captures in every place."""
+    opened = {"status": 200, "json": {"id": "${a}", "more": [{"id": 0}, {"owner": "${owner}"}]}}
+    transferred = [{"id": "${t}", "from": "${a}", "state": state} for state in ("done", "queued")]
+    return (
+        step(1, "open-a", "POST", "/account", capture={"a": "/id", "owner": "/more/1/owner"}, expect=opened),
+        step(2, "open-b", "POST", "/account", capture={"b": "/id"}),
+        step(
+            3,
+            "transfer",
+            "POST",
+            "/transfer",
+            headers={"X-Owner": "${owner}", "Content-Type": "application/json"},
+            body='{"from":${a},"to":${b},"memo":"' + AWKWARD + '${owner}${a}"}',
+            capture={"t": "/id"},
+            expect={"status": 200, "one_of": transferred},
+        ),
+        step(4, "show-a", "GET", "/account/${a}", expect={"status": 200, "body": '{"owner":"${owner}"}'}),
+    )

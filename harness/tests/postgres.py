@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The real PostgreSQL in tests: found as the harness finds it, its data where its user can reach it."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from harness.backing import BackingNeed
+from harness.backing.postgres import Lent, Postgres
+from harness.hosts import LocalHost
+from harness.project import find_root
+from harness.toolchains import Surroundings, Tool, find_tool
+
+
+def postgres_tool() -> Tool:
+    return find_tool("postgres", Surroundings(project=find_root(Path(__file__).parent)))
+
+
+@contextmanager
+def reachable_folder() -> Iterator[Path]:
+    """A folder that the server's user can reach: pytest's own are closed to everybody else."""
+    with tempfile.TemporaryDirectory(prefix="rematch-test-", dir="/var/tmp") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        yield folder
+
+
+class Remembering(Postgres):
+    """Knows what it started, so that a test that fails leaves nothing behind."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(LocalHost(), root, postgres_tool())
+        self.started: list[Lent] = []
+
+    def start(self, need: BackingNeed, folder: Path) -> Lent:
+        self.started.append(super().start(need, folder))
+        return self.started[-1]
+
+
+class RealDatabase:
+    """PostgreSQL with what a service would do with it."""
+
+    def __init__(self, root: Path) -> None:
+        self.source = Remembering(root)
+
+    def stop_all(self) -> None:
+        while self.source.started:
+            self.source.started.pop().stop()
+
+    def add(self, environment: Mapping[str, str], amount: int) -> None:
+        with client(environment) as connection:
+            connection.execute("INSERT INTO entry (amount) VALUES (%s)", (amount,))
+
+    def sum(self, environment: Mapping[str, str]) -> int:
+        return int(one(environment, "SELECT coalesce(sum(amount), 0) FROM entry"))
+
+
+def client(environment: Mapping[str, str]) -> psycopg.Connection[Any]:
+    """Connect as a service would."""
+    return psycopg.connect(
+        host=environment["PGHOST"],
+        port=environment["PGPORT"],
+        user=environment["PGUSER"],
+        password=environment["PGPASSWORD"],
+        dbname=environment["PGDATABASE"],
+        sslmode="disable",
+        connect_timeout=10,
+        autocommit=True,
+    )
+
+
+def one(environment: Mapping[str, str], question: str) -> Any:
+    with client(environment) as connection:
+        row = connection.execute(question.encode()).fetchone()
+    assert row is not None
+    return row[0]

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""k6, for real."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from harness.errors import MissingTool, TrialFailure
+from harness.formats.k6_samples import HEADER
+from harness.loadgen.base import Endpoint, LoadGenerator, LoadOrder
+from harness.loadgen.k6 import K6, LOG, PLAN, SAMPLES, TOTALS, scenario
+from harness.loadgen.outcome import ORDER_FILE, order_text
+from harness.model import ClosedLoad, LoadProfile, OpenLoad, Outcome, Request
+from harness.tests.answering_server import AnsweringServer, answering_server, request_to
+from harness.tests.available import program_or_not_run
+from harness.tests.contracts.flow import FlowContract, OpenFlowContract
+from harness.tests.contracts.load_generator import LoadGeneratorContract, OpenLoopContract, offer
+from harness.verdicts import judge_load
+
+GOLDEN = Path(__file__).parent / "golden" / "k6"
+
+
+@pytest.fixture(scope="module")
+def k6() -> K6:
+    return K6(program=program_or_not_run("k6"))
+
+
+class TestK6(LoadGeneratorContract, OpenLoopContract, FlowContract, OpenFlowContract):
+    spacings = ("constant",)
+
+    @pytest.fixture
+    def generator(self, k6: K6) -> LoadGenerator:
+        return k6
+
+
+def order_for(
+    folder: Path, server: AnsweringServer, profile: LoadProfile, request: Request | None = None
+) -> LoadOrder:
+    return LoadOrder(
+        profile=profile,
+        requests=(request or request_to("/right"),),
+        endpoint=server.endpoint,
+        folder=folder,
+    )
+
+
+@pytest.mark.parametrize(
+    ("profile", "why"),
+    [
+        (OpenLoad(rate_per_s=10, duration_s=1, arrivals="poisson"), "evenly spaced"),
+        (ClosedLoad(users=1, duration_s=0.5), "at least 1 s"),
+        (ClosedLoad(users=1, duration_s=2, ramp_up_s=3), "longer than duration_s"),
+    ],
+)
+def test_what_k6_cannot_express_is_refused_with_the_reason(profile: LoadProfile, why: str) -> None:
+    assert why in (K6(program=None).supports(profile, (request_to("/right"),)) or "")
+
+
+def test_a_rate_becomes_whole_iterations_in_whole_seconds() -> None:
+    found = scenario(OpenLoad(rate_per_s=2.5, duration_s=1.5, arrivals="constant", connections=7))
+    assert (found["executor"], found["rate"], found["timeUnit"]) == ("constant-arrival-rate", 5, "2s")
+    assert (found["duration"], found["preAllocatedVUs"], found["maxVUs"]) == ("1500000us", 7, 7)
+
+
+@pytest.mark.parametrize(
+    ("profile", "executor"),
+    [
+        (ClosedLoad(users=3, duration_s=2), "constant-vus"),
+        (ClosedLoad(users=3, duration_s=2, ramp_up_s=1), "ramping-vus"),
+        (ClosedLoad(users=3, loops=5), "per-vu-iterations"),
+        (ClosedLoad(users=3, loops=5, ramp_up_s=60), "per-vu-iterations"),
+    ],
+)
+def test_users_stay_users(profile: ClosedLoad, executor: str) -> None:
+    found = scenario(profile)
+    assert found["executor"] == executor
+    assert "rate" not in found
+
+
+def test_k6_speaks_to_nobody_but_the_service(tmp_path: Path) -> None:
+    program = tmp_path / "k6"
+    program.touch()
+    order = LoadOrder(
+        profile=ClosedLoad(users=1, loops=1),
+        requests=(request_to("/right"),),
+        endpoint=Endpoint(host="127.0.0.1", port=1),
+        folder=tmp_path,
+    )
+    command = K6(program=program).command(order)
+    assert "--no-usage-report" in command.argv
+    assert command.argv[command.argv.index("--address") + 1] == ""
+    assert command.environment["K6_AUTO_EXTENSION_RESOLUTION"] == "false"
+
+
+def test_k6_that_is_not_here_is_named_with_the_way_to_get_it(tmp_path: Path) -> None:
+    order = LoadOrder(
+        profile=ClosedLoad(users=1, loops=1),
+        requests=(request_to("/right"),),
+        endpoint=Endpoint(host="127.0.0.1", port=1),
+        folder=tmp_path,
+    )
+    for program in (None, tmp_path / "k6"):
+        with pytest.raises(MissingTool, match="make setup"):
+            K6(program=program).command(order)
+
+
+def test_arrivals_that_find_every_connection_busy_are_dropped_counted_and_judged(
+    k6: K6, tmp_path: Path
+) -> None:
+    profile = OpenLoad(rate_per_s=100, duration_s=1, arrivals="constant", connections=1)
+    with answering_server(delay_s=0.2) as server:
+        order = order_for(tmp_path, server, profile)
+        assert offer(k6, order).exit_code == 0
+        summary = k6.read(tmp_path)
+        assert summary.n_requests == server.seen.total()
+    dropped = json.loads((tmp_path / TOTALS).read_text())["dropped_iterations"]
+    assert dropped > 50
+    assert summary.n_dropped is not None
+    assert summary.n_dropped == pytest.approx(dropped, abs=1)  # k6 counts an arrival at the very end as well
+    assert summary.n_requests + summary.n_dropped == 100
+    assert judge_load(summary)[0] == Outcome.OVERLOADED
+
+
+def test_what_k6_once_wrote_is_summed_up_without_k6(tmp_path: Path) -> None:
+    """A second at 40 arrivals/s over one connection to a service that takes 30 ms and errs one time in three."""
+    profile = OpenLoad(rate_per_s=40, duration_s=1, arrivals="constant", connections=1)
+    order = LoadOrder(
+        profile=profile,
+        requests=(request_to("/right", weight=4), request_to("/wrong"), request_to("/500")),
+        endpoint=Endpoint(host="127.0.0.1", port=1),
+        folder=tmp_path,
+    )
+    (tmp_path / ORDER_FILE).write_text(order_text(order))
+    for name in (SAMPLES, TOTALS):
+        shutil.copy(GOLDEN / name, tmp_path / name)
+    summary = K6(program=None).read(tmp_path)
+    assert (summary.n_requests, summary.n_errors, summary.n_dropped) == (19, 6, 21)
+    assert summary.errors_by_kind == {"wrong body": 3, "status 500": 3}
+    assert summary.latency_mean_s == pytest.approx(0.037664, abs=1e-6)
+    assert (summary.offered_per_s, summary.resolution_s, summary.bodies_checked) == (40, 1e-9, True)
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [("error 1212", "connection refused"), ("error 1050", "timeout"), ("error 1999", "k6 error 1999")],
+)
+def test_what_happened_in_place_of_an_answer_has_a_name(tmp_path: Path, code: str, kind: str) -> None:
+    order = LoadOrder(
+        profile=ClosedLoad(users=1, loops=1),
+        requests=(request_to("/right"),),
+        endpoint=Endpoint(host="127.0.0.1", port=1),
+        folder=tmp_path,
+    )
+    (tmp_path / ORDER_FILE).write_text(order_text(order))
+    (tmp_path / SAMPLES).write_text(f"{HEADER}\n1795252467.300838,0.5,false,right,{code}\n")
+    assert K6(program=None).read(tmp_path).errors_by_kind == {kind: 1}
+
+
+def test_awkward_bodies_and_names_reach_the_server_and_the_rows_unchanged(k6: K6, tmp_path: Path) -> None:
+    awkward = '{"s":"\\" ]] \\n é ${x} %s"}\n\t1'
+    with answering_server() as server:
+        order = order_for(
+            tmp_path, server, ClosedLoad(users=1, loops=3), request_to("/right", body=awkward, name='a, "b"')
+        )
+        assert offer(k6, order).exit_code == 0
+        assert server.bodies.keys() == {awkward.encode()}
+    summary = k6.read(tmp_path)
+    assert (summary.n_requests, summary.n_errors, summary.bodies_checked) == (3, 0, True)
+
+
+def test_a_ramp_and_think_time_hold_back_requests(k6: K6, tmp_path: Path) -> None:
+    with answering_server() as server:
+        order = order_for(tmp_path, server, ClosedLoad(users=2, duration_s=2, ramp_up_s=1, think_time_s=0.2))
+        assert offer(k6, order).exit_code == 0
+        summary = k6.read(tmp_path)
+        assert summary.n_requests == server.seen.total()
+    assert 2 <= summary.n_requests <= 2 * 11  # no user can ask more often than its think time lets it
+
+
+def test_users_of_a_load_by_loops_begin_one_after_another(k6: K6, tmp_path: Path) -> None:
+    with answering_server() as server:
+        profile = ClosedLoad(users=4, loops=2, ramp_up_s=1)
+        offer(k6, order_for(tmp_path, server, profile))
+    summary = k6.read(tmp_path)
+    assert summary.n_requests == 8
+    assert json.loads((tmp_path / PLAN).read_text())["stagger_s"] == 0.25
+    assert summary.duration_s >= 0.7  # the fourth user waits for three quarters of the ramp
+
+
+def test_a_script_that_does_not_run_is_a_failed_trial_with_k6s_words(k6: K6, tmp_path: Path) -> None:
+    with answering_server() as server:
+        order = order_for(tmp_path, server, ClosedLoad(users=1, loops=1))
+        command = k6.command(order)
+        (tmp_path / "broken").mkdir()
+        for name, content in command.files.items():
+            (tmp_path / name).write_text(content)
+        (tmp_path / LOG).write_text("SyntaxError: somewhere")
+    with pytest.raises(TrialFailure, match="sent nothing.*SyntaxError"):
+        k6.read(tmp_path)

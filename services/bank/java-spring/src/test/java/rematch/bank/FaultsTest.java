@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+package rematch.bank;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.net.http.HttpResponse;
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentSkipListSet;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** The database is gone, full, or slow: the service says so, leaks nothing, and serves on when it is back. */
+final class FaultsTest {
+
+    private static final int POOL_SIZE = 4;
+    private static final String UNAVAILABLE = "{\"error\":\"database_unavailable\"}";
+
+    private Postgres postgres;
+    private DatabaseAddress database;
+    private Main.Running running;
+    private Asker asker;
+
+    @BeforeEach
+    void prepare() throws Exception {
+        postgres = Postgres.shared();
+        database = postgres.database();
+    }
+
+    @AfterEach
+    void stop() {
+        if (running != null) {
+            asker.close();
+            running.close();
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"per-statement", "pool"})
+    void a_database_that_is_down_at_the_start_keeps_no_service_from_starting(String connections) throws Exception {
+        postgres.kill();
+        serve("--connections=" + connections, "--pool-wait-ms=200");
+        assertEquals(200, asker.get("/health").statusCode());
+        assertUnavailable(asker.get("/client/1/balance"));
+        assertUnavailable(asker.post("/client/new/1", ""));
+        postgres.start();
+        awaitService();
+        asker.open(1);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"per-statement", "pool"})
+    void a_database_that_is_killed_under_load_loses_no_money(String connections) throws Exception {
+        serve("--connections=" + connections, "--pool-wait-ms=300");
+        int a = asker.open(1_000);
+        int b = asker.open(1_000);
+        Set<Integer> statuses = new ConcurrentSkipListSet<>();
+        AtomicBoolean enough = new AtomicBoolean();
+        try (ExecutorService users = Executors.newFixedThreadPool(POOL_SIZE)) {
+            List<Future<?>> flows = new ArrayList<>();
+            for (int user = 0; user < POOL_SIZE; user++) {
+                flows.add(users.submit(() -> {
+                    while (!enough.get()) {
+                        statuses.add(asker.post("/client/new/5", "").statusCode());
+                        statuses.add(asker.transfer(a, b, 1));
+                    }
+                    return null;
+                }));
+            }
+            await(() -> statuses.contains(200));
+            postgres.kill();
+            await(() -> statuses.contains(503));
+            postgres.start();
+            awaitService();
+            enough.set(true);
+            for (Future<?> flow : flows) {
+                flow.get();
+            }
+        }
+        assertEquals(Set.of(200, 503), statuses);
+        Invariants.hold(database);
+        await(() -> Postgres.backends(database) <= (connections.equals("pool") ? POOL_SIZE : 0));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"per-statement", "pool"})
+    void a_database_without_free_connections_is_unavailable_until_there_is_one(String connections) throws Exception {
+        serve("--connections=" + connections, "--pool-wait-ms=300");
+        List<Connection> taken = new ArrayList<>();
+        try {
+            takeAll(taken);
+            assertUnavailable(asker.get("/client/1/balance"));
+            assertUnavailable(asker.post("/client/new/1", ""));
+        } finally {
+            for (Connection one : taken) {
+                one.close();
+            }
+        }
+        awaitService();
+        Invariants.hold(database);
+    }
+
+    @Test
+    void who_waits_too_long_for_a_statement_or_for_the_pool_is_told_so() throws Exception {
+        serve("--connections=pool", "--pool-size=1", "--pool-wait-ms=300");
+        int a = asker.open(10);
+        try (Connection locking = Postgres.connect(database); Statement lock = locking.createStatement();
+                ExecutorService users = Executors.newFixedThreadPool(3)) {
+            locking.setAutoCommit(false);
+            lock.execute("LOCK TABLE transaction IN ACCESS EXCLUSIVE MODE");
+            List<Future<HttpResponse<String>>> answers = new ArrayList<>();
+            for (int user = 0; user < 3; user++) {
+                answers.add(users.submit(() -> asker.get("/client/" + a + "/balance")));
+            }
+            for (Future<HttpResponse<String>> answer : answers) {
+                assertUnavailable(answer.get());
+            }
+        }
+        awaitService();
+        assertEquals("{\"balance\":10}", asker.get("/client/" + a + "/balance").body());
+        assertTrue(Postgres.backends(database) <= 1);
+    }
+
+    @Test
+    void a_create_whose_second_statement_fails_leaves_nothing() throws Exception {
+        serve("--connections=pool");
+        Postgres.execute(database, "ALTER TABLE transaction ADD CONSTRAINT small CHECK (amount < 10)");
+        assertUnavailable(asker.post("/client/new/10", ""));
+        assertEquals(0, Postgres.number(database, "SELECT count(*) FROM client"));
+        asker.open(9);
+        Invariants.hold(database);
+    }
+
+    @Test
+    void the_published_face_swallows_a_failed_statement_and_answers_what_it_has() throws Exception {
+        serve("--face=published");
+        Postgres.execute(database, "DROP TABLE transaction");
+        assertEquals("{\"balance\":null}", asker.get("/client/1/balance").body());
+        HttpResponse<String> half = asker.post("/client/new/1", "");
+        assertEquals(200, half.statusCode(), half.body());
+        assertEquals(1, Postgres.number(database, "SELECT count(*) FROM client"));
+        await(() -> Postgres.backends(database) == 0);
+    }
+
+    @Test
+    void the_published_face_answers_500_without_a_connection_and_leaks_none() throws Exception {
+        serve("--face=published", "--pool-wait-ms=300");
+        List<Connection> taken = new ArrayList<>();
+        try {
+            takeAll(taken);
+            HttpResponse<String> answer = asker.get("/client/1/balance");
+            assertEquals(500, answer.statusCode());
+            assertEquals("{\"error\":\"internal\"}", answer.body());
+        } finally {
+            for (Connection one : taken) {
+                one.close();
+            }
+        }
+        await(() -> Postgres.backends(database) == 0);
+        await(() -> asker.get("/client/1/balance").statusCode() == 200);
+    }
+
+    private void takeAll(List<Connection> taken) {
+        while (taken.size() < Postgres.MAX_CONNECTIONS) {
+            try {
+                taken.add(Postgres.connect(database));
+            } catch (SQLException full) {
+                return;
+            }
+        }
+    }
+
+    private void serve(String... flags) throws Exception {
+        List<String> all = new ArrayList<>(List.of("--port=0", "--pool-size=" + POOL_SIZE));
+        all.addAll(List.of(flags));
+        running = Main.serve(Settings.parse(all.toArray(String[]::new)), database, AccessLog.off());
+        asker = new Asker(running.port());
+    }
+
+    private static void assertUnavailable(HttpResponse<String> answer) {
+        assertEquals(503, answer.statusCode(), answer.body());
+        assertEquals(UNAVAILABLE, answer.body());
+    }
+
+    private void awaitService() throws Exception {
+        await(() -> asker.get("/client/2147483647/balance").statusCode() == 404);
+    }
+
+    private interface Condition {
+        boolean holds() throws IOException, InterruptedException, SQLException;
+    }
+
+    private static void await(Condition condition) throws Exception {
+        for (int attempt = 0; attempt < 500; attempt++) {
+            if (condition.holds()) {
+                return;
+            }
+            TimeUnit.MILLISECONDS.sleep(20);
+        }
+        throw new AssertionError("it never came to be");
+    }
+}

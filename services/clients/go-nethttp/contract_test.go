@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+type expectation struct {
+	Status  int
+	Body    *string
+	JSON    any
+	OneOf   []any `json:"one_of"`
+	Headers map[string]string
+}
+
+type contractCase struct {
+	Name, Face, Language string
+	Request              struct {
+		Method, Path string
+		Headers      map[string]string
+		Body         string
+		BodyRepeat   *struct {
+			Prefix, Unit, Suffix string
+			Count                int
+		} `json:"body_repeat"`
+	}
+	Expect expectation
+}
+
+func contractCases(t *testing.T, face string) []contractCase {
+	t.Helper()
+	data, err := os.ReadFile("../contract/cases.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []contractCase
+	for line := range bytes.Lines(data) {
+		var c contractCase
+		if err := json.Unmarshal(line, &c); err != nil {
+			t.Fatalf("%v in %s", err, line)
+		}
+		if c.Face == face && (c.Language == "" || c.Language == "go") {
+			cases = append(cases, c)
+		}
+	}
+	if len(cases) < 10 {
+		t.Fatalf("only %d cases of face %s", len(cases), face)
+	}
+	return cases
+}
+
+func (c contractCase) check(t *testing.T, s *instance) {
+	text := c.Request.Body
+	if repeat := c.Request.BodyRepeat; repeat != nil {
+		text = repeat.Prefix + strings.Repeat(repeat.Unit, repeat.Count) + repeat.Suffix
+	}
+	request, err := http.NewRequest(c.Request.Method, s.url+c.Request.Path, strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range c.Request.Headers {
+		request.Header.Set(name, value)
+	}
+	response, body := exchangeWith(t, request)
+	c.Expect.check(t, response, body)
+	if c.Face == "matched" && response.ContentLength != int64(len(body)) && c.Request.Path != "/metrics" {
+		t.Errorf("a body of %d bytes with Content-Length %d", len(body), response.ContentLength)
+	}
+}
+
+func (e expectation) check(t *testing.T, response *http.Response, body string) {
+	t.Helper()
+	if response.StatusCode != e.Status {
+		t.Errorf("status %d, not %d: %.200s", response.StatusCode, e.Status, body)
+	}
+	if e.Body != nil && body != *e.Body {
+		t.Errorf("body %.1200q, not %.1200q", body, *e.Body)
+	}
+	for name, value := range e.Headers {
+		if got := response.Header.Get(name); got != value {
+			t.Errorf("header %s: %q, not %q", name, got, value)
+		}
+	}
+	if e.OneOf == nil {
+		return
+	}
+	var got any
+	if err := json.Unmarshal([]byte(body), &got); err != nil {
+		t.Errorf("%v in %.200q", err, body)
+	}
+	if !slices.ContainsFunc(e.OneOf, func(right any) bool { return reflect.DeepEqual(got, right) }) {
+		t.Errorf("body %.1200s is none of the %d right ones", body, len(e.OneOf))
+	}
+}
+
+func exchangeWith(t *testing.T, request *http.Request) (*http.Response, string) {
+	t.Helper()
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response, string(body)
+}
+
+func TestMatchedFaceKeepsTheContract(t *testing.T) {
+	s := started(t, newUpstreamServer(t))
+	for _, c := range contractCases(t, "matched") {
+		t.Run(c.Name, func(t *testing.T) { c.check(t, s) })
+	}
+}
+
+func TestPublishedFaceKeepsTheContract(t *testing.T) {
+	s := started(t, newUpstreamServer(t), "--face=published")
+	for _, c := range contractCases(t, "published") {
+		t.Run(c.Name, func(t *testing.T) { c.check(t, s) })
+	}
+}
+
+type mixRequest struct {
+	Mix, Method, Path string
+	Expect            expectation
+}
+
+func mixes(t *testing.T) map[string]mixRequest {
+	t.Helper()
+	data, err := os.ReadFile("../contract/requests.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	byMix := map[string]mixRequest{}
+	for line := range bytes.Lines(data) {
+		var request mixRequest
+		if err := json.Unmarshal(line, &request); err != nil {
+			t.Fatalf("%v in %s", err, line)
+		}
+		byMix[request.Mix] = request
+	}
+	return byMix
+}
+
+func TestEachMixIsAnsweredWithItsRightBodiesInTurn(t *testing.T) {
+	upstream := newUpstreamServer(t)
+	byMix := mixes(t)
+	for _, c := range []struct {
+		mix   string
+		flags []string
+		seen  int // different bodies in a hundred turns
+	}{
+		{"hello", nil, 10},
+		{"hello-minors", []string{"--minor-percent=33"}, 20},
+		{"db", nil, 10},
+		{"hello-published", []string{"--face=published"}, 10},
+		{"db-published", []string{"--face=published"}, 10},
+	} {
+		t.Run(c.mix, func(t *testing.T) {
+			request := byMix[c.mix]
+			s := started(t, upstream, c.flags...)
+			bodies := map[string]bool{}
+			for range 100 {
+				response, body := s.get(t, request.Path)
+				request.Expect.check(t, response, body)
+				bodies[body] = true
+			}
+			if len(bodies) != c.seen {
+				t.Errorf("%d different bodies, not %d", len(bodies), c.seen)
+			}
+		})
+	}
+}
+
+func TestTurnsGoRoundTheTenClientsAndAskedOnesTakeNone(t *testing.T) {
+	s := started(t, newUpstreamServer(t))
+	for i := range 23 {
+		path := []string{"/hello", "/db"}[i%2]
+		s.get(t, path+"?client=7")
+		s.get(t, path+"?client=0")
+		if _, body := s.get(t, path); !strings.HasPrefix(body, fmt.Sprintf(`{"id":%d,`, i%10+1)) {
+			t.Errorf("turn %d: %.20s", i, body)
+		}
+	}
+}
+
+func TestOnlyAdultsHaveTheirAddressAskedFor(t *testing.T) {
+	upstream := newUpstreamServer(t)
+	s := started(t, upstream, "--minor-percent=50")
+	for range 10 {
+		s.get(t, "/hello")
+	}
+	if asked := upstream.asked.Load(); asked != 15 {
+		t.Errorf("%d calls for five adults and five minors", asked)
+	}
+}

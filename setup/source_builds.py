@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Load generators built from source into ``.tools/NAME-VERSION``: k6 with Go, oha with cargo.
+
+What is built is pinned: k6 by the module file and the hashes in ``setup/k6``, oha by its version and
+the lock file inside its package, which cargo holds every dependency against.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from .finders import toolchains
+from .say import SetupError, run, step
+
+K6_MODULE = Path("setup/k6")
+K6_PACKAGE = "go.k6.io/k6"
+
+
+def build_k6(project: Path, go: Path, env: Mapping[str, str]) -> Path:
+    """Build the pinned k6 with the project's Go and return its program.
+
+    Raises:
+        SetupError: its modules cannot be fetched, have other hashes than listed, or do not build.
+    """
+    home = project / ".tools" / f"k6-{toolchains.K6_VERSION}"
+    step(f"building k6 {toolchains.K6_VERSION} (a minute or two, once)")
+    fresh = _fresh(home)
+    run(
+        [go, "build", "-o", fresh / "bin/k6", K6_PACKAGE],
+        doing="building k6",
+        env={
+            **env,
+            "GOFLAGS": f"{env.get('GOFLAGS', '')} -mod=readonly -buildvcs=false".strip(),
+            "GOWORK": "off",
+        },
+        cwd=project / K6_MODULE,
+        then="check that Go can reach its module proxy, then call this again",
+    )
+    return _in_place(fresh, home) / "bin/k6"
+
+
+def build_oha(project: Path, env: Mapping[str, str]) -> Path:
+    """Build the pinned oha with cargo and return its program.
+
+    Raises:
+        SetupError: there is no cargo, or it cannot build oha.
+    """
+    cargo = shutil.which("cargo", path=env.get("PATH"))
+    if cargo is None:
+        raise SetupError(
+            "oha is built with cargo, and there is none here; get it with Rust's own installer, rustup"
+        )
+    home = project / ".tools" / f"oha-{toolchains.OHA_VERSION}"
+    step(f"building oha {toolchains.OHA_VERSION} with cargo (seven CPU minutes, once)")
+    fresh = _fresh(home)
+    run(
+        [
+            cargo,
+            "install",
+            "--quiet",
+            "--locked",
+            "--root",
+            fresh,
+            "--version",
+            toolchains.OHA_VERSION,
+            "oha",
+        ],
+        doing="building oha",
+        env=env,
+        then="check that cargo can reach its registry and is new enough, then call this again",
+    )
+    return _in_place(fresh, home) / "bin/oha"
+
+
+def _fresh(home: Path) -> Path:
+    fresh = home.with_name(home.name + ".new")
+    shutil.rmtree(fresh, ignore_errors=True)
+    return fresh
+
+
+def _in_place(fresh: Path, home: Path) -> Path:
+    shutil.rmtree(home, ignore_errors=True)
+    fresh.rename(home)
+    return home
