@@ -148,13 +148,14 @@ class _Session:
         if known is not None:
             return known
         configuration = first_configuration(prepared)
+        busy = saturated(configuration, order)
         implementation = prepared.study.implementations[configuration.variant.implementation]
         folder = self.assembly.root / ".cache" / "calibration" / prepared.session_id / "trial"
         contract = contract_folder(self.assembly.root, prepared.experiment.workload)
         with explained(self.writer.session.folder):
             try:
                 self._say(f"calibration with {configuration.key}")
-                self._prepare_for(saturated(configuration, order), implementation, contract)
+                self._prepare_for(busy, implementation, contract)
                 found = calibrate(
                     CalibrationTrial(
                         order=order,
@@ -171,7 +172,7 @@ class _Session:
                         seed=prepared.plan.seed,
                         limits=self.limits,
                     ),
-                    self._parts(),
+                    self._parts(busy.load),
                 )
             finally:
                 self._close_backing()
