@@ -116,7 +116,9 @@ def parts_table(evidence: Evidence | None, *, n_parts: int = 4) -> pd.DataFrame 
         frames.append(whole.assign(configuration=row["configuration"] + ",part=" + whole[PART]))
     if not frames:
         return None
-    return pd.concat(frames).sort_values(PART, key=lambda part: part.astype(int), kind="stable", ignore_index=True)
+    return pd.concat(frames).sort_values(
+        PART, key=lambda part: part.astype(int), kind="stable", ignore_index=True
+    )
 
 
 def effect_between(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shlex
 import sys
@@ -28,7 +29,15 @@ def measure_command(
     profile: Annotated[
         str, typer.Option(help="how much: smoke, quick or full", autocompletion=completion.profiles)
     ] = "quick",
-    host: Annotated[str, typer.Option(help="where")] = "local",
+    host: Annotated[
+        str, typer.Option(help="where the services run (hosts.toml)", autocompletion=completion.hosts)
+    ] = "local",
+    load_host: Annotated[
+        str | None,
+        typer.Option(
+            help="where the load comes from; default: the services' own host", autocompletion=completion.hosts
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="decides the order of the trials")] = 1,
     new: Annotated[bool, typer.Option("--new", help="a new session, with the next free seed")] = False,
     dry_run: Annotated[
@@ -50,21 +59,26 @@ def measure_command(
     """
     from harness.session import Interrupted, Silent, assemble, measure, prepare, suitable_progress
 
-    assembly = assemble(find_root(), host=host)
-    prepared = prepare(assembly, experiment, profile=profile, host=host, seed=seed)
-    for gone in prepared.unavailable:
-        print(f"not measured: {gone.variant}: {gone.reason}", file=sys.stderr)
-    if dry_run:
-        _print_plan(assembly, prepared, as_json=as_json)
-        return
-    again = f"rematch measure {experiment} --profile {profile} --host {host} --seed {seed}"
-    try:
-        progress = Silent() if as_json else suitable_progress()
-        folder = measure(assembly, prepared, progress=progress, new=new)
-    except Interrupted as stop:
-        print(f"rematch: stopped by {stop}; finished trials are kept; go on with: {again}", file=sys.stderr)
-        raise typer.Exit(stop.exit_code) from None
-    _summarise(folder, as_json=as_json)
+    label = host if load_host in (None, host) else f"{host}-from-{load_host}"
+    assembly = assemble(find_root(), host=host, load_host=load_host)
+    with contextlib.closing(assembly):
+        prepared = prepare(assembly, experiment, profile=profile, host=label, seed=seed)
+        again = f"rematch measure {experiment} --profile {profile} --host {host}"
+        again += (f" --load-host {load_host}" if load_host else "") + f" --seed {seed}"
+        for gone in prepared.unavailable:
+            print(f"not measured: {gone.variant}: {gone.reason}", file=sys.stderr)
+        if dry_run:
+            _print_plan(assembly, prepared, as_json=as_json)
+            return
+        try:
+            progress = Silent() if as_json else suitable_progress()
+            folder = measure(assembly, prepared, progress=progress, new=new)
+        except Interrupted as stop:
+            print(
+                f"rematch: stopped by {stop}; finished trials are kept; go on with: {again}", file=sys.stderr
+            )
+            raise typer.Exit(stop.exit_code) from None
+        _summarise(folder, as_json=as_json)
 
 
 def _summarise(folder: SessionFolder, *, as_json: bool) -> None:

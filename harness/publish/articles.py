@@ -159,7 +159,10 @@ def publish_parts(
             some = told is not None and reference is not None and reference in set(told["variant"])
             found = compare(told, metric, reference=reference) if some else ()  # type: ignore[arg-type]  # some says so
             publisher.comparisons(
-                f"{prefix}.last.{word}", found, variants=[name for name in variants if name != reference], main={}
+                f"{prefix}.last.{word}",
+                found,
+                variants=[name for name in variants if name != reference],
+                main={},
             )
     return said
 

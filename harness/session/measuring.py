@@ -29,6 +29,7 @@ from harness.model import (
     Configuration,
     EchoReading,
     Implementation,
+    Load,
     Outcome,
     Plan,
     PlannedTrial,
@@ -147,13 +148,14 @@ class _Session:
         if known is not None:
             return known
         configuration = first_configuration(prepared)
+        busy = saturated(configuration, order)
         implementation = prepared.study.implementations[configuration.variant.implementation]
         folder = self.assembly.root / ".cache" / "calibration" / prepared.session_id / "trial"
         contract = contract_folder(self.assembly.root, prepared.experiment.workload)
         with explained(self.writer.session.folder):
             try:
                 self._say(f"calibration with {configuration.key}")
-                self._prepare_for(saturated(configuration, order), implementation, contract)
+                self._prepare_for(busy, implementation, contract)
                 found = calibrate(
                     CalibrationTrial(
                         order=order,
@@ -170,7 +172,7 @@ class _Session:
                         seed=prepared.plan.seed,
                         limits=self.limits,
                     ),
-                    self._parts(),
+                    self._parts(busy.load),
                 )
             finally:
                 self._close_backing()
@@ -191,6 +193,7 @@ class _Session:
                 self.assembly.root,
                 definition_sha256=prepared.study.definition_sha256,
                 tools=self.assembly.versions(),
+                machines=self.assembly.stations.machines if self.assembly.stations is not None else {},
             ),
             unavailable=prepared.unavailable,
             notes={} if calibration is None else {"calibration": calibration.model_dump(mode="json")},
@@ -286,26 +289,26 @@ class _Session:
                 limits=self.limits,
             )
             try:
-                self.echo = (*self.echo, measure_echo(order, self._parts()))
+                self.echo = (*self.echo, measure_echo(order, self._parts(load)))
             except TrialFailure as failure:
                 self.writer.event("headroom unknown", reason=str(failure), generator=load.generator, mix=mix)
                 continue
             self.writer.write_echo(self.echo)
 
     def _measure(self, left: list[PlannedTrial]) -> None:
-        study, parts = self.prepared.study, self._parts()
+        study = self.prepared.study
         planned_s = [expected_s(self.assembly, study, trial.configuration) for trial in left]
         cases = load_cases(self._contract())
         spent_s, self.left_s = 0.0, sum(planned_s)
         for index, trial in enumerate(left):
             self._show(f"trial {trial.position}, block {trial.block}: {trial.configuration.key}")
             began = time.monotonic()
-            record = self._one(trial, cases, parts)
+            record = self._one(trial, cases)
             spent_s += time.monotonic() - began
             self.left_s = sum(planned_s[index + 1 :]) * spent_s / sum(planned_s[: index + 1])
             self.progress.trial_done(self._state(trial.trial_id), record)
 
-    def _one(self, trial: PlannedTrial, cases: tuple[Case, ...], parts: Parts) -> TrialRecord:
+    def _one(self, trial: PlannedTrial, cases: tuple[Case, ...]) -> TrialRecord:
         configuration = trial.configuration
         load = configuration.load
         folder = self.writer.begin(trial.trial_id)
@@ -326,7 +329,7 @@ class _Session:
             limits=self.limits,
             tidy=lambda argv: without_paths(argv, places=self._places(folder.folder)),
         )
-        record = run_trial(order, parts)
+        record = run_trial(order, self._parts(load))
         name_places(folder.folder, places=self._places(folder.folder))
         record = self.writer.finish(folder, record)
         self.done += 1
@@ -336,7 +339,7 @@ class _Session:
     def _places(self, folder: Path) -> dict[str, Path]:
         return {**self.assembly.places, "trial": folder}
 
-    def _parts(self) -> Parts:
+    def _parts(self, load: Load | None) -> Parts:
         return Parts(
             host=self.assembly.host,
             launcher=self.assembly.launcher,
@@ -344,6 +347,8 @@ class _Session:
             cpus=self.assembly.cpus,
             sampling_hz=self.assembly.sampling_hz,
             backing=self.assembly.backing,
+            other_host=self.assembly.load_host,
+            load_words=self.assembly.load_words(load.generator) if load is not None else {},
         )
 
     def _implementation(self, configuration: Configuration) -> Implementation:

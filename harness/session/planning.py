@@ -292,6 +292,7 @@ def _load_problems(
         try:
             requests = study.requests[study.experiment.mix]
             assembly.generator(load.generator).command(_order(load, requests))
+            assembly.load_words(load.generator)
         except (MissingTool, UnsupportedLoad) as problem:
             problems[name] = problem
     return problems
