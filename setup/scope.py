@@ -13,7 +13,9 @@ MEASURING = ("go", "jdk", "maven", "jmeter", "postgres")
 WRITING = ("latex",)
 CHECKING = ("poppler", "sshd")
 #: Brought where a package is in reach, done without elsewhere: the experiments that use it say so and go on.
-WISHED = ("wrk", "k6")
+WISHED = ("wrk",)
+#: Built from source for the tests; what `make paper` measures by default does not use it.
+WISHED_BY_TESTS = ("k6",)
 #: Built by `make generators`, never by the two commands: a compiler of Rust and minutes of CPU time.
 GENERATORS = ("k6", "oha")
 
@@ -34,4 +36,6 @@ def needs(purpose: Purpose, profile: str) -> tuple[str, ...]:
 
 def wishes(purpose: Purpose, profile: str) -> tuple[str, ...]:
     """Names of the outside tools that a command can use and can do without."""
-    return WISHED if set(MEASURING) <= set(needs(purpose, profile)) else ()
+    if not set(MEASURING) <= set(needs(purpose, profile)):
+        return ()
+    return WISHED if purpose == "paper" else (*WISHED, *WISHED_BY_TESTS)

@@ -242,7 +242,8 @@ def test_rebuilding_the_paper_from_recorded_data_needs_only_latex() -> None:
 @pytest.mark.parametrize("profile", ["smoke", "quick", "full"])
 def test_measuring_needs_the_services_tools_and_a_load_generator(profile: str) -> None:
     assert {"go", "jdk", "maven", "jmeter", "postgres", "latex"} == set(scope.needs("paper", profile))
-    assert scope.wishes("paper", profile) == ("wrk", "k6")
+    assert scope.wishes("paper", profile) == ("wrk",)
+    assert scope.wishes("test", profile) == ("wrk", "k6")
 
 
 def test_oha_is_built_when_it_is_asked_for_and_never_else() -> None:
