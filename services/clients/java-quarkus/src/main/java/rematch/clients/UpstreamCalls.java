@@ -5,6 +5,7 @@ import io.smallrye.mutiny.Uni;
 import jakarta.inject.Singleton;
 import java.time.Duration;
 import java.util.List;
+import java.util.function.Supplier;
 import org.eclipse.microprofile.rest.client.inject.RestClient;
 
 /**
@@ -16,22 +17,24 @@ final class UpstreamCalls {
 
     private final Upstream upstream;
     private final Duration within;
+    private final Turnstile turnstile;
 
     UpstreamCalls(@RestClient Upstream upstream, Settings settings) {
         this.upstream = upstream;
         this.within = Duration.ofMillis(settings.upstreamTimeoutMs());
+        this.turnstile = new Turnstile(settings.upstreamConnections(), within);
     }
 
     Uni<List<Upstream.Phone>> phones(int id) {
-        return inTime(upstream.phones(id)).invoke(phones -> refuse(phones == null || phones.contains(null)));
+        return inTime(() -> upstream.phones(id)).invoke(phones -> refuse(phones == null || phones.contains(null)));
     }
 
     Uni<Upstream.Address> address(int id) {
-        return inTime(upstream.address(id)).invoke(address -> refuse(address == null));
+        return inTime(() -> upstream.address(id)).invoke(address -> refuse(address == null));
     }
 
-    private <T> Uni<T> inTime(Uni<T> call) {
-        return call.ifNoItem().after(within).fail();
+    private <T> Uni<T> inTime(Supplier<Uni<T>> call) {
+        return turnstile.pass(call).ifNoItem().after(within).fail();
     }
 
     /** Jackson cannot be told to refuse {@code null} where an object should be. */

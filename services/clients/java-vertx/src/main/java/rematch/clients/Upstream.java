@@ -64,6 +64,7 @@ final class Upstream {
                 .with(new PoolOptions().setHttp1MaxSize(settings.upstreamConnections()))
                 .withConnectHandler(connection -> {
                     open.incrementAndGet();
+                    connection.exceptionHandler(told -> { }); // the call that it fails is told, too
                     connection.closeHandler(closed -> open.decrementAndGet());
                 })
                 .build();

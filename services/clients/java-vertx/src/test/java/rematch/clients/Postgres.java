@@ -118,16 +118,23 @@ final class Postgres {
         thaw();
         signal("QUIT");
         server.waitFor();
-        try (Stream<Path> files = Files.walk(folder)) {
-            for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
-                Files.delete(file);
-            }
-        }
+        removeFolder();
     }
 
     private void abandon() {
         if (server != null) {
             server.destroyForcibly();
+        }
+        if (Files.exists(folder)) {
+            removeFolder();
+        }
+    }
+
+    private void removeFolder() {
+        try (Stream<Path> files = Files.walk(folder)) {
+            files.sorted(Comparator.reverseOrder()).forEach(file -> file.toFile().delete());
+        } catch (IOException | UncheckedIOException busy) {
+            System.err.println("left over: " + folder);
         }
     }
 
