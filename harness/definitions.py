@@ -32,7 +32,7 @@ M = TypeVar("M", bound=Frozen)
 EXPERIMENTS = Path("harness") / "experiments"
 SERVICES = Path("services")
 #: Settings that mean nothing to a Go program; naming one in a Go variant is a mistake worth a word.
-_JVM_ONLY = ("gc", "heap_max", "heap_min", "aot_cache", "nmt", "jvm_flags")
+_JVM_ONLY = ("gc", "heap_max", "heap_min", "aot_cache", "form", "nmt", "jvm_flags")
 _GO_ONLY = ("gogc", "gomemlimit")
 
 
@@ -95,9 +95,12 @@ def contract_folder(root: Path, workload: str) -> Path:
 
 def _definition_sha256(experiment: Experiment) -> str:
     """Hash what was defined. What an experiment does not use is left out, so that its hash stays what it
-    was before there were backing services.
+    was before there were backing services and forms.
     """
     data = experiment.model_dump(mode="json")
+    for variant in data["variants"].values():
+        if variant["runtime"]["form"] is None:
+            del variant["runtime"]["form"]
     if data["backing"] is None:
         del data["backing"]
     for levels in data["factors"].values():

@@ -17,11 +17,13 @@ from harness.launchers.arguments import (
     expand,
     jvm_flags,
     misfit,
+    native_start,
     runtime_arguments,
     setting_flags,
 )
 from harness.launchers.base import LaunchOrder, masked
 from harness.launchers.builds import Builder, Built
+from harness.launchers.forms import Forms, form_of
 from harness.launchers.ports import free_port
 from harness.launchers.sources import folder_bytes
 from harness.launchers.tools import Tools
@@ -131,6 +133,7 @@ class ProcessLauncher:
         self._training = training
         self._host, self._root, self._tools, self._grace_s = host, root, tools, grace_s
         self._builder = Builder(host, root, tools, build_environment)
+        self._forms = Forms(host, root, tools, build_environment)
         self._runtime_bytes: dict[Path, int] = {}
         self._refusals: dict[tuple[str, ...], str | None] = {}
 
@@ -150,12 +153,24 @@ class ProcessLauncher:
             return f"no JDK {implementation.min_java or ''} or newer"
         if variant.runtime.aot_cache and jdk.major < aot.AOT_SINCE:
             return f"an AOT cache needs JDK {aot.AOT_SINCE} or newer; the one used here is {jdk.version}"
+        form = form_of(variant.runtime)
+        if form is not None:
+            reason = self._forms.unavailable(implementation, form, self._builder.find(implementation))
+            if reason is not None or form == "native":
+                return reason
         return self._refused(jdk.java, jvm_flags(variant.runtime, None, jdk.major))
 
     def build(
         self, implementation: Implementation, variant: Variant, backing: BackingSettings | None = None
     ) -> BuildRecord:
         built = self._builder.build(implementation)
+        form = form_of(variant.runtime)
+        if form is not None:
+            made = self._forms.make(implementation, form, built)
+            changes: dict[str, object] = {"form": made}
+            if made.form == "native" and made.image_bytes is not None:
+                changes |= {"artifact_bytes": made.image_bytes, "artifact_sha256": made.image_sha256}
+            return built.record.model_copy(update=changes)
         if not variant.runtime.aot_cache:
             return built.record
         cache = self._aot_cache(implementation, variant, built, backing)
@@ -205,6 +220,8 @@ class ProcessLauncher:
                 Outcome.FAILED,
                 f"{implementation.name}: the build of source {source[:12]} is gone from the cache; build it again",
             )
+        if order.build.form is not None and order.build.form.problem is not None:
+            raise TrialFailure(Outcome.FAILED, order.build.form.problem)
         if variant.runtime.aot_cache:
             self._aot_cache(implementation, variant, built, None)
         port = free_port(ADDRESS)
@@ -232,8 +249,8 @@ class ProcessLauncher:
             cpu_limit=_cpu_limit(variant, order.cpus),
             artifact_sha256=order.build.artifact_sha256,
             artifact_bytes=order.build.artifact_bytes,
-            runtime_bytes=self._bytes_of_runtime(implementation),
-            runtime_version=built.runtime_version,
+            runtime_bytes=self._bytes_of_runtime(implementation, order.build),
+            runtime_version=_runtime_version(built, order.build),
         )
         return ProcessInstance(process, record, order.folder, self._grace_s)
 
@@ -247,8 +264,13 @@ class ProcessLauncher:
     ) -> tuple[str, ...]:
         file = self._builder.service_toml(implementation)
         jdk = self._tools.jdk_for(implementation.min_java)
+        start, program = implementation.start, None
+        form = form_of(variant.runtime)
+        if form is not None:
+            program = self._forms.program(implementation, form, artifacts)
+            start = native_start(start) if form == "native" else start
         values: dict[str, str | tuple[str, ...]] = {
-            "artifact": str(artifacts / implementation.artifact),
+            "artifact": str(program if form == "native" else artifacts / implementation.artifact),
             "host": ADDRESS,
             "port": str(port),
             "settings": setting_flags(implementation, variant, file),
@@ -256,8 +278,8 @@ class ProcessLauncher:
             "python": sys.executable,
         }
         if jdk is not None:
-            values["java"] = str(jdk.java)
-        return expand(implementation.start, values, file=file, place="start")
+            values["java"] = str(program if form == "jlink" else jdk.java)
+        return expand(start, values, file=file, place="start")
 
     def _cache_file(self, implementation: Implementation, variant: Variant, artifacts: Path) -> Path:
         jdk = self._tools.jdk_for(implementation.min_java)
@@ -306,8 +328,11 @@ class ProcessLauncher:
         jdk = self._tools.jdk_for(implementation.min_java)
         return jdk.major if jdk is not None else 0
 
-    def _bytes_of_runtime(self, implementation: Implementation) -> int | None:
-        """What must be installed beside the artifact: the whole JDK, nothing for Go, unknown for others."""
+    def _bytes_of_runtime(self, implementation: Implementation, build: BuildRecord) -> int | None:
+        """What must be installed beside the artifact: the whole JDK or what is left of it, nothing for Go
+        and native images, unknown for others."""
+        if build.form is not None:
+            return 0 if build.form.form == "native" else build.form.image_bytes
         if implementation.runtime in ("go", "native"):
             return 0
         jdk = self._tools.jdk_for(implementation.min_java)
@@ -317,6 +342,13 @@ class ProcessLauncher:
         if home not in self._runtime_bytes:
             self._runtime_bytes[home] = folder_bytes(home)
         return self._runtime_bytes[home]
+
+
+def _runtime_version(built: Built, build: BuildRecord) -> str | None:
+    """The JDK's or Go's version; of a native image what its compiler says of itself."""
+    return (
+        build.form.tool if build.form is not None and build.form.form == "native" else built.runtime_version
+    )
 
 
 def _cpu_limit(variant: Variant, cpus: tuple[int, ...] | None) -> int | None:

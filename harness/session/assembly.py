@@ -34,7 +34,7 @@ from harness.model import BackingName, BackingSettings, Implementation, Variant
 from harness.toolchains import Surroundings, Tool, find_jdks, find_tool
 
 #: What measuring needs; asking every tool on the machine for its version takes seconds.
-TOOLS = ("go", "jdk", "maven", "jmeter", "wrk", "k6", "oha", "vegeta", "wrk2", "postgres")
+TOOLS = ("go", "jdk", "maven", "jmeter", "wrk", "k6", "oha", "vegeta", "wrk2", "postgres", "native-image")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,6 +127,7 @@ def assemble(root: Path, *, host: str = "local", launcher: str = "process") -> A
             "root": root,
             "python_env": Path(sys.prefix),
             **({"java_home": jdks[0].home} if jdks else {}),
+            **({"native_image": native.parent} if (native := paths.get("native-image")) else {}),
             **({"postgresql": postgres.resolve().parent} if postgres else {}),
             **({"jmeter_home": jmeter_jar.parent.parent} if jmeter_jar else {}),
         },

@@ -297,7 +297,11 @@ class _Session:
 
     def _tidied(self, build: BuildRecord) -> BuildRecord:
         argv = without_paths(build.argv, places=self.assembly.places)
-        return build.model_copy(update={"argv": argv})
+        form = build.form
+        if form is not None:
+            tidied = without_paths(form.argv, places=self.assembly.places)
+            form = form.model_copy(update={"argv": tidied})
+        return build.model_copy(update={"argv": argv, "form": form})
 
     def _show(self, doing: str) -> None:
         self.progress.step(self._state(doing))
@@ -314,9 +318,10 @@ class _Session:
 
 
 def build_name(configuration: Configuration) -> str:
-    """Return the key of ``builds.json``: the implementation, ``+aot`` after it with an AOT cache."""
-    aot = "+aot" if configuration.variant.runtime.aot_cache else ""
-    return f"{configuration.variant.implementation}{aot}"
+    """Return the key of ``builds.json``: the implementation, after it ``+aot`` with an AOT cache, or ``+form``."""
+    runtime = configuration.variant.runtime
+    made = "+aot" if runtime.aot_cache else f"+{runtime.form}" if runtime.form not in (None, "jvm") else ""
+    return f"{configuration.variant.implementation}{made}"
 
 
 def refuse_other_plan(header: SessionHeader, prepared: Prepared) -> None:
