@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         warm_up_curves,
     )
     from harness.publish import Publisher, comparison_rows, published_rounds
+    from harness.publish.forms import build_cells, form_cells, publish_form_effects
     from harness.publish.facts import describe_session, paper_values, publish_rounds
     from harness.publish.peaks import (
         attribution_cells,
@@ -61,6 +62,7 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "attribution_cells": ("harness.publish.peaks", "attribution_cells"),
     "attribution_table": ("harness.analysis.gc_table", "attribution_table"),
     "audit_session": ("harness.peaks", "audit_session"),
+    "build_cells": ("harness.publish.forms", "build_cells"),
     "check_machine": ("harness.stages.work", "check_machine"),
     "check_parameters": ("harness.stages", "check_parameters"),
     "compare": ("harness.analysis.comparisons", "compare"),
@@ -71,6 +73,7 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "drifts": ("harness.publish.validity", "drifts"),
     "figures": ("harness.figures", None),
     "find_evidence": ("harness.evidence", "find_evidence"),
+    "form_cells": ("harness.publish.forms", "form_cells"),
     "latencies_by": ("harness.peaks", "latencies_by"),
     "measure_all": ("harness.stages.work", "measure_all"),
     "open_evidence": ("harness.evidence", "open_evidence"),
@@ -83,6 +86,7 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "publish_drifts": ("harness.publish.validity", "publish_drifts"),
     "publish_equal_arms": ("harness.publish.validity", "publish_equal_arms"),
     "publish_generators": ("harness.publish.validity", "publish_generators"),
+    "publish_form_effects": ("harness.publish.forms", "publish_form_effects"),
     "publish_names": ("harness.publish.peaks", "publish_names"),
     "publish_precision_recall": ("harness.publish.validity", "publish_precision_recall"),
     "publish_rounds": ("harness.publish.facts", "publish_rounds"),
@@ -108,6 +112,7 @@ __all__ = [
     "attribution_cells",
     "attribution_table",
     "audit_session",
+    "build_cells",
     "check_machine",
     "check_parameters",
     "compare",
@@ -118,6 +123,7 @@ __all__ = [
     "drifts",
     "figures",
     "find_evidence",
+    "form_cells",
     "latencies_by",
     "measure_all",
     "open_evidence",
@@ -130,6 +136,7 @@ __all__ = [
     "publish_drifts",
     "publish_equal_arms",
     "publish_generators",
+    "publish_form_effects",
     "publish_names",
     "publish_precision_recall",
     "publish_rounds",

@@ -26,14 +26,15 @@ ALL = sorted(FOLDER.glob("*.ipynb"))
 ANALYSIS = {
     "30-strings": "strings-rounds",
     "31-startup-and-footprint": "strings-startup,strings-rounds",
+    "34-forms-and-footprint": "forms",
     "40-warm-up": "strings-rounds",
     "41-gc-peaks": "gc-peaks",
     "42-open-and-closed-load": "gc-loops",
     "60-validity": "strings-rounds,aa,headroom,gc-peaks",
 }
-MEASURED = ("strings-rounds", "strings-startup", "gc-peaks", "gc-loops", "aa", "headroom")
+MEASURED = ("strings-rounds", "strings-startup", "forms", "gc-peaks", "gc-loops", "aa", "headroom")
 #: Those that say "not measured in this profile" where others cannot be opened.
-TOLERANT = ("40-warm-up", "41-gc-peaks", "42-open-and-closed-load", "60-validity")
+TOLERANT = ("34-forms-and-footprint", "40-warm-up", "41-gc-peaks", "42-open-and-closed-load", "60-validity")
 LONGEST_FUNCTION = 5
 
 
