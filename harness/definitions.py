@@ -99,8 +99,9 @@ def _definition_sha256(experiment: Experiment) -> str:
     """
     data = experiment.model_dump(mode="json")
     for variant in data["variants"].values():
-        if variant["runtime"]["form"] is None:
-            del variant["runtime"]["form"]
+        for setting in ("form", "memory_limit"):
+            if variant["runtime"][setting] is None:
+                del variant["runtime"][setting]
     if data["backing"] is None:
         del data["backing"]
     for levels in data["factors"].values():

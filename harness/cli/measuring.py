@@ -29,6 +29,7 @@ def measure_command(
         str, typer.Option(help="how much: smoke, quick or full", autocompletion=completion.profiles)
     ] = "quick",
     host: Annotated[str, typer.Option(help="where")] = "local",
+    launcher: Annotated[str, typer.Option(help="how services come up: process or container")] = "process",
     seed: Annotated[int, typer.Option(help="decides the order of the trials")] = 1,
     new: Annotated[bool, typer.Option("--new", help="a new session, with the next free seed")] = False,
     dry_run: Annotated[
@@ -50,14 +51,15 @@ def measure_command(
     """
     from harness.session import Interrupted, Silent, assemble, measure, prepare, suitable_progress
 
-    assembly = assemble(find_root(), host=host)
-    prepared = prepare(assembly, experiment, profile=profile, host=host, seed=seed)
+    assembly = assemble(find_root(), host=host, launcher=launcher)
+    prepared = prepare(assembly, experiment, profile=profile, host=host, seed=seed, launcher=launcher)
     for gone in prepared.unavailable:
         print(f"not measured: {gone.variant}: {gone.reason}", file=sys.stderr)
     if dry_run:
         _print_plan(assembly, prepared, as_json=as_json)
         return
     again = f"rematch measure {experiment} --profile {profile} --host {host} --seed {seed}"
+    again += "" if launcher == "process" else f" --launcher {launcher}"
     try:
         progress = Silent() if as_json else suitable_progress()
         folder = measure(assembly, prepared, progress=progress, new=new)

@@ -131,9 +131,9 @@ class ProcessLauncher:
         training: Training = _needs_nothing,
     ) -> None:
         self._training = training
-        self._host, self._root, self._tools, self._grace_s = host, root, tools, grace_s
-        self._builder = Builder(host, root, tools, build_environment)
-        self._forms = Forms(host, root, tools, build_environment)
+        self.host, self._root, self._tools, self._grace_s = host, root, tools, grace_s
+        self.builder = Builder(host, root, tools, build_environment)
+        self.forms = Forms(host, root, tools, build_environment)
         self._runtime_bytes: dict[Path, int] = {}
         self._refusals: dict[tuple[str, ...], str | None] = {}
 
@@ -141,9 +141,11 @@ class ProcessLauncher:
         problem = misfit(implementation, variant.runtime)
         if problem is not None:
             return problem
-        missing = self._builder.missing_tool(implementation)
+        if variant.runtime.memory_limit is not None:
+            return "a plain process has no memory limit: measure it with --launcher container"
+        missing = self.builder.missing_tool(implementation)
         if missing is not None and (
-            missing.tool.startswith("JDK") or self._builder.find(implementation) is None
+            missing.tool.startswith("JDK") or self.builder.find(implementation) is None
         ):
             return str(missing)
         if implementation.runtime != "jvm":
@@ -155,7 +157,7 @@ class ProcessLauncher:
             return f"an AOT cache needs JDK {aot.AOT_SINCE} or newer; the one used here is {jdk.version}"
         form = form_of(variant.runtime)
         if form is not None:
-            reason = self._forms.unavailable(implementation, form, self._builder.find(implementation))
+            reason = self.forms.unavailable(implementation, form, self.builder.find(implementation))
             if reason is not None or form == "native":
                 return reason
         return self._refused(jdk.java, jvm_flags(variant.runtime, None, jdk.major))
@@ -163,10 +165,10 @@ class ProcessLauncher:
     def build(
         self, implementation: Implementation, variant: Variant, backing: BackingSettings | None = None
     ) -> BuildRecord:
-        built = self._builder.build(implementation)
+        built = self.builder.build(implementation)
         form = form_of(variant.runtime)
         if form is not None:
-            made = self._forms.make(implementation, form, built)
+            made = self.forms.make(implementation, form, built)
             changes: dict[str, object] = {"form": made}
             if made.form == "native" and made.image_bytes is not None:
                 changes |= {"artifact_bytes": made.image_bytes, "artifact_sha256": made.image_sha256}
@@ -194,13 +196,13 @@ class ProcessLauncher:
         Raises:
             InputError: the variant does not fit the implementation, or ``service.toml`` is wrong.
         """
-        artifacts = self._builder.folder(implementation, source_sha256)
+        artifacts = self.builder.folder(implementation, source_sha256)
         cache = self._cache_file(implementation, variant, artifacts) if variant.runtime.aot_cache else None
         told = runtime_arguments(
             implementation,
             variant.runtime,
             cpu_limit=_cpu_limit(variant, cpus),
-            java_major=self._java_major(implementation),
+            java_major=self.java_major(implementation),
             aot_cache=cache,
         )
         return Command(
@@ -214,7 +216,7 @@ class ProcessLauncher:
 
     def launch(self, order: LaunchOrder) -> ProcessInstance:
         implementation, variant, source = order.implementation, order.variant, order.build.source_sha256
-        built = self._builder.find(implementation, source)
+        built = self.builder.find(implementation, source)
         if built is None:
             raise TrialFailure(
                 Outcome.FAILED,
@@ -235,7 +237,7 @@ class ProcessLauncher:
             source_sha256=source,
         )
         try:
-            process = self._host.spawn(command)
+            process = self.host.spawn(command)
         except HostError as problem:
             raise TrialFailure(Outcome.FAILED, str(problem)) from problem
         record = InstanceRecord(
@@ -262,12 +264,12 @@ class ProcessLauncher:
         runtime_args: tuple[str, ...],
         port: int,
     ) -> tuple[str, ...]:
-        file = self._builder.service_toml(implementation)
+        file = self.builder.service_toml(implementation)
         jdk = self._tools.jdk_for(implementation.min_java)
         start, program = implementation.start, None
         form = form_of(variant.runtime)
         if form is not None:
-            program = self._forms.program(implementation, form, artifacts)
+            program = self.forms.program(implementation, form, artifacts)
             start = native_start(start) if form == "native" else start
         values: dict[str, str | tuple[str, ...]] = {
             "artifact": str(program if form == "native" else artifacts / implementation.artifact),
@@ -293,11 +295,11 @@ class ProcessLauncher:
         found = aot.find_cache(file)
         if found is not None:
             return found
-        contract = self._builder.source_folder(implementation).parent / "contract"
+        contract = self.builder.source_folder(implementation).parent / "contract"
         every = load_all_requests(contract)
         # the contract's first mix is the one that all faces answer alike
         requests = tuple(request for request in every if request.mix == every[0].mix)
-        flags = jvm_flags(variant.runtime, variant.runtime.cpus, self._java_major(implementation))
+        flags = jvm_flags(variant.runtime, variant.runtime.cpus, self.java_major(implementation))
         runtime_args = (*flags, f"-XX:AOTCacheOutput={aot.unfinished(file)}")
         port = free_port(ADDRESS)
         with (
@@ -311,20 +313,20 @@ class ProcessLauncher:
                 stdout=Path(STDOUT),
                 stderr=Path(STDERR),
             )
-            return aot.train(self._host, command, Endpoint(host=ADDRESS, port=port), requests, file)
+            return aot.train(self.host, command, Endpoint(host=ADDRESS, port=port), requests, file)
 
     def _refused(self, java: Path, flags: tuple[str, ...]) -> str | None:
         """Whether this JVM starts with these flags at all; it says itself why not."""
         argv = (str(java), *flags, "-version")
         if argv not in self._refusals:
-            completed = self._host.run(Command(argv=argv, folder=self._root), 60.0)
+            completed = self.host.run(Command(argv=argv, folder=self._root), 60.0)
             said = (completed.stdout + completed.stderr).strip().splitlines() or ["it said nothing"]
             self._refusals[argv] = (
                 None if completed.exit_code == 0 else f"the JVM refuses {' '.join(flags)}: {said[0]}"
             )
         return self._refusals[argv]
 
-    def _java_major(self, implementation: Implementation) -> int:
+    def java_major(self, implementation: Implementation) -> int:
         jdk = self._tools.jdk_for(implementation.min_java)
         return jdk.major if jdk is not None else 0
 

@@ -108,6 +108,9 @@ class RuntimeSettings(Frozen):
     gogc: int | Literal["off"] | None = None
     gomemlimit: str | None = None
     gc: Literal["serial", "parallel", "g1", "z", "shenandoah"] | None = None
+    memory_limit: str | None = Field(
+        default=None, pattern=r"^\d+[kmgKMG]$", description="of the container; a plain process has none"
+    )
     heap_max: str | None = Field(default=None, pattern=r"^\d+[kmgKMG]$")
     heap_min: str | None = Field(default=None, pattern=r"^\d+[kmgKMG]$")
     aot_cache: bool = False

@@ -20,6 +20,7 @@ from harness.definitions import contract_folder, load_implementations
 from harness.errors import InputError, MissingTool
 from harness.hosts import Host, LocalHost
 from harness.launchers.base import Launcher
+from harness.launchers.container import ContainerLauncher
 from harness.launchers.process import ProcessLauncher, Training
 from harness.launchers.tools import find_tools
 from harness.loadgen.base import LoadGenerator
@@ -35,6 +36,11 @@ from harness.toolchains import Surroundings, Tool, find_jdks, find_tool
 
 #: What measuring needs; asking every tool on the machine for its version takes seconds.
 TOOLS = ("go", "jdk", "maven", "jmeter", "wrk", "k6", "oha", "vegeta", "wrk2", "postgres", "native-image")
+
+LAUNCHERS = ("process", "container")
+
+#: runtime -> the variable that names a base image for its containers.
+BASE_IMAGES = {"jvm": "REMATCH_JAVA_BASE_IMAGE", "go": "REMATCH_GO_BASE_IMAGE"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,8 +91,10 @@ def assemble(root: Path, *, host: str = "local", launcher: str = "process") -> A
     """
     if host != "local":
         raise InputError("unknown host", place="--host", found=host, allowed="local")
-    if launcher != "process":
-        raise InputError("unknown launcher", place="--launcher", found=launcher, allowed="process")
+    if launcher not in LAUNCHERS:
+        raise InputError(
+            "unknown launcher", place="--launcher", found=launcher, allowed=", ".join(LAUNCHERS)
+        )
     around = Surroundings(project=root)
     tools = tuple(find_tool(name, around) for name in TOOLS)
     paths = {tool.name: tool.path for tool in tools if tool.usable}
@@ -110,7 +118,7 @@ def assemble(root: Path, *, host: str = "local", launcher: str = "process") -> A
     return Assembly(
         root=root,
         host=here,
-        launcher=process,
+        launcher=process if launcher == "process" else ContainerLauncher(process, root, bases=_bases()),
         backing=backing,
         launch_command=launch_command,
         generators={
@@ -132,6 +140,11 @@ def assemble(root: Path, *, host: str = "local", launcher: str = "process") -> A
             **({"jmeter_home": jmeter_jar.parent.parent} if jmeter_jar else {}),
         },
     )
+
+
+def _bases() -> dict[str, str]:
+    """Base images that the user named; others are made of this machine's own files."""
+    return {runtime: os.environ[name] for runtime, name in BASE_IMAGES.items() if os.environ.get(name)}
 
 
 def training_of(root: Path, backing: Mapping[BackingName, BackingSource]) -> Training:

@@ -38,7 +38,7 @@ from harness.provenance import collect_provenance, name_places, without_paths
 from harness.runner import Limits, Parts, TrialOrder, run_trial
 from harness.session.assembly import Assembly
 from harness.session.interruption import Interrupted, interruptible
-from harness.session.planning import Prepared, expected_s, plan_without
+from harness.session.planning import Prepared, expected_s, plan_without, session_name
 from harness.session.progress import Progress, ProgressState, Silent
 from harness.store import SessionFolder, SessionWriter, Store, explained
 from harness.workloads import Case, load_cases
@@ -373,7 +373,9 @@ def _differences(header: SessionHeader, prepared: Prepared, again: Plan) -> Iter
 
 def _with_free_seed(prepared: Prepared, store: Store) -> Prepared:
     plan, seed = prepared.plan, prepared.plan.seed
-    while store.session(plan.experiment, f"{plan.profile}-{plan.host}-{seed}").folder.exists():
+    while store.session(
+        plan.experiment, session_name(plan.profile, plan.host, plan.launcher, seed)
+    ).folder.exists():
         seed += 1
     return Prepared(
         study=prepared.study,
@@ -385,7 +387,7 @@ def _with_free_seed(prepared: Prepared, store: Store) -> Prepared:
             seed=seed,
             launcher=plan.launcher,
         ),
-        session_id=f"{plan.profile}-{plan.host}-{seed}",
+        session_id=session_name(plan.profile, plan.host, plan.launcher, seed),
         unavailable=prepared.unavailable,
     )
 
