@@ -28,9 +28,7 @@ def forms(trials: pd.DataFrame) -> Figure:
         raise InputError("no trial was kept", found="0 trials", allowed="at least one")
     kept = kept.assign(disk_bytes=kept["artifact_bytes"] + kept["runtime_bytes"])
     styles, order = looks(trials), list(reversed(ordered(kept)))
-    figure, panels = canvas(
-        1, len(_PANELS), width=PAGE_INCHES, height=0.8 + 0.19 * len(order), sharey=True
-    )
+    figure, panels = canvas(1, len(_PANELS), width=PAGE_INCHES, height=0.8 + 0.19 * len(order), sharey=True)
     for axes, (metric, (label, factor)) in zip(panels[0], _PANELS.items(), strict=True):
         for y, name in enumerate(order):
             mine = kept[kept["variant"] == name].dropna(subset=[metric]).sort_values("block")
@@ -41,7 +39,9 @@ def forms(trials: pd.DataFrame) -> Figure:
             axes.plot(mine[metric] * factor, y - spread, **styles[name].dots)
             middle = float(mine[metric].median() * factor)
             axes.plot([middle, middle], [y - 0.32, y + 0.32], color=INK, linewidth=1.0)
-            axes.text(1.01, y, f"{middle:,.3g}", transform=axes.get_yaxis_transform(), fontsize=6, va="center")
+            axes.text(
+                1.01, y, f"{middle:,.3g}", transform=axes.get_yaxis_transform(), fontsize=6, va="center"
+            )
         axes.set_ylim(-0.6, len(order) - 0.4)
         if axes.lines:
             log_scale(axes, "x")

@@ -61,7 +61,9 @@ if TYPE_CHECKING:
 
 #: Where the trial's folder is seen inside; the service's working directory.
 TRIAL = "/trial"
-NATIVE_DOCKERFILE = "ARG BASE_IMAGE=scratch\nFROM ${BASE_IMAGE}\nCOPY service /service\nENTRYPOINT [\"/service\"]\n"
+NATIVE_DOCKERFILE = (
+    'ARG BASE_IMAGE=scratch\nFROM ${BASE_IMAGE}\nCOPY service /service\nENTRYPOINT ["/service"]\n'
+)
 _MEMORY_UNITS = {"k": 2**10, "m": 2**20, "g": 2**30}
 
 
@@ -214,7 +216,9 @@ class ContainerLauncher:
         record = self._process.build(implementation, self._inside(implementation, variant), backing)
         if record.form is None or record.form.problem is None:
             tag = self._tag(implementation, variant, record)
-            self._images[tag] = find_image(client, tag) or self._make(client, implementation, variant, record, tag)
+            self._images[tag] = find_image(client, tag) or self._make(
+                client, implementation, variant, record, tag
+            )
         return record
 
     def launch(self, order: LaunchOrder) -> ContainerInstance:
@@ -226,7 +230,9 @@ class ContainerLauncher:
         tag = self._tag(order.implementation, order.variant, order.build)
         image = self._images.get(tag) or find_image(client, tag)
         if image is None:
-            raise TrialFailure(Outcome.FAILED, f"{order.implementation.name}: its image {tag} is gone; build again")
+            raise TrialFailure(
+                Outcome.FAILED, f"{order.implementation.name}: its image {tag} is gone; build again"
+            )
         port = free_port(ADDRESS)
         argv, told = self._argv(order, image, port)
         environment = {**told, **order.environment}
@@ -278,7 +284,9 @@ class ContainerLauncher:
                 with contextlib.suppress(docker.errors.APIError):
                     container.remove(force=True, v=True)
             if isinstance(problem, docker.errors.APIError):
-                raise TrialFailure(Outcome.FAILED, f"the Docker daemon did not start it: {problem}") from problem
+                raise TrialFailure(
+                    Outcome.FAILED, f"the Docker daemon did not start it: {problem}"
+                ) from problem
             raise
 
     def _instance(
@@ -317,7 +325,9 @@ class ContainerLauncher:
         implementation, variant = order.implementation, order.variant
         file = self._process.builder.service_toml(implementation)
         if not image.entrypoint:
-            raise InputError("the image has no ENTRYPOINT", file=file.with_name("Dockerfile"), place="ENTRYPOINT")
+            raise InputError(
+                "the image has no ENTRYPOINT", file=file.with_name("Dockerfile"), place="ENTRYPOINT"
+            )
         limit = variant.runtime.cpus or (len(order.cpus) if order.cpus else None)
         told = runtime_arguments(
             implementation,
@@ -348,11 +358,20 @@ class ContainerLauncher:
     def _tag(self, implementation: Implementation, variant: Variant, record: BuildRecord) -> str:
         native = variant.runtime.form == "native"
         base = "" if native else self._bases.get(implementation.runtime, "")
-        form = record.form.model_dump_json(include={"form", "tool", "modules", "image_sha256"}) if record.form else ""
+        form = (
+            record.form.model_dump_json(include={"form", "tool", "modules", "image_sha256"})
+            if record.form
+            else ""
+        )
         return tag_of(implementation.name, record.source_sha256, record.artifact_sha256, base, form)
 
     def _make(
-        self, client: DockerClient, implementation: Implementation, variant: Variant, record: BuildRecord, tag: str
+        self,
+        client: DockerClient,
+        implementation: Implementation,
+        variant: Variant,
+        record: BuildRecord,
+        tag: str,
     ) -> Image:
         label = project_label(self._root)
         builder = self._process.builder
@@ -364,7 +383,9 @@ class ContainerLauncher:
             context = work / "context"
             context.mkdir()
             form = record.form.form if record.form is not None else None
-            made = self._process.forms.program(implementation, form, built.folder) if form is not None else None
+            made = (
+                self._process.forms.program(implementation, form, built.folder) if form is not None else None
+            )
             base = self._bases.get(implementation.runtime, "scratch")
             if form == "native" and made is not None:
                 shutil.copy2(made, context / "service")
@@ -415,7 +436,9 @@ class ContainerLauncher:
         if self._client is None and self._silent is None:
             try:
                 client = (
-                    docker.DockerClient(base_url=self._socket) if self._socket is not None else docker.from_env()
+                    docker.DockerClient(base_url=self._socket)
+                    if self._socket is not None
+                    else docker.from_env()
                 )
                 version = client.version()
                 self._engine = f"{version.get('Version')} (API {version.get('ApiVersion')})"

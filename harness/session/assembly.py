@@ -92,9 +92,7 @@ def assemble(root: Path, *, host: str = "local", launcher: str = "process") -> A
     if host != "local":
         raise InputError("unknown host", place="--host", found=host, allowed="local")
     if launcher not in LAUNCHERS:
-        raise InputError(
-            "unknown launcher", place="--launcher", found=launcher, allowed=", ".join(LAUNCHERS)
-        )
+        raise InputError("unknown launcher", place="--launcher", found=launcher, allowed=", ".join(LAUNCHERS))
     around = Surroundings(project=root)
     tools = tuple(find_tool(name, around) for name in TOOLS)
     paths = {tool.name: tool.path for tool in tools if tool.usable}
