@@ -143,13 +143,19 @@ class ProcessLauncher:
             return problem
         if variant.runtime.memory_limit is not None:
             return "a plain process has no memory limit: measure it with --launcher container"
+        if implementation.runtime == "jvm":
+            return self._lacks_build(implementation) or self._jvm_unavailable(implementation, variant)
+        return self._lacks_build(implementation)
+
+    def _lacks_build(self, implementation: Implementation) -> str | None:
         missing = self.builder.missing_tool(implementation)
         if missing is not None and (
             missing.tool.startswith("JDK") or self.builder.find(implementation) is None
         ):
             return str(missing)
-        if implementation.runtime != "jvm":
-            return None
+        return None
+
+    def _jvm_unavailable(self, implementation: Implementation, variant: Variant) -> str | None:
         jdk = self._tools.jdk_for(implementation.min_java)
         if jdk is None:
             return f"no JDK {implementation.min_java or ''} or newer"

@@ -17,6 +17,7 @@ from harness.launchers.images import LABEL, import_root
 from harness.launchers.rootfs import is_elf, lay_out, libraries
 
 READY_WITHIN_S = 40.0
+BRIDGE_ADDRESS = "10.213.77.1/24"
 PYTHON_BASE = "rematch/python-for-tests:1"
 
 
@@ -24,8 +25,8 @@ def why_not() -> str | None:
     """Return why no daemon can be started here, or ``None``."""
     if os.geteuid() != 0:
         return "only root may start a Docker daemon"
-    missing = [name for name in ("dockerd", "iptables") if shutil.which(name) is None]
-    return f"{' and '.join(missing)} missing (apt-get install docker.io iptables)" if missing else None
+    missing = [name for name in ("dockerd", "ip") if shutil.which(name) is None]
+    return f"{' and '.join(missing)} missing (apt-get install docker.io iproute2)" if missing else None
 
 
 class Daemon:
@@ -35,9 +36,17 @@ class Daemon:
         self.folder = folder
         self.address = f"unix://{folder}/docker.sock"
         self.log = folder / "dockerd.log"
+        # A bridge of its own, though containers are on the host's network: with none, the daemon removes
+        # the one of another daemon of this machine; with the usual one, it leaves it behind.
+        self._bridge = f"rm{os.getpid() % 10_000_000}"
+        self._bridged = False
+        self._ip("link", "add", "name", self._bridge, "type", "bridge")
+        self._bridged = True
+        self._ip("addr", "add", BRIDGE_ADDRESS, "dev", self._bridge)
         argv = [
             "dockerd", "--data-root", f"{folder}/root", "--exec-root", f"{folder}/exec",
-            "--pidfile", f"{folder}/dockerd.pid", "-H", self.address,
+            "--pidfile", f"{folder}/dockerd.pid", "-H", self.address, "--bridge", self._bridge,
+            "--iptables=false", "--ip6tables=false", "--ip-forward=false", "--ip-masq=false",
         ]  # fmt: skip
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(argv, stdout=log, stderr=log, start_new_session=True)
@@ -70,6 +79,11 @@ class Daemon:
             self._process.wait(10)
         for mount in sorted(mounts_below(self.folder), reverse=True):
             subprocess.run(["umount", "-l", mount], check=False)
+        if self._bridged:
+            self._ip("link", "del", self._bridge)
+
+    def _ip(self, *words: str) -> None:
+        subprocess.run(["ip", *words], check=True, capture_output=True)
 
 
 def mounts_below(folder: Path) -> list[str]:

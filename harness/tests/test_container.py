@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from collections.abc import Iterator
@@ -38,6 +39,7 @@ needs_docker = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    interfaces = set(os.listdir("/sys/class/net"))
     running = Daemon(tmp_path_factory.mktemp("docker"))
     try:
         yield running
@@ -45,6 +47,7 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
         running.stop()
         assert eventually(lambda: not processes_naming(running.folder), 20)
         assert not mounts_below(running.folder)
+        assert set(os.listdir("/sys/class/net")) == interfaces
 
 
 @pytest.fixture(scope="module")
