@@ -27,8 +27,8 @@ if TYPE_CHECKING:
         warm_up_curves,
     )
     from harness.publish import Publisher, comparison_rows, published_rounds
-    from harness.publish.forms import build_cells, form_cells, publish_form_effects
     from harness.publish.facts import describe_session, paper_values, publish_rounds
+    from harness.publish.forms import build_cells, form_cells, publish_form_effects
     from harness.publish.peaks import (
         attribution_cells,
         publish_attribution,
@@ -135,8 +135,8 @@ __all__ = [
     "publish_coverage",
     "publish_drifts",
     "publish_equal_arms",
-    "publish_generators",
     "publish_form_effects",
+    "publish_generators",
     "publish_names",
     "publish_precision_recall",
     "publish_rounds",

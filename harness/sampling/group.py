@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from harness.formats.cgroup import parse_cpu_stat
 from harness.model import GroupReading
-from harness.sampling.cgroup import parse_cpu_stat
 from harness.sampling.process import ProcessReader
 
 
@@ -39,7 +39,10 @@ def read_folders(
     """Read the group's files: ``folders`` is controller -> folder, ``""`` for version 2."""
     unified = folders.get("")
     if unified is not None:
-        throttling, usage = parse_cpu_stat(unified / "cpu.stat"), _named(unified / "cpu.stat", "usage_usec")
+        throttling, usage = (
+            parse_cpu_stat(_text(unified / "cpu.stat")),
+            _named(unified / "cpu.stat", "usage_usec"),
+        )
         return GroupReading(
             version="v2",
             memory_bytes=_number(unified / "memory.current"),
@@ -51,7 +54,7 @@ def read_folders(
             process_cpu_s=process_cpu_s,
         )
     memory, cpu, account = (folders.get(name) for name in ("memory", "cpu", "cpuacct"))
-    throttling = parse_cpu_stat(cpu / "cpu.stat") if cpu else None
+    throttling = parse_cpu_stat(_text(cpu / "cpu.stat")) if cpu else None
     usage = _number(account / "cpuacct.usage") if account else None
     return GroupReading(
         version="v1",
@@ -109,7 +112,11 @@ def _named(file: Path, name: str) -> int | None:
 
 
 def _lines(file: Path) -> list[str]:
+    return _text(file).splitlines()
+
+
+def _text(file: Path) -> str:
     try:
-        return file.read_text().splitlines()
+        return file.read_text()
     except OSError:
-        return []
+        return ""
