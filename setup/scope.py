@@ -32,6 +32,11 @@ def needs(purpose: Purpose, profile: str) -> tuple[str, ...]:
     return (*MEASURING, *WRITING, *CHECKING)
 
 
-def wishes(purpose: Purpose, profile: str) -> tuple[str, ...]:
-    """Names of the outside tools that a command can use and can do without."""
+def wishes(purpose: Purpose, profile: str, *, root: bool = False) -> tuple[str, ...]:
+    """Names of the outside tools that a command can use and can do without.
+
+    ``root``: only root can start a Docker daemon, so nobody else's tests ask for one.
+    """
+    if purpose == "test" and root:
+        return (*WISHED, "dockerd")
     return WISHED if set(MEASURING) <= set(needs(purpose, profile)) else ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import time
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -44,6 +45,7 @@ def _look() -> dict[str, Any]:
 
     around = Surroundings(project=find_root())
     tools = find_all(around)
+    containers = _containers(around.project)
     machine = read_machine()
     quiet = _watch(machine.n_cpus)
     lacking = [tool.name for tool in tools if tool.required and not tool.usable]
@@ -64,6 +66,7 @@ def _look() -> dict[str, Any]:
             }
             for tool in tools
         ],
+        "containers": containers,
         "fit_for": {
             "measuring": not lacking and machine.descriptor_limit >= DESCRIPTORS_WANTED // 4,
             "full": not lacking and not machine.small,
@@ -71,6 +74,14 @@ def _look() -> dict[str, Any]:
             "remarks": _remarks(machine.n_cpus, machine.small, machine.descriptor_limit, quiet),
         },
     }
+
+
+def _containers(root: Path) -> dict[str, str | None]:
+    """The daemon that answers, or why none does."""
+    from harness.launchers.container import engine_here
+
+    engine, reason = engine_here(root)
+    return {"engine": engine, "reason": reason}
 
 
 def _watch(n_cpus: int) -> dict[str, float | None]:
@@ -142,7 +153,8 @@ def _print(found: dict[str, Any]) -> None:
             tool["how_to_get"] or "",
         )
     console.print(table)
-    console.print()
+    containers = found["containers"]
+    console.print(f"\ncontainers: {containers['engine'] or 'not here: ' + containers['reason']}\n")
     for remark in found["fit_for"]["remarks"]:
         console.print(f"- {remark}")
     if found["fit_for"]["lacking"]:

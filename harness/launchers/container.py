@@ -448,6 +448,22 @@ class ContainerLauncher:
         return self._client
 
 
+def engine_here(root: Path, socket: str | None = None) -> tuple[str | None, str | None]:
+    """Return the Docker daemon that answers here, or ``None`` and why none does."""
+    import docker
+    import docker.errors
+
+    try:
+        client = docker.DockerClient(base_url=socket) if socket is not None else docker.from_env()
+        try:
+            version = client.version()
+        finally:
+            client.close()
+    except (docker.errors.DockerException, OSError) as problem:
+        return None, no_daemon(str(problem), root)
+    return f"Docker {version.get('Version')} (API {version.get('ApiVersion')})", None
+
+
 def no_daemon(problem: str, root: Path) -> str:
     """Return why nothing can be measured in containers here, and what to do."""
     from harness.toolchains import Surroundings, how_to_get, wanted

@@ -134,6 +134,14 @@ WANTED: tuple[Wanted, ...] = (
         apt=("docker.io", "iptables"),
         elsewhere="a running Docker Engine",
     ),
+    # its package may start a daemon: only tests of root ask for it (setup/scope.py)
+    Wanted(
+        name="dockerd",
+        why="to test containers with a daemon of its own",
+        programs=("dockerd",),
+        apt=("docker.io", "iproute2"),
+        elsewhere="a dockerd on PATH",
+    ),
     Wanted(
         name="native-image",
         why="to measure Java services compiled ahead of time",
