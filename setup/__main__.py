@@ -29,7 +29,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if not options.check:
                 around = toolchains.Surroundings(project=PROJECT)
                 bring(
-                    needs(options.purpose, options.profile), wishes(options.purpose, options.profile, root=os.geteuid() == 0), around
+                    needs(options.purpose, options.profile),
+                    wishes(options.purpose, options.profile, root=os.geteuid() == 0),
+                    around,
                 )
             return report(needs(options.purpose, options.profile), full=not options.brief)
         except SetupError as error:
