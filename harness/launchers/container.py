@@ -416,7 +416,7 @@ class ContainerLauncher:
         """Remove this project's containers whose harness is gone; those of a living one stay."""
         import docker.errors
 
-        mine = {"label": f"{LABEL}={project_label(self._root)}"}
+        mine: dict[str, str | list[str] | bool] = {"label": f"{LABEL}={project_label(self._root)}"}
         for container in client.containers.list(all=True, filters=mine):
             pid, _, ticks = container.labels.get(OWNER, "0:0").partition(":")
             if not alive(int(pid), int(ticks)):

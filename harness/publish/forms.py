@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 
 from harness.analysis.comparisons import Comparison, compare, summarise
 from harness.definitions import load_study
@@ -105,7 +106,9 @@ def _mean(evidence: Evidence | None, variant: str, part: str) -> Estimate:
     if evidence is not None:
         mine = evidence.trials[evidence.trials["variant"] == variant]
         if not mine.empty:
-            mean = "arithmetic" if (mine[metric] == 0).any() else "geometric"
+            mean: Literal["arithmetic", "geometric"] = (
+                "arithmetic" if (mine[metric] == 0).any() else "geometric"
+            )
             found: Estimate = summarise(mine, metric, mean=mean).iloc[0]["estimate"]
             return found
         why = _unavailable(evidence).get(variant, NOT_MEASURED)

@@ -21,7 +21,7 @@ from harness.launchers.process import ProcessLauncher
 from harness.launchers.rootfs import libraries
 from harness.launchers.tools import Tools
 from harness.model import Outcome, RuntimeSettings, Variant
-from harness.model.study import SettingValue
+from harness.model.backing import SettingValue
 from harness.processes import alive
 from harness.readiness import wait_first_response, warm_up
 from harness.session import Assembly, assemble, measure, prepare
