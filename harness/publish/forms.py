@@ -70,6 +70,7 @@ def publish_form_effects(publisher: Publisher, evidence: Evidence | None) -> Pub
     ``forms.tool.native``, ``forms.unavailable``.
     """
     variants = form_variants()
+    reference = load_study(find_root(), EXPERIMENT).experiment.reference
     plain = {v.implementation: name for name, v in variants.items() if _is_plain(v)}
     with publisher.together():
         for name, variant in variants.items():
@@ -79,9 +80,9 @@ def publish_form_effects(publisher: Publisher, evidence: Evidence | None) -> Pub
                 if not _is_plain(variant):
                     effect = _effect(evidence, part, name, plain[variant.implementation])
                     publisher.comparison(f"forms.effect.{part}", name, effect)
-                if evidence is not None and name != evidence.reference:
+                if name != reference:
                     publisher.comparison(
-                        f"forms.reference.{part}", name, _effect(evidence, part, name, evidence.reference)
+                        f"forms.reference.{part}", name, _effect(evidence, part, name, reference)
                     )
         tools = {made.tool for v in variants.values() if (made := _form_build(evidence, v)) and _native(made)}
         publisher.text("forms.tool.native", ", ".join(sorted(tools)) or "no compiler of native images")

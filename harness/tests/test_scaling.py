@@ -32,14 +32,14 @@ def test_without_noise_the_numbers_are_those_that_made_the_data() -> None:
 
 def test_intervals_over_blocks_hold_the_truth_about_as_often_as_they_say() -> None:
     hits = np.zeros(3)
-    n_sessions = 40
+    n_sessions = 20
     for seed in range(n_sessions):
-        fit = fit_usl(*session(seed), n_resamples=100, seed=seed)
+        fit = fit_usl(*session(seed), n_resamples=60, seed=seed)
         for place, estimate in enumerate((fit.per_core_per_s, fit.contention, fit.coherency)):
             assert estimate.low is not None and estimate.high is not None
             hits[place] += estimate.low <= TRUTH[place] <= estimate.high
-    # 40 sessions at 95 %: below 32 happens once in thousands, and a t-less percentile interval is a little narrow
-    assert (hits >= 32).all(), hits
+    # of 20 sessions at 95 %, fewer than 16 happens once in hundreds; a percentile interval is a little narrow
+    assert (hits >= 16).all(), hits
 
 
 def test_a_program_that_scales_linearly_has_no_peak_within_the_sizes() -> None:
