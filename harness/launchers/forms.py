@@ -71,7 +71,7 @@ class Forms:
         """Where this form of exactly this build (``artifacts`` is its folder) is or would be kept."""
         needs = implementation.forms
         identity = [form, self._tool(implementation, form), *needs.modules, "", *needs.native_args, ""]
-        identity += needs.native_registers
+        identity += [*needs.native_registers, "", *needs.native_packages]
         return artifacts / f"{form}-{hashlib.sha256('|'.join(identity).encode()).hexdigest()[:12]}"
 
     def find(self, implementation: Implementation, form: Form, built: Built) -> FormBuild | None:
@@ -111,9 +111,10 @@ class Forms:
         source = self._root / "services" / implementation.workload / implementation.name
         copy_sources(source, sources)
         jars = sorted(built.folder.rglob("*.jar"))
-        if implementation.forms.native_registers:
+        needs = implementation.forms
+        if needs.native_registers or needs.native_packages:
             configuration = work / "registered"
-            write_registrations(jars, implementation.forms.native_registers, configuration)
+            write_registrations(jars, needs.native_registers, configuration, packages=needs.native_packages)
         further = expand(
             implementation.forms.native_args,
             {"source": str(sources)},

@@ -75,6 +75,9 @@ class JavaForms(Frozen):
         default=(),
         description="folders in the program's jars, as META-INF/services: classes named there are found by reflection",
     )
+    native_packages: tuple[str, ...] = Field(
+        default=(), description="packages, with those below, all of whose classes are found by reflection"
+    )
     native_refused: str | None = Field(
         default=None, description="why no native image of it is made: what was tried and what came of it"
     )
