@@ -21,7 +21,7 @@ from harness.errors import HostError, RematchError
 from harness.hosts import Command, Completed, Host
 from harness.launchers.arguments import expand
 from harness.launchers.builds import Built
-from harness.launchers.jlink import RUNTIME, link_argv, modules_argv, read_modules
+from harness.launchers.jlink import RUNTIME, WORDS, link_argv, modules_argv, read_modules
 from harness.launchers.native import IMAGE, image_argv, label, peak_rss_bytes, write_registrations
 from harness.launchers.sources import copy_sources, file_sha256, folder_bytes
 from harness.launchers.tools import Tools
@@ -71,6 +71,7 @@ class Forms:
         """Where this form of exactly this build (``artifacts`` is its folder) is or would be kept."""
         needs = implementation.forms
         identity = [form, self._tool(implementation, form), *needs.modules, "", *needs.native_args, ""]
+        identity += WORDS if form == "jlink" else ()
         identity += [*needs.native_registers, "", *needs.native_packages]
         return artifacts / f"{form}-{hashlib.sha256('|'.join(identity).encode()).hexdigest()[:12]}"
 
