@@ -11,8 +11,9 @@ import contextlib
 
 from harness.backing import BackingNeed, BackingService, source_of
 from harness.errors import TrialFailure
+from harness.hosts import Sampling
 from harness.model import BackingSettings, InvariantReading, Outcome
-from harness.sampling import Sampler, Watched, read_resources
+from harness.sampling import Watched, read_resources
 from harness.trial_order import Notes, Parts, TrialOrder, phase
 
 #: Roles in ``samples.csv``.
@@ -28,7 +29,7 @@ _NO_REASON_OF_ITS_OWN = (
 
 
 def bring_up_backing(
-    order: TrialOrder, parts: Parts, sampler: Sampler, notes: Notes, cleanup: contextlib.ExitStack
+    order: TrialOrder, parts: Parts, sampler: Sampling, notes: Notes, cleanup: contextlib.ExitStack
 ) -> None:
     """Start what the implementation needs; ``cleanup`` stops it and, before that, asks for the invariants."""
     needs = order.implementation.needs

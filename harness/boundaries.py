@@ -8,10 +8,10 @@ from typing import Literal
 
 from harness.errors import HostError
 from harness.exchange import Connection, ExchangeError, request_bytes
-from harness.hosts import Command, Host
+from harness.hosts import Command, Host, LocalHost, Station
 from harness.loadgen.base import Endpoint
 from harness.model import Boundary
-from harness.sampling import Watched, read_resources
+from harness.sampling import Watched
 
 BoundaryName = Literal["first-response", "before-load", "after-load", "idle"]
 METRICS_PATH = "/metrics"
@@ -25,7 +25,8 @@ def take_boundary(
     endpoint: Endpoint,
     folder: Path,
     *,
-    host: Host | None = None,
+    host: Station | None = None,
+    there: Path | None = None,
     jcmd: Path | None = None,
 ) -> Boundary:
     """Read the instance at the edge of a phase; files are ``boundary-<name>.prom`` and ``.nmt.txt``.
@@ -33,13 +34,15 @@ def take_boundary(
     Resources come first: what else is asked changes them. A JVM wakes its management beans at the
     first ``GET /metrics``, which costs CPU and memory, so nothing is asked at the first response,
     where start-up is still to be compared. Native memory is asked for when ``jcmd`` (of the
-    service's own JDK) and ``host`` are given. What could not be had is ``None``.
+    service's own JDK) is given. ``host``: where the instance runs, ``there`` its folder on it, default:
+    here. What could not be had is ``None``.
     """
-    reading = read_resources(watched.pid, watched.start_ticks, cpu_at_launch_s=watched.cpu_at_launch_s)
+    host = host or LocalHost()
+    reading = host.resources(watched)
     metrics = folder / f"boundary-{name}.prom"
     nmt = folder / f"boundary-{name}.nmt.txt"
     got_metrics = name not in UNASKED and save_metrics(endpoint, metrics)
-    got_nmt = host is not None and jcmd is not None and save_native_memory(host, jcmd, watched.pid, nmt)
+    got_nmt = jcmd is not None and save_native_memory(host, jcmd, watched.pid, nmt, there=there)
     return Boundary(
         name=name,
         reading=reading,
@@ -61,9 +64,9 @@ def save_metrics(endpoint: Endpoint, file: Path, timeout_s: float = 5.0) -> bool
     return True
 
 
-def save_native_memory(host: Host, jcmd: Path, pid: int, file: Path) -> bool:
+def save_native_memory(host: Host, jcmd: Path, pid: int, file: Path, *, there: Path | None = None) -> bool:
     """Write ``jcmd PID VM.native_memory summary``; return whether the JVM gave one (it needs the NMT setting)."""
-    command = Command(argv=(str(jcmd), str(pid), "VM.native_memory", "summary"), folder=file.parent)
+    command = Command(argv=(str(jcmd), str(pid), "VM.native_memory", "summary"), folder=there or file.parent)
     try:
         completed = host.run(command, JCMD_WITHIN_S)
     except HostError:  # gone or hanging: the load tells

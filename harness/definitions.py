@@ -95,7 +95,7 @@ def contract_folder(root: Path, workload: str) -> Path:
 
 def _definition_sha256(experiment: Experiment) -> str:
     """Hash what was defined. What an experiment does not use is left out, so that its hash stays what it
-    was before there were backing services and forms.
+    was before there were backing services and calibrations.
     """
     data = experiment.model_dump(mode="json")
     for variant in data["variants"].values():
@@ -104,6 +104,10 @@ def _definition_sha256(experiment: Experiment) -> str:
                 del variant["runtime"][setting]
     if data["backing"] is None:
         del data["backing"]
+    for profile in data["profiles"].values():
+        for name in ("scaled_loads", "calibration"):
+            if not profile[name]:
+                del profile[name]
     for levels in data["factors"].values():
         for level in levels.values():
             if not level["backing"]:

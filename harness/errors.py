@@ -75,6 +75,10 @@ class TrialFailure(RematchError):
         super().__init__(f"{outcome}: {reason}")
 
 
+class CalibrationFailed(RematchError):
+    """No capacity was found, so the loads that are shares of it cannot be planned."""
+
+
 class UnsupportedLoad(RematchError):
     """A load generator cannot express a load profile, and refuses rather than turn it into another."""
 

@@ -174,6 +174,10 @@ class Evidence:
                     found[str(row.variant)] = frame
         return found
 
+    def trial_samples(self, session_id: str, trial_id: str) -> pd.DataFrame | None:
+        """Return one trial's samples as ``docs/data.md`` has them; ``None``: it left none."""
+        return self._table(load_samples, session_id, trial_id)
+
     def phases(self, trials: pd.DataFrame, variant: str) -> list[tuple[str, float, float]]:
         """Return (name, start, end) in seconds since launch of the phases of a variant's first kept trial."""
         kept = _kept(trials)

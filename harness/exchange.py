@@ -3,6 +3,8 @@
 
 A client library would normalise what conformance has to see, and its cost would stand in
 every time to first response. Request bytes are prepared once and sent as they are.
+
+Standard library only, Python >= 3.8: the agent on a far host is built of this file too.
 """
 
 from __future__ import annotations
@@ -12,11 +14,20 @@ import socket
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-
-from harness.loadgen.base import Endpoint
+from typing import Protocol
 
 CHUNK = 65536
 MAX_HEAD = 65536
+
+
+class Endpoint(Protocol):
+    """Where somebody listens; ``loadgen.base.Endpoint`` is one."""
+
+    @property
+    def host(self) -> str: ...
+
+    @property
+    def port(self) -> int: ...
 
 
 class ExchangeError(Exception):
@@ -31,7 +42,7 @@ class ConnectionEnded(ExchangeError):
         super().__init__(f"connection ended after {got} bytes of the answer")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True)
 class Answer:
     """A complete answer. Header names are in lower case; of repeated headers the last one counts."""
 

@@ -1,36 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where commands run. A host runs, spawns, and moves files; everything else is built on that.
+"""Where commands run. A host runs, spawns, and moves files; it measures, and tells what time it is.
 
 A command is plain data (no callables, no shell), so that a host reached over SSH can
-carry out the very same one.
+carry out the very same one. What a host is asked for is split into small interfaces; ``Station``
+is all of them together, and is what a trial has one or two of.
 """
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
-import queue
-import select
 import shutil
-import signal
-import subprocess
-import sys
-import tempfile
-import threading
 import time
-from concurrent.futures import Future
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
 from pydantic import Field
 
+from harness.contents import folder_bytes
 from harness.errors import HostError
-from harness.model import ClockReading, Frozen
-from harness.processes import group_members, kill_group, read_stat, signal_group
+from harness.first_answer import FirstAnswer, gone_check, poll_first_answer
+from harness.loadgen.base import Endpoint
+from harness.model import ClockReading, Frozen, HostClock, ResourceReading
+from harness.ports import free_port
+from harness.processes import group_members
+from harness.sampling import (
+    MachineReading,
+    Sampler,
+    SamplerSummary,
+    TreeResources,
+    Watched,
+    read_machine,
+    read_resources,
+    read_tree,
+)
+from harness.spawning import Spawned, Spawner, base_environment
 
-#: Taken over from the harness's own environment when they are set there.
-BASE_VARIABLES = ("PATH", "HOME", "USER", "TMPDIR")
 STUB = Path(__file__).with_name("spawn_stub.py")
 
 
@@ -99,6 +103,10 @@ class Process(Protocol):
         """Return the exit code, or ``None`` when it still runs after ``timeout_s``."""
         ...
 
+    def cpu_s(self) -> float | None:
+        """Return the CPU time of it and its children as last seen: once it has ended, nobody can tell."""
+        ...
+
     def stop(self, grace_s: float, first: StopSignal = "SIGTERM") -> Stopped:
         """``first`` to the group, SIGKILL after ``grace_s``; nothing of the group is left. Idempotent."""
         ...
@@ -134,8 +142,8 @@ class Host(Protocol):
         """Copy a file from the host to here."""
         ...
 
-    def read(self, path: Path) -> bytes:
-        """Return a file's content.
+    def read(self, path: Path, last_bytes: int | None = None) -> bytes:
+        """Return a file's content, or no more than its last bytes.
 
         Raises:
             HostError: it cannot be read.
@@ -143,52 +151,151 @@ class Host(Protocol):
         ...
 
 
-class LocalHost:
-    """This machine.
+class Sampling(Protocol):
+    """A sampler at work on a host."""
 
-    The kernel's parent-death signal follows the *thread* that started the child, so one
-    thread, which lives as long as the harness, starts them all.
-    """
+    def add(self, role: str, watched: Watched) -> None:
+        """Sample one more process from the next tick on."""
+        ...
+
+    def stop(self) -> SamplerSummary:
+        """Stop and write everything out. Idempotent.
+
+        Raises:
+            OSError, HostError: the files could not be written.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Started:
+    """The first answer of a service, with its resources at that moment."""
+
+    first: FirstAnswer
+    resources: TreeResources
+
+
+class Meter(Protocol):
+    """What is measured on the host itself. Every moment it returns is on this machine's clocks."""
+
+    def resources(self, watched: Watched, *, pss: bool = True) -> ResourceReading:
+        """Read a process and its children once; of one that has ended everything is ``None``."""
+        ...
+
+    def machine(self) -> MachineReading:
+        """Read the machine around the processes."""
+        ...
+
+    def sampler(self, samples: Path, machine: Path, hz: float) -> Sampling:
+        """Start sampling into two files on the host."""
+        ...
+
+    def first_answer(
+        self,
+        endpoint: Endpoint,
+        request: bytes,
+        watched: Watched,
+        *,
+        launched: ClockReading,
+        deadline_s: float,
+    ) -> Started:
+        """Poll for the first final answer of a service just launched there."""
+        ...
+
+
+class Timepiece(Protocol):
+    """A host's clocks, held against ours."""
+
+    def clock(self) -> HostClock | None:
+        """Compare the clocks now; ``None``: they are the same clocks.
+
+        Raises:
+            HostError: the host does not answer.
+        """
+        ...
+
+
+class Place(Protocol):
+    """Where a host stands in the network."""
+
+    @property
+    def here(self) -> bool:
+        """Whether this is the machine that the harness itself runs on."""
+        ...
+
+    @property
+    def listen_address(self) -> str:
+        """Where its services listen."""
+        ...
+
+    def free_port(self, address: str) -> int:
+        """Return a port of it that can be bound right now.
+
+        Raises:
+            HostError: none of many was free.
+        """
+        ...
+
+    def reach(self, endpoint: Endpoint) -> Endpoint:
+        """Return how somebody on this machine reaches what listens there."""
+        ...
+
+
+class Shelf(Protocol):
+    """A host's files, where they are not ours."""
+
+    def open_folder(self, ours: Path) -> Path:
+        """Return the folder on the host that stands for one of ours, with what is in ours.
+
+        Raises:
+            HostError: there is no room for it.
+        """
+        ...
+
+    def close_folder(self, ours: Path) -> None:
+        """Bring back everything that is in the host's folder, checked by hash, and remove it there.
+
+        Raises:
+            HostError: it cannot be had whole.
+        """
+        ...
+
+    def folder_bytes(self, folder: Path) -> int | None:
+        """Return the size of all files below a folder of the host; links count as nothing."""
+        ...
+
+    def install(self, folder: Path) -> Path:
+        """Return where the host keeps a copy of a finished folder; it is sent once per content.
+
+        Raises:
+            HostError: there is no room for it.
+        """
+        ...
+
+
+class Station(Host, Meter, Timepiece, Place, Shelf, Protocol):
+    """All that a trial needs of a machine."""
+
+
+class LocalHost:
+    """This machine; a ``Station``."""
 
     name = "local"
+    here = True
 
-    def __init__(self) -> None:
-        self._orders: queue.SimpleQueue[tuple[Command, Future[LocalProcess]]] = queue.SimpleQueue()
-        self._spawner: threading.Thread | None = None
-        self._lock = threading.Lock()
+    def __init__(self, listen_address: str = "127.0.0.1") -> None:
+        self.listen_address = listen_address
+        self._spawner = Spawner(STUB, host=self.name, make=LocalProcess)
 
     def run(self, command: Command, timeout_s: float) -> Completed:
-        with tempfile.TemporaryDirectory(prefix="rematch-run-") as folder:
-            stdout, stderr = Path(folder, "stdout"), Path(folder, "stderr")
-            process = self.spawn(command.model_copy(update={"stdout": stdout, "stderr": stderr}))
-            try:
-                exit_code = process.wait(timeout_s)
-            finally:
-                process.stop(grace_s=0.0)
-            if exit_code is None:
-                raise HostError(
-                    f"{command.argv[0]} on {self.name}: not done after {timeout_s:g} s; it was ended"
-                )
-            return Completed(
-                exit_code=exit_code,
-                stdout=stdout.read_text(errors="replace"),
-                stderr=stderr.read_text(errors="replace"),
-                duration_s=time.monotonic() - process.launched.monotonic_s,
-            )
+        done = self._spawner.run(order_of(command), timeout_s)
+        return Completed(
+            exit_code=done.exit_code, stdout=done.stdout, stderr=done.stderr, duration_s=done.duration_s
+        )
 
     def spawn(self, command: Command) -> LocalProcess:
-        with self._lock:
-            if self._spawner is None:
-                self._spawner = threading.Thread(target=self._serve, name="spawner", daemon=True)
-                self._spawner.start()
-        started: Future[LocalProcess] = Future()
-        self._orders.put((command, started))
-        try:
-            return started.result()
-        except (KeyboardInterrupt, SystemExit):
-            # the caller will never own it, so whatever comes of this order is ended here
-            started.add_done_callback(_end_unowned)
-            raise
+        process: LocalProcess = self._spawner.spawn(order_of(command))
+        return process
 
     def put(self, source: Path, target: Path) -> None:
         self._copy(source, target)
@@ -196,11 +303,73 @@ class LocalHost:
     def get(self, source: Path, target: Path) -> None:
         self._copy(source, target)
 
-    def read(self, path: Path) -> bytes:
+    def read(self, path: Path, last_bytes: int | None = None) -> bytes:
         try:
-            return path.read_bytes()
+            with path.open("rb") as stream:
+                if last_bytes is not None:
+                    stream.seek(max(0, stream.seek(0, 2) - last_bytes))
+                return stream.read()
         except OSError as problem:
             raise HostError(f"{path} on {self.name}: cannot be read: {problem.strerror}") from problem
+
+    def resources(self, watched: Watched, *, pss: bool = True) -> ResourceReading:
+        return read_resources(
+            watched.pid,
+            watched.start_ticks,
+            cpu_at_launch_s=watched.cpu_at_launch_s,
+            pss=pss,
+            short_lived=watched.short_lived,
+        )
+
+    def machine(self) -> MachineReading:
+        return read_machine()
+
+    def sampler(self, samples: Path, machine: Path, hz: float) -> Sampling:
+        sampler = Sampler({}, samples=samples, machine=machine, hz=hz)
+        sampler.start()
+        return sampler
+
+    def first_answer(
+        self,
+        endpoint: Endpoint,
+        request: bytes,
+        watched: Watched,
+        *,
+        launched: ClockReading,
+        deadline_s: float,
+    ) -> Started:
+        first = poll_first_answer(
+            endpoint,
+            request,
+            launched_monotonic_s=launched.monotonic_s,
+            deadline_s=deadline_s,
+            gone=gone_check(watched.pid, watched.start_ticks),
+        )
+        resources = read_tree(
+            watched.pid, watched.start_ticks, cpu_at_launch_s=watched.cpu_at_launch_s, pss=False
+        )
+        return Started(first, resources)
+
+    def clock(self) -> HostClock | None:
+        return None
+
+    def free_port(self, address: str) -> int:
+        return free_port(address)
+
+    def reach(self, endpoint: Endpoint) -> Endpoint:
+        return endpoint
+
+    def open_folder(self, ours: Path) -> Path:
+        return ours
+
+    def close_folder(self, ours: Path) -> None:
+        pass  # it is ours
+
+    def folder_bytes(self, folder: Path) -> int | None:
+        return folder_bytes(folder)
+
+    def install(self, folder: Path) -> Path:
+        return folder
 
     def _copy(self, source: Path, target: Path) -> None:
         try:
@@ -208,119 +377,37 @@ class LocalHost:
         except OSError as problem:
             raise HostError(f"{source} -> {target} on {self.name}: {problem.strerror}") from problem
 
-    def _serve(self) -> None:
-        while True:
-            command, started = self._orders.get()
-            try:
-                started.set_result(_start(command))
-            except BaseException as problem:  # handed to the caller, whatever it is
-                started.set_exception(problem)
 
-
-class LocalProcess:
+class LocalProcess(Spawned):
     """A process on this machine; see ``Process``."""
 
-    def __init__(self, popen: subprocess.Popen[bytes], start_ticks: int, report: dict[str, float]) -> None:
-        self._popen = popen
-        self._stopped: Stopped | None = None
-        self.pid = popen.pid
-        self.start_ticks = start_ticks
-        self.launched = ClockReading(wall_epoch_s=report["wall_epoch_s"], monotonic_s=report["monotonic_s"])
-        self.cpu_at_launch_s = report["cpu_s"]
-
-    def exited(self) -> int | None:
-        return _as_shell(self._popen.poll())
-
-    def wait(self, timeout_s: float) -> int | None:
-        # a descriptor that turns readable at the end: no polling, so the end is seen when it happens
-        if self._popen.poll() is None:
-            try:
-                watched = os.pidfd_open(self.pid)
-            except OSError:  # a kernel before 5.3
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    self._popen.wait(timeout_s)
-            else:
-                try:
-                    poll = select.poll()
-                    poll.register(watched, select.POLLIN)
-                    poll.poll(max(0.0, timeout_s) * 1000)
-                finally:
-                    os.close(watched)
-        return self.exited()
+    @property
+    def launched(self) -> ClockReading:
+        return ClockReading(wall_epoch_s=self.launched_wall_epoch_s, monotonic_s=self.launched_monotonic_s)
 
     def stop(self, grace_s: float, first: StopSignal = "SIGTERM") -> Stopped:
-        if self._stopped is not None:
-            return self._stopped
-        begin = time.monotonic()
-        how: StopSignal | Literal["SIGKILL", "exited"] = "exited"
-        if self.exited() is None:
-            how = first
-            signal_group(self.pid, self.start_ticks, signal.Signals[first])
-            try:
-                if self.wait(grace_s) is None:
-                    how = "SIGKILL"
-            except BaseException:  # whoever cannot wait any longer (Ctrl-C) leaves nothing behind either
-                kill_group(self.pid, self.start_ticks)
-                raise
-        left = kill_group(self.pid, self.start_ticks)
-        exit_code = self.wait(1.0)
-        if left or exit_code is None:
-            raise HostError(
-                f"process group {self.pid} does not end after SIGKILL; still there: {left or self.pid}"
-            )
-        self._stopped = Stopped(exit_code=exit_code, signal=how, stop_s=time.monotonic() - begin)
-        return self._stopped
+        ended = self.end(grace_s, first)
+        return Stopped.model_validate(
+            {"exit_code": ended.exit_code, "signal": ended.signal, "stop_s": ended.stop_s}
+        )
 
 
-def base_environment() -> dict[str, str]:
-    """Return what every command gets: where programs, home and temporary files are, and UTF-8."""
-    return {name: os.environ[name] for name in BASE_VARIABLES if name in os.environ} | {"LANG": "C.UTF-8"}
-
-
-def _start(command: Command) -> LocalProcess:
-    order = {
-        "argv": command.argv,
+def order_of(command: Command) -> dict[str, object]:
+    """Return a command as plain data; see ``spawning.Spawner``."""
+    return {
+        "argv": list(command.argv),
         "folder": str(command.folder),
-        "environment": base_environment() | command.environment,
-        "cpus": command.cpus,
+        "environment": dict(command.environment),
+        "cpus": list(command.cpus) if command.cpus is not None else None,
         "stdout": str(command.stdout) if command.stdout else None,
         "stderr": str(command.stderr) if command.stderr else None,
-        "run_as": command.run_as,
-        "parent": os.getpid(),
+        "run_as": list(command.run_as) if command.run_as is not None else None,
     }
-    # not as an argument: the environment may hold a password, and everybody can read a command line
-    order_file = os.memfd_create("order")
-    os.write(order_file, json.dumps(order).encode())
-    os.lseek(order_file, 0, os.SEEK_SET)
-    read_end, write_end = os.pipe()
-    try:
-        popen = subprocess.Popen(
-            [sys.executable, "-I", "-S", str(STUB), str(order_file), str(write_end)],
-            pass_fds=(order_file, write_end),
-        )
-    except OSError as problem:
-        os.close(read_end)
-        raise HostError(f"{command.argv[0]} on local: cannot start a process: {problem}") from problem
-    finally:
-        os.close(order_file)
-        os.close(write_end)
-    with open(read_end, "rb") as pipe:
-        lines = [json.loads(line) for line in pipe.read().splitlines()]
-    stat = read_stat(popen.pid)  # not reaped yet, so it is there even when it has already ended
-    if not lines or "error" in lines[-1] or stat is None:
-        popen.wait()
-        why = lines[-1]["error"] if lines else "it ended before it was executed"
-        raise HostError(f"{command.argv[0]} on local: cannot be started in {command.folder}: {why}")
-    return LocalProcess(popen, stat.start_ticks, lines[0])
 
 
-def _end_unowned(started: Future[LocalProcess]) -> None:
-    if started.exception() is None:
-        started.result().stop(grace_s=0.0)
-
-
-def _as_shell(code: int | None) -> int | None:
-    return 128 - code if code is not None and code < 0 else code
+def now() -> ClockReading:
+    """Read both clocks together."""
+    return ClockReading(wall_epoch_s=time.time(), monotonic_s=time.monotonic())
 
 
 __all__ = [
@@ -329,8 +416,18 @@ __all__ = [
     "Host",
     "LocalHost",
     "LocalProcess",
+    "Meter",
+    "Place",
     "Process",
+    "Sampling",
+    "Shelf",
+    "Started",
+    "Station",
     "StopSignal",
     "Stopped",
+    "Timepiece",
+    "base_environment",
     "group_members",
+    "now",
+    "order_of",
 ]

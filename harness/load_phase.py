@@ -3,84 +3,118 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from pathlib import Path
 
 from harness.backing import refuse_ended
 from harness.backing_phase import backing_cpu_s
 from harness.errors import HostError, TrialFailure
-from harness.hosts import Command, Process
+from harness.hosts import Command, Process, Sampling
 from harness.launchers.base import Instance
 from harness.loadgen.base import LoadCommand, LoadGenerator, LoadOrder
 from harness.model import GeneratorRecord, MachineWindow
-from harness.placement import Placement
-from harness.sampling import Sampler, TreeReader, Watched, machine_window, read_machine
-from harness.trial_order import Notes, Parts, TrialOrder, phase, tidy_values
+from harness.sampling import Watched, machine_window
+from harness.trial_order import Notes, Parts, TrialOrder, compare_clocks, phase, tidy_values, tidy_words
 from harness.verdicts import crash, judge_load
 
 _POLL_S = 0.05
 #: Turning a tool's own form into a readable one takes seconds even for millions of requests.
 _AFTER_WITHIN_S = 120.0
+#: What a sampler on the load's own host writes, beside the load's files.
+OWN_SAMPLES, OWN_MACHINE = "generator-samples.csv", "machine-load.csv"
 #: A shell's way to tell the signal that ended a program: 128 + its number.
 _SIGNALLED = 128
 
 
-def measure(instance: Instance, sampler: Sampler, order: TrialOrder, parts: Parts, notes: Notes) -> None:
+def measure(instance: Instance, sampler: Sampling, order: TrialOrder, parts: Parts, notes: Notes) -> None:
     load, generator = order.planned.configuration.load, order.generator
     if load is None or generator is None:
         raise TrialFailure("failed", "a trial of kind load was planned without a load")
-    load_folder = order.folder / "load"
+    ours = order.folder / "load"
+    there = parts.load_host.open_folder(ours)
+    notes.folders_there[there] = ours
     command = generator.command(
         LoadOrder(
             profile=load.profile,
             requests=order.requests,
             endpoint=instance.endpoint,
-            folder=load_folder,
+            folder=there,
             seed=order.seed,
         )
     )
+    command = _in_words_of(parts, command)
     for name, content in command.files.items():
-        (load_folder / name).write_text(content, "utf-8")
-    notes.generator = _generator_record(generator, command, order, notes.placement)
+        (ours / name).write_text(content, "utf-8")
+        if not parts.load_host.here:
+            parts.load_host.put(ours / name, there / name)
+    notes.generator = _generator_record(generator, command, order, notes)
+    try:
+        _offer(command, there, instance, sampler, order, parts, notes)
+    finally:
+        parts.load_host.close_folder(ours)
+    notes.load = generator.read(ours)
+    notes.outcome, notes.reason = judge_load(notes.load)
+
+
+def _offer(
+    command: LoadCommand,
+    there: Path,
+    instance: Instance,
+    sampler: Sampling,
+    order: TrialOrder,
+    parts: Parts,
+    notes: Notes,
+) -> None:
+    """Run the generator in its folder on the load's host, and what it wants to be run afterwards."""
+    name = notes.generator.name if notes.generator is not None else ""
     exit_code: int | None = None
     backing_before_s = backing_cpu_s(notes)
-    notes.machine_before = read_machine()
+    compare_clocks(parts, notes)
+    notes.machine_before = parts.host.machine()
     with phase("measurement", notes):
-        running = parts.host.spawn(
+        running = parts.load_host.spawn(
             Command(
                 argv=command.argv,
-                folder=load_folder,
+                folder=there,
                 environment=command.environment,
                 cpus=notes.placement.generator if notes.placement else None,
                 stdout=Path(command.stdout),
                 stderr=Path(command.stderr),
             )
         )
-        parts.ledger.note(pid=running.pid, role=f"load generator {generator.name}")
+        if parts.load_host.here:
+            parts.ledger.note(pid=running.pid, role=f"load generator {name}")
+        own: Sampling | None = None
         try:
-            sampler.add("generator", _of(running))
-            exit_code = _wait_for_load(running, instance, order, command, notes)
+            if parts.load_apart:
+                own = parts.load_host.sampler(there / OWN_SAMPLES, there / OWN_MACHINE, parts.sampling_hz)
+            (own or sampler).add("generator", _of(running))
+            exit_code = _wait_for_load(running, instance, order, command, parts, notes)
         finally:
             running.stop(grace_s=order.limits.generator_stop_s)
-            parts.ledger.forget(running.pid)
-            notes.generator = notes.generator.model_copy(update={"exit_code": exit_code})
-    notes.machine_after = read_machine()
+            if parts.load_host.here:
+                parts.ledger.forget(running.pid)
+            if own is not None:
+                own.stop()
+            cpu_s = running.cpu_s()
+            if notes.generator is not None:
+                ended = {"exit_code": exit_code, "cpu_s": cpu_s}
+                notes.generator = notes.generator.model_copy(update=ended)
+    notes.machine_after = parts.host.machine()
+    compare_clocks(parts, notes)
     backing_after_s = backing_cpu_s(notes)
     known = backing_before_s is not None and backing_after_s is not None
     notes.backing_cpu_s = backing_after_s - backing_before_s if known else None  # type: ignore[operator]  # known says so
     if exit_code is not None and exit_code > _SIGNALLED:
         raise TrialFailure("failed", f"the load generator was killed by signal {exit_code - _SIGNALLED}")
-    _run_after(command, load_folder, parts)
-    notes.load = generator.read(load_folder)
-    notes.outcome, notes.reason = judge_load(notes.load)
+    _run_after(command, there, parts)
 
 
 def _run_after(command: LoadCommand, folder: Path, parts: Parts) -> None:
     """What a tool does with its own output when the load is over, outside the measurement."""
     for argv in command.after:
         try:
-            done = parts.host.run(
+            done = parts.load_host.run(
                 Command(argv=argv, folder=folder, environment=command.environment), timeout_s=_AFTER_WITHIN_S
             )
         except HostError as problem:
@@ -91,38 +125,49 @@ def _run_after(command: LoadCommand, folder: Path, parts: Parts) -> None:
 
 
 def _wait_for_load(
-    running: Process, instance: Instance, order: TrialOrder, command: LoadCommand, notes: Notes
+    running: Process,
+    instance: Instance,
+    order: TrialOrder,
+    command: LoadCommand,
+    parts: Parts,
+    notes: Notes,
 ) -> int:
     limit_s = order.limits.load_s(command.expected_s)
     deadline = time.monotonic() + limit_s
-    with contextlib.ExitStack() as stack:
-        tree: TreeReader | None = None
-        with contextlib.suppress(ProcessLookupError):
-            tree = TreeReader(running.pid, running.start_ticks, running.cpu_at_launch_s)
-            stack.callback(tree.close)
-        while (exit_code := running.wait(_POLL_S)) is None:
-            _note_cpu(tree, notes)
-            refuse_ended(notes.backing, "while under load")
-            if (service_exit := instance.exited()) is not None:
-                raise crash(service_exit, "while under load", order.folder)
-            if time.monotonic() > deadline:
-                raise TrialFailure(
-                    "timed out",
-                    f"the load took longer than {limit_s:.0f} s (expected: {command.expected_s:.0f} s)",
-                )
+    while (exit_code := running.wait(_POLL_S)) is None:
+        running.cpu_s()  # kept there: once it has ended, nobody can tell
+        refuse_ended(notes.backing, "while under load")
+        if (service_exit := instance.exited()) is not None:
+            raise crash(service_exit, "while under load", notes.service_folder, parts.host)
+        if time.monotonic() > deadline:
+            raise TrialFailure(
+                "timed out",
+                f"the load took longer than {limit_s:.0f} s (expected: {command.expected_s:.0f} s)",
+            )
     if (service_exit := instance.exited()) is not None:
-        raise crash(service_exit, "while under load", order.folder)
+        raise crash(service_exit, "while under load", notes.service_folder, parts.host)
     return exit_code
 
 
-def _note_cpu(tree: TreeReader | None, notes: Notes) -> None:
-    """Keep the generator's CPU time: once it has ended, nobody can tell."""
-    if tree is None or notes.generator is None:
-        return
-    tree.discover()
-    reading = tree.read()
-    if reading is not None and reading.cpu_s is not None:
-        notes.generator = notes.generator.model_copy(update={"cpu_s": reading.cpu_s})
+def _in_words_of(parts: Parts, command: LoadCommand) -> LoadCommand:
+    """Return the command with what it names on this machine named as it is on the load's host."""
+    if not parts.load_words:
+        return command
+    longest_first = sorted(parts.load_words.items(), key=lambda pair: len(pair[0]), reverse=True)
+
+    def said(text: str) -> str:
+        for ours, theirs in longest_first:
+            text = text.replace(ours, theirs)
+        return text
+
+    return command.model_copy(
+        update={
+            "argv": tuple(said(word) for word in command.argv),
+            "after": tuple(tuple(said(word) for word in argv) for argv in command.after),
+            "environment": {name: said(value) for name, value in command.environment.items()},
+            "files": {name: said(content) for name, content in command.files.items()},
+        }
+    )
 
 
 def _of(process: Process) -> Watched:
@@ -130,14 +175,14 @@ def _of(process: Process) -> Watched:
 
 
 def _generator_record(
-    generator: LoadGenerator, command: LoadCommand, order: TrialOrder, placement: Placement | None
+    generator: LoadGenerator, command: LoadCommand, order: TrialOrder, notes: Notes
 ) -> GeneratorRecord:
     return GeneratorRecord(
         name=generator.name,
         version=order.generator_version,
-        argv=order.tidy(command.argv),
-        environment=tidy_values(command.environment, order),
-        cpu_affinity=(placement.generator if placement else None) or (),
+        argv=tidy_words(command.argv, order, notes),
+        environment=tidy_values(command.environment, order, notes),
+        cpu_affinity=(notes.placement.generator if notes.placement else None) or (),
         cpu_s=None,
         exit_code=None,
         echo_achieved_per_s=order.echo_achieved_per_s,
@@ -152,7 +197,9 @@ def machine_during_load(notes: Notes) -> MachineWindow | None:
     used = {boundary.name: boundary.reading.cpu_s for boundary in notes.boundaries}
     before, after = used.get("before-load"), used.get("after-load")
     service_cpu_s = None if before is None or after is None else after - before
-    generator_cpu_s = notes.generator.cpu_s if notes.generator else None
+    # on a machine of its own it is none of what this one did
+    apart = notes.placement is not None and notes.placement.generator_apart
+    generator_cpu_s = 0.0 if apart else notes.generator.cpu_s if notes.generator else None
     return machine_window(
         notes.machine_before, notes.machine_after, service_cpu_s, generator_cpu_s, notes.backing_cpu_s
     )

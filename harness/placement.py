@@ -21,6 +21,7 @@ class Placement(Frozen):
     generator: tuple[int, ...] | None
     shared: bool
     words: str
+    generator_apart: bool = False
 
 
 def place(available: tuple[int, ...], service_cpus: int | None = None, policy: Policy = "auto") -> Placement:
@@ -47,6 +48,15 @@ def place(available: tuple[int, ...], service_cpus: int | None = None, policy: P
     why = "as asked" if policy == "shared" else f"{len(cpus)} CPUs are too few to pin apart"
     words = f"not pinned ({why}): service and generator share CPU {_listed(cpus)}"
     return Placement(service=None, generator=None, shared=True, words=words)
+
+
+def place_on_two(available: tuple[int, ...], service_cpus: int | None, load_host: str) -> Placement:
+    """Return who runs where when the load comes from another machine; ``available`` are the service's."""
+    cpus = tuple(sorted(available))
+    service = cpus[:service_cpus] if service_cpus is not None and service_cpus < len(cpus) else None
+    where = f"pinned to CPU {_listed(service)}" if service else f"not pinned, on CPU {_listed(cpus)}"
+    words = f"on two machines: service {where}; generator on {load_host}, not pinned"
+    return Placement(service=service, generator=None, shared=False, words=words, generator_apart=True)
 
 
 def _listed(cpus: tuple[int, ...]) -> str:

@@ -11,55 +11,48 @@ import importlib.metadata
 import os
 import platform
 import re
-import resource
-import socket
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from harness.machine_facts import machine_facts, text_of
 from harness.model import Machine, Provenance
 
-#: Below this, service, generator and the harness itself cannot each have cores of their own.
-CORES_FOR_ALL = 4
 #: Command lines and messages stand in small files; samples have no paths in them.
 _SMALL_BYTES = 1 << 20
 _PACKAGES = ("locust", "numpy", "pandas", "psutil", "psycopg", "pyarrow", "pydantic", "scipy")
 
 
-def collect_provenance(root: Path, *, definition_sha256: str, tools: Mapping[str, str]) -> Provenance:
-    """Return the provenance of a session that starts now on this machine.
+def collect_provenance(
+    root: Path,
+    *,
+    definition_sha256: str,
+    tools: Mapping[str, str],
+    machines: Mapping[str, Machine] | None = None,
+) -> Provenance:
+    """Return the provenance of a session that starts now.
 
-    ``tools``: tool -> version as found by ``harness.toolchains``.
+    ``tools``: tool -> version as found by ``harness.toolchains``. ``machines``: role -> far machine.
     """
+    far = dict(machines or {})
     return Provenance(
         commit=_git(root, "rev-parse", "HEAD"),
         dirty=_dirty(root),
         definition_sha256=definition_sha256,
         lock_sha256=_sha256(root / "requirements.lock"),
-        machine=read_machine(),
+        machine=far.get("service") or read_machine(),
+        machines={**far, "harness": read_machine()} if far else {},
         tools={"python": platform.python_version(), **tools},
         python_packages=_packages(),
         started_epoch_s=time.time(),
-        clock_source=_text(Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")),
+        clock_source=text_of(Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")),
     )
 
 
 def read_machine() -> Machine:
     """Return this machine in the terms a reader needs."""
-    n_cpus = len(os.sched_getaffinity(0))
-    return Machine(
-        hostname_hash=hashlib.sha256(socket.gethostname().encode()).hexdigest()[:12],
-        cpu_model=_field(Path("/proc/cpuinfo"), "model name") or platform.machine() or "unknown",
-        n_cpus=n_cpus,
-        memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-        kernel=platform.release(),
-        distribution=_distribution(),
-        cgroup=_cgroup(),
-        virtualisation=_virtualisation(),
-        descriptor_limit=resource.getrlimit(resource.RLIMIT_NOFILE)[0],
-        small=n_cpus < CORES_FOR_ALL,
-    )
+    return Machine.model_validate(machine_facts())
 
 
 def without_paths(argv: Sequence[str], *, places: Mapping[str, Path]) -> tuple[str, ...]:
@@ -118,33 +111,3 @@ def _packages() -> dict[str, str]:
         except importlib.metadata.PackageNotFoundError:
             continue
     return found
-
-
-def _text(path: Path) -> str | None:
-    try:
-        return path.read_text("utf-8").strip() or None
-    except OSError:
-        return None
-
-
-def _field(path: Path, name: str) -> str | None:
-    found = re.search(rf"^{re.escape(name)}\s*[:=]\s*(.+)$", _text(path) or "", flags=re.MULTILINE)
-    return found.group(1).strip().strip('"') if found else None
-
-
-def _distribution() -> str:
-    return _field(Path("/etc/os-release"), "PRETTY_NAME") or platform.system()
-
-
-def _cgroup() -> str:
-    if Path("/sys/fs/cgroup/cgroup.controllers").exists():
-        return "v2"
-    return "v1" if Path("/sys/fs/cgroup/memory").exists() else "none"
-
-
-def _virtualisation() -> str | None:
-    if Path("/.dockerenv").exists() or Path("/run/.containerenv").exists():
-        return "container"
-    if "hypervisor" in (_field(Path("/proc/cpuinfo"), "flags") or "").split():
-        return _text(Path("/sys/class/dmi/id/sys_vendor")) or "virtual machine"
-    return None

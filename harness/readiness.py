@@ -3,30 +3,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
 from harness.conformance import judge
-from harness.errors import TrialFailure
+from harness.errors import HostError, TrialFailure
 from harness.exchange import Answer, Connection, ExchangeError, request_bytes
+from harness.hosts import Host, LocalHost, Station
 from harness.launchers.base import Instance
 from harness.loadgen.base import Endpoint
 from harness.loadgen.captures import Scalar, Values, filled
 from harness.loadgen.flow import in_order, is_flow
 from harness.model import Outcome, Request, StartUp
-from harness.sampling import read_resources
-
-#: Pause between two refused connections: a hundredth of the time since launch, within these bounds.
-#: A service that is up in 5 ms is then timed to a few percent, and one that takes a second loses
-#: some 6 % of one core to the polling (measured: 0.08 ms of CPU time a poll), in which it is
-#: timed to a thousandth.
-SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 0.0001, 0.001
-
-#: A service may say "not yet" with this while it starts; every other wrong answer is final.
-NOT_YET = 503
+from harness.sampling import Watched
 
 ATTEMPTS_WHEN_PORT_TAKEN = 3
 AnInstance = TypeVar("AnInstance", bound=Instance)
@@ -37,48 +29,43 @@ def wait_first_response(
     request: Request,
     deadline_s: float,
     *,
+    host: Station | None = None,
     stderr: Path | None = None,
     cpu_at_launch_s: float = 0.0,
 ) -> StartUp:
-    """Poll the real path until its first correct answer and return when that came.
+    """Have the real path polled until its first correct answer and return when that came.
 
     ``request``: ``flow.readiness_request`` of the mix, which needs nothing of earlier answers.
-    ``deadline_s`` counts from launch. ``stderr`` is the service's, for the words of one that exits;
+    ``deadline_s`` counts from launch. ``host``: where the instance runs, and who polls; default: here.
+    ``stderr`` is the service's, on that host, for the words of one that exits;
     ``cpu_at_launch_s`` is taken off the CPU time (see ``hosts.Process``).
 
     Raises:
         TrialFailure: timed out; failed (it exited); nonconforming (a wrong answer).
     """
-    endpoint, launched = instance.endpoint, instance.record.launched.monotonic_s
-    raw = _bytes_of(request, endpoint)
-    connection = Connection(endpoint)
-    polls = 0
-    while True:
-        left_s = launched + deadline_s - time.monotonic()
-        if left_s <= 0:
-            raise TrialFailure(
-                Outcome.TIMED_OUT,
-                f"no answer to {request.method} {request.path} within {deadline_s:g} s of launch",
-            )
-        polls += 1
-        answer = _try_once(connection, raw, left_s)
-        if answer is not None and answer.status != NOT_YET:
-            break
-        code = instance.exited()
-        if code is not None:
-            raise TrialFailure(Outcome.FAILED, _how_it_ended(code, stderr))
-        waited_s = time.monotonic() - launched
-        time.sleep(min(LONGEST_PAUSE_S, max(SHORTEST_PAUSE_S, waited_s / 100)))
-    record = instance.record
-    resources = read_resources(
-        record.pid, record.process_start_ticks, cpu_at_launch_s=cpu_at_launch_s, pss=False
+    host = host or LocalHost()
+    record, endpoint = instance.record, instance.endpoint
+    started = host.first_answer(
+        endpoint,
+        _bytes_of(request, endpoint),
+        Watched(record.pid, record.process_start_ticks, cpu_at_launch_s),
+        launched=record.launched,
+        deadline_s=deadline_s,
     )
-    fault, _ = judge(answer, request.expect, request.capture, {})
+    first, resources = started.first, started.resources
+    if first.answer is None and not first.gone:
+        raise TrialFailure(
+            Outcome.TIMED_OUT,
+            f"no answer to {request.method} {request.path} within {deadline_s:g} s of launch",
+        )
+    if first.answer is None:
+        raise TrialFailure(Outcome.FAILED, _how_it_ended(instance.exited(), host, stderr))
+    fault, _ = judge(first.answer, request.expect, request.capture, {})
     if fault is not None:
         raise TrialFailure(Outcome.NONCONFORMING, f"first answer to {request.name}: {fault}")
     return StartUp(
-        time_to_first_response_s=answer.received_monotonic_s - launched,
-        polls=polls,
+        time_to_first_response_s=first.waited_s,
+        polls=first.polls,
         cpu_s_at_first_response=resources.cpu_s,
         rss_bytes_at_first_response=resources.rss_bytes,
     )
@@ -168,21 +155,14 @@ def first_complaint(text: str) -> str | None:
     return None
 
 
-def _try_once(connection: Connection, raw: bytes, timeout_s: float) -> Answer | None:
-    connection.timeout_s = timeout_s
-    try:
-        return connection.exchange(raw)
-    except (ExchangeError, OSError):  # not listening yet, or listening but not yet answering
-        return None
-    finally:
-        connection.close()
-
-
 def _bytes_of(request: Request, endpoint: Endpoint) -> bytes:
     body = None if request.body is None else request.body.encode()
     return request_bytes(request.method, request.path, request.headers, body, endpoint)
 
 
-def _how_it_ended(code: int, stderr: Path | None) -> str:
-    text = stderr.read_text(errors="replace") if stderr is not None and stderr.exists() else ""
+def _how_it_ended(code: int | None, host: Host, stderr: Path | None) -> str:
+    text = ""
+    if stderr is not None:
+        with contextlib.suppress(HostError):
+            text = host.read(stderr).decode(errors="replace")
     return f"exited with {code} before its first answer: {first_complaint(text) or 'nothing on stderr'}"

@@ -22,14 +22,15 @@ from harness.backing_phase import bring_up_backing, environment_of, judge_backin
 from harness.boundaries import BoundaryName, take_boundary
 from harness.conformance import check
 from harness.errors import TrialFailure
+from harness.hosts import Sampling
 from harness.launchers.base import Instance, LaunchOrder
-from harness.load_phase import headroom_ratio, machine_during_load, measure
+from harness.load_phase import OWN_SAMPLES, headroom_ratio, machine_during_load, measure
 from harness.loadgen.flow import readiness_request
 from harness.model import Outcome, Phase, StartUp, TrialRecord
-from harness.placement import place
+from harness.placement import place, place_on_two
 from harness.readiness import bring_up, wait_first_response, warm_up
-from harness.sampling import Sampler
-from harness.trial_order import Limits, Notes, Parts, TrialOrder, now, phase, tidy_values, watch
+from harness.sampling import merge
+from harness.trial_order import Limits, Notes, Parts, TrialOrder, now, phase, tidy_values, tidy_words, watch
 from harness.verdicts import crash, trial_flags
 from harness.workloads import Face
 
@@ -37,6 +38,7 @@ __all__ = ["Limits", "Parts", "TrialOrder", "run_trial"]
 
 #: The request log that logging experiments write can outgrow everything else; its size is kept, not its text.
 REQUEST_LOG = "requests.log"
+SAMPLES = "samples.csv"
 SERVICE_STDERR = "service.stderr.txt"
 
 
@@ -64,15 +66,16 @@ def run_trial(order: TrialOrder, parts: Parts) -> TrialRecord:
 
 def _go_through(order: TrialOrder, parts: Parts, notes: Notes) -> None:
     configuration = order.planned.configuration
-    notes.placement = place(parts.cpus, configuration.variant.runtime.cpus)
+    cpus = configuration.variant.runtime.cpus
+    if parts.load_apart:
+        notes.placement = place_on_two(parts.cpus, cpus, parts.load_host.name)
+    else:
+        notes.placement = place(parts.cpus, cpus)
     with contextlib.ExitStack() as cleanup:
-        sampler = Sampler(
-            {},
-            samples=order.folder / "samples.csv",
-            machine=order.folder / "machine.csv",
-            hz=parts.sampling_hz,
-        )
-        sampler.start()
+        there = notes.service_folder = parts.host.open_folder(order.folder)
+        notes.folders_there[there] = order.folder
+        cleanup.callback(parts.host.close_folder, order.folder)
+        sampler = parts.host.sampler(there / SAMPLES, there / "machine.csv", parts.sampling_hz)
         cleanup.callback(_stop_sampler, sampler, notes)
         bring_up_backing(order, parts, sampler, notes, cleanup)
         with phase("start-up", notes):
@@ -81,10 +84,10 @@ def _go_through(order: TrialOrder, parts: Parts, notes: Notes) -> None:
         _boundary("first-response", instance, order, parts, notes)
         if configuration.kind == "startup":
             _stay_idle(instance, order, parts, notes)
-            _check_conformance(instance, order, notes)
+            _check_conformance(instance, order, parts, notes)
         else:
-            _check_conformance(instance, order, notes)
-            _warm_up(instance, order, notes)
+            _check_conformance(instance, order, parts, notes)
+            _warm_up(instance, order, parts, notes)
             _boundary("before-load", instance, order, parts, notes)
             measure(instance, sampler, order, parts, notes)
             _boundary("after-load", instance, order, parts, notes)
@@ -93,7 +96,7 @@ def _go_through(order: TrialOrder, parts: Parts, notes: Notes) -> None:
     notes.phases.append(Phase(name="cool-down", start=cool_down_began, end=now()))
 
 
-def _bring_up(order: TrialOrder, parts: Parts, sampler: Sampler, notes: Notes) -> Instance:
+def _bring_up(order: TrialOrder, parts: Parts, sampler: Sampling, notes: Notes) -> Instance:
     """Launch and wait for the first right answer; once more on another port when somebody took ours."""
     configuration = order.planned.configuration
 
@@ -103,13 +106,14 @@ def _bring_up(order: TrialOrder, parts: Parts, sampler: Sampler, notes: Notes) -
                 implementation=order.implementation,
                 variant=configuration.variant,
                 build=order.build,
-                folder=order.folder,
+                folder=notes.service_folder,
                 cpus=notes.placement.service if notes.placement else None,
                 environment=environment_of(notes),
             )
         )
         record = notes.instance = instance.record
-        parts.ledger.note(pid=record.pid, role=configuration.variant_name, port=record.port)
+        if parts.host.here:  # over there the agent keeps the books
+            parts.ledger.note(pid=record.pid, role=configuration.variant_name, port=record.port)
         sampler.add("service", watch(instance))
         return instance
 
@@ -119,7 +123,8 @@ def _bring_up(order: TrialOrder, parts: Parts, sampler: Sampler, notes: Notes) -
                 instance,
                 readiness_request(order.requests),
                 order.limits.ready_s,
-                stderr=order.folder / SERVICE_STDERR,
+                host=parts.host,
+                stderr=notes.service_folder / SERVICE_STDERR,
                 cpu_at_launch_s=instance.cpu_at_launch_s,
             )
         except BaseException:
@@ -134,22 +139,23 @@ def _bring_up(order: TrialOrder, parts: Parts, sampler: Sampler, notes: Notes) -
 def _boundary(name: BoundaryName, instance: Instance, order: TrialOrder, parts: Parts, notes: Notes) -> None:
     """RSS "before" and "after" of the published tables are the readings at these points."""
     if instance.exited() is not None:
-        raise crash(instance.exited(), f"before boundary {name}", order.folder)
+        raise crash(instance.exited(), f"before boundary {name}", notes.service_folder, parts.host)
     jvm = order.implementation.runtime == "jvm"
     nmt = jvm and order.planned.configuration.variant.runtime.nmt
     notes.boundaries.append(
         take_boundary(
             name,
             watch(instance),
-            instance.endpoint,
+            parts.host.reach(instance.endpoint),
             order.folder,
             host=parts.host,
+            there=notes.service_folder,
             jcmd=Path(instance.record.argv[0]).with_name("jcmd") if nmt else None,
         )
     )
 
 
-def _check_conformance(instance: Instance, order: TrialOrder, notes: Notes) -> None:
+def _check_conformance(instance: Instance, order: TrialOrder, parts: Parts, notes: Notes) -> None:
     """Hold the instance against its contract. A lean handler answers a constant: its record has no conformance."""
     if order.planned.configuration.variant.lean:
         return
@@ -157,19 +163,21 @@ def _check_conformance(instance: Instance, order: TrialOrder, notes: Notes) -> N
     if order.planned.configuration.variant.settings.get("face") == "published":
         face = "published"
     with phase("conformance", notes):
-        notes.conformance = check(instance.endpoint, order.cases, face, order.implementation.language)
+        notes.conformance = check(
+            parts.host.reach(instance.endpoint), order.cases, face, order.implementation.language
+        )
     if instance.exited() is not None:
-        raise crash(instance.exited(), "while its answers were checked", order.folder)
+        raise crash(instance.exited(), "while its answers were checked", notes.service_folder, parts.host)
     if notes.conformance.failures:
         count = f"{len(notes.conformance.failures)} of {notes.conformance.n_cases} cases"
         raise TrialFailure("nonconforming", f"{count}: {notes.conformance.failures[0]}")
 
 
-def _warm_up(instance: Instance, order: TrialOrder, notes: Notes) -> None:
+def _warm_up(instance: Instance, order: TrialOrder, parts: Parts, notes: Notes) -> None:
     wanted = order.planned.configuration.warm_up_requests
     if wanted:
         with phase("warm-up", notes):
-            warm_up(instance.endpoint, order.requests, wanted)
+            warm_up(parts.host.reach(instance.endpoint), order.requests, wanted)
 
 
 def _stay_idle(instance: Instance, order: TrialOrder, parts: Parts, notes: Notes) -> None:
@@ -177,7 +185,7 @@ def _stay_idle(instance: Instance, order: TrialOrder, parts: Parts, notes: Notes
         until = time.monotonic() + order.planned.configuration.idle_s
         while (left := until - time.monotonic()) > 0:
             if instance.exited() is not None:
-                raise crash(instance.exited(), "while idle", order.folder)
+                raise crash(instance.exited(), "while idle", notes.service_folder, parts.host)
             time.sleep(min(left, 0.1))
     _boundary("idle", instance, order, parts, notes)
 
@@ -185,10 +193,11 @@ def _stay_idle(instance: Instance, order: TrialOrder, parts: Parts, notes: Notes
 def _stop_instance(instance: Instance, parts: Parts, notes: Notes) -> None:
     notes.instance = instance.stop()
     notes.out_of_memory = instance.out_of_memory()
-    parts.ledger.forget(notes.instance.pid)
+    if parts.host.here:
+        parts.ledger.forget(notes.instance.pid)
 
 
-def _stop_sampler(sampler: Sampler, notes: Notes) -> None:
+def _stop_sampler(sampler: Sampling, notes: Notes) -> None:
     summary = sampler.stop()
     notes.longest_gap_s, notes.missed_ticks = summary.longest_gap_s, summary.missed_ticks
 
@@ -201,10 +210,11 @@ def _record(order: TrialOrder, notes: Notes) -> TrialRecord:
     if instance is not None:
         instance = instance.model_copy(
             update={
-                "argv": order.tidy(instance.argv),
-                "environment": tidy_values(instance.environment, order),
+                "argv": tidy_words(instance.argv, order, notes),
+                "environment": tidy_values(instance.environment, order, notes),
             }
         )
+    merge(order.folder / SAMPLES, order.folder / "load" / OWN_SAMPLES)
     extra: dict[str, JsonValue] = {"missed_ticks": notes.missed_ticks}
     if order.planned.configuration.variant.lean:
         extra["conformance"] = "not checked: a lean handler answers a constant"
@@ -226,6 +236,7 @@ def _record(order: TrialOrder, notes: Notes) -> TrialRecord:
             longest_gap_s=notes.longest_gap_s,
             phases=notes.phases,
             placement=notes.placement,
+            clocks=notes.clocks,
         ),
         started=notes.started,
         ended=now(),
@@ -243,5 +254,6 @@ def _record(order: TrialOrder, notes: Notes) -> TrialRecord:
         invariants=notes.invariants,
         machine=notes.machine,
         placement=notes.placement.words if notes.placement else "",
+        clocks=tuple(notes.clocks),
         extra=extra,
     )

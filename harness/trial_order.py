@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
 from harness.backing import BackingService, BackingSource
-from harness.hosts import Host
+from harness.hosts import Station, now
 from harness.launchers.base import Instance, Launcher
 from harness.loadgen.base import LoadGenerator
 from harness.model import (
@@ -22,6 +21,7 @@ from harness.model import (
     ClockReading,
     ConformanceResult,
     GeneratorRecord,
+    HostClock,
     Implementation,
     InstanceRecord,
     InvariantReading,
@@ -64,14 +64,27 @@ class Ledger(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Parts:
-    """What the runner works with: interfaces, and the CPUs it may give away."""
+    """What the runner works with: interfaces, and the CPUs of ``host`` (the service's) it may give away."""
 
-    host: Host
+    host: Station
     launcher: Launcher
     ledger: Ledger
     cpus: tuple[int, ...]
     sampling_hz: float = SAMPLING_HZ
     backing: Mapping[BackingName, BackingSource] = field(default_factory=dict)
+    other_host: Station | None = None
+
+    load_words: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def load_apart(self) -> bool:
+        """Whether the load comes from another machine than the service's."""
+        return self.other_host is not None and self.other_host is not self.host
+
+    @property
+    def load_host(self) -> Station:
+        """Where the load comes from: the service's own host unless another was named."""
+        return self.other_host or self.host
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,6 +127,9 @@ class Notes:
     conformance: ConformanceResult | None = None
     load: LoadSummary | None = None
     generator: GeneratorRecord | None = None
+    clocks: list[HostClock] = field(default_factory=list)
+    service_folder: Path = field(default_factory=Path)
+    folders_there: dict[Path, Path] = field(default_factory=dict)
     machine_before: MachineReading | None = None
     machine_after: MachineReading | None = None
     machine: MachineWindow | None = None
@@ -122,11 +138,6 @@ class Notes:
     out_of_memory: str | None = None
     outcome: Outcome = Outcome.OK
     reason: str | None = None
-
-
-def now() -> ClockReading:
-    """Read both clocks together."""
-    return ClockReading(wall_epoch_s=time.time(), monotonic_s=time.monotonic())
 
 
 @contextlib.contextmanager
@@ -147,5 +158,43 @@ def watch(instance: Instance) -> Watched:
     )
 
 
-def tidy_values(environment: Mapping[str, str], order: TrialOrder) -> dict[str, str]:
-    return dict(zip(environment, order.tidy(tuple(environment.values())), strict=True))
+def tidy_words(words: Sequence[str], order: TrialOrder, notes: Notes) -> tuple[str, ...]:
+    """Return the words without places of any machine: a far host's folders are first named as ours are."""
+    for there, ours in notes.folders_there.items():
+        words = [word.replace(str(there), str(ours)) for word in words]
+    return order.tidy(words)
+
+
+def tidy_values(environment: Mapping[str, str], order: TrialOrder, notes: Notes) -> dict[str, str]:
+    return dict(zip(environment, tidy_words(tuple(environment.values()), order, notes), strict=True))
+
+
+def compare_clocks(parts: Parts, notes: Notes) -> None:
+    """Write down how far the clocks of hosts that are not this machine are from ours, now.
+
+    Raises:
+        HostError: one of them does not answer.
+    """
+    service = parts.host.clock()
+    if service is not None:
+        notes.clocks.append(service)
+    load = service if parts.load_host is parts.host else parts.load_host.clock()
+    if load is not None:
+        notes.clocks.append(load.model_copy(update={"role": "load"}))
+
+
+__all__ = [
+    "SAMPLING_HZ",
+    "Ledger",
+    "Limits",
+    "Notes",
+    "Parts",
+    "PhaseName",
+    "TrialOrder",
+    "compare_clocks",
+    "now",
+    "phase",
+    "tidy_values",
+    "tidy_words",
+    "watch",
+]

@@ -15,18 +15,22 @@ open loop was never sent, or answered too late to be noted; what is left speaks 
 ``throttled``: the cgroup was throttled. ``noisy_machine``: steal above 1 %
 of the window's CPU time, or other processes used more than 10 % of it. ``shared_cores``: service and
 generator were not pinned apart. ``killed_on_stop``: it needed SIGKILL. ``sampling_gap``: no sample for
-more than 0.25 s. ``few_requests``: fewer than 1,000, too few for a p99 worth the name.
+more than 0.25 s. ``clock_skew``: a far host's wall clock was more than 5 ms away from ours, or moved by so
+much; what is attributed allows for the offset. ``few_requests``: fewer than 1,000, too few for a p99 worth the name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
-from harness.errors import TrialFailure
+from harness.errors import HostError, TrialFailure
+from harness.hosts import Host
 from harness.model import (
     Flag,
     GeneratorRecord,
+    HostClock,
     InstanceRecord,
     LoadSummary,
     MachineWindow,
@@ -44,14 +48,16 @@ OTHER_CPU_SHARE = 0.10
 DROPPED_SHARE = 0.001
 SAMPLING_GAP_S = 0.25
 FEW_REQUESTS = 1_000
+#: Pauses are placed by wall clocks; this is far below the pauses that matter, and above what NTP leaves.
+CLOCK_SKEW_S = 0.005
 _SIGNALLED = 128
 
 _TAIL_BYTES = 65_536
 
 
-def crash(exit_code: int | None, when: str, folder: Path) -> TrialFailure:
-    """Describe a service that ended on its own, with the last line it wrote to stderr."""
-    last = _tail(folder / "service.stderr.txt").strip().rpartition("\n")[2][:200]
+def crash(exit_code: int | None, when: str, folder: Path, host: Host) -> TrialFailure:
+    """Describe a service that ended on its own, with the last line it wrote to stderr on its host."""
+    last = _tail(host, folder / "service.stderr.txt").strip().rpartition("\n")[2][:200]
     signalled = exit_code is not None and exit_code > _SIGNALLED  # as a shell tells it
     how = f"signal {(exit_code or 0) - _SIGNALLED}" if signalled else f"exit code {exit_code}"
     said = f"; its last words: {last}" if last else ""
@@ -80,6 +86,7 @@ def trial_flags(
     longest_gap_s: float | None,
     phases: Sequence[Phase],
     placement: Placement | None,
+    clocks: Sequence[HostClock] = (),
 ) -> tuple[Flag, ...]:
     """Return the reasons to look twice, in a fixed order."""
     window_s = _measured_s(phases)
@@ -97,6 +104,7 @@ def trial_flags(
         ("throttled", bool(machine and machine.n_throttled)),
         ("noisy_machine", _is_noisy(machine, window_s)),
         ("killed_on_stop", instance is not None and instance.stop_signal == "SIGKILL"),
+        ("clock_skew", _is_skewed(clocks)),
         ("sampling_gap", longest_gap_s is not None and longest_gap_s > SAMPLING_GAP_S),
     ]
     return tuple(flag for flag, holds in flags if holds)
@@ -111,6 +119,19 @@ def _is_bottleneck(load: LoadSummary, generator: GeneratorRecord, window_s: floa
         echo = generator.echo_achieved_per_s
         return echo is not None and echo < OPEN_LOOP_KEPT_SHARE * load.offered_per_s
     return generator.headroom_ratio is not None and generator.headroom_ratio < HEADROOM_ENOUGH
+
+
+def _is_skewed(clocks: Sequence[HostClock]) -> bool:
+    """Whether a far wall clock was certainly wrong against ours, or moved against it during the load."""
+    if any(abs(clock.wall_offset_s) - clock.uncertainty_s > CLOCK_SKEW_S for clock in clocks):
+        return True
+    by_role = [[clock for clock in clocks if clock.role == role] for role in ("service", "load")]
+    return any(
+        abs(after.wall_offset_s - before.wall_offset_s) - before.uncertainty_s - after.uncertainty_s
+        > CLOCK_SKEW_S
+        for one in by_role
+        for before, after in pairwise(one)
+    )
 
 
 def _has_dropped(load: LoadSummary) -> bool:
@@ -134,10 +155,8 @@ def _measured_s(phases: Sequence[Phase]) -> float:
     )
 
 
-def _tail(path: Path) -> str:
+def _tail(host: Host, path: Path) -> str:
     try:
-        with path.open("rb") as stream:
-            stream.seek(max(0, path.stat().st_size - _TAIL_BYTES))
-            return stream.read().decode("utf-8", "replace")
-    except OSError:
+        return host.read(path, _TAIL_BYTES).decode("utf-8", "replace")
+    except HostError:
         return ""

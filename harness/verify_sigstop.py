@@ -27,7 +27,7 @@ from harness.analysis.stalls import detect_stalls
 from harness.analysis.verify.result import Cell, VerifyResult, result
 from harness.errors import RematchError
 from harness.hosts import Command, LocalHost
-from harness.launchers.ports import free_port
+from harness.ports import free_port
 from harness.project import find_root
 from harness.run_queue import RunQueue
 from harness.toolchains import Surroundings, build_environment, find_go

@@ -11,7 +11,7 @@ PROFILES = ("smoke", "quick", "full", "sample")
 
 MEASURING = ("go", "jdk", "maven", "jmeter", "postgres")
 WRITING = ("latex",)
-CHECKING = ("poppler",)
+CHECKING = ("poppler", "sshd")
 #: Brought where a package is in reach, done without elsewhere: the experiments that use it say so and go on.
 WISHED = ("wrk", "k6")
 #: Built by `make generators`, never by the two commands: a compiler of Rust and minutes of CPU time.

@@ -9,6 +9,7 @@ a millisecond (``go_clock``); else from the moment of launch, to within ``LAUNCH
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
 import pandas as pd
 from pydantic import Field
@@ -53,12 +54,17 @@ def service_log(session: SessionFolder, record: TrialRecord) -> PlacedLog:
     runtime = session.header.implementations[record.planned.configuration.variant.implementation].runtime
     try:
         if runtime == "jvm":
-            return placed(read_jvm_log(session.path(trial, JVM_LOG)))
+            log = read_jvm_log(session.path(trial, JVM_LOG))
+            return placed(log, clock=clock_shift(record, "service"))
         if runtime == "go" and session.has(trial, GO_LOG):
             launched = record.instance.launched if record.instance else None
-            return placed(
-                read_gctrace(session.path(trial, GO_LOG)), launched, told=last_collections(session, record)
-            )
+            log, told = read_gctrace(session.path(trial, GO_LOG)), last_collections(session, record)
+            # what /metrics told is of the service's own clock; the launch stands in the record on ours
+            theirs, ours = clock_shift(record, "service"), clock_shift(record, None)
+            if launched is not None:
+                wall_epoch_s = launched.wall_epoch_s + ours.shift_s - theirs.shift_s
+                launched = launched.model_copy(update={"wall_epoch_s": wall_epoch_s})
+            return placed(log, launched, told=told, clock=theirs)
     except InputError as error:
         return _nothing(str(error))
     return _nothing(f"the runtime {runtime!r} left no log of its pauses")
@@ -112,15 +118,76 @@ def throttled(session: SessionFolder, record: TrialRecord) -> tuple[Span, ...]:
     return tuple(throttle_spans(readings))
 
 
-def placed(
-    log: GcLog, launched: ClockReading | None = None, *, told: Sequence[LastCollection] = ()
-) -> PlacedLog:
-    """Put a log on the wall clock.
+class ClockShift(Frozen):
+    """What to add to a log's moments to have them on the clock of the requests, and how sure that is."""
+
+    shift_s: float = 0.0
+    within_s: float = 0.0
+
+
+def clock_shift(record: TrialRecord, role: Literal["service", "load"] | None) -> ClockShift:
+    """Return the way from one machine's wall clock to that of the machine the load came from.
 
     Args:
-        launched: when the process was launched, for a log that counts from its start (Go).
-        told: what the same process said of its last collection, for the same.
+        role: whose clock it starts from; ``None``: that of the machine the harness ran on.
     """
+
+    def offset(of: Literal["service", "load"] | None) -> tuple[float, float]:
+        found = [clock for clock in record.clocks if clock.role == of]
+        if not found:  # on the harness's own machine
+            return 0.0, 0.0
+        walls = [clock.wall_offset_s for clock in found]
+        drift_s = max(walls) - min(walls)
+        return sum(walls) / len(walls), max(clock.uncertainty_s for clock in found) + drift_s / 2
+
+    if role == "service" and record.clocks and _on_one_machine(record):
+        return ClockShift()
+    here, here_within = offset(role)
+    there, there_within = offset("load")
+    return ClockShift(shift_s=there - here, within_s=here_within + there_within)
+
+
+def _on_one_machine(record: TrialRecord) -> bool:
+    """Whether service and load ran on one far machine, whose one clock needs no help."""
+    hosts = [{clock.host for clock in record.clocks if clock.role == role} for role in ("service", "load")]
+    return hosts[0] == hosts[1]
+
+
+def placed(
+    log: GcLog,
+    launched: ClockReading | None = None,
+    *,
+    told: Sequence[LastCollection] = (),
+    clock: ClockShift | None = None,
+) -> PlacedLog:
+    """Put a log on the wall clock of the requests.
+
+    Args:
+        launched: when the process was launched on its own machine's clock, for a log that counts from
+            its start (Go).
+        told: what the same process said of its last collection, for the same.
+        clock: from that machine's clock to the requests'; default: they are the same.
+    """
+    found = _placed_there(log, launched, told)
+    if clock is None or clock == ClockShift() or found.placed_within_s is None:
+        return found
+    by_s = clock.shift_s
+    return found.model_copy(
+        update={
+            "events": {cause: _shifted(spans, by_s) for cause, spans in found.events.items()},
+            "cycles": _shifted(found.cycles, by_s),
+            "placed_within_s": found.placed_within_s + clock.within_s,
+            "placed_by": f"{found.placed_by}, and what the machines' clocks are apart",
+        }
+    )
+
+
+def _shifted(spans: Sequence[Span], by_s: float) -> tuple[Span, ...]:
+    return tuple((low + by_s, high + by_s) for low, high in spans)
+
+
+def _placed_there(log: GcLog, launched: ClockReading | None, told: Sequence[LastCollection]) -> PlacedLog:
+    """Put a log on the wall clock of the machine it was written on."""
     if log.clock == "epoch":
         # the wall clock's own stamps are milliseconds
         return _at(log, 0.0, max(log.resolution_s, 1e-3), "the log's own wall-clock stamps")

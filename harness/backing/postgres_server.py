@@ -24,8 +24,8 @@ from harness.backing.postgres_client import ADDRESS, Login, connect
 from harness.backing.postgres_home import PostgresHome
 from harness.errors import HostError, TrialFailure
 from harness.hosts import Command, Host, Process, Stopped, StopSignal
-from harness.launchers.ports import free_port
 from harness.model import BackingSettings, Outcome
+from harness.ports import free_port
 from harness.processes import GONE_WITHIN_S, PROC
 
 READY_WITHIN_S = 60.0

@@ -6,11 +6,15 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from harness.cli import completion
 from harness.project import find_root
+
+if TYPE_CHECKING:
+    from harness.sampling import MachineReading
 
 #: How long steal and pressure are watched.
 WATCHED_S = 1.0
@@ -19,7 +23,12 @@ DESCRIPTORS_WANTED = 4096
 _BUSY_SHARE = 0.1
 
 
-def check(as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False) -> None:
+def check(
+    host: Annotated[
+        str, typer.Option(help="another machine (hosts.toml)", autocompletion=completion.hosts)
+    ] = "local",
+    as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False,
+) -> None:
     """What is here and what is missing, with the one command that brings it; how quiet the machine is.
 
     Ends with 1 when something that measuring needs is missing.
@@ -29,7 +38,14 @@ def check(as_json: Annotated[bool, typer.Option("--json", help="for programs")] 
         rematch check
 
         rematch check --json
+
+        rematch check --host bighost
     """
+    if host != "local":
+        from harness.cli.checking_far import check_far
+
+        check_far(host, as_json=as_json)
+        return
     found = _look()
     if as_json:
         print(json.dumps(found, indent=1))
@@ -51,6 +67,7 @@ def _look() -> dict[str, Any]:
     lacking = [tool.name for tool in tools if tool.required and not tool.usable]
     return {
         "machine": machine.model_dump(),
+        "containers": containers,
         "quiet": quiet,
         "jdks": [
             {"version": jdk.version, "vendor": jdk.vendor, "home": str(jdk.home)} for jdk in find_jdks(around)
@@ -66,12 +83,11 @@ def _look() -> dict[str, Any]:
             }
             for tool in tools
         ],
-        "containers": containers,
         "fit_for": {
             "measuring": not lacking and machine.descriptor_limit >= DESCRIPTORS_WANTED // 4,
             "full": not lacking and not machine.small,
             "lacking": lacking,
-            "remarks": _remarks(machine.n_cpus, machine.small, machine.descriptor_limit, quiet),
+            "remarks": remarks_on(machine.n_cpus, machine.small, machine.descriptor_limit, quiet),
         },
     }
 
@@ -90,7 +106,13 @@ def _watch(n_cpus: int) -> dict[str, float | None]:
 
     before, began = read_machine(), time.monotonic()
     time.sleep(WATCHED_S)
-    after, took_s = read_machine(), time.monotonic() - began
+    return shares(before, read_machine(), time.monotonic() - began, n_cpus)
+
+
+def shares(
+    before: MachineReading, after: MachineReading, took_s: float, n_cpus: int
+) -> dict[str, float | None]:
+    """Return what happened between two readings, as shares of the time."""
 
     def per_s(name: str, cores: int) -> float | None:
         then, now = getattr(before, name), getattr(after, name)
@@ -106,7 +128,8 @@ def _watch(n_cpus: int) -> dict[str, float | None]:
     }
 
 
-def _remarks(n_cpus: int, small: bool, descriptors: int, quiet: dict[str, float | None]) -> list[str]:
+def remarks_on(n_cpus: int, small: bool, descriptors: int, quiet: dict[str, float | None]) -> list[str]:
+    """Return what makes a machine less fit than it could be."""
     remarks: list[str] = []
     if small:
         remarks.append(
@@ -153,8 +176,9 @@ def _print(found: dict[str, Any]) -> None:
             tool["how_to_get"] or "",
         )
     console.print(table)
+    console.print()
     containers = found["containers"]
-    console.print(f"\ncontainers: {containers['engine'] or 'not here: ' + containers['reason']}\n")
+    console.print(f"containers: {containers['engine'] or 'not here: ' + containers['reason']}\n")
     for remark in found["fit_for"]["remarks"]:
         console.print(f"- {remark}")
     if found["fit_for"]["lacking"]:

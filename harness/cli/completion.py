@@ -39,6 +39,17 @@ def profiles(incomplete: str) -> list[str]:
     return [name for name in PROFILES if name.startswith(incomplete)]
 
 
+def hosts(incomplete: str) -> list[str]:
+    """Names of the hosts that are described."""
+    from harness.remote.settings import host_names
+
+    try:
+        names = host_names(find_root())
+    except RematchError:
+        return []
+    return [name for name in names if name.startswith(incomplete)]
+
+
 def keys(incomplete: str) -> list[str]:
     """Keys of the published numbers."""
     try:

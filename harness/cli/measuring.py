@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shlex
 import sys
@@ -28,7 +29,15 @@ def measure_command(
     profile: Annotated[
         str, typer.Option(help="how much: smoke, quick or full", autocompletion=completion.profiles)
     ] = "quick",
-    host: Annotated[str, typer.Option(help="where")] = "local",
+    host: Annotated[
+        str, typer.Option(help="where the services run (hosts.toml)", autocompletion=completion.hosts)
+    ] = "local",
+    load_host: Annotated[
+        str | None,
+        typer.Option(
+            help="where the load comes from; default: the services' own host", autocompletion=completion.hosts
+        ),
+    ] = None,
     launcher: Annotated[str, typer.Option(help="how services come up: process or container")] = "process",
     seed: Annotated[int, typer.Option(help="decides the order of the trials")] = 1,
     new: Annotated[bool, typer.Option("--new", help="a new session, with the next free seed")] = False,
@@ -51,22 +60,27 @@ def measure_command(
     """
     from harness.session import Interrupted, Silent, assemble, measure, prepare, suitable_progress
 
-    assembly = assemble(find_root(), host=host, launcher=launcher)
-    prepared = prepare(assembly, experiment, profile=profile, host=host, seed=seed, launcher=launcher)
-    for gone in prepared.unavailable:
-        print(f"not measured: {gone.variant}: {gone.reason}", file=sys.stderr)
-    if dry_run:
-        _print_plan(assembly, prepared, as_json=as_json)
-        return
-    again = f"rematch measure {experiment} --profile {profile} --host {host} --seed {seed}"
-    again += "" if launcher == "process" else f" --launcher {launcher}"
-    try:
-        progress = Silent() if as_json else suitable_progress()
-        folder = measure(assembly, prepared, progress=progress, new=new)
-    except Interrupted as stop:
-        print(f"rematch: stopped by {stop}; finished trials are kept; go on with: {again}", file=sys.stderr)
-        raise typer.Exit(stop.exit_code) from None
-    _summarise(folder, as_json=as_json)
+    label = host if load_host in (None, host) else f"{host}-from-{load_host}"
+    assembly = assemble(find_root(), host=host, load_host=load_host, launcher=launcher)
+    with contextlib.closing(assembly):
+        prepared = prepare(assembly, experiment, profile=profile, host=label, seed=seed, launcher=launcher)
+        again = f"rematch measure {experiment} --profile {profile} --host {host}"
+        again += (f" --load-host {load_host}" if load_host else "") + f" --seed {seed}"
+        again += "" if launcher == "process" else f" --launcher {launcher}"
+        for gone in prepared.unavailable:
+            print(f"not measured: {gone.variant}: {gone.reason}", file=sys.stderr)
+        if dry_run:
+            _print_plan(assembly, prepared, as_json=as_json)
+            return
+        try:
+            progress = Silent() if as_json else suitable_progress()
+            folder = measure(assembly, prepared, progress=progress, new=new)
+        except Interrupted as stop:
+            print(
+                f"rematch: stopped by {stop}; finished trials are kept; go on with: {again}", file=sys.stderr
+            )
+            raise typer.Exit(stop.exit_code) from None
+        _summarise(folder, as_json=as_json)
 
 
 def _summarise(folder: SessionFolder, *, as_json: bool) -> None:
@@ -115,6 +129,8 @@ def _print_plan(assembly: Assembly, prepared: Prepared, *, as_json: bool) -> Non
     print(f"{plan.experiment}/{prepared.session_id}: {prepared.experiment.question}")
     where = " on a large host, for which it is meant" if large else " on two cores"
     print(f"{len(plan.trials)} trials in {plan.n_blocks} blocks, about {in_words(total_s)}{where}")
+    if prepared.experiment.profiles[plan.profile].scaled_loads:
+        print("its rates and users are set by a calibration; those below stand for 100 passes per second")
     print("\norder:")
     for trial in plan.trials:
         mark = "  (A/A duplicate)" if trial.duplicate else ""

@@ -9,6 +9,7 @@ Every trial is a dot; nothing is a bar of means, but for shares that add up to a
 from harness.figures.comparisons import forest, pareto
 from harness.figures.forms import forms
 from harness.figures.latency import ecdf, percentiles
+from harness.figures.load_curves import by_part, under_load
 from harness.figures.peaks import explained, open_and_closed, peaks
 from harness.figures.resources import memory_timeline, startup
 from harness.figures.style import describe, save, stamp
@@ -17,6 +18,7 @@ from harness.figures.validity import coverage, precision_recall, ratios, warm_up
 
 __all__ = [
     "by_cell",
+    "by_part",
     "coverage",
     "describe",
     "ecdf",
@@ -34,5 +36,6 @@ __all__ = [
     "save",
     "stamp",
     "startup",
+    "under_load",
     "warm_up",
 ]

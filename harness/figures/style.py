@@ -33,6 +33,11 @@ _SHAPES: dict[str, tuple[str, Any]] = {
     "java-helidon": ("s", "-"),
     "java-jaxrs": ("D", "--"),
     "java-jdkhttp": ("v", ":"),
+    "go-gorilla": ("o", "-"),
+    "go-pgx": ("P", "--"),
+    "java-spring": ("s", "-"),
+    "java-quarkus": ("s", "-"),
+    "java-vertx": ("X", (0, (5, 1))),
 }
 _SPARE: tuple[tuple[str, Any], ...] = (
     ("P", "-."),

@@ -15,10 +15,11 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+from harness.contents import file_sha256
 from harness.errors import MissingTool, RematchError
 from harness.hosts import Command, Host
 from harness.launchers.arguments import expand
-from harness.launchers.sources import copy_artifact, copy_sources, file_sha256, source_sha256
+from harness.launchers.sources import copy_artifact, copy_sources, source_sha256
 from harness.launchers.tools import Tools
 from harness.model import BuildRecord, Frozen, Implementation
 from harness.processes import alive, read_stat

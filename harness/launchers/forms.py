@@ -17,13 +17,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
+from harness.contents import file_sha256, folder_bytes
 from harness.errors import HostError, RematchError
 from harness.hosts import Command, Completed, Host
 from harness.launchers.arguments import expand
 from harness.launchers.builds import Built
 from harness.launchers.jlink import RUNTIME, WORDS, link_argv, modules_argv, read_modules
 from harness.launchers.native import IMAGE, image_argv, label, peak_rss_bytes, write_registrations
-from harness.launchers.sources import copy_sources, file_sha256, folder_bytes
+from harness.launchers.sources import copy_sources
 from harness.launchers.tools import Tools
 from harness.model import FormBuild, Implementation, RuntimeSettings
 from harness.toolchains import Jdk, Surroundings, how_to_get, wanted

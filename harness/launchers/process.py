@@ -8,10 +8,11 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import HostError, TrialFailure
-from harness.hosts import Command, Host, Process
+from harness.hosts import Command, Host, Process, Station
 from harness.launchers import aot
 from harness.launchers.arguments import (
     expand,
@@ -24,16 +25,13 @@ from harness.launchers.arguments import (
 from harness.launchers.base import LaunchOrder, masked
 from harness.launchers.builds import Builder, Built
 from harness.launchers.forms import Forms, form_of
-from harness.launchers.ports import free_port
-from harness.launchers.sources import folder_bytes
 from harness.launchers.tools import Tools
 from harness.loadgen.base import Endpoint
 from harness.model import BackingSettings, BuildRecord, Implementation, InstanceRecord, Outcome, Variant
+from harness.toolchains import Jdk
 from harness.workloads import load_all_requests
 
 STDOUT, STDERR = "service.stdout.txt", "service.stderr.txt"
-ADDRESS = "127.0.0.1"
-
 #: The contract gives a service 5 s to finish what is in flight.
 GRACE_S = 8.0
 
@@ -57,13 +55,24 @@ def _needs_nothing(
     return nullcontext({})
 
 
+@dataclass(frozen=True, kw_only=True)
+class Elsewhere:
+    """What a host has that is not the machine services are built on. JDKs stand in order of preference."""
+
+    builds_on: Host
+    jdks: tuple[Jdk, ...] = ()
+    python: str = "python3"
+
+
 class ProcessInstance:
     """A running variant; see ``Instance``. ``process`` is what a sampler watches."""
 
-    def __init__(self, process: Process, record: InstanceRecord, folder: Path, grace_s: float) -> None:
-        self.process = process
+    def __init__(
+        self, process: Process, record: InstanceRecord, folder: Path, grace_s: float, host: Station
+    ) -> None:
+        self.process, self.host = process, host
         self._record, self._folder, self._grace_s = record, folder, grace_s
-        self.endpoint = Endpoint(host=ADDRESS, port=record.port)
+        self.endpoint = Endpoint(host=host.listen_address, port=record.port)
 
     @property
     def record(self) -> InstanceRecord:
@@ -104,10 +113,8 @@ class ProcessInstance:
 
     def _tail(self, name: str) -> str:
         try:
-            with (self._folder / name).open("rb") as stream:
-                stream.seek(max(0, stream.seek(0, 2) - 65536))
-                return stream.read().decode(errors="replace")
-        except OSError:
+            return self.host.read(self._folder / name, 65536).decode(errors="replace")
+        except HostError:
             return ""
 
 
@@ -115,25 +122,29 @@ class ProcessLauncher:
     """Brings variants up as processes; see ``Launcher``.
 
     ``root`` is the project's folder; builds are kept below its ``.cache/builds``. ``training`` brings
-    up what a training start for an AOT cache needs beside itself.
+    up what a training start for an AOT cache needs beside itself. ``elsewhere``: services run on ``host``,
+    which is another machine than the one they are built on, with what is there.
     """
 
     name = "process"
 
     def __init__(
         self,
-        host: Host,
+        host: Station,
         root: Path,
         tools: Tools,
         *,
         build_environment: Mapping[str, str] | None = None,
         grace_s: float = GRACE_S,
         training: Training = _needs_nothing,
+        elsewhere: Elsewhere | None = None,
     ) -> None:
+        self._elsewhere = elsewhere
         self._training = training
         self.host, self._root, self._tools, self._grace_s = host, root, tools, grace_s
-        self.builder = Builder(host, root, tools, build_environment)
-        self.forms = Forms(host, root, tools, build_environment)
+        builds_on = host if elsewhere is None else elsewhere.builds_on
+        self.builder = Builder(builds_on, root, tools, build_environment)
+        self.forms = Forms(builds_on, root, tools, build_environment)
         self._runtime_bytes: dict[Path, int] = {}
         self._refusals: dict[tuple[str, ...], str | None] = {}
 
@@ -141,6 +152,9 @@ class ProcessLauncher:
         problem = misfit(implementation, variant.runtime)
         if problem is not None:
             return problem
+        if self._elsewhere is not None and implementation.needs:
+            needs = " and ".join(implementation.needs)
+            return f"{needs} runs beside the harness, and nothing of the kind is started on {self.host.name}"
         if variant.runtime.memory_limit is not None:
             return "a plain process has no memory limit: measure it with --launcher container"
         if implementation.runtime == "jvm":
@@ -156,12 +170,17 @@ class ProcessLauncher:
         return None
 
     def _jvm_unavailable(self, implementation: Implementation, variant: Variant) -> str | None:
-        jdk = self._tools.jdk_for(implementation.min_java)
+        form = form_of(variant.runtime)
+        if form is not None and self._elsewhere is not None:
+            return f"the form {form} is not offered on {self.host.name} yet"
+        jdk = self._jdk(implementation)
         if jdk is None:
-            return f"no JDK {implementation.min_java or ''} or newer"
+            where = "" if self._elsewhere is None else f" on {self.host.name}"
+            return f"no JDK {implementation.min_java or ''} or newer{where}"
+        if variant.runtime.aot_cache and self._elsewhere is not None:
+            return f"an AOT cache is made where it is used, and that is not offered on {self.host.name} yet"
         if variant.runtime.aot_cache and jdk.major < aot.AOT_SINCE:
             return f"an AOT cache needs JDK {aot.AOT_SINCE} or newer; the one used here is {jdk.version}"
-        form = form_of(variant.runtime)
         if form is not None:
             reason = self.forms.unavailable(implementation, form, self.builder.find(implementation))
             if reason is not None or form == "native":
@@ -203,6 +222,8 @@ class ProcessLauncher:
             InputError: the variant does not fit the implementation, or ``service.toml`` is wrong.
         """
         artifacts = self.builder.folder(implementation, source_sha256)
+        if artifacts.is_dir():
+            artifacts = self.host.install(artifacts)
         cache = self._cache_file(implementation, variant, artifacts) if variant.runtime.aot_cache else None
         told = runtime_arguments(
             implementation,
@@ -232,7 +253,7 @@ class ProcessLauncher:
             raise TrialFailure(Outcome.FAILED, order.build.form.problem)
         if variant.runtime.aot_cache:
             self._aot_cache(implementation, variant, built, None)
-        port = free_port(ADDRESS)
+        port = self.host.free_port(self.host.listen_address)
         command = self.command(
             implementation,
             variant,
@@ -258,9 +279,9 @@ class ProcessLauncher:
             artifact_sha256=order.build.artifact_sha256,
             artifact_bytes=order.build.artifact_bytes,
             runtime_bytes=self._bytes_of_runtime(implementation, order.build),
-            runtime_version=_runtime_version(built, order.build),
+            runtime_version=self._runtime_version(implementation, built, order.build),
         )
-        return ProcessInstance(process, record, order.folder, self._grace_s)
+        return ProcessInstance(process, record, order.folder, self._grace_s, self.host)
 
     def _argv(
         self,
@@ -271,7 +292,7 @@ class ProcessLauncher:
         port: int,
     ) -> tuple[str, ...]:
         file = self.builder.service_toml(implementation)
-        jdk = self._tools.jdk_for(implementation.min_java)
+        jdk = self._jdk(implementation)
         start, program = implementation.start, None
         form = form_of(variant.runtime)
         if form is not None:
@@ -279,18 +300,18 @@ class ProcessLauncher:
             start = native_start(start) if form == "native" else start
         values: dict[str, str | tuple[str, ...]] = {
             "artifact": str(program if form == "native" else artifacts / implementation.artifact),
-            "host": ADDRESS,
+            "host": self.host.listen_address,
             "port": str(port),
             "settings": setting_flags(implementation, variant, file),
             "runtime_args": runtime_args,
-            "python": sys.executable,
+            "python": sys.executable if self._elsewhere is None else self._elsewhere.python,
         }
         if jdk is not None:
             values["java"] = str(program if form == "jlink" else jdk.java)
         return expand(start, values, file=file, place="start")
 
     def _cache_file(self, implementation: Implementation, variant: Variant, artifacts: Path) -> Path:
-        jdk = self._tools.jdk_for(implementation.min_java)
+        jdk = self._jdk(implementation)
         version, major = (jdk.version, jdk.major) if jdk is not None else ("", 0)
         return aot.cache_file(artifacts, version, jvm_flags(variant.runtime, variant.runtime.cpus, major))
 
@@ -307,7 +328,7 @@ class ProcessLauncher:
         requests = tuple(request for request in every if request.mix == every[0].mix)
         flags = jvm_flags(variant.runtime, variant.runtime.cpus, self.java_major(implementation))
         runtime_args = (*flags, f"-XX:AOTCacheOutput={aot.unfinished(file)}")
-        port = free_port(ADDRESS)
+        port = self.host.free_port(self.host.listen_address)
         with (
             self._training(implementation, backing) as environment,
             tempfile.TemporaryDirectory(prefix="rematch-aot-") as folder,
@@ -319,22 +340,44 @@ class ProcessLauncher:
                 stdout=Path(STDOUT),
                 stderr=Path(STDERR),
             )
-            return aot.train(self.host, command, Endpoint(host=ADDRESS, port=port), requests, file)
+            return aot.train(
+                self.host, command, Endpoint(host=self.host.listen_address, port=port), requests, file
+            )
 
     def _refused(self, java: Path, flags: tuple[str, ...]) -> str | None:
         """Whether this JVM starts with these flags at all; it says itself why not."""
         argv = (str(java), *flags, "-version")
         if argv not in self._refusals:
-            completed = self.host.run(Command(argv=argv, folder=self._root), 60.0)
+            completed = self.host.run(
+                Command(argv=argv, folder=self._root if self.host.here else Path("/")), 60.0
+            )
             said = (completed.stdout + completed.stderr).strip().splitlines() or ["it said nothing"]
             self._refusals[argv] = (
                 None if completed.exit_code == 0 else f"the JVM refuses {' '.join(flags)}: {said[0]}"
             )
         return self._refusals[argv]
 
+    def _jdk(self, implementation: Implementation) -> Jdk | None:
+        """The JDK that runs it, which elsewhere is another than the one that built it."""
+        if self._elsewhere is None:
+            return self._tools.jdk_for(implementation.min_java)
+        return Tools(jdks=self._elsewhere.jdks).jdk_for(implementation.min_java)
+
     def java_major(self, implementation: Implementation) -> int:
-        jdk = self._tools.jdk_for(implementation.min_java)
+        jdk = self._jdk(implementation)
         return jdk.major if jdk is not None else 0
+
+    def _runtime_version(
+        self, implementation: Implementation, built: Built, build: BuildRecord
+    ) -> str | None:
+        """What runs it: elsewhere a JVM may be another than the one it was built with; of a native image
+        what its compiler says of itself."""
+        if build.form is not None and build.form.form == "native":
+            return build.form.tool
+        jdk = self._jdk(implementation)
+        if self._elsewhere is None or implementation.runtime != "jvm" or jdk is None:
+            return built.runtime_version
+        return f"{jdk.version} ({jdk.vendor})" if jdk.vendor else jdk.version
 
     def _bytes_of_runtime(self, implementation: Implementation, build: BuildRecord) -> int | None:
         """What must be installed beside the artifact: the whole JDK or what is left of it, nothing for Go
@@ -343,20 +386,16 @@ class ProcessLauncher:
             return 0 if build.form.form == "native" else build.form.image_bytes
         if implementation.runtime in ("go", "native"):
             return 0
-        jdk = self._tools.jdk_for(implementation.min_java)
+        jdk = self._jdk(implementation)
         if implementation.runtime != "jvm" or jdk is None:
             return None
-        home = jdk.home.resolve()
+        home = jdk.home.resolve() if self.host.here else jdk.home
         if home not in self._runtime_bytes:
-            self._runtime_bytes[home] = folder_bytes(home)
+            size = self.host.folder_bytes(home)
+            if size is None:
+                return None
+            self._runtime_bytes[home] = size
         return self._runtime_bytes[home]
-
-
-def _runtime_version(built: Built, build: BuildRecord) -> str | None:
-    """The JDK's or Go's version; of a native image what its compiler says of itself."""
-    return (
-        build.form.tool if build.form is not None and build.form.form == "native" else built.runtime_version
-    )
 
 
 def _cpu_limit(variant: Variant, cpus: tuple[int, ...] | None) -> int | None:

@@ -69,16 +69,6 @@ def copy_artifact(folder: Path, artifact: str, target: Path) -> int:
     return total
 
 
-def file_sha256(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def folder_bytes(folder: Path) -> int:
-    """Return the size of all files below ``folder``; links count as nothing."""
-    return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
-
-
 def _class_path(jar: Path, artifact: str) -> tuple[str, ...]:
     """Paths beside the jar that its manifest wants, relative as ``artifact`` is; none for other files."""
     if jar.suffix != ".jar" or not jar.is_file():

@@ -4,7 +4,19 @@
 from harness.model.backing import BackingName, BackingSettings
 from harness.model.base import Frozen
 from harness.model.estimate import Estimate, Verdict
-from harness.model.load import ClosedLoad, GeneratorName, Load, LoadProfile, LoadSummary, OpenLoad
+from harness.model.load import (
+    Calibration,
+    CalibrationOrder,
+    ClosedLoad,
+    ClosedShare,
+    GeneratorName,
+    Load,
+    LoadProfile,
+    LoadSummary,
+    OpenLoad,
+    OpenShare,
+    ScaledLoad,
+)
 from harness.model.plan import Configuration, Plan, PlannedTrial, configurations, make_plan
 from harness.model.session import (
     BuildRecord,
@@ -38,6 +50,7 @@ from harness.model.trial import (
     Flag,
     GeneratorRecord,
     GroupReading,
+    HostClock,
     InstanceRecord,
     InvariantReading,
     MachineWindow,
@@ -56,9 +69,12 @@ __all__ = [
     "BackingSettings",
     "Boundary",
     "BuildRecord",
+    "Calibration",
+    "CalibrationOrder",
     "Captures",
     "ClockReading",
     "ClosedLoad",
+    "ClosedShare",
     "Configuration",
     "ConformanceResult",
     "ContainerRecord",
@@ -72,6 +88,7 @@ __all__ = [
     "GeneratorName",
     "GeneratorRecord",
     "GroupReading",
+    "HostClock",
     "Implementation",
     "InstanceRecord",
     "InvariantReading",
@@ -83,6 +100,7 @@ __all__ = [
     "Machine",
     "MachineWindow",
     "OpenLoad",
+    "OpenShare",
     "Outcome",
     "Phase",
     "Plan",
@@ -93,6 +111,7 @@ __all__ = [
     "Request",
     "ResourceReading",
     "RuntimeSettings",
+    "ScaledLoad",
     "SessionHeader",
     "StartUp",
     "StoredFile",

@@ -3,7 +3,8 @@
 
 Randomised complete blocks: every configuration once per block, in an order shuffled
 anew, plus one duplicate of the reference's first configuration (the A/A arm).
-The order follows from (experiment, profile, seed) alone.
+The order follows from (experiment, profile, seed) alone. Scaled loads stand in it at a nominal
+capacity until the experiment is the calibrated one (``Experiment.calibrated``).
 """
 
 from __future__ import annotations
@@ -153,7 +154,7 @@ def _configuration(
         levels=cell,
         mix=mix,
         load_name=load_name,
-        load=profile.loads[load_name] if load_name else None,
+        load=profile.load(load_name) if load_name else None,
         warm_up_requests=warm_up,
         kind=experiment.kind,
         idle_s=profile.idle_s,

@@ -35,7 +35,10 @@ class Provenance(Frozen):
     dirty: bool | None
     definition_sha256: str
     lock_sha256: str
-    machine: Machine
+    machine: Machine = Field(description="the service's")
+    machines: dict[str, Machine] = Field(
+        default_factory=dict, description="role -> machine, where not everything ran on one"
+    )
     tools: dict[str, str] = Field(description="tool -> version as it prints itself")
     python_packages: dict[str, str]
     started_epoch_s: float

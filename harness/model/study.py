@@ -9,8 +9,10 @@ from pydantic import Field, JsonValue, model_validator
 
 from harness.model.backing import BackingName, BackingSettings, SettingValue
 from harness.model.base import Frozen
-from harness.model.load import Load
+from harness.model.load import CalibrationOrder, Load, ScaledLoad
 
+#: Stands for a capacity nobody has measured yet: a plan's order and length do not depend on it.
+NOMINAL_PER_S = 100.0
 Name = str
 ProfileName = Literal["smoke", "quick", "full"]
 
@@ -152,6 +154,10 @@ class ProfileDefinition(Frozen):
 
     blocks: int = Field(ge=1)
     loads: dict[str, Load] = Field(default_factory=dict)
+    scaled_loads: dict[str, ScaledLoad] = Field(
+        default_factory=dict, description="shares of the capacity that `calibration` finds"
+    )
+    calibration: CalibrationOrder | None = None
     variants: tuple[Name, ...] | None = Field(default=None, description="None: all")
     levels: dict[str, tuple[str, ...]] = Field(
         default_factory=dict, description="factor -> the levels used; absent: all"
@@ -161,6 +167,22 @@ class ProfileDefinition(Frozen):
     )
     idle_s: float = Field(default=0.0, ge=0, description="start-up trials: how long to stay idle")
     large_host: bool = Field(default=False, description="planned for a large host")
+
+    @model_validator(mode="after")
+    def _calibrated_where_scaled(self) -> Self:
+        if bool(self.scaled_loads) != (self.calibration is not None):
+            raise ValueError("scaled_loads and calibration need each other")
+        others = {load.generator for load in self.scaled_loads.values()}
+        if self.calibration is not None and others != {self.calibration.generator}:
+            raise ValueError(f"a capacity is that of its generator: calibrate with {sorted(others)}")
+        both = sorted(set(self.loads) & set(self.scaled_loads))
+        if both:
+            raise ValueError(f"a load is either scaled or not, found both: {both}")
+        return self
+
+    def load(self, name: str, capacity_per_s: float = NOMINAL_PER_S) -> Load:
+        """Return a load by its name; a scaled one for this capacity (the nominal one: for planning only)."""
+        return self.loads[name] if name in self.loads else self.scaled_loads[name].at(capacity_per_s)
 
 
 class Experiment(Frozen):
@@ -172,7 +194,9 @@ class Experiment(Frozen):
     workload: Name
     kind: Literal["load", "startup"] = "load"
     reference: Name
-    in_paper: bool = Field(default=True, description="part of what is measured when all is asked for")
+    in_paper: bool | tuple[ProfileName, ...] = Field(
+        default=True, description="part of what is measured when all is asked for; or under which profiles"
+    )
     mix: str = "hello"
     load: str | None = Field(default=None, description="default load name, when no factor names one")
     warm_up_requests: int = Field(default=0, ge=0)
@@ -182,6 +206,19 @@ class Experiment(Frozen):
     variants: dict[Name, Variant] = Field(min_length=1)
     factors: dict[Name, dict[str, Level]] = Field(default_factory=dict)
     profiles: dict[ProfileName, ProfileDefinition] = Field(min_length=1)
+
+    def measured_unasked(self, profile: str) -> bool:
+        """Tell whether it is measured when all is asked for under this profile."""
+        return self.in_paper if isinstance(self.in_paper, bool) else profile in self.in_paper
+
+    def calibrated(self, profile: ProfileName, capacity_per_s: float) -> Experiment:
+        """Return the experiment with the profile's scaled loads replaced by loads for this capacity."""
+        definition = self.profiles[profile]
+        loads = {name: definition.load(name, capacity_per_s) for name in definition.scaled_loads}
+        changed = definition.model_copy(
+            update={"loads": {**definition.loads, **loads}, "scaled_loads": {}, "calibration": None}
+        )
+        return self.model_copy(update={"profiles": {**self.profiles, profile: changed}})
 
     @model_validator(mode="after")
     def _names_exist(self) -> Self:
@@ -208,15 +245,23 @@ class Experiment(Frozen):
             for factor, level in cell.items():
                 self._check_levels(f"{where}.cells", factor, (level,))
         if self.kind == "load":
+            used = self._levels_used(profile)
             wanted = {
-                level.load for levels in self.factors.values() for level in levels.values() if level.load
+                level.load
+                for factor, levels in self.factors.items()
+                for name, level in levels.items()
+                if level.load and name in used[factor]
             }
             wanted |= {self.load} if self.load else set()
-            missing = sorted(name for name in wanted if name not in profile.loads)
+            there = {**profile.loads, **profile.scaled_loads}
+            missing = sorted(wanted - set(there))
             if missing or not wanted:
-                raise ValueError(
-                    f"{where}.loads: missing {missing or 'a load'}; found {sorted(profile.loads)}"
-                )
+                raise ValueError(f"{where}.loads: missing {missing or 'a load'}; found {sorted(there)}")
+
+    def _levels_used(self, profile: ProfileDefinition) -> dict[str, set[str]]:
+        if profile.cells is not None:
+            return {factor: {cell[factor] for cell in profile.cells} for factor in self.factors}
+        return {factor: set(profile.levels.get(factor) or levels) for factor, levels in self.factors.items()}
 
     def _check_levels(self, where: str, factor: str, levels: tuple[str, ...]) -> None:
         if factor not in self.factors:

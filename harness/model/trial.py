@@ -202,6 +202,23 @@ class MachineWindow(Frozen):
     other_cpu_s: float | None = Field(description="CPU time used by neither service nor generator")
 
 
+class HostClock(Frozen):
+    """A far host's clocks held against those of the machine that the harness runs on.
+
+    Offsets are far minus here. The true ones lie within ``uncertainty_s``, half the round trip of the
+    quickest of the questions.
+    """
+
+    role: Literal["service", "load"] = "service"
+    host: str
+    at: ClockReading = Field(description="when they were compared, here")
+    wall_offset_s: float
+    monotonic_offset_s: float
+    uncertainty_s: float
+    round_trip_s: float
+    n_questions: int
+
+
 class StoredFile(Frozen):
     """A file of the trial as it lies in the store. ``bytes``/``sha256`` are of the stored form."""
 
@@ -221,6 +238,7 @@ Flag = Literal[
     "killed_on_stop",
     "sampling_gap",
     "few_requests",
+    "clock_skew",
 ]
 
 
@@ -248,5 +266,8 @@ class TrialRecord(Frozen):
     invariants: tuple[InvariantReading, ...] = ()
     machine: MachineWindow | None = None
     placement: str = Field(default="", description="in words: what was pinned where, or why not")
+    clocks: tuple[HostClock, ...] = Field(
+        default=(), description="of hosts that are not this machine, before and after the load"
+    )
     files: dict[str, StoredFile] = Field(default_factory=dict)
     extra: dict[str, JsonValue] = Field(default_factory=dict)

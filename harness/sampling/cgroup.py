@@ -3,13 +3,15 @@
 
 Memory and CPU of services are read per process; the control group tells only whether
 somebody outside limits us.
+
+Standard library only, Python >= 3.8: the agent on a far host is built of this file too.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from harness.formats.cgroup import CpuStat, parse_cpu_stat
+from harness.formats.cpu_stat import CpuStat, parse_cpu_stat
 
 
 def read_throttling(root: Path = Path("/")) -> CpuStat | None:
@@ -38,7 +40,7 @@ def _folders(root: Path) -> list[Path]:
             continue
         mount, mounted = mounts[wanted]
         # in a container the path may be the host's, of which only a part (or nothing) is mounted here
-        inner = path.removeprefix(mounted) if mounted != "/" and path.startswith(mounted) else path
+        inner = path[len(mounted) :] if mounted != "/" and path.startswith(mounted) else path
         here = mount / inner.lstrip("/")
         if not here.is_dir():
             here = mount

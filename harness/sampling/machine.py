@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machine around the service: reasons to distrust a measurement. What is not to be had is ``None``."""
+"""The machine around the service: reasons to distrust a measurement. What is not to be had is ``None``.
+
+Standard library only, Python >= 3.8: the agent on a far host is built of this file too.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,12 @@ import time
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from harness.model import MachineWindow
 from harness.sampling.cgroup import read_throttling
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True)
 class MachineReading:
     """One row of ``machine.csv``: counters since boot, summed over all CPUs, and the load average."""
 
@@ -54,42 +56,6 @@ def read_machine(root: Path = Path("/")) -> MachineReading:
         n_throttled=throttling.n_throttled if throttling is not None else None,
         throttled_s=throttling.throttled_s if throttling is not None else None,
     )
-
-
-def machine_window(
-    before: MachineReading,
-    after: MachineReading,
-    service_cpu_s: float | None,
-    generator_cpu_s: float | None,
-    backing_cpu_s: float | None = 0.0,
-) -> MachineWindow:
-    """Return what happened between two readings. The load average is the later one.
-
-    ``other_cpu_s`` is what nobody of the trial used, the harness's own sampling included;
-    the kernel counts it in hundredths of a second, so a small negative difference is zero.
-    """
-    busy_s = _difference(before.total_cpu_s, after.total_cpu_s)
-    ours = (service_cpu_s, generator_cpu_s, backing_cpu_s)
-    used_s = None if None in ours else sum(used for used in ours if used is not None)
-    return MachineWindow(
-        psi_cpu_some_s=_difference(before.psi_cpu_some_s, after.psi_cpu_some_s),
-        psi_memory_some_s=_difference(before.psi_memory_some_s, after.psi_memory_some_s),
-        psi_io_some_s=_difference(before.psi_io_some_s, after.psi_io_some_s),
-        steal_s=_difference(before.steal_s, after.steal_s),
-        idle_s=_difference(before.idle_s, after.idle_s),
-        throttled_s=_difference(before.throttled_s, after.throttled_s),
-        n_throttled=(
-            None
-            if before.n_throttled is None or after.n_throttled is None
-            else after.n_throttled - before.n_throttled
-        ),
-        load_average_1m=after.load_average_1m,
-        other_cpu_s=None if busy_s is None or used_s is None else max(0.0, busy_s - used_s),
-    )
-
-
-def _difference(before: float | None, after: float | None) -> float | None:
-    return None if before is None or after is None else after - before
 
 
 def _cpu_times(file: Path) -> tuple[float, ...] | None:

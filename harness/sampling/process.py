@@ -5,6 +5,8 @@
 once its process is gone, whoever owns the id by then. CPU time comes from the process's CPU
 clock in nanoseconds; ``stat`` would give whole hundredths of a second. ``stat`` is also the dear one:
 the kernel sums up every thread for it, so it is read only where threads are to be counted.
+
+Standard library only, Python >= 3.8: the agent on a far host is built of this file too.
 """
 
 from __future__ import annotations
@@ -15,14 +17,13 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.model import ClockReading, ResourceReading
 from harness.processes import PROC, ProcessStat, parse_stat, read_stat
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True)
 class ProcessReading:
     """One reading. Summed over a tree, shared pages count once for each process that maps them."""
 
@@ -155,29 +156,40 @@ class TreeReader:
             reader.close()
 
 
-def read_resources(
+@dataclass(frozen=True)
+class TreeResources:
+    """A process with its children at one moment, on both clocks. Of one that has ended, all is ``None``."""
+
+    wall_epoch_s: float
+    monotonic_s: float
+    rss_bytes: int | None = None
+    pss_bytes: int | None = None
+    cpu_s: float | None = None
+    n_threads: int | None = None
+    n_descriptors: int | None = None
+
+
+def read_tree(
     pid: int, start_ticks: int, *, cpu_at_launch_s: float = 0.0, pss: bool = True, short_lived: bool = False
-) -> ResourceReading:
+) -> TreeResources:
     """Read the process and its children once, for the edge of a phase; ``short_lived``: see ``TreeReader``.
 
     PSS costs some 17 ms and holds the process's memory map for that long, so say ``pss=False``
-    where time counts. Of a process that has ended everything is ``None``.
+    where time counts.
     """
-    at = ClockReading(wall_epoch_s=time.time(), monotonic_s=time.monotonic())
-    gone = ResourceReading(
-        at=at, rss_bytes=None, pss_bytes=None, cpu_s=None, n_threads=None, n_descriptors=None
-    )
+    wall_epoch_s, monotonic_s = time.time(), time.monotonic()
     try:
         tree = TreeReader(pid, start_ticks, cpu_at_launch_s, short_lived=short_lived)
     except ProcessLookupError:
-        return gone
+        return TreeResources(wall_epoch_s, monotonic_s)
     try:
         tree.discover()
         reading = tree.read()
         if reading is None:
-            return gone
-        return ResourceReading(
-            at=at,
+            return TreeResources(wall_epoch_s, monotonic_s)
+        return TreeResources(
+            wall_epoch_s=wall_epoch_s,
+            monotonic_s=monotonic_s,
             rss_bytes=reading.rss_bytes,
             pss_bytes=_pss_bytes(tuple(tree._readers)) if pss else None,
             cpu_s=reading.cpu_s,
@@ -218,4 +230,12 @@ def _pss_bytes(pids: tuple[int, ...]) -> int | None:
     return total
 
 
-__all__ = ["ProcessReader", "ProcessReading", "ProcessStat", "TreeReader", "read_resources", "read_stat"]
+__all__ = [
+    "ProcessReader",
+    "ProcessReading",
+    "ProcessStat",
+    "TreeReader",
+    "TreeResources",
+    "read_stat",
+    "read_tree",
+]

@@ -3,6 +3,8 @@
 
 The schedule is absolute: a late tick does not shift the later ones. Ticks that could not be
 kept are counted, not made up for.
+
+Standard library only, Python >= 3.8: the agent on a far host is built of this file too.
 """
 
 from __future__ import annotations
@@ -10,12 +12,10 @@ from __future__ import annotations
 import math
 import threading
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from pydantic import Field
-
-from harness.model import Frozen
 from harness.sampling.machine import MACHINE_COLUMNS, MachineReading, read_machine
 from harness.sampling.process import TreeReader
 
@@ -27,20 +27,22 @@ SLOW_HZ = 2.0
 _LONGEST_SLEEP_S = 0.05
 
 
-class Watched(Frozen):
-    """A process to be sampled, with its children."""
+@dataclass(frozen=True)
+class Watched:
+    """A process to be sampled, with its children.
+
+    ``cpu_at_launch_s`` is taken off: CPU time before the program itself ran. ``short_lived``: many
+    children, most of them short-lived, read at SLOW_HZ; see ``TreeReader``.
+    """
 
     pid: int
     start_ticks: int
-    cpu_at_launch_s: float = Field(
-        default=0.0, description="taken off: CPU time before the program itself ran"
-    )
-    short_lived: bool = Field(
-        default=False, description="many children, most of them short-lived: read at SLOW_HZ; see TreeReader"
-    )
+    cpu_at_launch_s: float = 0.0
+    short_lived: bool = False
 
 
-class SamplerSummary(Frozen):
+@dataclass(frozen=True)
+class SamplerSummary:
     """How well the schedule was kept."""
 
     ticks: int

@@ -18,7 +18,7 @@ from harness.backing.upstream import IMPLEMENTATION as UPSTREAM
 from harness.backing.upstream import Upstream
 from harness.definitions import contract_folder, load_implementations
 from harness.errors import InputError, MissingTool
-from harness.hosts import Host, LocalHost
+from harness.hosts import LocalHost, Station
 from harness.launchers.base import Launcher
 from harness.launchers.container import ContainerLauncher
 from harness.launchers.process import ProcessLauncher, Training
@@ -32,6 +32,7 @@ from harness.loadgen.vegeta import Vegeta
 from harness.loadgen.wrk import Wrk
 from harness.loadgen.wrk2 import Wrk2
 from harness.model import BackingName, BackingSettings, Implementation, Variant
+from harness.session.stations import Stations, load_words, stations
 from harness.toolchains import Surroundings, Tool, find_jdks, find_tool
 
 #: What measuring needs; asking every tool on the machine for its version takes seconds.
@@ -51,18 +52,26 @@ class Assembly:
     """
 
     root: Path
-    host: Host
+    host: Station
     launcher: Launcher
     generators: Mapping[str, Callable[[], LoadGenerator]]
     tools: tuple[Tool, ...] = ()
     places: Mapping[str, Path] = field(default_factory=dict)
     sampling_hz: float = 50.0
+    load_host: Station | None = None
+    stations: Stations | None = None
+    load_words: Callable[[str], dict[str, str]] = lambda _generator: {}
     backing: Mapping[BackingName, BackingSource] = field(default_factory=dict)
     launch_command: Callable[[Implementation, Variant], tuple[str, ...]] = lambda _implementation, _variant: ()
 
     @cached_property
     def cpus(self) -> tuple[int, ...]:
-        return tuple(sorted(os.sched_getaffinity(0)))
+        return self.stations.cpus if self.stations is not None else tuple(sorted(os.sched_getaffinity(0)))
+
+    def close(self) -> None:
+        """End what runs on far hosts, and the connections to them."""
+        if self.stations is not None:
+            self.stations.close()
 
     def generator(self, name: str) -> LoadGenerator:
         """Return the adapter of a load generator.
@@ -83,25 +92,39 @@ class Assembly:
         return {tool.name: tool.version or "unknown" for tool in self.tools if tool.usable}
 
 
-def assemble(root: Path, *, host: str = "local", launcher: str = "process") -> Assembly:
-    """Return the real parts.
+def assemble(
+    root: Path, *, host: str = "local", launcher: str = "process", load_host: str | None = None
+) -> Assembly:
+    """Return the real parts; ``close`` them when far hosts are among them.
+
+    ``load_host``: where the load comes from; default: the service's own host.
 
     Raises:
         InputError: unknown host or launcher.
+        HostError: a host cannot be reached or used.
     """
-    if host != "local":
-        raise InputError("unknown host", place="--host", found=host, allowed="local")
     if launcher not in LAUNCHERS:
         raise InputError("unknown launcher", place="--launcher", found=launcher, allowed=", ".join(LAUNCHERS))
+    if launcher == "container" and host != "local":
+        raise InputError(
+            "containers are started on this machine only", place="--host", found=host, allowed="local"
+        )
     around = Surroundings(project=root)
     tools = tuple(find_tool(name, around) for name in TOOLS)
     paths = {tool.name: tool.path for tool in tools if tool.usable}
     jdks = find_jdks(around)
     here = LocalHost()
+    places = stations(root, host, load_host, jdks)
     jmeter_jar = paths.get("jmeter")
     java = jdks[0].java if jdks else None
     backing: dict[BackingName, BackingSource] = {}
-    process = ProcessLauncher(here, root, find_tools(around), training=training_of(root, backing))
+    process = ProcessLauncher(
+        places.service,
+        root,
+        find_tools(around),
+        training=training_of(root, backing),
+        elsewhere=places.elsewhere,
+    )
     backing["postgresql"] = Postgres(here, root, next(tool for tool in tools if tool.name == "postgres"))
     backing["upstream"] = Upstream(
         process, lambda workload: load_implementations(root, workload).get(UPSTREAM)
@@ -115,7 +138,10 @@ def assemble(root: Path, *, host: str = "local", launcher: str = "process") -> A
 
     return Assembly(
         root=root,
-        host=here,
+        host=places.service,
+        load_host=places.load,
+        stations=places,
+        load_words=lambda generator: load_words(places.load_host, generator, paths, java),
         launcher=process if launcher == "process" else ContainerLauncher(process, root, bases=_bases()),
         backing=backing,
         launch_command=launch_command,
@@ -134,6 +160,7 @@ def assemble(root: Path, *, host: str = "local", launcher: str = "process") -> A
             "python_env": Path(sys.prefix),
             **({"java_home": jdks[0].home} if jdks else {}),
             **({"native_image": native.parent} if (native := paths.get("native-image")) else {}),
+            **places.named,
             **({"postgresql": postgres.resolve().parent} if postgres else {}),
             **({"jmeter_home": jmeter_jar.parent.parent} if jmeter_jar else {}),
         },

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.backing import BackingNeed, source_of
+from harness.calibration import CalibrationTrial, calibrate, saturated
 from harness.definitions import contract_folder, load_implementations
 from harness.errors import InputError, RematchError, StoreError, TrialFailure
 from harness.headroom import (
@@ -24,9 +25,11 @@ from harness.headroom import (
 from harness.model import (
     BackingSettings,
     BuildRecord,
+    Calibration,
     Configuration,
     EchoReading,
     Implementation,
+    Load,
     Outcome,
     Plan,
     PlannedTrial,
@@ -38,7 +41,14 @@ from harness.provenance import collect_provenance, name_places, without_paths
 from harness.runner import Limits, Parts, TrialOrder, run_trial
 from harness.session.assembly import Assembly
 from harness.session.interruption import Interrupted, interruptible
-from harness.session.planning import Prepared, expected_s, plan_without, session_name
+from harness.session.planning import (
+    Prepared,
+    calibrated,
+    expected_s,
+    first_configuration,
+    plan_without,
+    session_name,
+)
 from harness.session.progress import Progress, ProgressState, Silent
 from harness.store import SessionFolder, SessionWriter, Store, explained
 from harness.workloads import Case, load_cases
@@ -106,8 +116,11 @@ class _Session:
     left_s: float | None = None
 
     def go(self) -> None:
+        calibration = self._calibration()
+        if calibration is not None:
+            self.prepared = calibrated(self.prepared, calibration)
         fresh = not self.writer.session.exists
-        self.header = self._begin() if fresh else self._continue()
+        self.header = self._begin(calibration) if fresh else self._continue()
         swept = self.writer.sweep()
         self.writer.event("started" if fresh else "resumed", interrupted_trials=list(swept))
         self.echo = self.writer.session.echo()
@@ -132,7 +145,51 @@ class _Session:
                 self.writer.event(kind, reason=_why(end))
             raise
 
-    def _begin(self) -> SessionHeader:
+    def _calibration(self) -> Calibration | None:
+        """The capacity that scaled loads are shares of: written earlier, else measured now; ``None``: none are."""
+        prepared = self.prepared
+        order = prepared.experiment.profiles[prepared.plan.profile].calibration
+        if order is None:
+            return None
+        known = self.writer.session.calibration()
+        if known is not None:
+            return known
+        configuration = first_configuration(prepared)
+        busy = saturated(configuration, order)
+        implementation = prepared.study.implementations[configuration.variant.implementation]
+        folder = self.assembly.root / ".cache" / "calibration" / prepared.session_id / "trial"
+        contract = contract_folder(self.assembly.root, prepared.experiment.workload)
+        with explained(self.writer.session.folder):
+            try:
+                self._say(f"calibration with {configuration.key}")
+                self._prepare_for(busy, implementation, contract)
+                found = calibrate(
+                    CalibrationTrial(
+                        order=order,
+                        configuration=configuration,
+                        implementation=implementation,
+                        build=self.assembly.launcher.build(
+                            implementation, configuration.variant, configuration.backing
+                        ),
+                        requests=prepared.study.requests[configuration.mix],
+                        cases=load_cases(contract),
+                        generator=self.assembly.generator(order.generator),
+                        folder=folder,
+                        contract=contract,
+                        seed=prepared.plan.seed,
+                        limits=self.limits,
+                    ),
+                    self._parts(busy.load),
+                )
+            finally:
+                self._close_backing()
+        self.writer.write_calibration(found)
+        self.writer.event(
+            "calibrated", capacity_per_s=found.capacity_per_s, configuration=found.configuration
+        )
+        return found
+
+    def _begin(self, calibration: Calibration | None) -> SessionHeader:
         prepared = self.prepared
         header = SessionHeader(
             session_id=prepared.session_id,
@@ -143,8 +200,10 @@ class _Session:
                 self.assembly.root,
                 definition_sha256=prepared.study.definition_sha256,
                 tools=self.assembly.versions(),
+                machines=self.assembly.stations.machines if self.assembly.stations is not None else {},
             ),
             unavailable=prepared.unavailable,
+            notes={} if calibration is None else {"calibration": calibration.model_dump(mode="json")},
         )
         self.writer.write_header(header)
         return header
@@ -176,15 +235,23 @@ class _Session:
         seen: set[str] = set()
         for trial in left:
             settings = trial.configuration.backing or BackingSettings()
-            need = BackingNeed(
-                workload=trial.configuration.workload, contract=self._contract(), settings=settings
-            )
-            for name in self._implementation(trial.configuration).needs:
-                key = f"{name} {need.model_dump_json()}"
-                if key not in seen:
-                    seen.add(key)
-                    self._show(f"preparation of {name}")
-                    source_of(name, self.assembly.backing).prepare(need)
+            implementation = self._implementation(trial.configuration)
+            key = f"{implementation.needs} {settings.model_dump_json()}"
+            if implementation.needs and key not in seen:
+                seen.add(key)
+                self._show(f"preparation of {', '.join(implementation.needs)}")
+                self._prepare_for(trial.configuration, implementation, self._contract())
+
+    def _prepare_for(
+        self, configuration: Configuration, implementation: Implementation, contract: Path
+    ) -> None:
+        need = BackingNeed(
+            workload=configuration.workload,
+            contract=contract,
+            settings=configuration.backing or BackingSettings(),
+        )
+        for name in implementation.needs:
+            source_of(name, self.assembly.backing).prepare(need)
 
     def _close_backing(self) -> None:
         for source in self.assembly.backing.values():
@@ -229,26 +296,26 @@ class _Session:
                 limits=self.limits,
             )
             try:
-                self.echo = (*self.echo, measure_echo(order, self._parts()))
+                self.echo = (*self.echo, measure_echo(order, self._parts(load)))
             except TrialFailure as failure:
                 self.writer.event("headroom unknown", reason=str(failure), generator=load.generator, mix=mix)
                 continue
             self.writer.write_echo(self.echo)
 
     def _measure(self, left: list[PlannedTrial]) -> None:
-        study, parts = self.prepared.study, self._parts()
+        study = self.prepared.study
         planned_s = [expected_s(self.assembly, study, trial.configuration) for trial in left]
         cases = load_cases(self._contract())
         spent_s, self.left_s = 0.0, sum(planned_s)
         for index, trial in enumerate(left):
             self._show(f"trial {trial.position}, block {trial.block}: {trial.configuration.key}")
             began = time.monotonic()
-            record = self._one(trial, cases, parts)
+            record = self._one(trial, cases)
             spent_s += time.monotonic() - began
             self.left_s = sum(planned_s[index + 1 :]) * spent_s / sum(planned_s[: index + 1])
             self.progress.trial_done(self._state(trial.trial_id), record)
 
-    def _one(self, trial: PlannedTrial, cases: tuple[Case, ...], parts: Parts) -> TrialRecord:
+    def _one(self, trial: PlannedTrial, cases: tuple[Case, ...]) -> TrialRecord:
         configuration = trial.configuration
         load = configuration.load
         folder = self.writer.begin(trial.trial_id)
@@ -269,7 +336,7 @@ class _Session:
             limits=self.limits,
             tidy=lambda argv: without_paths(argv, places=self._places(folder.folder)),
         )
-        record = run_trial(order, parts)
+        record = run_trial(order, self._parts(load))
         name_places(folder.folder, places=self._places(folder.folder))
         record = self.writer.finish(folder, record)
         self.done += 1
@@ -279,7 +346,7 @@ class _Session:
     def _places(self, folder: Path) -> dict[str, Path]:
         return {**self.assembly.places, "trial": folder}
 
-    def _parts(self) -> Parts:
+    def _parts(self, load: Load | None) -> Parts:
         return Parts(
             host=self.assembly.host,
             launcher=self.assembly.launcher,
@@ -287,6 +354,8 @@ class _Session:
             cpus=self.assembly.cpus,
             sampling_hz=self.assembly.sampling_hz,
             backing=self.assembly.backing,
+            other_host=self.assembly.load_host,
+            load_words=self.assembly.load_words(load.generator) if load is not None else {},
         )
 
     def _implementation(self, configuration: Configuration) -> Implementation:
@@ -302,6 +371,14 @@ class _Session:
             tidied = without_paths(form.argv, places=self.assembly.places)
             form = form.model_copy(update={"argv": tidied})
         return build.model_copy(update={"argv": argv, "form": form})
+
+    def _say(self, doing: str) -> None:
+        """What is done before there is a plan to count by."""
+        self.progress.step(
+            ProgressState(
+                session=self.writer.session.key, done=0, total=0, left_s=None, doing=doing, not_ok=0
+            )
+        )
 
     def _show(self, doing: str) -> None:
         self.progress.step(self._state(doing))

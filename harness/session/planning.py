@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.backing import BackingNeed, source_of
@@ -15,6 +15,7 @@ from harness.headroom import bounded, wanted_readings
 from harness.loadgen.base import Endpoint, LoadOrder
 from harness.model import (
     BackingSettings,
+    Calibration,
     Configuration,
     Experiment,
     Implementation,
@@ -24,10 +25,12 @@ from harness.model import (
     ProfileName,
     Request,
     Unavailable,
+    configurations,
     make_plan,
 )
 from harness.provenance import without_paths
 from harness.session.assembly import Assembly
+from harness.workloads import load_all_requests
 
 #: Beside the load: launch, conformance, boundaries, stop and packing. Seen on two cores; for planning only.
 OVERHEAD_S = {"go": 1.5, "jvm": 3.5}
@@ -58,7 +61,7 @@ def prepare(
     Raises:
         InputError: the definition is wrong; the reference, or every other variant, cannot run here.
     """
-    study = load_study(assembly.root, name)
+    study = _as_written(assembly.root, load_study(assembly.root, name))
     profile_name = study.profile_name(profile)
     unavailable = _unavailable(assembly, study, profile_name)
     plan = plan_without(study.experiment, profile_name, unavailable, host=host, seed=seed, launcher=launcher)
@@ -74,6 +77,42 @@ def session_name(profile: str, host: str, launcher: str, seed: int) -> str:
     """Return the session's id: a plain process is not mentioned."""
     place = host if launcher == "process" else f"{host}-{launcher}"
     return f"{profile}-{place}-{seed}"
+
+
+def _as_written(root: Path, study: Study) -> Study:
+    """Return the study with the decimals of right answers as the contract writes them.
+
+    Load generators compare text, and ``3000.00`` is not ``3000.0`` there.
+    """
+    mixes: dict[str, tuple[Request, ...]] = {}
+    for request in load_all_requests(contract_folder(root, study.experiment.workload)):
+        mixes[request.mix] = (*mixes.get(request.mix, ()), request)
+    return study.model_copy(update={"requests": mixes})
+
+
+def calibrated(prepared: Prepared, calibration: Calibration) -> Prepared:
+    """Return the same plan with every scaled load made a load for the measured capacity."""
+    plan = prepared.plan
+    experiment = prepared.experiment.calibrated(plan.profile, calibration.capacity_per_s)
+    return replace(
+        prepared,
+        study=prepared.study.model_copy(update={"experiment": experiment}),
+        plan=plan_without(
+            experiment,
+            plan.profile,
+            prepared.unavailable,
+            host=plan.host,
+            seed=plan.seed,
+            launcher=plan.launcher,
+        ),
+    )
+
+
+def first_configuration(prepared: Prepared) -> Configuration:
+    """Return the reference's first configuration, in the definition's order, that is in the plan."""
+    planned = {trial.configuration.key for trial in prepared.plan.trials}
+    every = configurations(prepared.experiment, prepared.plan.profile)
+    return next(configuration for configuration in every if configuration.key in planned)
 
 
 def plan_without(
@@ -254,10 +293,12 @@ def _load_problems(
 ) -> dict[str | None, RematchError]:
     """Return load name -> why it cannot be offered here."""
     problems: dict[str | None, RematchError] = {}
-    for name, load in definition.loads.items():
+    for name in (*definition.loads, *definition.scaled_loads):
+        load = definition.load(name)
         try:
             requests = study.requests[study.experiment.mix]
             assembly.generator(load.generator).command(_order(load, requests))
+            assembly.load_words(load.generator)
         except (MissingTool, UnsupportedLoad) as problem:
             problems[name] = problem
     return problems

@@ -20,7 +20,7 @@ FIRST_ANALYSIS = 30
 
 @dataclass(frozen=True)
 class NotebookFile:
-    """One notebook of the project. ``metadata.rematch`` may declare ``experiments`` and ``title``."""
+    """One notebook of the project. ``metadata.rematch`` may declare ``experiments``, ``optional``, ``title``."""
 
     path: Path
 
@@ -51,7 +51,17 @@ class NotebookFile:
     @property
     def experiments(self) -> tuple[str, ...]:
         """The experiments without which this notebook has nothing to say."""
-        return tuple(self.content.get("metadata", {}).get("rematch", {}).get("experiments", ()))
+        return tuple(self._declared.get("experiments", ()))
+
+    @property
+    def optional(self) -> tuple[str, ...]:
+        """The experiments it speaks of where they were chosen; without ``experiments`` it needs one of them."""
+        return tuple(self._declared.get("optional", ()))
+
+    @property
+    def _declared(self) -> dict[str, Any]:
+        declared: dict[str, Any] = self.content.get("metadata", {}).get("rematch", {})
+        return declared
 
     @property
     def code_sha256(self) -> str:

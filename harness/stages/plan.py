@@ -143,7 +143,9 @@ def chosen_experiments(root: Path, settings: StageParameters) -> tuple[str, ...]
     known = tuple(experiment_files(root))
     if settings.experiments != "all":
         return settings.chosen(known)
-    return tuple(name for name in known if load_study(root, name).experiment.in_paper)
+    return tuple(
+        name for name in known if load_study(root, name).experiment.measured_unasked(settings.profile)
+    )
 
 
 def remaining_s(session: SessionFolder, trials: tuple[PlannedTrial, ...]) -> float:
@@ -228,6 +230,9 @@ def _analysis(
 ) -> PlannedStage:
     missing = [name for name in notebook.experiments if name not in chosen]
     skipped = f"{', '.join(missing)} not among the experiments" if missing else ""
+    wanted = (*notebook.experiments, *(name for name in notebook.optional if name in chosen))
+    if notebook.optional and not wanted:
+        missing, skipped = list(notebook.optional), f"none of {', '.join(notebook.optional)} was chosen"
     return PlannedStage(
         name=notebook.name,
         kind="analysis",
@@ -235,8 +240,8 @@ def _analysis(
         why=skipped,
         expected_s=None,
         notebook=notebook,
-        parameters=_parameters(settings, notebook.experiments or chosen),
-        experiments=notebook.experiments or chosen,
+        parameters=_parameters(settings, wanted or chosen),
+        experiments=wanted or chosen,
     )
 
 

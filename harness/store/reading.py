@@ -14,12 +14,13 @@ from typing import IO, Any, TypeVar, cast
 from pydantic import TypeAdapter, ValidationError
 
 from harness.errors import InputError
-from harness.model import BuildRecord, EchoReading, SessionHeader, TrialRecord
+from harness.model import BuildRecord, Calibration, EchoReading, SessionHeader, TrialRecord
 from harness.store import layout
 
 T = TypeVar("T")
 _BUILDS: TypeAdapter[dict[str, BuildRecord]] = TypeAdapter(dict[str, BuildRecord])
 _ECHO: TypeAdapter[tuple[EchoReading, ...]] = TypeAdapter(tuple[EchoReading, ...])
+_CALIBRATION = TypeAdapter(Calibration)
 _HEADER = TypeAdapter(SessionHeader)
 _RECORD = TypeAdapter(TrialRecord)
 
@@ -129,6 +130,11 @@ class SessionFolder:
         """Return what the generators reached against the echo service."""
         path = self.folder / layout.ECHO
         return _read_json(path, _ECHO) if path.is_file() else ()
+
+    def calibration(self) -> Calibration | None:
+        """Return the capacity that the session's scaled loads are shares of; ``None``: not measured (yet)."""
+        path = self.folder / layout.CALIBRATION
+        return _read_json(path, _CALIBRATION) if path.is_file() else None
 
     def events(self) -> tuple[dict[str, Any], ...]:
         """Return the session's log; a last line cut by a kill is left out."""

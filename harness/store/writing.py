@@ -18,7 +18,15 @@ from typing import IO, Any
 from pydantic import TypeAdapter
 
 from harness.errors import StoreError
-from harness.model import BuildRecord, EchoReading, Outcome, SessionHeader, StoredFile, TrialRecord
+from harness.model import (
+    BuildRecord,
+    Calibration,
+    EchoReading,
+    Outcome,
+    SessionHeader,
+    StoredFile,
+    TrialRecord,
+)
 from harness.store import layout
 from harness.store.reading import SessionFolder, file_sha256
 
@@ -74,6 +82,13 @@ class SessionWriter:
     def write_echo(self, readings: tuple[EchoReading, ...]) -> None:
         """Replace ``echo.json`` atomically."""
         self._replace(self.session.folder / layout.ECHO, _ECHO.dump_json(readings, indent=1))
+
+    def write_calibration(self, calibration: Calibration) -> None:
+        """Write ``calibration.json``. It is written once, before the header that rests on it."""
+        path = self.session.folder / layout.CALIBRATION
+        if path.exists():
+            raise StoreError(f"{path}: already written; a session has one calibration")
+        self._replace(path, calibration.model_dump_json(indent=1).encode())
 
     def event(self, kind: str, **details: Any) -> None:
         """Append one line to ``events.jsonl``, on disk when this returns."""

@@ -13,8 +13,8 @@ from pathlib import Path
 from harness.backing import BackingNeed
 from harness.errors import TrialFailure
 from harness.hosts import Command, Host, Process
-from harness.launchers.ports import free_port
 from harness.model import BackingName, BackingRecord, InvariantReading, Outcome
+from harness.ports import free_port
 
 PROGRAM = Path(__file__).with_name("fake_database.py")
 

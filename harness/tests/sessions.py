@@ -146,7 +146,9 @@ def _default_signals() -> None:
 
 
 def _main() -> None:
-    def assemble(root: Path, *, host: str = "local", launcher: str = "process") -> Assembly:
+    def assemble(
+        root: Path, *, host: str = "local", launcher: str = "process", load_host: str | None = None
+    ) -> Assembly:
         return tiny_assembly(root)
 
     harness.session.assemble = assemble

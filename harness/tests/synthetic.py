@@ -13,16 +13,21 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from pydantic import JsonValue
 
 from harness.definitions import Study, load_study
 from harness.model import (
     Boundary,
     BuildRecord,
+    Calibration,
     ClockReading,
     GeneratorRecord,
     InstanceRecord,
+    InvariantReading,
+    Load,
     LoadSummary,
     Machine,
+    OpenLoad,
     Outcome,
     Phase,
     PlannedTrial,
@@ -46,7 +51,14 @@ _NATURE = {
     "java-helidon": (11_000.0, 190.0, 0.7),
     "java-jaxrs": (7_000.0, 260.0, 1.1),
     "java-jdkhttp": (11_900.0, 150.0, 0.3),
+    "go-gorilla": (3_000.0, 20.0, 0.02),
+    "go-pgx": (4_000.0, 19.0, 0.02),
+    "java-spring": (2_800.0, 310.0, 2.5),
+    "java-quarkus": (2_900.0, 280.0, 1.4),
+    "java-vertx": (3_100.0, 210.0, 0.9),
 }
+#: What the made-up calibration found, passes per second.
+CAPACITY_PER_S = 150.0
 #: Seconds that a collection stops the program; experiments named so hold its requests back by it.
 _PAUSE_S = {"go-nethttp": 0.0001, "java-jdkhttp": 0.025}
 _WITH_PAUSES = "gc-"
@@ -85,7 +97,7 @@ def make_session(
     bundled: bool = False,
 ) -> SessionFolder:
     """Write a session; the last ``missing`` trials of its plan are not made."""
-    study = load_study(ROOT, experiment)
+    study = _calibrated(load_study(ROOT, experiment), profile)
     plan = make_plan(study.experiment, profile, seed)
     folder = Store(root).raw.joinpath(
         *(("bundled",) if bundled else ()), experiment, f"{profile}-local-{seed}"
@@ -100,6 +112,33 @@ def make_session(
         writer.finish(under_way, _trial(experiment, trial, folder.name, under_way.folder, rng))
     writer.close()
     return session
+
+
+def _calibrated(study: Study, profile: ProfileName) -> Study:
+    if not study.experiment.profiles[profile].scaled_loads:
+        return study
+    return study.model_copy(update={"experiment": study.experiment.calibrated(profile, CAPACITY_PER_S)})
+
+
+def _notes(study: Study, profile: ProfileName) -> dict[str, JsonValue]:
+    """The calibration, where the definition has one."""
+    defined = load_study(ROOT, study.experiment.name).experiment
+    order = defined.profiles[profile].calibration
+    if order is None:
+        return {}
+    found = Calibration(
+        order=order,
+        variant=defined.reference,
+        configuration=defined.reference,
+        mix=defined.mix,
+        n_steps=1,
+        capacity_per_s=CAPACITY_PER_S,
+        n_requests=600,
+        n_errors=0,
+        duration_s=4.0,
+        measured_epoch_s=_EPOCH,
+    )
+    return {"calibration": found.model_dump(mode="json")}
 
 
 def _header(study: Study, profile: ProfileName, seed: int) -> SessionHeader:
@@ -130,6 +169,7 @@ def _header(study: Study, profile: ProfileName, seed: int) -> SessionHeader:
             started_epoch_s=_EPOCH,
             clock_source="tsc",
         ),
+        notes=_notes(study, profile),
     )
 
 
@@ -189,7 +229,7 @@ def _trial(
     loaded = cell.load is not None
     paused = experiment.startswith(_WITH_PAUSES)
     n_requests = synthetic_pauses.N_REQUESTS if paused else N_REQUESTS
-    lasts_s = synthetic_pauses.LASTS_S if paused else N_REQUESTS / speed
+    lasts_s = synthetic_pauses.LASTS_S if paused else _lasts_s(cell.load, speed)
     last_s = _LOAD_STARTS_S + lasts_s
     phases = [Phase(name="start-up", start=clock(0.0), end=clock(first_s))]
     boundaries = [boundary("first-response", first_s, 0.4)]
@@ -212,6 +252,8 @@ def _trial(
     else:
         phases.append(Phase(name="idle", start=clock(first_s), end=clock(first_s + 1)))
         boundaries.append(boundary("idle", first_s + 1, 0.45))
+    if cell.workload == "bank":
+        _write_database(folder, _EPOCH + begun, last_s)
     _write_samples(folder, begun, memory, last_s if loaded else first_s + 1)
     return TrialRecord(
         experiment=experiment,
@@ -223,6 +265,7 @@ def _trial(
         ended=clock(6.0),
         phases=tuple(phases),
         boundaries=tuple(boundaries),
+        invariants=(InvariantReading(name="money", found=7, expected=7),) if cell.workload == "bank" else (),
         instance=InstanceRecord(
             argv=("service",),
             environment={},
@@ -287,6 +330,24 @@ def _write_requests(
         }
     )
     frame.to_csv(folder / "load" / "samples.jtl", index=False)
+
+
+def _lasts_s(load: Load | None, speed: float) -> float:
+    """An open loop lasts as long as it was told; the others as long as the service takes."""
+    profile = load.profile if load else None
+    return profile.duration_s if isinstance(profile, OpenLoad) else N_REQUESTS / speed
+
+
+def _write_database(folder: Path, launched_epoch_s: float, until_s: float) -> None:
+    seconds = np.arange(0, until_s + 0.1, 0.1)
+    names = (
+        "n_active", "n_idle", "n_idle_in_transaction", "n_starting", "n_waiting_for_lock", "n_locks_not_granted",
+        "deadlocks", "xact_commit", "xact_rollback",
+    )  # fmt: skip
+    frame = pd.DataFrame({"epoch_s": launched_epoch_s + seconds} | dict.fromkeys(names, 0))
+    frame.assign(n_active=3, n_idle=5, xact_commit=(seconds * 100).astype(int)).to_csv(
+        folder / "database.csv", index=False
+    )
 
 
 def _write_samples(folder: Path, begun: float, memory: float, until_s: float) -> None:

@@ -22,8 +22,8 @@ from harness.backing.postgres_home import MEMORY, Account, base_folder, reachabl
 from harness.backing.postgres_server import workers_in
 from harness.backing.tree_copy import restore
 from harness.errors import InputError, TrialFailure
-from harness.launchers.ports import free_port
 from harness.model import BackingSettings
+from harness.ports import free_port
 from harness.processes import alive, read_stat
 from harness.tests.contracts.backing import BackingContract, Database, write_contract
 from harness.tests.instances import eventually

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.contents import file_sha256
 from harness.definitions import load_study
 from harness.errors import TrialFailure
 from harness.hosts import Command, LocalHost
@@ -20,7 +21,7 @@ from harness.launchers.forms import Forms
 from harness.launchers.jlink import ALWAYS, read_modules
 from harness.launchers.native import image_argv, label, peak_rss_bytes, write_registrations
 from harness.launchers.process import ProcessLauncher
-from harness.launchers.sources import copy_artifact, file_sha256
+from harness.launchers.sources import copy_artifact
 from harness.launchers.tools import Tools
 from harness.model import BuildRecord, FormBuild, Implementation, JavaForms, Outcome, RuntimeSettings, Variant
 from harness.session.measuring import build_name

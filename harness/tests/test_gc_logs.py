@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -14,14 +15,14 @@ from hypothesis import strategies as st
 from harness.analysis.gc_logs import TrialAttribution, attribute_trial, peak_causes, wall_step_s
 from harness.analysis.gc_table import attribution_table
 from harness.analysis.go_clock import runtime_start
-from harness.analysis.placed_logs import LAUNCH_TO_CLOCK_S, placed, service_log
+from harness.analysis.placed_logs import LAUNCH_TO_CLOCK_S, ClockShift, clock_shift, placed, service_log
 from harness.errors import InputError
 from harness.formats.detect import read_any
 from harness.formats.gc_events import GcLog
 from harness.formats.gctrace import read_gctrace
 from harness.formats.jvm_log import read_jvm_log
 from harness.formats.runtime_metrics import LastCollection
-from harness.model import ClockReading, TrialRecord
+from harness.model import ClockReading, HostClock, TrialRecord
 from harness.store import SessionFolder
 from harness.tests.synthetic import make_session
 from harness.tests.synthetic_pauses import pauses_of
@@ -34,6 +35,11 @@ LAUNCHED = ClockReading(wall_epoch_s=1.7e9, monotonic_s=100.0)
 def session(tmp_path_factory: pytest.TempPathFactory) -> SessionFolder:
     """A made-up smoke session: Java pauses 25 ms seven times a trial, Go a tenth of a millisecond."""
     return make_session(tmp_path_factory.mktemp("peaks"), "gc-peaks", "smoke")
+
+
+@pytest.fixture(scope="module")
+def record(session: SessionFolder) -> TrialRecord:
+    return session.record(min(session.finished()))
 
 
 def requests_of(session: SessionFolder, trial: str) -> pd.DataFrame:
@@ -272,3 +278,51 @@ def test_the_table_has_an_interval_over_trials_and_counts_what_was_refused(sessi
     assert 0 < (go.service_tail.value or 0) < 0.05
     assert go.service_tail.low is not None
     assert go.cycles_per_s.value == pytest.approx(7 / 3, rel=0.1)
+
+
+def _far_clock(role: Literal["service", "load"], host: str, wall_offset_s: float) -> HostClock:
+    return HostClock(
+        role=role,
+        host=host,
+        at=ClockReading(wall_epoch_s=1e9, monotonic_s=10.0),
+        wall_offset_s=wall_offset_s,
+        monotonic_offset_s=7.0,
+        uncertainty_s=2e-4,
+        round_trip_s=4e-4,
+        n_questions=31,
+    )
+
+
+@pytest.mark.parametrize(
+    ("clocks", "service_s", "launch_s"),
+    [
+        ((), 0.0, 0.0),
+        ((_far_clock("service", "a", 5.0),), -5.0, 0.0),
+        ((_far_clock("service", "a", 5.0), _far_clock("load", "a", 5.0)), 0.0, 5.0),
+        ((_far_clock("service", "a", 5.0), _far_clock("load", "b", 2.0)), -3.0, 2.0),
+        ((_far_clock("load", "b", 2.0),), 2.0, 2.0),
+    ],
+)
+def test_a_far_clock_is_allowed_for_on_the_way_to_the_clock_of_the_requests(
+    record: TrialRecord, clocks: tuple[HostClock, ...], service_s: float, launch_s: float
+) -> None:
+    told = record.model_copy(update={"clocks": clocks})
+    assert clock_shift(told, "service").shift_s == pytest.approx(service_s)
+    assert clock_shift(told, None).shift_s == pytest.approx(launch_s)
+
+
+def test_a_far_clock_that_moves_makes_the_placing_less_sure(record: TrialRecord) -> None:
+    clocks = (_far_clock("service", "a", 5.0), _far_clock("service", "a", 5.01))
+    shift = clock_shift(record.model_copy(update={"clocks": clocks}), "service")
+    assert shift.shift_s == pytest.approx(-5.005)
+    assert shift.within_s == pytest.approx(5.2e-3)
+
+
+def test_a_log_of_another_clock_is_placed_on_that_of_the_requests() -> None:
+    logs = map(read_jvm_log, sorted(GOLDEN.glob("jvm_log/jdk25-*.log.gz")))
+    log = next(log for log in logs if log.clock == "epoch" and log.events)
+    plain, shifted = placed(log, None), placed(log, None, clock=ClockShift(shift_s=-5.0, within_s=2e-4))
+    for cause, spans in plain.events.items():
+        assert np.allclose(np.array(spans) - 5.0, np.array(shifted.events[cause]))
+    assert plain.placed_within_s is not None
+    assert shifted.placed_within_s == pytest.approx(plain.placed_within_s + 2e-4)

@@ -12,8 +12,8 @@ import pytest
 
 from harness.errors import InputError, TrialFailure
 from harness.launchers.base import Launcher
-from harness.launchers.ports import free_port
 from harness.model import Implementation, Outcome, RuntimeSettings, Variant
+from harness.ports import free_port
 from harness.processes import group_members
 from harness.readiness import wait_first_response, warm_up
 from harness.tests.contracts.launcher import HELLO, LauncherContract

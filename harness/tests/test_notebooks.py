@@ -24,17 +24,27 @@ FOLDER = ROOT / "notebooks"
 ALL = sorted(FOLDER.glob("*.ipynb"))
 #: notebook -> the experiments it reads of the made-up project
 ANALYSIS = {
-    "30-strings": "strings-rounds",
+    "30-strings": "strings-rounds,strings-payload",
     "31-startup-and-footprint": "strings-startup,strings-rounds",
+    "32-bank": "bank-original,bank-rematch,bank-connections",
+    "33-clients": "clients-hello,clients-db,clients-cold-start,clients-branch",
     "34-forms-and-footprint": "forms",
     "40-warm-up": "strings-rounds",
     "41-gc-peaks": "gc-peaks",
     "42-open-and-closed-load": "gc-loops",
     "60-validity": "strings-rounds,aa,headroom,gc-peaks",
 }
-MEASURED = ("strings-rounds", "strings-startup", "forms", "gc-peaks", "gc-loops", "aa", "headroom")
+MEASURED = tuple(dict.fromkeys(",".join(ANALYSIS.values()).split(",")))
 #: Those that say "not measured in this profile" where others cannot be opened.
-TOLERANT = ("34-forms-and-footprint", "40-warm-up", "41-gc-peaks", "42-open-and-closed-load", "60-validity")
+TOLERANT = (
+    "32-bank",
+    "33-clients",
+    "34-forms-and-footprint",
+    "40-warm-up",
+    "41-gc-peaks",
+    "42-open-and-closed-load",
+    "60-validity",
+)
 LONGEST_FUNCTION = 5
 
 

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -177,7 +178,7 @@ def test_a_tree_of_short_lived_children_is_read_at_the_slow_rate(
     puppets: Callable[[], Puppet], tmp_path: Path
 ) -> None:
     one, other = puppets(), puppets()
-    watched = {"service": one.watched, "database": other.watched.model_copy(update={"short_lived": True})}
+    watched = {"service": one.watched, "database": replace(other.watched, short_lived=True)}
     with Sampler(watched, samples=tmp_path / "s.csv", machine=tmp_path / "m.csv", hz=50.0):
         assert eventually(
             lambda: (tmp_path / "s.csv").exists() and (tmp_path / "s.csv").read_text().count("service,") > 60

@@ -13,7 +13,7 @@ SIZES = np.asarray([1, 2, 4, 8, 16])
 TRUTH = (1000.0, 0.05, 0.004)
 
 
-def session(seed: int, *, n_blocks: int = 12, noise: float = 0.03) -> tuple[np.ndarray, ...]:  # type: ignore[type-arg]  # shapes say nothing here
+def session(seed: int, *, n_blocks: int = 12, noise: float = 0.03) -> tuple[np.ndarray, ...]:
     """Cores, throughput and block of a made-up session; a block's trials share a shift."""
     rng = np.random.default_rng(seed)
     cores, blocks = np.tile(SIZES, n_blocks), np.repeat(np.arange(n_blocks), len(SIZES))

@@ -60,6 +60,19 @@ def test_experiments_outside_the_paper_are_measured_only_when_named(project: Pat
     assert named["60-validity"].experiments == ("gc-peaks",)
 
 
+def test_a_notebook_of_optional_experiments_needs_one_of_them_and_is_told_of_those_chosen(
+    project: Path,
+) -> None:
+    usual = stages_of(make_plan(StageParameters(profile="quick"), root=project))
+    assert usual["32-bank"].state == usual["33-clients"].state == "skipped"
+    assert "none of bank-original, bank-rematch, bank-connections" in usual["32-bank"].why
+    named = StageParameters(profile="quick", experiments="bank-rematch,strings-rounds")
+    stages = stages_of(make_plan(named, root=project))
+    assert stages["32-bank"].state == "to do"
+    assert stages["32-bank"].parameters["experiments"] == "bank-rematch"
+    assert stages["33-clients"].state == "skipped"
+
+
 def test_a_session_with_trials_missing_is_resumed(project: Path) -> None:
     make_session(project, "strings-rounds", "smoke", seed=7, missing=2)
     stages = stages_of(make_plan(SETTINGS.model_copy(update={"seed": 7}), root=project))
@@ -222,3 +235,18 @@ def test_analysing_needs_nothing_of_the_measuring_side() -> None:
     path = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=path)
     assert done.stdout.strip() == "[]"
+
+
+def test_an_experiment_may_be_measured_unasked_under_some_profiles_only(project: Path) -> None:
+    by_profile = {
+        profile: {
+            name.removeprefix("measure ")
+            for name in stages_of(make_plan(StageParameters(profile=profile), root=project))
+        }
+        for profile in ("smoke", "quick", "full")
+    }
+    some = {"bank-rematch", "clients-hello"}
+    assert some <= by_profile["smoke"]
+    assert not {"bank-original", "clients-branch"} & by_profile["smoke"]
+    assert not {name for name in by_profile["quick"] if name.startswith(("bank-", "clients-"))}
+    assert {*some, "bank-original", "bank-connections", "clients-db", "clients-branch"} <= by_profile["full"]

@@ -221,6 +221,8 @@ def _find_program(row: Wanted, around: Surroundings) -> Tool:
     """A tool that is simply a program: of set-up's making, on PATH, or (GraalVM) in its usual folder."""
     places: list[Path | None] = [made_program(row, around)]
     places += [which(program, around) for program in row.programs]
+    if row.name == "sshd":  # users other than root do not have it on their PATH
+        places.append(around.system / "usr/sbin/sshd")
     if row.name == "native-image" and around.environ.get("GRAALVM_HOME"):
         places.append(Path(around.environ["GRAALVM_HOME"]) / "bin/native-image")
     program = next((place for place in places if place is not None and place.exists()), None)

@@ -89,6 +89,15 @@ WANTED: tuple[Wanted, ...] = (
     ),
     # not by apt here: Debian's package starts a server of its own on installation, and so does a later upgrade
     Wanted(
+        name="sshd",
+        why="to test hosts over SSH (where the package also starts a service that is not wanted: "
+        "systemctl disable --now ssh)",
+        programs=("sshd",),
+        version_flag="-V",
+        apt=("openssh-server", "iproute2"),
+        elsewhere="an OpenSSH server, as your system has it",
+    ),
+    Wanted(
         name="postgres",
         why="as the database behind the services that have one",
         minimum="14",

@@ -53,8 +53,8 @@ final class Upstream {
         this.timeoutMs = settings.upstreamTimeoutMs();
         this.where = new RequestOptions()
                 .setMethod(HttpMethod.GET)
-                .setAbsoluteURI(settings.surroundings().upstreamUrl())
-                .setConnectTimeout(timeoutMs); // bounds the wait for a connection, too
+                // With a connect timeout Vert.x 5.0 forgets connections that were opened for requests it gave up.
+                .setAbsoluteURI(settings.surroundings().upstreamUrl());
         this.http = vertx.httpClientBuilder()
                 .with(new HttpClientOptions()
                         .setKeepAlive(true)
@@ -127,10 +127,11 @@ final class Upstream {
 
         private Future<HttpClientResponse> send(HttpClientRequest connected) {
             request = connected;
+            request.exceptionHandler(this::fail);
             inUse.incrementAndGet();
             answer.future().onComplete(done -> inUse.decrementAndGet());
             if (answer.future().isComplete()) {
-                request.connection().close(); // it came too late: nobody waits for it any more
+                request.reset(); // it came too late, and its connection goes back unused
                 return Future.failedFuture(new TimeoutException());
             }
             return request.send();

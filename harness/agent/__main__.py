@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``agent start``: bring the agent up as a daemon.
+
+``start`` prints one line of JSON and returns when the daemon answers; ``attach`` (``relay.py``) passes
+bytes between its own stdin and stdout and the daemon's socket until one of them ends. A dropped SSH
+connection therefore costs an ``attach`` and not the daemon, nor what runs under it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pkgutil
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from harness.agent.server import Server
+from harness.processes import alive, kill_group, read_stat
+
+#: What is known of a daemon, in its folder.
+ABOUT = "agent.json"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="agent")
+    commands = parser.add_subparsers(dest="command", required=True)
+    start = commands.add_parser("start")
+    start.add_argument("base", type=Path, help="the user's folder for all agents")
+    start.add_argument("--grace-s", type=float, default=30.0, help="end when nobody is heard for so long")
+    start.add_argument("--skew-s", type=float, default=0.0, help="for tests: clocks that are wrong by this")
+    told = parser.parse_args()
+    print(json.dumps(start_daemon(told.base, told.grace_s, told.skew_s)), flush=True)
+
+
+def start_daemon(base: Path, grace_s: float, skew_s: float) -> dict[str, object]:
+    """Start a daemon with a folder of its own and tell where it is, and which others of ours live."""
+    sessions = base / "sessions"
+    sessions.mkdir(parents=True, exist_ok=True)
+    others = sweep(sessions)
+    folder = Path(tempfile.mkdtemp(prefix="agent-", dir=str(sessions)))  # nobody else may look into it
+    stub = pkgutil.get_data("harness", "spawn_stub.py")
+    assert stub is not None
+    (folder / "spawn_stub.py").write_bytes(stub)
+    ready, told = os.pipe()
+    if os.fork() == 0:
+        os.close(ready)
+        _become_daemon(folder, grace_s, skew_s, told)
+    os.close(told)
+    with open(ready, "rb") as pipe:
+        if pipe.read() != b"ready":
+            log = (folder / "agent.log").read_text(errors="replace")
+            shutil.rmtree(str(folder), ignore_errors=True)
+            raise SystemExit(f"the agent did not start: {log.strip()[-300:]}")
+    os.wait()
+    about = json.loads((folder / ABOUT).read_text())
+    return {**about, "folder": str(folder), "others": others, "python": sys.version.split()[0]}
+
+
+def _become_daemon(folder: Path, grace_s: float, skew_s: float, told: int) -> None:
+    """Leave terminal, session and parent; never returns."""
+    os.setsid()
+    if os.fork() != 0:
+        os._exit(0)
+    os.chdir("/")
+    os.umask(0o077)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    log = os.open(str(folder / "agent.log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.dup2(nothing, 0)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    stat = read_stat(os.getpid())
+    about = {
+        "pid": os.getpid(),
+        "start_ticks": stat.start_ticks if stat is not None else 0,
+        "grace_s": grace_s,
+        "started_epoch_s": time.time(),
+    }
+    (folder / ABOUT).write_text(json.dumps(about))
+    if skew_s:
+        _wrong_clocks(skew_s)
+    server = Server(folder, grace_s, skew_s)
+    os.write(told, b"ready")
+    os.close(told)
+    server.serve()
+    os._exit(0)
+
+
+def _wrong_clocks(skew_s: float) -> None:
+    """Make both clocks of this process wrong, so that tests have a far host whose clocks are not ours."""
+    wall, monotonic = time.time, time.monotonic
+    time.time = lambda: wall() + skew_s
+    time.monotonic = lambda: monotonic() + skew_s
+
+
+def sweep(sessions: Path) -> list[dict[str, object]]:
+    """Return the daemons that live; end what a killed one left behind, and remove its folder."""
+    others: list[dict[str, object]] = []
+    for folder in sorted(sessions.glob("agent-*")):
+        try:
+            about = json.loads((folder / ABOUT).read_text())
+        except (OSError, ValueError):
+            about = {"pid": 0, "start_ticks": 0}
+        if about["pid"] and alive(about["pid"], about["start_ticks"]):
+            others.append(about)
+            continue
+        for note in folder.glob("running/*"):
+            group, _, ticks = note.name.partition("-")
+            kill_group(int(group), int(ticks))
+        shutil.rmtree(str(folder), ignore_errors=True)
+    return others
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the agent can do, each as plain data in and plain data out. Moments are on this machine's clocks."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import os
+import shutil
+import socket
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from harness.errors import HostError
+from harness.first_answer import gone_check, poll_first_answer
+from harness.machine_facts import machine_facts
+from harness.ports import free_port
+from harness.sampling.machine import read_machine
+from harness.sampling.process import read_tree
+from harness.sampling.sampler import Sampler, Watched
+from harness.spawning import Spawned, Spawner
+
+#: These may take their time, so each gets a thread; the others are answered in the order they come.
+SLOW = frozenset(
+    {
+        "spawn",
+        "run",
+        "wait",
+        "stop",
+        "resources",
+        "sampler_stop",
+        "first_answer",
+        "inventory",
+        "folder_bytes",
+        "remove",
+        "bye",
+    }
+)
+CHUNK = 1 << 20
+
+
+class _Endpoint:
+    def __init__(self, host: str, port: int) -> None:
+        self.host, self.port = host, port
+
+
+class Orders:
+    """Everything that was started for one controller. ``skew_s``: the clocks are wrong by so much, for tests."""
+
+    def __init__(self, folder: Path, skew_s: float) -> None:
+        self._folder = folder
+        self._running = folder / "running"
+        self._running.mkdir()
+        (folder / "work").mkdir()
+        self._spawner = Spawner(folder / "spawn_stub.py", host=socket.gethostname(), skew_s=skew_s)
+        self._lock = threading.Lock()
+        self._processes: dict[int, Spawned] = {}
+        self._samplers: dict[int, Sampler] = {}
+        self._ended = False
+
+    def carry_out(self, what: str, told: dict[str, Any]) -> dict[str, Any]:
+        """Do one thing.
+
+        Raises:
+            HostError, OSError: it cannot be done.
+        """
+        order: Callable[..., dict[str, Any] | None] | None = getattr(self, f"do_{what}", None)
+        if order is None:
+            raise HostError(f"the agent knows no {what!r}")
+        return order(**told) or {}
+
+    def end_all(self) -> None:
+        """End every process group that was started, and every sampler. Nothing is started after this."""
+        with self._lock:
+            self._ended = True
+            processes, samplers = list(self._processes.values()), list(self._samplers.values())
+            self._processes.clear()
+            self._samplers.clear()
+        for process in processes:
+            self._end(process, 0.0, "SIGKILL")
+        for sampler in samplers:
+            try:
+                sampler.stop()
+            except OSError:  # its files go with the folder
+                continue
+
+    def do_ping(self) -> dict[str, Any]:
+        return {"wall_epoch_s": time.time(), "monotonic_s": time.monotonic()}
+
+    def do_facts(self) -> dict[str, Any]:
+        return {
+            "machine": machine_facts(),
+            "cpus": sorted(os.sched_getaffinity(0)),
+            "free_bytes": shutil.disk_usage(str(self._folder)).free,
+            "environment": {name: os.environ.get(name, "") for name in ("HOME", "PATH", "JAVA_HOME")},
+        }
+
+    def do_which(self, names: list[str]) -> dict[str, Any]:
+        return {name: shutil.which(name) for name in names}
+
+    def do_folders(self, parents: list[str]) -> dict[str, Any]:
+        """The folders right below each of some folders."""
+        found: dict[str, Any] = {}
+        for parent in parents:
+            names = os.listdir(parent) if os.path.isdir(parent) else []
+            found[parent] = sorted(name for name in names if os.path.isdir(os.path.join(parent, name)))
+        return found
+
+    def do_spawn(self, order: dict[str, Any]) -> dict[str, Any]:
+        process: Spawned = self._spawner.spawn(order)
+        with self._lock:
+            late = self._ended
+            if not late:
+                self._processes[process.pid] = process
+        if late:
+            process.end(0.0)
+            raise HostError("the agent is ending; nothing is started any more")
+        # found by a later agent if this one is killed
+        (self._running / f"{process.pid}-{process.start_ticks}").touch()
+        return {
+            "pid": process.pid,
+            "start_ticks": process.start_ticks,
+            "wall_epoch_s": process.launched_wall_epoch_s,
+            "monotonic_s": process.launched_monotonic_s,
+            "cpu_at_launch_s": process.cpu_at_launch_s,
+        }
+
+    def do_run(self, order: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+        return asdict(self._spawner.run(order, timeout_s))
+
+    def do_exited(self, pid: int) -> dict[str, Any]:
+        return {"exit_code": self._process(pid).exited()}
+
+    def do_wait(self, pid: int, timeout_s: float) -> dict[str, Any]:
+        process = self._process(pid)
+        return {"exit_code": process.wait(timeout_s), "cpu_s": process.cpu_s()}
+
+    def do_cpu(self, pid: int) -> dict[str, Any]:
+        return {"cpu_s": self._process(pid).cpu_s()}
+
+    def do_stop(self, pid: int, grace_s: float, first: str) -> dict[str, Any]:
+        process = self._process(pid)
+        cpu_s = process.cpu_s()
+        report = self._end(process, grace_s, first)
+        with self._lock:
+            self._processes.pop(pid, None)
+        return {**report, "cpu_s": cpu_s}
+
+    def do_read(self, path: str, last_bytes: int | None) -> dict[str, Any]:
+        with open(path, "rb") as stream:
+            if last_bytes is not None:
+                stream.seek(max(0, stream.seek(0, 2) - last_bytes))
+            return {"content": base64.b64encode(stream.read()).decode()}
+
+    def do_free_port(self, address: str) -> dict[str, Any]:
+        return {"port": free_port(address)}
+
+    def do_resources(self, watched: dict[str, Any], pss: bool) -> dict[str, Any]:
+        return asdict(read_tree(pss=pss, **watched))
+
+    def do_machine(self) -> dict[str, Any]:
+        return asdict(read_machine())
+
+    def do_sampler_start(self, samples: str, machine: str, hz: float) -> dict[str, Any]:
+        sampler = Sampler({}, samples=Path(samples), machine=Path(machine), hz=hz)
+        sampler.start()
+        with self._lock:
+            self._samplers[id(sampler)] = sampler
+        return {"sampler": id(sampler)}
+
+    def do_sampler_add(self, sampler: int, role: str, watched: dict[str, Any]) -> None:
+        self._samplers[sampler].add(role, Watched(**watched))
+
+    def do_sampler_stop(self, sampler: int) -> dict[str, Any]:
+        with self._lock:
+            found = self._samplers.pop(sampler)
+        return asdict(found.stop())
+
+    def do_first_answer(
+        self,
+        address: str,
+        port: int,
+        request: str,
+        watched: dict[str, Any],
+        launched_monotonic_s: float,
+        deadline_s: float,
+    ) -> dict[str, Any]:
+        pid, start_ticks = watched["pid"], watched["start_ticks"]
+        ours = self._processes.get(pid)
+        first = poll_first_answer(
+            _Endpoint(address, port),
+            base64.b64decode(request),
+            # of our own process we know the moment itself, not what the controller's clock made of it
+            launched_monotonic_s=ours.launched_monotonic_s if ours is not None else launched_monotonic_s,
+            deadline_s=deadline_s,
+            gone=gone_check(pid, start_ticks),
+        )
+        resources = read_tree(pss=False, **watched)
+        answer = None
+        if first.answer is not None:
+            answer = {
+                "status": first.answer.status,
+                "headers": dict(first.answer.headers),
+                "body": base64.b64encode(first.answer.body).decode(),
+                "received_monotonic_s": first.answer.received_monotonic_s,
+            }
+        told = {"waited_s": first.waited_s, "polls": first.polls, "gone": first.gone}
+        return {**told, "answer": answer, "resources": asdict(resources)}
+
+    def do_make_folder(self, name: str, wanted_bytes: int) -> dict[str, Any]:
+        folder = self._folder / "work" / name
+        free = shutil.disk_usage(str(self._folder)).free
+        if free < wanted_bytes:
+            raise HostError(
+                f"{free / 2**20:.0f} MiB are left in {self._folder}, and a trial may need "
+                f"{wanted_bytes / 2**20:.0f} MiB; make room, or set another folder in hosts.toml"
+            )
+        folder.mkdir(parents=True)
+        return {"folder": str(folder)}
+
+    def do_inventory(self, folder: str) -> dict[str, Any]:
+        """Hash and size of every file below, and whether it may be executed."""
+        found: dict[str, Any] = {}
+        for here, _, names in os.walk(folder):
+            for name in names:
+                path = os.path.join(here, name)
+                if os.path.isfile(path) and not os.path.islink(path):
+                    stat = os.stat(path)
+                    found[os.path.relpath(path, folder)] = [
+                        file_sha256(path),
+                        stat.st_size,
+                        stat.st_mode & 0o111,
+                    ]
+        return found
+
+    def do_folder_bytes(self, folder: str) -> dict[str, Any]:
+        """The size of all files below; links count as nothing."""
+        total = 0
+        for here, _, names in os.walk(folder):
+            paths = [os.path.join(here, name) for name in names]
+            total += sum(os.lstat(path).st_size for path in paths if not os.path.islink(path))
+        return {"bytes": total}
+
+    def do_exists(self, path: str) -> dict[str, Any]:
+        return {"exists": os.path.exists(path)}
+
+    def do_make_room(self, folder: str, files: dict[str, int]) -> None:
+        """Make a folder, with the folders that these files will stand in."""
+        os.makedirs(folder, exist_ok=True)
+        for name in files:
+            os.makedirs(os.path.dirname(os.path.join(folder, name)), exist_ok=True)
+
+    def do_adopt(self, part: str, folder: str) -> None:
+        """Give a finished folder its name; somebody else may have been quicker."""
+        try:
+            os.rename(part, folder)
+        except OSError:
+            if not os.path.isdir(folder):
+                raise
+            shutil.rmtree(part, ignore_errors=True)
+
+    def do_remove(self, folder: str) -> None:
+        below = os.path.realpath(folder)
+        base = os.path.realpath(str(self._folder.parent.parent))
+        if not below.startswith(base + os.sep):
+            raise HostError(f"{folder} is none of the agent's folders; it is left alone")
+        shutil.rmtree(folder, ignore_errors=True)
+
+    def _process(self, pid: int) -> Spawned:
+        with self._lock:
+            if pid not in self._processes:
+                raise HostError(f"process {pid} is none of those that were started here")
+            return self._processes[pid]
+
+    def _end(self, process: Spawned, grace_s: float, first: str) -> dict[str, Any]:
+        report = process.end(grace_s, first)
+        with contextlib.suppress(OSError):
+            (self._running / f"{process.pid}-{process.start_ticks}").unlink()
+        return asdict(report)
+
+
+def file_sha256(path: str) -> str:
+    """Return the hash of a file's content."""
+    digest = hashlib.sha256()
+    with open(path, "rb") as stream:
+        for chunk in iter(lambda: stream.read(CHUNK), b""):
+            digest.update(chunk)
+    return digest.hexdigest()

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``agent attach FOLDER``: pass bytes between stdin/stdout and the daemon's socket.
+
+Imports next to nothing: a connection that broke in the middle of a trial waits for this to start.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import socket
+
+SOCKET = "agent.sock"
+CHUNK = 65536
+#: What it ends with when there is no daemon any more.
+NO_AGENT = 3
+
+
+def relay(folder: str) -> None:
+    """Pass bytes between stdin/stdout and the daemon until either side ends."""
+    try:
+        os.chdir(folder)  # a path in a socket's address may have no more than 107 bytes
+        daemon = socket.socket(socket.AF_UNIX)
+        daemon.connect(SOCKET)
+    except OSError:
+        raise SystemExit(NO_AGENT) from None
+    with daemon, selectors.DefaultSelector() as selector:
+        selector.register(daemon, selectors.EVENT_READ, 1)
+        selector.register(0, selectors.EVENT_READ, -1)
+        while True:
+            for key, _ in selector.select():
+                if key.data == 1:
+                    data = daemon.recv(CHUNK)
+                    if not data:
+                        return
+                    _write_all(1, data)
+                else:
+                    data = os.read(0, CHUNK)
+                    if not data:
+                        return
+                    daemon.sendall(data)
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(descriptor, data) :]

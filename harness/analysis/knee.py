@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a curve of latency against load bends: segmented regression with a bootstrap over trials.
+
+Model: log latency = a + b load + c max(0, load - knee), c > 0, by least squares over a grid of knees (a
+regression with an unknown join point: Hudson 1966; Muggeo 2003 calls it segmented). The interval is the
+percentile interval of a bootstrap that resamples whole trials within each load, because requests of one
+trial are no independent news. Latency stands as its logarithm: beyond the knee it grows by factors.
+
+The knee lies between loads that were offered, so a coarse grid of loads makes a coarse knee, and the
+percentile interval of few trials is too narrow (see :mod:`harness.analysis.resampling`). Both are said in
+the estimate's warnings.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from harness.analysis.inputs import Floats, trial_values
+from harness.errors import InputError
+from harness.model import Estimate
+
+#: Fewer distinct loads than this have no two segments to tell apart: each needs two points.
+MIN_LOADS = 4
+#: Candidate knees between the second load and the last but one.
+GRID = 121
+#: The bend must take this share of the squares that a straight line leaves, else there is none.
+MIN_GAIN = 0.5
+#: A bend found in fewer resamples than this is not one that another session would show.
+MIN_FOUND_SHARE = 0.9
+METHOD = "segmented regression of log latency, bootstrap over trials"
+
+
+def knee(
+    load_per_s: ArrayLike,
+    latency_s: ArrayLike,
+    *,
+    level: float = 0.95,
+    n_resamples: int = 500,
+    seed: int = 0,
+    inputs: tuple[str, ...] = (),
+) -> Estimate:
+    """Return the load at which latency begins to rise faster, in the unit of ``load_per_s``.
+
+    Args:
+        load_per_s, latency_s: one value per trial, shape (k,), both above zero.
+
+    Returns:
+        An estimate without value where no bend is shown, and why in its warnings.
+
+    Raises:
+        InputError: lengths that differ, or values that are not above zero.
+    """
+    load, latency = trial_values(load_per_s, "load_per_s"), trial_values(latency_s, "latency_s")
+    if load.shape != latency.shape:
+        raise InputError("one latency per load", found=f"{latency.shape}", allowed=f"{load.shape}")
+    if (load <= 0).any() or (latency <= 0).any():
+        raise InputError("loads and latencies are above zero", found="0 or less", allowed="positive numbers")
+    loads = np.unique(load)
+    if loads.size < MIN_LOADS:
+        return _none(load, level, inputs, f"{loads.size} loads, {MIN_LOADS} needed for two segments")
+    groups = [np.log(latency[load == one]) for one in loads]
+    sizes = np.array([group.size for group in groups], dtype=np.float64)
+    fit = _Fit(loads, sizes)
+    found, gain = fit.best(
+        np.array([[group.mean()] for group in groups]),
+        np.array([sum(float(np.sum((group - group.mean()) ** 2)) for group in groups)]),
+    )
+    if not np.isfinite(found[0]) or gain[0] < MIN_GAIN:
+        return _none(load, level, inputs, "no bend: a straight line says as much")
+    again, gained = fit.best(*_resampled(groups, n_resamples, np.random.default_rng(seed)))
+    draws = again[np.isfinite(again) & (gained >= MIN_GAIN)]
+    if draws.size < MIN_FOUND_SHARE * n_resamples:
+        share = draws.size / max(n_resamples, 1)
+        return _none(load, level, inputs, f"a bend in {share:.0%} of the resamples only")
+    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
+    fewest = int(sizes.min())
+    return Estimate(
+        value=float(found[0]),
+        low=float(low),
+        high=float(high),
+        level=level,
+        unit="1/s",
+        method=METHOD,
+        estimand="load at which log latency begins to rise faster",
+        n_trials=load.size,
+        seed=seed,
+        inputs=inputs,
+        warnings=(
+            f"{loads.size} loads: the knee is no finer than they are",
+            *([f"{fewest} trials at a load: the interval is too narrow"] if fewest < 10 else []),
+        ),
+    )
+
+
+class _Fit:
+    """Least squares of both models for many sets of group means at once.
+
+    Loads repeat, so the squares of a fit are those within the groups, the same for every model, and those
+    of the weighted group means, for which a projection a candidate is enough.
+    """
+
+    def __init__(self, loads: Floats, sizes: Floats) -> None:
+        self._weights = np.sqrt(sizes)[:, None]
+        straight = np.column_stack([np.ones_like(loads), loads])
+        self._line = np.linalg.qr(straight * self._weights)[0]
+        self._knees = np.linspace(loads[1], loads[-2], GRID)
+        bends = [
+            np.linalg.qr(np.column_stack([straight, np.maximum(0.0, loads - at)]) * self._weights)
+            for at in self._knees
+        ]
+        #: what the bend adds to the line: one direction a candidate, turned so that upwards is positive
+        self._bends = np.array([q[:, 2] * np.sign(r[2, 2]) for q, r in bends])
+
+    def best(self, means: Floats, within: Floats) -> tuple[Floats, Floats]:
+        """Return the knee of least squares that bends upwards, and the share of the line's squares it takes.
+
+        Args:
+            means: of log latency, shape (loads, sets). within: squares within the groups, shape (sets,).
+
+        Returns:
+            Two arrays of shape (sets,); NaN: no candidate bends upwards.
+        """
+        y = means * self._weights
+        left = within + np.sum((y - self._line @ (self._line.T @ y)) ** 2, axis=0)
+        along = self._bends @ y
+        gains = np.where(along > 0, along**2, -np.inf)
+        place = np.argmax(gains, axis=0)
+        most = gains[place, np.arange(y.shape[1])]
+        upwards = np.isfinite(most)
+        share = np.divide(most, left, out=np.zeros_like(left), where=upwards & (left > 0))
+        return np.where(upwards, self._knees[place], np.nan), share
+
+
+def _resampled(groups: list[Floats], n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Means and squares within the groups when whole trials are drawn anew within each load."""
+    means, within = [], np.zeros(n)
+    for group in groups:
+        drawn = group[rng.integers(0, group.size, (n, group.size))]
+        means.append(drawn.mean(axis=1))
+        within += np.sum((drawn - drawn.mean(axis=1, keepdims=True)) ** 2, axis=1)
+    return np.array(means), within
+
+
+def _none(load: Floats, level: float, inputs: tuple[str, ...], why: str) -> Estimate:
+    return Estimate(
+        value=None, level=level, unit="1/s", method=METHOD, n_trials=load.size, inputs=inputs, warnings=(why,),
+        estimand="load at which log latency begins to rise faster",
+    )  # fmt: skip

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From an experiment's evidence to what the notebooks on the bank and the clients are about.
+
+Everything here takes the evidence or ``None``, which stands for an experiment that was not measured, and
+then returns nothing. Trials that did not end well are kept: overload is what these notebooks ask about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from harness.analysis.comparisons import Comparison, compare
+from harness.analysis.database import FILE as DATABASE_FILE
+from harness.analysis.database import read_database, use_of
+from harness.analysis.knee import knee
+from harness.analysis.overload import errors_by_kind, overload
+from harness.analysis.quarters import COLUMN as PART
+from harness.analysis.quarters import parts_of
+from harness.definitions import load_requests
+from harness.errors import InputError
+from harness.evidence import Evidence
+from harness.model import Calibration, ClosedLoad, Estimate, Load, TrialRecord
+from harness.store import SessionFolder
+
+#: Of a trial, what the table of its parts keeps.
+_KEPT = (
+    "experiment", "source", "session_id", "trial_id", "block", "position", "duplicate", "is_reference", "variant",
+    "label", "implementation", "language", "configuration", "excluded", "flags", "latency_resolution_s",
+)  # fmt: skip
+
+
+def offered_per_s(load: Load, n_steps: int) -> float | None:
+    """Return the requests per second that a load offers if every pass goes to its end; ``None``: none is.
+
+    Users who come once, spread over a ramp, are arrivals, too; other closed loops offer what is taken.
+    """
+    profile = load.profile
+    if not isinstance(profile, ClosedLoad):
+        return profile.rate_per_s * n_steps
+    if profile.loops == 1 and profile.ramp_up_s > 0:
+        return profile.users / profile.ramp_up_s * n_steps
+    return None
+
+
+def pressure_table(evidence: Evidence | None) -> pd.DataFrame | None:
+    """Return the table of trials with what the load did to each: one row per trial, those that went wrong too.
+
+    Beside the columns of ``docs/data.md``: ``offered_per_s`` (also of users who come once), ``error_share``,
+    ``errors_<kind>``, ``highest_backlog``, ``left_at_last_arrival``, ``drain_s``, ``recovery_s``,
+    ``most_connections``, ``most_active``, ``money_kept`` (True, False, or None: not asked).
+    """
+    if evidence is None:
+        return None
+    sessions = {session.folder.name: session for session in evidence.sessions}
+    rows = []
+    for _, row in evidence.trials.iterrows():
+        session, trial_id = sessions[str(row["session_id"])], str(row["trial_id"])
+        record = session.record(trial_id)
+        rows.append(dict(row) | _pressure(evidence, record) | _database(session, record))
+    frame = pd.DataFrame(rows)
+    return frame.astype({name: "float64" for name in _FLOATS if name in frame})
+
+
+_FLOATS = (
+    "offered_per_s", "error_share", "highest_backlog", "left_at_last_arrival", "drain_s", "recovery_s",
+    "most_connections", "most_active",
+)  # fmt: skip
+
+
+def knees(table: pd.DataFrame | None, metric: str = "latency_p99_s") -> dict[str, Estimate]:
+    """Return variant -> the offered load at which the metric begins to rise faster."""
+    if table is None:
+        return {}
+    found = {}
+    for name, mine in table[~table["duplicate"].astype(bool)].groupby("variant", sort=False):
+        told = mine.dropna(subset=[metric, "offered_per_s"])
+        inputs = tuple(
+            f"{e}/{s}/{t}" for e, s, t in told[["experiment", "session_id", "trial_id"]].to_numpy()
+        )
+        if len(told) == 0:
+            found[str(name)] = _nothing(metric)
+            continue
+        one = knee(told["offered_per_s"], told[metric], inputs=inputs)
+        lost = len(mine) - len(told)
+        more = (f"{lost} trials without a {metric}",) if lost else ()
+        found[str(name)] = one.model_copy(update={"warnings": (*one.warnings, *more)})
+    return found
+
+
+def parts_table(evidence: Evidence | None, *, n_parts: int = 4) -> pd.DataFrame | None:
+    """Return one row per kept trial and part of its load, for ``summarise`` and ``compare`` with ``by=["part"]``."""
+    if evidence is None:
+        return None
+    frames = []
+    for _, row in evidence.trials[~evidence.trials["excluded"].astype(bool)].iterrows():
+        session_id, trial_id = str(row["session_id"]), str(row["trial_id"])
+        requests = evidence.requests(session_id, trial_id)
+        record = _record(evidence, session_id, trial_id)
+        load = record.planned.configuration.load
+        if requests is None or load is None or load.profile.duration_s is None:
+            continue
+        clock = record.started
+        parts = parts_of(
+            requests,
+            duration_s=load.profile.duration_s,
+            n_parts=n_parts,
+            samples=evidence.trial_samples(session_id, trial_id),
+            epoch_to_monotonic_s=clock.monotonic_s - clock.wall_epoch_s,
+        )
+        factors = {factor: row[factor] for factor in evidence.factors}
+        whole = parts.assign(**{name: row[name] for name in _KEPT}, **factors)
+        # a part is a configuration of its own: the same part of the duplicate tells how much is noise
+        frames.append(whole.assign(configuration=row["configuration"] + ",part=" + whole[PART]))
+    if not frames:
+        return None
+    return pd.concat(frames).sort_values(
+        PART, key=lambda part: part.astype(int), kind="stable", ignore_index=True
+    )
+
+
+def effect_between(
+    table: pd.DataFrame | None, factor: str, metric: str, *, variant: str, base: str, other: str
+) -> Comparison | None:
+    """Compare one level of a factor with another within one variant, block by block; ``None``: not both measured."""
+    if table is None:
+        return None
+    mine = table[(table["variant"] == variant) & table[factor].isin([base, other])]
+    kept = mine[~mine["duplicate"].astype(bool)]
+    if set(kept[factor]) != {base, other} or kept.groupby(factor)[metric].count().min() == 0:
+        return None
+    arms = mine.assign(variant=mine[factor])
+    others = [name for name in kept.columns if name in ("users", "server") and kept[name].nunique() > 1]
+    return next(iter(compare(arms, metric, reference=base, by=others)), None)
+
+
+def drawable(trials: pd.DataFrame | None, *metrics: str) -> bool:
+    """Tell whether any kept trial has all these metrics: a short load has no p99, an overloaded session no trial."""
+    if trials is None or not set(metrics) <= set(trials.columns):
+        return False
+    return len(trials[~trials["excluded"].astype(bool)].dropna(subset=list(metrics))) > 0
+
+
+def calibration_of(evidence: Evidence | None) -> Calibration | None:
+    """Return the capacity the session's loads are shares of; ``None``: its loads are plain numbers."""
+    noted = None if evidence is None else evidence.header.notes.get("calibration")
+    return None if noted is None else Calibration.model_validate(noted)
+
+
+def calibration_words(evidences: Sequence[Evidence | None]) -> str:
+    """Return one sentence for each calibrated session: what was saturated, and the capacity found."""
+    said = []
+    for evidence in evidences:
+        found = calibration_of(evidence)
+        if evidence is not None and found is not None:
+            what = "requests" if found.n_steps == 1 else f"passes of {found.n_steps} requests"
+            said.append(
+                f"{evidence.experiment}: {found.capacity_per_s:.0f} {what} per second, "
+                f"{evidence.variants[found.variant]}, {found.order.users} users without a pause"
+            )
+    return "; ".join(said) or "none: the loads are plain numbers"
+
+
+def _pressure(evidence: Evidence, record: TrialRecord) -> dict[str, object]:
+    cell, load = record.planned.configuration, record.load
+    broken = [row for row in record.invariants if not row.holds]
+    found: dict[str, object] = {"money_kept": not broken if record.invariants else None}
+    if cell.load is None or load is None:
+        return found
+    requests = load_requests(evidence.root, cell.workload)[cell.mix]
+    n_steps = len(requests) if requests[0].step is not None else 1
+    found |= {"offered_per_s": offered_per_s(cell.load, n_steps)}
+    found |= {f"errors_{kind}": n for kind, n in errors_by_kind(load.errors_by_kind).items()}
+    found |= {"error_share": load.n_errors / load.n_requests if load.n_requests else None}
+    table = evidence.requests(record.session_id, record.planned.trial_id)
+    if table is None or table.empty or table["start_epoch_s"].isna().any():
+        return found
+    queue = overload(table["start_epoch_s"], table["latency_s"], table["ok"])
+    kept = ("highest_backlog", "left_at_last_arrival", "drain_s", "recovery_s")
+    return found | {name: getattr(queue, name) for name in kept}
+
+
+def _database(folder: SessionFolder, record: TrialRecord) -> dict[str, object]:
+    load, trial_id = record.load, record.planned.trial_id
+    if load is None or load.start_epoch_s is None or not folder.has(trial_id, DATABASE_FILE):
+        return {}
+    try:
+        with folder.open(trial_id, DATABASE_FILE) as stream:
+            used = use_of(read_database(stream), (load.start_epoch_s, load.start_epoch_s + load.duration_s))
+    except InputError:  # it was killed before it wrote a line: there is nothing to tell
+        return {}
+    return (
+        {} if used is None else {"most_connections": used.most_connections, "most_active": used.most_active}
+    )
+
+
+def _record(evidence: Evidence, session_id: str, trial_id: str) -> TrialRecord:
+    return next(s for s in evidence.sessions if s.folder.name == session_id).record(trial_id)
+
+
+def _nothing(metric: str) -> Estimate:
+    return Estimate(
+        value=None, unit="1/s", method="none", estimand="knee", n_trials=0, warnings=(f"no trial has a {metric}",)
+    )  # fmt: skip
+
+
+def at_most_load(table: pd.DataFrame | None) -> pd.DataFrame | None:
+    """Return the trials at the highest offered load of the table."""
+    if table is None or table["offered_per_s"].isna().all():
+        return None
+    most = float(np.nanmax(table["offered_per_s"]))
+    return table[np.isclose(table["offered_per_s"], most)]

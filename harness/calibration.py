@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How much this machine bears: one saturated trial of the reference, before a session plans its loads.
+
+Profiles for small machines offer shares of a capacity (``rate_share``, ``users_share``) instead of the
+published numbers, and that capacity is measured here, never guessed. Users without a pause ask the
+reference variant's first configuration, by the generator of the trials, for a few seconds; the capacity
+is what was answered rightly per second, in passes of a flow or in requests of a plain mix. It is written
+once (``calibration.json``) and stands in the session's header, so that a session that is resumed goes on
+with the same plan.
+
+The capacity is that of generator, service and backing services together on shared cores. It says where
+this machine's limit lies, not how fast the service is; no estimate is made of it.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.errors import CalibrationFailed
+from harness.loadgen.base import LoadGenerator
+from harness.loadgen.flow import is_flow
+from harness.model import (
+    BuildRecord,
+    Calibration,
+    CalibrationOrder,
+    Configuration,
+    Implementation,
+    LoadSummary,
+    PlannedTrial,
+    Request,
+)
+from harness.runner import Limits, Parts, TrialOrder, run_trial
+from harness.workloads import Case
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalibrationTrial:
+    """One saturated trial of a configuration, in a folder that is thrown away."""
+
+    order: CalibrationOrder
+    configuration: Configuration
+    implementation: Implementation
+    build: BuildRecord
+    requests: tuple[Request, ...]
+    cases: tuple[Case, ...]
+    generator: LoadGenerator
+    folder: Path
+    contract: Path
+    seed: int
+    limits: Limits
+
+
+def saturated(configuration: Configuration, order: CalibrationOrder) -> Configuration:
+    """Return the configuration under the calibration's load; a database that lives on is not touched by it."""
+    backing = configuration.backing
+    return configuration.model_copy(
+        update={
+            "load_name": "calibration",
+            "load": order.load,
+            "warm_up_requests": order.warm_up_requests,
+            "backing": None if backing is None else backing.model_copy(update={"wiped": True}),
+        }
+    )
+
+
+def capacity_per_s(load: LoadSummary, n_steps: int) -> float:
+    """Return right passes per second, counted by their steps: the passes under way at the end count in part."""
+    right = (load.n_requests - load.n_errors) / n_steps
+    return right / load.duration_s if load.duration_s > 0 else 0.0
+
+
+def calibrate(trial: CalibrationTrial, parts: Parts) -> Calibration:
+    """Saturate the configuration and return the capacity.
+
+    Raises:
+        CalibrationFailed: nothing was answered rightly; without a capacity there is no plan.
+    """
+    shutil.rmtree(trial.folder, ignore_errors=True)
+    (trial.folder / "load").mkdir(parents=True)
+    try:
+        record = run_trial(_as_order(trial), parts)
+    finally:
+        shutil.rmtree(trial.folder, ignore_errors=True)
+    n_steps = len(trial.requests) if is_flow(trial.requests) else 1
+    found = capacity_per_s(record.load, n_steps) if record.load is not None else 0.0
+    if record.load is None or found <= 0:
+        raise CalibrationFailed(
+            f"the calibration of {trial.configuration.key} found no capacity: {record.outcome.value}"
+            f"{f': {record.reason}' if record.reason else ''}; see that this variant runs here, then start again"
+        )
+    return Calibration(
+        order=trial.order,
+        variant=trial.configuration.variant_name,
+        configuration=trial.configuration.key,
+        mix=trial.configuration.mix,
+        n_steps=n_steps,
+        capacity_per_s=round(found, 3),
+        n_requests=record.load.n_requests,
+        n_errors=record.load.n_errors,
+        duration_s=record.load.duration_s,
+        measured_epoch_s=time.time(),
+    )
+
+
+def _as_order(trial: CalibrationTrial) -> TrialOrder:
+    return TrialOrder(
+        planned=PlannedTrial(
+            trial_id="calibration",
+            block=1,
+            position=1,
+            duplicate=False,
+            configuration=saturated(trial.configuration, trial.order),
+        ),
+        experiment="calibration",
+        session_id="calibration",
+        implementation=trial.implementation,
+        build=trial.build,
+        generator=trial.generator,
+        requests=trial.requests,
+        cases=trial.cases,
+        folder=trial.folder,
+        contract=trial.contract,
+        seed=trial.seed,
+        limits=trial.limits,
+    )

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``cpu.stat`` of a control group.
+
+Standard library only, Python >= 3.8: the agent on a far host is built of this file too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class CpuStat:
+    """One reading of ``cpu.stat``.
+
+    ``n_throttled``: periods in which the group was stopped; ``throttled_s``: summed over its CPUs, so it
+    may grow faster than time.
+    """
+
+    n_periods: int
+    n_throttled: int
+    throttled_s: float
+    n_unknown: int
+    unknown_examples: tuple[str, ...] = ()
+
+
+def parse_cpu_stat(text: str) -> CpuStat | None:
+    """Parse ``cpu.stat``; ``None`` when the group has no CPU quota to speak of (the topmost group of version 2).
+
+    Version 1 counts ``throttled_time`` in nanoseconds, version 2 ``throttled_usec`` in microseconds.
+    """
+    values: dict[str, int] = {}
+    unknown: list[str] = []
+    for line in text.splitlines():
+        words = line.split()
+        if len(words) == 2 and words[1].isdigit():
+            values[words[0]] = int(words[1])
+        elif words:
+            unknown.append(line[:200])
+    if "nr_throttled" not in values or not values.keys() & {"throttled_time", "throttled_usec"}:
+        return None
+    throttled = (
+        values["throttled_usec"] / 1e6 if "throttled_usec" in values else values["throttled_time"] / 1e9
+    )
+    return CpuStat(
+        n_periods=values.get("nr_periods", 0),
+        n_throttled=values["nr_throttled"],
+        throttled_s=throttled,
+        n_unknown=len(unknown),
+        unknown_examples=tuple(unknown[:3]),
+    )

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the paper says of the bank and of the clients: one key a variant of the definition, measured or not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from harness.analysis.comparisons import compare, summarise
+from harness.analysis.overload import ERROR_KINDS
+from harness.analysis.quarters import COLUMN as PART
+from harness.analysis.trial_table import inputs_of
+from harness.articles import at_most_load, effect_between
+from harness.evidence import Evidence
+from harness.model import Estimate
+from harness.publish.peaks import NOT_MEASURED
+from harness.publish.publisher import Cell, Published, Publisher, slug
+
+#: column of the pressure table -> unit in the paper
+_PRESSURE = {"error_share": "share", "drain_s": "s", "recovery_s": "s", "highest_backlog": "1"}
+_WORDS = {
+    "refused": "refused", "timeout": "timeout", "server": "5xx", "client": "4xx", "wrong_answer": "wrong",
+    "other": "other",
+}  # fmt: skip
+
+
+def publish_pressure(
+    publisher: Publisher,
+    table: pd.DataFrame | None,
+    found: Mapping[str, Estimate],
+    variants: Mapping[str, str],
+    *,
+    prefix: str,
+) -> Published:
+    """Publish ``<prefix>.knee.<variant>``, and at the highest load ``.{error_share,drain,recovery,backlog}.<variant>``.
+
+    Args:
+        found: variant -> knee. variants: all of the definition with their labels.
+    """
+    top = at_most_load(table)
+    said = []
+    with publisher.together():
+        for name in variants:
+            knee = found.get(name)
+            key = f"{prefix}.knee.{slug(name)}"
+            said.append(
+                publisher.absent(key, "1/s", NOT_MEASURED) if knee is None else publisher.number(key, knee)
+            )
+            for column, unit in _PRESSURE.items():
+                key = f"{prefix}.{column.removesuffix('_s').removeprefix('highest_')}.{slug(name)}"
+                mine = None if top is None else _every(top[top["variant"] == name])
+                if mine is None or mine.empty:
+                    said.append(publisher.absent(key, unit, NOT_MEASURED))
+                else:
+                    said.append(publisher.number(key, _mean(mine, column, unit)))
+    return Published("\n".join(one.text for one in said))
+
+
+def pressure_cells(
+    table: pd.DataFrame, labels: Mapping[str, str], *, by: Sequence[str]
+) -> list[Mapping[str, Cell] | None]:
+    """Return rows for ``Publisher.table``: variant, levels, trials and how they ended, offered and right answers,
+    p99, failed share, errors by kind, drain, connections; trials that were overloaded included."""
+    rows: list[Mapping[str, Cell] | None] = []
+    groups = table[~table["duplicate"].astype(bool)].groupby([*by, "variant"], sort=False)
+    for key, mine in groups:
+        if rows and by and rows[-1] is not None and rows[-1][by[0]] != str(key[0]):
+            rows.append(None)
+        every = _every(mine)
+        ends = mine["outcome"].value_counts()
+        rows.append(
+            {level: str(value) for level, value in zip(by, key, strict=False)}
+            | {
+                "variant": labels.get(str(key[-1]), str(key[-1])),
+                "trials": len(mine),
+                "ended": ", ".join(f"{n} {end}" for end, n in ends.items()),
+                "offered": _mean(every, "offered_per_s", "1/s"),
+                "right": _mean(every, "throughput_per_s", "1/s"),
+                "p99": _mean(every, "latency_p99_s", "s"),
+                "failed": _mean(every, "error_share", "share"),
+                "kinds": _kinds(mine),
+                "drain": _mean(every, "drain_s", "s"),
+                "open": _mean(every, "most_connections", "1"),
+                "memory": _mean(every, "rss_max_bytes", "B"),
+            }
+        )
+    return rows
+
+
+def publish_money(publisher: Publisher, tables: Sequence[pd.DataFrame | None], *, prefix: str) -> Published:
+    """Publish ``<prefix>.money``: in how many trials the sum over all balances was what had been created."""
+    asked = [table["money_kept"].dropna() for table in tables if table is not None]
+    answers = pd.concat(asked) if asked else pd.Series(dtype=object)
+    kept = int(answers.astype(bool).sum())
+    words = f"{kept} of {len(answers)} trials" if len(answers) else NOT_MEASURED
+    return publisher.text(f"{prefix}.money", words)
+
+
+def publish_levels(
+    publisher: Publisher,
+    table: pd.DataFrame | None,
+    variants: Mapping[str, str],
+    *,
+    factor: str,
+    base: str,
+    other: str,
+    metrics: Mapping[str, str],
+    prefix: str,
+) -> Published:
+    """Publish ``<prefix>.<word>.{ratio,verdict}.<variant>``: one level of a factor over another, within a variant.
+
+    Args:
+        metrics: word in the key -> column.
+    """
+    with publisher.together():
+        said = [
+            publisher.comparison(
+                f"{prefix}.{word}",
+                name,
+                effect_between(table, factor, metric, variant=name, base=base, other=other),
+            )
+            for name in variants
+            for word, metric in metrics.items()
+        ]
+    return Published("\n".join(one.text for one in said))
+
+
+def publish_parts(
+    publisher: Publisher,
+    parts: pd.DataFrame | None,
+    variants: Mapping[str, str],
+    *,
+    reference: str | None,
+    prefix: str,
+) -> Published:
+    """Publish what the parts of a load say, for mean latency, p99 and CPU.
+
+    Keys: ``<prefix>.last_over_first.<word>.{ratio,verdict}.<variant>`` within a variant, and
+    ``<prefix>.last.<word>.{ratio,verdict}.<variant>`` against the reference in the last part.
+    """
+    metrics = {"mean": "latency_mean_s", "p99": "latency_p99_s", "cpu": "service_cores"}
+    names = [] if parts is None else sorted(set(parts[PART]), key=int)
+    first, last = (names[0], names[-1]) if names else ("1", "1")
+    said = publish_levels(
+        publisher,
+        parts,
+        variants,
+        factor=PART,
+        base=first,
+        other=last,
+        metrics=metrics,
+        prefix=f"{prefix}.last_over_first",
+    )
+    at_last = None if parts is None else parts[parts[PART] == last]
+    with publisher.together():
+        for word, metric in metrics.items():
+            told = None if at_last is None else at_last.dropna(subset=[metric])
+            some = told is not None and reference is not None and reference in set(told["variant"])
+            found = compare(told, metric, reference=reference) if some else ()  # type: ignore[arg-type]  # some says so
+            publisher.comparisons(
+                f"{prefix}.last.{word}",
+                found,
+                variants=[name for name in variants if name != reference],
+                main={},
+            )
+    return said
+
+
+def parts_cells(parts: pd.DataFrame, evidence: Evidence) -> list[Mapping[str, Cell] | None]:
+    """Return rows for ``Publisher.table``: part, variant, and every estimate of a part."""
+    metrics = [
+        "latency_mean_s",
+        "latency_p99_s",
+        "latency_max_s",
+        "throughput_per_s",
+        "service_cores",
+        "rss_max_bytes",
+    ]
+    return evidence.rows(parts, metrics, by=[PART])
+
+
+def _every(trials: pd.DataFrame) -> pd.DataFrame:
+    """The trials as if none were excluded: how a service fails is what is asked here."""
+    return trials.assign(excluded=False)
+
+
+def _mean(trials: pd.DataFrame, column: str, unit: str) -> Estimate:
+    """The arithmetic mean over trials: shares and drains may be zero."""
+    if column not in trials or trials[column].isna().all():
+        return Estimate(
+            value=None, unit=unit, method="none", estimand=column, n_trials=0, inputs=inputs_of(trials),
+            warnings=(f"no trial has a {column}",),
+        )  # fmt: skip
+    by_variant = trials.assign(variant="all")
+    found: Estimate = summarise(by_variant, column, mean="arithmetic").iloc[0]["estimate"]
+    low = None if found.low is None else max(found.low, 0.0)
+    return found.model_copy(update={"unit": unit, "low": low})
+
+
+def _kinds(trials: pd.DataFrame) -> str | None:
+    counts = {kind: int(trials[f"errors_{kind}"].sum()) for kind in ERROR_KINDS if f"errors_{kind}" in trials}
+    return ", ".join(f"{n} {_WORDS[kind]}" for kind, n in counts.items() if n) or None

@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A machine reached over SSH; a ``Station`` like this one. Every moment it tells is on our clocks."""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from harness.errors import HostError
+from harness.exchange import Answer
+from harness.first_answer import FirstAnswer
+from harness.hosts import Command, Completed, Started, Stopped, StopSignal, now, order_of
+from harness.loadgen.base import Endpoint
+from harness.model import ClockReading, HostClock, Machine, ResourceReading
+from harness.remote.clock import Offset, Question, estimate_offset
+from harness.remote.files import fetch_tree, get_file, put_file, send_tree, tree_name, tree_of
+from harness.remote.settings import HostSettings
+from harness.remote.start import Agent, start_agent
+from harness.remote.tunnel import Tunnel
+from harness.sampling import MachineReading, SamplerSummary, TreeResources, Watched, as_reading, on_our_clock
+
+#: How many times the clocks are asked; the quickest answer counts.
+QUESTIONS = 31
+#: Below this a trial is not begun over there: its samples and logs must fit.
+MIN_FREE_BYTES = 64 << 20
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+#: One question to the agent waits no longer than this; the caller's time limit is made of many.
+WAIT_S = 5.0
+
+
+class SshHost:
+    """A host over SSH. Close it: the agent there ends what it started and removes its folder."""
+
+    here = False
+
+    def __init__(
+        self,
+        name: str,
+        settings: HostSettings,
+        *,
+        alone: bool = True,
+        min_free_bytes: int = MIN_FREE_BYTES,
+        listen_address: str | None = None,
+    ) -> None:
+        """Connect and start the agent.
+
+        Raises:
+            HostError: it cannot be reached or used; says why and what to do.
+            OrphanError: another session measures there.
+        """
+        self.name, self._min_free_bytes = name, min_free_bytes
+        self.listen_address = listen_address or settings.service_address
+        self.agent: Agent = start_agent(name, settings, alone=alone)
+        self._ask = self.agent.channel.ask
+        self._lock = threading.Lock()
+        self._folders: dict[Path, str] = {}
+        self._tunnels: dict[tuple[str, int], Tunnel] = {}
+        self._installed: dict[Path, Path] = {}
+        self._sampled: list[Path] = []
+        self._numbers = itertools.count(1)
+        try:
+            self.offset = self._compare()
+            facts = self._ask("facts")
+        except BaseException:
+            self.close()
+            raise
+        self.machine_facts = Machine.model_validate(facts["machine"])
+        self.cpus: tuple[int, ...] = tuple(facts["cpus"])
+        self.free_bytes: int = facts["free_bytes"]
+        self.environment: dict[str, str] = facts["environment"]
+
+    def close(self) -> None:
+        """End everything over there and the connection. Never raises."""
+        for tunnel in self._tunnels.values():
+            tunnel.close()
+        self.agent.channel.close()
+
+    def run(self, command: Command, timeout_s: float) -> Completed:
+        return Completed.model_validate(self._ask("run", order=order_of(command), timeout_s=timeout_s))
+
+    def spawn(self, command: Command) -> SshProcess:
+        said = self._ask("spawn", order=order_of(command))
+        return SshProcess(self._ask, said, self._ours)
+
+    def put(self, source: Path, target: Path) -> None:
+        put_file(self.agent.channel, source, target, host=self.name)
+
+    def get(self, source: Path, target: Path) -> None:
+        get_file(self.agent.channel, source, target, host=self.name)
+
+    def read(self, path: Path, last_bytes: int | None = None) -> bytes:
+        return base64.b64decode(self._ask("read", path=str(path), last_bytes=last_bytes)["content"])
+
+    def resources(self, watched: Watched, *, pss: bool = True) -> ResourceReading:
+        said = TreeResources(**self._ask("resources", watched=asdict(watched), pss=pss))
+        reading = as_reading(said)
+        return reading.model_copy(update={"at": self._ours(reading.at)})
+
+    def machine(self) -> MachineReading:
+        said = self._ask("machine")
+        return MachineReading(**{**said, "monotonic_s": said["monotonic_s"] - self.offset.monotonic_s})
+
+    def sampler(self, samples: Path, machine: Path, hz: float) -> SshSampling:
+        said = self._ask("sampler_start", samples=str(samples), machine=str(machine), hz=hz)
+        self._sampled += [samples, machine]
+        return SshSampling(self._ask, said["sampler"])
+
+    def first_answer(
+        self,
+        endpoint: Endpoint,
+        request: bytes,
+        watched: Watched,
+        *,
+        launched: ClockReading,
+        deadline_s: float,
+    ) -> Started:
+        said = self._ask(
+            "first_answer",
+            address=endpoint.host,
+            port=endpoint.port,
+            request=base64.b64encode(request).decode(),
+            watched=asdict(watched),
+            launched_monotonic_s=launched.monotonic_s + self.offset.monotonic_s,
+            deadline_s=deadline_s,
+        )
+        first = FirstAnswer(
+            _answer(said["answer"], self.offset), said["waited_s"], said["polls"], said["gone"]
+        )
+        return Started(first, TreeResources(**said["resources"]))
+
+    def clock(self) -> HostClock:
+        self.offset = offset = self._compare()
+        return HostClock(
+            host=self.name,
+            at=now(),
+            wall_offset_s=offset.wall_s,
+            monotonic_offset_s=offset.monotonic_s,
+            uncertainty_s=offset.uncertainty_s,
+            round_trip_s=offset.round_trip_s,
+            n_questions=offset.n_questions,
+        )
+
+    def free_port(self, address: str) -> int:
+        return int(self._ask("free_port", address=address)["port"])
+
+    def reach(self, endpoint: Endpoint) -> Endpoint:
+        """Directly where it listens for others, through the connection where it listens to itself alone."""
+        if endpoint.host not in LOOPBACK:
+            return Endpoint(host=endpoint.host, port=endpoint.port)
+        with self._lock:
+            key = (endpoint.host, endpoint.port)
+            if key not in self._tunnels:
+                far = Endpoint(host=endpoint.host, port=endpoint.port)
+                self._tunnels[key] = Tunnel(self.agent.channel, far)
+            return self._tunnels[key].endpoint
+
+    def open_folder(self, ours: Path) -> Path:
+        name = f"{next(self._numbers):05d}"
+        folder = str(self._ask("make_folder", name=name, wanted_bytes=self._min_free_bytes)["folder"])
+        with self._lock:
+            self._folders[ours] = folder
+        for name in tree_of(ours):
+            self._ask("make_room", folder=folder, files={name: 0})
+            self.put(ours / name, Path(folder) / name)
+        return Path(folder)
+
+    def close_folder(self, ours: Path) -> None:
+        with self._lock:
+            folder = self._folders.pop(ours, None)
+            for key in list(self._tunnels):
+                self._tunnels.pop(key).close()
+        if folder is None:
+            return
+        fetch_tree(self.agent.channel, folder, ours, host=self.name)
+        for path in [path for path in self._sampled if str(path.parent) == folder]:
+            on_our_clock(ours / path.name, self.offset.monotonic_s)
+            self._sampled.remove(path)
+        with suppress(HostError):  # it goes with the agent's folder
+            self._ask("remove", folder=folder)
+
+    def install(self, folder: Path) -> Path:
+        if folder in self._installed:
+            return self._installed[folder]
+        tree = tree_of(folder)
+        target = self.agent.base / "artifacts" / tree_name(folder, tree)
+        if not self._ask("exists", path=str(target))["exists"]:
+            send_tree(self.agent.channel, folder, tree, str(target), host=self.name)
+        self._installed[folder] = Path(target)
+        return Path(target)
+
+    def folder_bytes(self, folder: Path) -> int | None:
+        return int(self._ask("folder_bytes", folder=str(folder))["bytes"])
+
+    def which(self, *names: str) -> dict[str, str | None]:
+        """Return where programs are on its PATH."""
+        return self._ask("which", names=list(names))
+
+    def folders(self, *parents: str) -> dict[str, list[str]]:
+        """Return the folders right below each of these."""
+        return self._ask("folders", parents=list(parents))
+
+    def _ours(self, far: ClockReading) -> ClockReading:
+        return self.offset.ours(far)
+
+    def _compare(self) -> Offset:
+        questions = []
+        for _ in range(QUESTIONS):
+            sent = now()
+            said = self._ask("ping")
+            questions.append(Question(sent=sent, far=ClockReading.model_validate(said), received=now()))
+        return estimate_offset(questions)
+
+
+class SshProcess:
+    """A process on a far host; see ``Process``."""
+
+    def __init__(
+        self,
+        ask: Callable[..., dict[str, Any]],
+        said: dict[str, Any],
+        ours: Callable[[ClockReading], ClockReading],
+    ) -> None:
+        self._ask = ask
+        self._stopped: Stopped | None = None
+        self._cpu_s: float | None = None
+        self._exit_code: int | None = None
+        self.pid: int = said["pid"]
+        self.start_ticks: int = said["start_ticks"]
+        self.cpu_at_launch_s: float = said["cpu_at_launch_s"]
+        self.launched = ours(ClockReading(wall_epoch_s=said["wall_epoch_s"], monotonic_s=said["monotonic_s"]))
+
+    def exited(self) -> int | None:
+        if self._exit_code is None:
+            self._exit_code = self._ask("exited", pid=self.pid)["exit_code"]
+        return self._exit_code
+
+    def wait(self, timeout_s: float) -> int | None:
+        left_s = timeout_s
+        while self._exit_code is None:
+            said = self._ask("wait", pid=self.pid, timeout_s=min(left_s, WAIT_S))
+            self._exit_code, self._cpu_s = said["exit_code"], said["cpu_s"]
+            left_s -= WAIT_S
+            if left_s <= 0:
+                break
+        return self._exit_code
+
+    def cpu_s(self) -> float | None:
+        """As of the last ``wait``: no question of its own, the runner waits many times a second."""
+        return self._cpu_s
+
+    def stop(self, grace_s: float, first: StopSignal = "SIGTERM") -> Stopped:
+        if self._stopped is None:
+            said = self._ask("stop", pid=self.pid, grace_s=grace_s, first=first)
+            self._cpu_s = said.pop("cpu_s") or self._cpu_s
+            self._stopped = Stopped.model_validate(said)
+            self._exit_code = self._stopped.exit_code
+        return self._stopped
+
+
+class SshSampling:
+    """A sampler on a far host; its files come with the trial's folder."""
+
+    def __init__(self, ask: Callable[..., dict[str, Any]], number: int) -> None:
+        self._ask, self._number = ask, number
+        self._summary: SamplerSummary | None = None
+
+    def add(self, role: str, watched: Watched) -> None:
+        self._ask("sampler_add", sampler=self._number, role=role, watched=asdict(watched))
+
+    def stop(self) -> SamplerSummary:
+        if self._summary is None:
+            self._summary = SamplerSummary(**self._ask("sampler_stop", sampler=self._number))
+        return self._summary
+
+
+def _answer(said: dict[str, Any] | None, offset: Offset) -> Answer | None:
+    if said is None:
+        return None
+    return Answer(
+        status=said["status"],
+        headers=said["headers"],
+        body=base64.b64decode(said["body"]),
+        received_monotonic_s=said["received_monotonic_s"] - offset.monotonic_s,
+    )

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the names of hosts to hosts: this machine, or one over SSH; one for both roles, or one each."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.errors import HostError, MissingTool
+from harness.hosts import Command, LocalHost, Station
+from harness.launchers.process import Elsewhere
+from harness.model import Machine
+from harness.remote import SshHost, load_settings
+from harness.remote.jdks import find_far_jdks
+from harness.remote.settings import FILE, LOCAL
+from harness.toolchains import Jdk
+
+#: Generators that are one program, wanted on the load's host itself.
+PROGRAMS = ("wrk", "wrk2", "k6", "oha", "vegeta")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stations:
+    """The machines of a session. ``load`` is ``None`` when the load comes from the service's own machine."""
+
+    service: Station
+    load: Station | None = None
+    elsewhere: Elsewhere | None = None
+    cpus: tuple[int, ...]
+    machines: Mapping[str, Machine] = field(default_factory=dict)
+
+    @property
+    def load_host(self) -> Station:
+        return self.load or self.service
+
+    @property
+    def named(self) -> dict[str, Path]:
+        """Places of far machines, by the names that stand for them in the data."""
+        names: dict[str, Path] = {}
+        for role, station in (("far", self.service), ("far_load", self.load)):
+            if isinstance(station, SshHost):
+                names[role] = Path(station.agent.base)
+        if self.elsewhere is not None and self.elsewhere.jdks:
+            names["far_java_home"] = self.elsewhere.jdks[0].home
+        return names
+
+    def close(self) -> None:
+        """End what runs on far machines, and the connections."""
+        for station in (self.service, self.load):
+            if isinstance(station, SshHost):
+                station.close()
+
+
+def stations(root: Path, host: str, load_host: str | None, jdks: Sequence[Jdk]) -> Stations:
+    """Connect to the hosts of these names; ``load_host``: ``None`` for the service's own.
+
+    Raises:
+        InputError: a name is unknown, or ``hosts.toml`` is wrong.
+        HostError: one cannot be reached, or is not the machine that is known by that name.
+    """
+    apart = load_host is not None and load_host != host
+    settings = load_settings(root, host)
+    address = settings.service_address if apart else "127.0.0.1"
+    if host == LOCAL:
+        service: Station = LocalHost(listen_address=address)
+        cpus = tuple(sorted(os.sched_getaffinity(0)))
+        elsewhere = None
+    else:
+        far = SshHost(host, settings, listen_address=address)
+        service, cpus = far, far.cpus
+        elsewhere = Elsewhere(
+            builds_on=LocalHost(),
+            jdks=find_far_jdks(far, jdks[0].version if jdks else None),
+            python=far.agent.python,
+        )
+    try:
+        load = _load_station(root, load_host) if apart and load_host is not None else None
+    except BaseException:
+        if isinstance(service, SshHost):
+            service.close()
+        raise
+    machines = {"service": service, "load": load}
+    facts = {role: one.machine_facts for role, one in machines.items() if isinstance(one, SshHost)}
+    return Stations(service=service, load=load, elsewhere=elsewhere, cpus=cpus, machines=facts)
+
+
+def _load_station(root: Path, name: str) -> Station:
+    return LocalHost() if name == LOCAL else SshHost(name, load_settings(root, name))
+
+
+def load_words(
+    host: Station, generator: str, paths: Mapping[str, Path | None], java: Path | None
+) -> dict[str, str]:
+    """Return what a generator's command names here -> what that is on the load's host.
+
+    JMeter is sent over, once; Java, Python with Locust, and single programs must be there.
+
+    Raises:
+        MissingTool: one of them is not.
+    """
+    if not isinstance(host, SshHost):
+        return {}
+    words: dict[str, str] = {}
+    if generator == "jmeter":
+        jar, jdks = paths.get("jmeter"), find_far_jdks(host, None)
+        if not jdks:
+            raise _missing("java", host)
+        if jar is not None and java is not None:
+            home = jar.parent.parent
+            words = {str(java): str(jdks[0].java), str(home): str(host.install(home))}
+    elif generator == "locust":
+        words = {sys.executable: _python_with_locust(host)}
+    elif generator in PROGRAMS and paths.get(generator) is not None:
+        there = host.which(generator)[generator]
+        if there is None:
+            raise _missing(generator, host)
+        words = {str(paths[generator]): there}
+    return words
+
+
+def _python_with_locust(host: SshHost) -> str:
+    """The Python that has Locust: the one its own script names, or the one the agent runs on."""
+    script = host.which("locust")["locust"]
+    tried = [str(Path(script).with_name("python"))] if script is not None else []
+    for python in (*tried, host.agent.python):
+        command = Command(argv=(python, "-c", "import locust"), folder=Path("/"))
+        with suppress(HostError):  # it is not there: the next one
+            if host.run(command, 60.0).exit_code == 0:
+                return python
+    raise _missing("locust", host)
+
+
+def _missing(tool: str, host: SshHost) -> MissingTool:
+    return MissingTool(
+        f"{tool} on {host.name}",
+        why="to offer the load from there",
+        how_to_get="install it there, or offer the load from here: "
+        f"--load-host {LOCAL} (and service_address in {FILE})",
+    )

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sessions on far hosts for tests: the small project, measured on a real sshd's machine."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from harness.hosts import LocalHost, Station
+from harness.launchers.process import Elsewhere, ProcessLauncher
+from harness.launchers.tools import Tools
+from harness.remote import SshHost
+from harness.session import Assembly, measure, prepare
+from harness.session.stations import Stations
+from harness.store import SessionFolder
+from harness.tests.sessions import LIMITS, tiny_assembly
+
+
+def far_assembly(root: Path, far: SshHost, load: Station | None = None) -> Assembly:
+    """The small project's parts, with its services on ``far``."""
+    elsewhere = Elsewhere(builds_on=LocalHost(), python=sys.executable)
+    places = Stations(
+        service=far, load=load, elsewhere=elsewhere, cpus=far.cpus, machines={"service": far.machine_facts}
+    )
+    return dataclasses.replace(
+        tiny_assembly(root),
+        host=far,
+        load_host=load,
+        stations=places,
+        launcher=ProcessLauncher(far, root, Tools(), grace_s=0.5, elsewhere=elsewhere),
+        places={"root": root, "python_env": Path(sys.prefix), **places.named},
+    )
+
+
+def measure_far(root: Path, far: SshHost, load: Station | None = None) -> SessionFolder:
+    assembly = far_assembly(root, far, load)
+    return measure(
+        assembly, prepare(assembly, "tiny", profile="smoke", host="bighost", seed=1), limits=LIMITS
+    )
+
+
+def running_with(words: str) -> list[int]:
+    """Return the processes, of any user, whose command line holds ``words``; not this one."""
+    found: list[int] = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                said = (entry / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if os.fsencode(words) in said:
+                found.append(int(entry.name))
+    return found
+
+
+def when(holds: Callable[[], bool], act: Callable[[], object]) -> Callable[[], None]:
+    """Return what waits for something and then acts, for a thread beside a session."""
+    from harness.tests.instances import eventually
+
+    def wait() -> None:
+        assert eventually(holds, within_s=60)
+        act()
+
+    return wait

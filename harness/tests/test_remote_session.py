@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One experiment on this machine and on a far one: the same records, and a cut link costs one trial at most."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.errors import HostError
+from harness.hosts import LocalHost
+from harness.model import Outcome, TrialRecord
+from harness.remote import SshHost
+from harness.tests.far import measure_far, running_with, when
+from harness.tests.instances import eventually
+from harness.tests.namespace import Namespace, why_not
+from harness.tests.sessions import make_session_project, measure_tiny, tiny_folder
+from harness.tests.sshd import Sshd
+
+
+@pytest.fixture(scope="module")
+def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
+    started = Sshd(tmp_path_factory.mktemp("sshd"))
+    started.start()
+    yield started
+    started.stop()
+
+
+@pytest.fixture
+def namespace() -> Iterator[Namespace]:
+    reason = why_not()
+    if reason is not None:
+        pytest.skip(reason)
+    made = Namespace()
+    made.make()
+    yield made
+    made.remove()
+
+
+def shape(value: Any) -> Any:
+    """What a record is made of, whatever was measured."""
+    if isinstance(value, dict):
+        return {name: shape(one) for name, one in value.items() if name not in ("clocks", "files", "flags")}
+    return type(value).__name__ if not isinstance(value, list) else "list"
+
+
+def test_the_same_experiment_gives_the_same_records_here_and_over_there(sshd: Sshd, tmp_path: Path) -> None:
+    root = make_session_project(tmp_path / "project")
+    here = measure_tiny(root)
+    host = SshHost("bighost", sshd.settings(tmp_path / "base", skew_s=5.0))
+    try:
+        there = measure_far(root, host)
+    finally:
+        host.close()
+    assert there.complete and there.verify() == ()
+    for one, other in zip(here.records(), there.records(), strict=True):
+        assert one.outcome == other.outcome == Outcome.OK
+        assert shape(one.model_dump(mode="json")) == shape(other.model_dump(mode="json"))
+        assert set(one.files) == set(other.files)
+        assert [phase.name for phase in one.phases] == [phase.name for phase in other.phases]
+        _moments_fit(other, there.open(other.planned.trial_id, "samples.csv").read().decode())
+        assert "clock_skew" in other.flags and "clock_skew" not in one.flags
+        assert other.instance is not None
+        assert all(str(tmp_path) not in word for word in other.instance.argv)
+    assert there.header.provenance.machines.keys() == {"service", "harness"}
+    assert eventually(lambda: not list((tmp_path / "base" / "sessions").iterdir()))
+
+
+def _moments_fit(record: TrialRecord, samples: str) -> None:
+    """The far clocks were wrong by seconds, and a trial lasts about one."""
+    assert record.clocks and record.instance is not None
+    slack_s = 0.2 + 2 * max(clock.uncertainty_s for clock in record.clocks)
+    begin_s, end_s = record.started.monotonic_s - slack_s, record.ended.monotonic_s + slack_s
+    moments = [float(row.split(",")[0]) for row in samples.splitlines()[1:]]
+    moments += [record.instance.launched.monotonic_s]
+    moments += [boundary.reading.at.monotonic_s for boundary in record.boundaries]
+    assert begin_s < min(moments) and max(moments) < end_s
+
+
+def test_a_service_over_there_takes_its_load_from_here(namespace: Namespace, tmp_path: Path) -> None:
+    sshd = Sshd(tmp_path / "sshd", address=namespace.far, prefix=namespace.prefix)
+    sshd.start()
+    host = SshHost("bighost", sshd.settings(tmp_path / "base"), listen_address=namespace.far)
+    try:
+        folder = measure_far(make_session_project(tmp_path / "project"), host, LocalHost())
+    finally:
+        host.close()
+        sshd.stop()
+    for record in folder.records():
+        assert record.outcome == Outcome.OK
+        assert record.generator is not None
+        assert record.placement.startswith("on two machines")
+        assert {clock.role for clock in record.clocks} == {"service"}
+        rows = folder.open(record.planned.trial_id, "samples.csv").read().decode().splitlines()
+        assert {row.split(",")[1] for row in rows[1:]} == {"service", "generator"}
+
+
+def test_a_connection_that_dies_in_the_middle_of_a_trial_costs_nothing(sshd: Sshd, tmp_path: Path) -> None:
+    root = make_session_project(tmp_path / "project", other="slow_s = 0.2", loops=10)
+    host = SshHost("bighost", sshd.settings(tmp_path / "base", grace_s=20.0))
+    cut = threading.Thread(target=when(lambda: _load_runs(tmp_path), sshd.end_connections))
+    cut.start()
+    try:
+        folder = measure_far(root, host)
+    finally:
+        host.close()
+    cut.join()
+    assert [record.outcome for record in folder.records()] == [Outcome.OK] * len(folder.finished())
+    assert folder.complete
+    assert host.agent.channel.n_reattached > 0
+
+
+def _load_runs(tmp_path: Path) -> bool:
+    return bool(running_with(f"{tmp_path}/base/sessions/")) and any(
+        b"fake_client" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        for pid in running_with(f"{tmp_path}/base/sessions/")
+        if Path(f"/proc/{pid}/cmdline").exists()
+    )
+
+
+def test_a_link_cut_for_good_costs_one_trial_and_leaves_nothing_running(
+    namespace: Namespace, tmp_path: Path
+) -> None:
+    root = make_session_project(tmp_path / "project", other="slow_s = 0.3", loops=20)
+    sshd = Sshd(tmp_path / "sshd", address=namespace.far, prefix=namespace.prefix)
+    sshd.start()
+    settings = sshd.settings(tmp_path / "base", grace_s=4.0)
+    host = SshHost("bighost", settings)
+    cut = threading.Thread(target=when(lambda: _load_runs(tmp_path), namespace.cut))
+    cut.start()
+    try:
+        with pytest.raises(HostError, match="bighost is gone"):
+            measure_far(root, host)
+        cut.join()
+        assert eventually(lambda: not running_with(f"{tmp_path}/base/artifacts"), within_s=60)
+        assert eventually(lambda: not list((tmp_path / "base" / "sessions").iterdir()), within_s=60)
+        host.close()
+        namespace.join()
+        again = SshHost("bighost", settings)
+        try:
+            folder = measure_far(root, again)
+        finally:
+            again.close()
+    finally:
+        host.close()
+        sshd.stop()
+    assert folder.complete
+    assert folder.verify() == ()
+    assert tiny_folder(root).key != folder.key
