@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         publish_pressure,
     )
     from harness.publish.facts import describe_session, paper_values, publish_rounds
+    from harness.publish.forms import build_cells, form_cells, publish_form_effects
     from harness.publish.peaks import (
         attribution_cells,
         publish_attribution,
@@ -77,6 +78,7 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "attribution_cells": ("harness.publish.peaks", "attribution_cells"),
     "attribution_table": ("harness.analysis.gc_table", "attribution_table"),
     "audit_session": ("harness.peaks", "audit_session"),
+    "build_cells": ("harness.publish.forms", "build_cells"),
     "calibration_words": ("harness.articles", "calibration_words"),
     "check_machine": ("harness.stages.work", "check_machine"),
     "check_parameters": ("harness.stages", "check_parameters"),
@@ -90,6 +92,7 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "effect_between": ("harness.articles", "effect_between"),
     "figures": ("harness.figures", None),
     "find_evidence": ("harness.evidence", "find_evidence"),
+    "form_cells": ("harness.publish.forms", "form_cells"),
     "knees": ("harness.articles", "knees"),
     "latencies_by": ("harness.peaks", "latencies_by"),
     "measure_all": ("harness.stages.work", "measure_all"),
@@ -107,6 +110,7 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "publish_drifts": ("harness.publish.validity", "publish_drifts"),
     "publish_equal_arms": ("harness.publish.validity", "publish_equal_arms"),
     "publish_generators": ("harness.publish.validity", "publish_generators"),
+    "publish_form_effects": ("harness.publish.forms", "publish_form_effects"),
     "publish_levels": ("harness.publish.articles", "publish_levels"),
     "publish_money": ("harness.publish.articles", "publish_money"),
     "publish_names": ("harness.publish.peaks", "publish_names"),
@@ -136,6 +140,7 @@ __all__ = [
     "attribution_cells",
     "attribution_table",
     "audit_session",
+    "build_cells",
     "calibration_words",
     "check_machine",
     "check_parameters",
@@ -149,6 +154,7 @@ __all__ = [
     "effect_between",
     "figures",
     "find_evidence",
+    "form_cells",
     "knees",
     "latencies_by",
     "measure_all",
@@ -165,6 +171,7 @@ __all__ = [
     "publish_coverage",
     "publish_drifts",
     "publish_equal_arms",
+    "publish_form_effects",
     "publish_generators",
     "publish_levels",
     "publish_money",

@@ -32,7 +32,7 @@ M = TypeVar("M", bound=Frozen)
 EXPERIMENTS = Path("harness") / "experiments"
 SERVICES = Path("services")
 #: Settings that mean nothing to a Go program; naming one in a Go variant is a mistake worth a word.
-_JVM_ONLY = ("gc", "heap_max", "heap_min", "aot_cache", "nmt", "jvm_flags")
+_JVM_ONLY = ("gc", "heap_max", "heap_min", "aot_cache", "form", "nmt", "jvm_flags")
 _GO_ONLY = ("gogc", "gomemlimit")
 
 
@@ -98,6 +98,10 @@ def _definition_sha256(experiment: Experiment) -> str:
     was before there were backing services and calibrations.
     """
     data = experiment.model_dump(mode="json")
+    for variant in data["variants"].values():
+        for setting in ("form", "memory_limit"):
+            if variant["runtime"][setting] is None:
+                del variant["runtime"][setting]
     if data["backing"] is None:
         del data["backing"]
     for profile in data["profiles"].values():

@@ -110,7 +110,7 @@ def run_lane(checks: Sequence[Check], env: Mapping[str, str], failed: list[str])
 
 def run_pytest(env: Mapping[str, str], arguments: Sequence[str]) -> int:
     workers = min(2, os.cpu_count() or 1)
-    command = [str(PROJECT / ".venv/bin/python"), "-m", "pytest", "-q", "-n", str(workers), *arguments]
+    command = [str(PROJECT / ".venv/bin/python"), "-m", "pytest", "-q", "-rs", "-n", str(workers), *arguments]
     return subprocess.run(command, cwd=PROJECT, env=dict(env), check=False).returncode
 
 

@@ -14,9 +14,7 @@ WRITING = ("latex",)
 CHECKING = ("poppler", "sshd")
 #: Brought where a package is in reach, done without elsewhere: the experiments that use it say so and go on.
 WISHED = ("wrk",)
-#: Built from source for the tests; what `make paper` measures by default does not use it.
-WISHED_BY_TESTS = ("k6",)
-#: Built by `make generators`, never by the two commands: a compiler of Rust and minutes of CPU time.
+#: Built from source by `make generators`, never by the two commands: minutes of CPU time each, and Rust for oha.
 GENERATORS = ("k6", "oha")
 
 
@@ -34,8 +32,11 @@ def needs(purpose: Purpose, profile: str) -> tuple[str, ...]:
     return (*MEASURING, *WRITING, *CHECKING)
 
 
-def wishes(purpose: Purpose, profile: str) -> tuple[str, ...]:
-    """Names of the outside tools that a command can use and can do without."""
-    if not set(MEASURING) <= set(needs(purpose, profile)):
-        return ()
-    return WISHED if purpose == "paper" else (*WISHED, *WISHED_BY_TESTS)
+def wishes(purpose: Purpose, profile: str, *, root: bool = False) -> tuple[str, ...]:
+    """Names of the outside tools that a command can use and can do without.
+
+    ``root``: only root can start a Docker daemon, so nobody else's tests ask for one.
+    """
+    if purpose == "test" and root:
+        return (*WISHED, "dockerd")
+    return WISHED if set(MEASURING) <= set(needs(purpose, profile)) else ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -60,11 +61,13 @@ def _look() -> dict[str, Any]:
 
     around = Surroundings(project=find_root())
     tools = find_all(around)
+    containers = _containers(around.project)
     machine = read_machine()
     quiet = _watch(machine.n_cpus)
     lacking = [tool.name for tool in tools if tool.required and not tool.usable]
     return {
         "machine": machine.model_dump(),
+        "containers": containers,
         "quiet": quiet,
         "jdks": [
             {"version": jdk.version, "vendor": jdk.vendor, "home": str(jdk.home)} for jdk in find_jdks(around)
@@ -87,6 +90,14 @@ def _look() -> dict[str, Any]:
             "remarks": remarks_on(machine.n_cpus, machine.small, machine.descriptor_limit, quiet),
         },
     }
+
+
+def _containers(root: Path) -> dict[str, str | None]:
+    """The daemon that answers, or why none does."""
+    from harness.launchers.container import engine_here
+
+    engine, reason = engine_here(root)
+    return {"engine": engine, "reason": reason}
 
 
 def _watch(n_cpus: int) -> dict[str, float | None]:
@@ -166,6 +177,8 @@ def _print(found: dict[str, Any]) -> None:
         )
     console.print(table)
     console.print()
+    containers = found["containers"]
+    console.print(f"containers: {containers['engine'] or 'not here: ' + containers['reason']}\n")
     for remark in found["fit_for"]["remarks"]:
         console.print(f"- {remark}")
     if found["fit_for"]["lacking"]:

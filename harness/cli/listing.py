@@ -17,6 +17,7 @@ def list_all(
     experiment: Annotated[
         str | None, typer.Argument(help="only this one", autocompletion=completion.experiments)
     ] = None,
+    launcher: Annotated[str, typer.Option(help="how services come up: process or container")] = "process",
     as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False,
 ) -> None:
     """Experiments with their variants and profiles, and what cannot run here and why.
@@ -31,7 +32,7 @@ def list_all(
     from harness.session import assemble
 
     root = find_root()
-    assembly = assemble(root)
+    assembly = assemble(root, launcher=launcher)
     names = [experiment] if experiment else list(experiment_files(root))
     rows = [_row(assembly, name, strict=experiment is not None) for name in names]
     if as_json:

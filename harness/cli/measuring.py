@@ -38,6 +38,7 @@ def measure_command(
             help="where the load comes from; default: the services' own host", autocompletion=completion.hosts
         ),
     ] = None,
+    launcher: Annotated[str, typer.Option(help="how services come up: process or container")] = "process",
     seed: Annotated[int, typer.Option(help="decides the order of the trials")] = 1,
     new: Annotated[bool, typer.Option("--new", help="a new session, with the next free seed")] = False,
     dry_run: Annotated[
@@ -60,11 +61,12 @@ def measure_command(
     from harness.session import Interrupted, Silent, assemble, measure, prepare, suitable_progress
 
     label = host if load_host in (None, host) else f"{host}-from-{load_host}"
-    assembly = assemble(find_root(), host=host, load_host=load_host)
+    assembly = assemble(find_root(), host=host, load_host=load_host, launcher=launcher)
     with contextlib.closing(assembly):
-        prepared = prepare(assembly, experiment, profile=profile, host=label, seed=seed)
+        prepared = prepare(assembly, experiment, profile=profile, host=label, seed=seed, launcher=launcher)
         again = f"rematch measure {experiment} --profile {profile} --host {host}"
         again += (f" --load-host {load_host}" if load_host else "") + f" --seed {seed}"
+        again += "" if launcher == "process" else f" --launcher {launcher}"
         for gone in prepared.unavailable:
             print(f"not measured: {gone.variant}: {gone.reason}", file=sys.stderr)
         if dry_run:

@@ -7,6 +7,7 @@ Every trial is a dot; nothing is a bar of means, but for shares that add up to a
 """
 
 from harness.figures.comparisons import forest, pareto
+from harness.figures.forms import forms
 from harness.figures.latency import ecdf, percentiles
 from harness.figures.load_curves import by_part, under_load
 from harness.figures.peaks import explained, open_and_closed, peaks
@@ -23,6 +24,7 @@ __all__ = [
     "ecdf",
     "explained",
     "forest",
+    "forms",
     "memory_timeline",
     "open_and_closed",
     "pareto",

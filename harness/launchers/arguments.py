@@ -26,7 +26,10 @@ COLLECTORS = {
 
 #: Which runtime settings mean something to which runtime; ``cpus`` and ``gc_log`` are for all.
 ONLY_GO = ("gogc", "gomemlimit")
-ONLY_JVM = ("gc", "heap_max", "heap_min", "aot_cache", "nmt", "jvm_flags")
+ONLY_JVM = ("gc", "heap_max", "heap_min", "aot_cache", "form", "nmt", "jvm_flags")
+
+#: What the other forms of a Java program do not have.
+FORMS_WITHOUT = {"jlink": ("aot_cache",), "native": ("aot_cache", "nmt", "jvm_flags")}
 
 
 class RuntimeArguments(Frozen):
@@ -86,6 +89,12 @@ def misfit(implementation: Implementation, runtime: RuntimeSettings) -> str | No
     given = [name for name in foreign if getattr(runtime, name) != getattr(defaults, name)]
     if given:
         return f"the runtime of {implementation.name} ({implementation.runtime}) has no {', '.join(given)}"
+    foreign = FORMS_WITHOUT.get(runtime.form or "jvm", ())
+    given = [name for name in foreign if getattr(runtime, name) != getattr(defaults, name)]
+    if given:
+        return f"a {runtime.form} form of {implementation.name} has no {', '.join(given)}"
+    if runtime.form == "native" and runtime.gc not in (None, "serial"):
+        return f"a native image of {implementation.name} is built with the serial collector, not {runtime.gc}"
     return None
 
 
@@ -108,6 +117,8 @@ def runtime_arguments(
         raise InputError(problem, place="runtime")
     if implementation.runtime == "go":
         return RuntimeArguments(environment=_go_environment(runtime, cpu_limit))
+    if runtime.form == "native":
+        return RuntimeArguments(argv=native_flags(runtime, cpu_limit))
     if implementation.runtime == "jvm":
         logs = jvm_log_flags() if runtime.gc_log else ()
         cache = (f"-XX:AOTCache={aot_cache}",) if aot_cache is not None else ()
@@ -133,6 +144,29 @@ def jvm_flags(runtime: RuntimeSettings, cpu_limit: int | None, java_major: int) 
     # else a service out of memory lives on half-dead, and its trial ends as anything but that
     flags.append("-XX:+ExitOnOutOfMemoryError")
     return (*flags, *runtime.jvm_flags)
+
+
+def native_start(start: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the start of a native image, from that of the program's jar: properties stay, ``-jar`` goes.
+
+    >>> native_start(("{java}", "{runtime_args}", "-Dx=1", "-jar", "{artifact}", "--port", "{port}"))
+    ('{artifact}', '{runtime_args}', '-Dx=1', '--port', '{port}')
+    """
+    at = start.index("{artifact}")
+    properties = (word for word in start[:at] if word.startswith("-D"))
+    return ("{artifact}", "{runtime_args}", *properties, *start[at + 1 :])
+
+
+def native_flags(runtime: RuntimeSettings, cpu_limit: int | None) -> tuple[str, ...]:
+    """Return what a native image is told when it starts. It keeps no log of collections that is read here."""
+    flags = []
+    if runtime.heap_min is not None:
+        flags.append(f"-Xms{runtime.heap_min}")
+    if runtime.heap_max is not None:
+        flags.append(f"-Xmx{runtime.heap_max}")
+    if cpu_limit is not None:
+        flags.append(f"-XX:ActiveProcessorCount={cpu_limit}")
+    return (*flags, "-XX:+ExitOnOutOfMemoryError")
 
 
 def jvm_log_flags() -> tuple[str, ...]:

@@ -18,11 +18,13 @@ from harness.launchers.arguments import (
     expand,
     jvm_flags,
     misfit,
+    native_start,
     runtime_arguments,
     setting_flags,
 )
 from harness.launchers.base import LaunchOrder, masked
 from harness.launchers.builds import Builder, Built
+from harness.launchers.forms import Forms, form_of
 from harness.launchers.tools import Tools
 from harness.loadgen.base import Endpoint
 from harness.model import BackingSettings, BuildRecord, Implementation, InstanceRecord, Outcome, Variant
@@ -68,7 +70,7 @@ class ProcessInstance:
     def __init__(
         self, process: Process, record: InstanceRecord, folder: Path, grace_s: float, host: Station
     ) -> None:
-        self.process, self._host = process, host
+        self.process, self.host = process, host
         self._record, self._folder, self._grace_s = record, folder, grace_s
         self.endpoint = Endpoint(host=host.listen_address, port=record.port)
 
@@ -111,7 +113,7 @@ class ProcessInstance:
 
     def _tail(self, name: str) -> str:
         try:
-            return self._host.read(self._folder / name, 65536).decode(errors="replace")
+            return self.host.read(self._folder / name, 65536).decode(errors="replace")
         except HostError:
             return ""
 
@@ -139,42 +141,63 @@ class ProcessLauncher:
     ) -> None:
         self._elsewhere = elsewhere
         self._training = training
-        self._host, self._root, self._tools, self._grace_s = host, root, tools, grace_s
+        self.host, self._root, self._tools, self._grace_s = host, root, tools, grace_s
         builds_on = host if elsewhere is None else elsewhere.builds_on
-        self._builder = Builder(builds_on, root, tools, build_environment)
+        self.builder = Builder(builds_on, root, tools, build_environment)
+        self.forms = Forms(builds_on, root, tools, build_environment)
         self._runtime_bytes: dict[Path, int] = {}
         self._refusals: dict[tuple[str, ...], str | None] = {}
 
-    def unavailable(  # noqa: PLR0911 - one reason a return
-        self, implementation: Implementation, variant: Variant
-    ) -> str | None:
+    def unavailable(self, implementation: Implementation, variant: Variant) -> str | None:
         problem = misfit(implementation, variant.runtime)
         if problem is not None:
             return problem
         if self._elsewhere is not None and implementation.needs:
             needs = " and ".join(implementation.needs)
-            return f"{needs} runs beside the harness, and nothing of the kind is started on {self._host.name}"
-        missing = self._builder.missing_tool(implementation)
+            return f"{needs} runs beside the harness, and nothing of the kind is started on {self.host.name}"
+        if variant.runtime.memory_limit is not None:
+            return "a plain process has no memory limit: measure it with --launcher container"
+        if implementation.runtime == "jvm":
+            return self._lacks_build(implementation) or self._jvm_unavailable(implementation, variant)
+        return self._lacks_build(implementation)
+
+    def _lacks_build(self, implementation: Implementation) -> str | None:
+        missing = self.builder.missing_tool(implementation)
         if missing is not None and (
-            missing.tool.startswith("JDK") or self._builder.find(implementation) is None
+            missing.tool.startswith("JDK") or self.builder.find(implementation) is None
         ):
             return str(missing)
-        if implementation.runtime != "jvm":
-            return None
+        return None
+
+    def _jvm_unavailable(self, implementation: Implementation, variant: Variant) -> str | None:
+        form = form_of(variant.runtime)
+        if form is not None and self._elsewhere is not None:
+            return f"the form {form} is not offered on {self.host.name} yet"
         jdk = self._jdk(implementation)
         if jdk is None:
-            where = "" if self._elsewhere is None else f" on {self._host.name}"
+            where = "" if self._elsewhere is None else f" on {self.host.name}"
             return f"no JDK {implementation.min_java or ''} or newer{where}"
         if variant.runtime.aot_cache and self._elsewhere is not None:
-            return f"an AOT cache is made where it is used, and that is not offered on {self._host.name} yet"
+            return f"an AOT cache is made where it is used, and that is not offered on {self.host.name} yet"
         if variant.runtime.aot_cache and jdk.major < aot.AOT_SINCE:
             return f"an AOT cache needs JDK {aot.AOT_SINCE} or newer; the one used here is {jdk.version}"
+        if form is not None:
+            reason = self.forms.unavailable(implementation, form, self.builder.find(implementation))
+            if reason is not None or form == "native":
+                return reason
         return self._refused(jdk.java, jvm_flags(variant.runtime, None, jdk.major))
 
     def build(
         self, implementation: Implementation, variant: Variant, backing: BackingSettings | None = None
     ) -> BuildRecord:
-        built = self._builder.build(implementation)
+        built = self.builder.build(implementation)
+        form = form_of(variant.runtime)
+        if form is not None:
+            made = self.forms.make(implementation, form, built)
+            changes: dict[str, object] = {"form": made}
+            if made.form == "native" and made.image_bytes is not None:
+                changes |= {"artifact_bytes": made.image_bytes, "artifact_sha256": made.image_sha256}
+            return built.record.model_copy(update=changes)
         if not variant.runtime.aot_cache:
             return built.record
         cache = self._aot_cache(implementation, variant, built, backing)
@@ -198,15 +221,15 @@ class ProcessLauncher:
         Raises:
             InputError: the variant does not fit the implementation, or ``service.toml`` is wrong.
         """
-        artifacts = self._builder.folder(implementation, source_sha256)
+        artifacts = self.builder.folder(implementation, source_sha256)
         if artifacts.is_dir():
-            artifacts = self._host.install(artifacts)
+            artifacts = self.host.install(artifacts)
         cache = self._cache_file(implementation, variant, artifacts) if variant.runtime.aot_cache else None
         told = runtime_arguments(
             implementation,
             variant.runtime,
             cpu_limit=_cpu_limit(variant, cpus),
-            java_major=self._java_major(implementation),
+            java_major=self.java_major(implementation),
             aot_cache=cache,
         )
         return Command(
@@ -220,15 +243,17 @@ class ProcessLauncher:
 
     def launch(self, order: LaunchOrder) -> ProcessInstance:
         implementation, variant, source = order.implementation, order.variant, order.build.source_sha256
-        built = self._builder.find(implementation, source)
+        built = self.builder.find(implementation, source)
         if built is None:
             raise TrialFailure(
                 Outcome.FAILED,
                 f"{implementation.name}: the build of source {source[:12]} is gone from the cache; build it again",
             )
+        if order.build.form is not None and order.build.form.problem is not None:
+            raise TrialFailure(Outcome.FAILED, order.build.form.problem)
         if variant.runtime.aot_cache:
             self._aot_cache(implementation, variant, built, None)
-        port = self._host.free_port(self._host.listen_address)
+        port = self.host.free_port(self.host.listen_address)
         command = self.command(
             implementation,
             variant,
@@ -239,7 +264,7 @@ class ProcessLauncher:
             source_sha256=source,
         )
         try:
-            process = self._host.spawn(command)
+            process = self.host.spawn(command)
         except HostError as problem:
             raise TrialFailure(Outcome.FAILED, str(problem)) from problem
         record = InstanceRecord(
@@ -253,10 +278,10 @@ class ProcessLauncher:
             cpu_limit=_cpu_limit(variant, order.cpus),
             artifact_sha256=order.build.artifact_sha256,
             artifact_bytes=order.build.artifact_bytes,
-            runtime_bytes=self._bytes_of_runtime(implementation),
-            runtime_version=self._runtime_version(implementation, built),
+            runtime_bytes=self._bytes_of_runtime(implementation, order.build),
+            runtime_version=self._runtime_version(implementation, built, order.build),
         )
-        return ProcessInstance(process, record, order.folder, self._grace_s, self._host)
+        return ProcessInstance(process, record, order.folder, self._grace_s, self.host)
 
     def _argv(
         self,
@@ -266,19 +291,24 @@ class ProcessLauncher:
         runtime_args: tuple[str, ...],
         port: int,
     ) -> tuple[str, ...]:
-        file = self._builder.service_toml(implementation)
+        file = self.builder.service_toml(implementation)
         jdk = self._jdk(implementation)
+        start, program = implementation.start, None
+        form = form_of(variant.runtime)
+        if form is not None:
+            program = self.forms.program(implementation, form, artifacts)
+            start = native_start(start) if form == "native" else start
         values: dict[str, str | tuple[str, ...]] = {
-            "artifact": str(artifacts / implementation.artifact),
-            "host": self._host.listen_address,
+            "artifact": str(program if form == "native" else artifacts / implementation.artifact),
+            "host": self.host.listen_address,
             "port": str(port),
             "settings": setting_flags(implementation, variant, file),
             "runtime_args": runtime_args,
             "python": sys.executable if self._elsewhere is None else self._elsewhere.python,
         }
         if jdk is not None:
-            values["java"] = str(jdk.java)
-        return expand(implementation.start, values, file=file, place="start")
+            values["java"] = str(program if form == "jlink" else jdk.java)
+        return expand(start, values, file=file, place="start")
 
     def _cache_file(self, implementation: Implementation, variant: Variant, artifacts: Path) -> Path:
         jdk = self._jdk(implementation)
@@ -292,13 +322,13 @@ class ProcessLauncher:
         found = aot.find_cache(file)
         if found is not None:
             return found
-        contract = self._builder.source_folder(implementation).parent / "contract"
+        contract = self.builder.source_folder(implementation).parent / "contract"
         every = load_all_requests(contract)
         # the contract's first mix is the one that all faces answer alike
         requests = tuple(request for request in every if request.mix == every[0].mix)
-        flags = jvm_flags(variant.runtime, variant.runtime.cpus, self._java_major(implementation))
+        flags = jvm_flags(variant.runtime, variant.runtime.cpus, self.java_major(implementation))
         runtime_args = (*flags, f"-XX:AOTCacheOutput={aot.unfinished(file)}")
-        port = self._host.free_port(self._host.listen_address)
+        port = self.host.free_port(self.host.listen_address)
         with (
             self._training(implementation, backing) as environment,
             tempfile.TemporaryDirectory(prefix="rematch-aot-") as folder,
@@ -311,15 +341,15 @@ class ProcessLauncher:
                 stderr=Path(STDERR),
             )
             return aot.train(
-                self._host, command, Endpoint(host=self._host.listen_address, port=port), requests, file
+                self.host, command, Endpoint(host=self.host.listen_address, port=port), requests, file
             )
 
     def _refused(self, java: Path, flags: tuple[str, ...]) -> str | None:
         """Whether this JVM starts with these flags at all; it says itself why not."""
         argv = (str(java), *flags, "-version")
         if argv not in self._refusals:
-            completed = self._host.run(
-                Command(argv=argv, folder=self._root if self._host.here else Path("/")), 60.0
+            completed = self.host.run(
+                Command(argv=argv, folder=self._root if self.host.here else Path("/")), 60.0
             )
             said = (completed.stdout + completed.stderr).strip().splitlines() or ["it said nothing"]
             self._refusals[argv] = (
@@ -333,27 +363,35 @@ class ProcessLauncher:
             return self._tools.jdk_for(implementation.min_java)
         return Tools(jdks=self._elsewhere.jdks).jdk_for(implementation.min_java)
 
-    def _java_major(self, implementation: Implementation) -> int:
+    def java_major(self, implementation: Implementation) -> int:
         jdk = self._jdk(implementation)
         return jdk.major if jdk is not None else 0
 
-    def _runtime_version(self, implementation: Implementation, built: Built) -> str | None:
-        """What runs it: elsewhere a JVM may be another than the one it was built with."""
+    def _runtime_version(
+        self, implementation: Implementation, built: Built, build: BuildRecord
+    ) -> str | None:
+        """What runs it: elsewhere a JVM may be another than the one it was built with; of a native image
+        what its compiler says of itself."""
+        if build.form is not None and build.form.form == "native":
+            return build.form.tool
         jdk = self._jdk(implementation)
         if self._elsewhere is None or implementation.runtime != "jvm" or jdk is None:
             return built.runtime_version
         return f"{jdk.version} ({jdk.vendor})" if jdk.vendor else jdk.version
 
-    def _bytes_of_runtime(self, implementation: Implementation) -> int | None:
-        """What must be installed beside the artifact: the whole JDK, nothing for Go, unknown for others."""
+    def _bytes_of_runtime(self, implementation: Implementation, build: BuildRecord) -> int | None:
+        """What must be installed beside the artifact: the whole JDK or what is left of it, nothing for Go
+        and native images, unknown for others."""
+        if build.form is not None:
+            return 0 if build.form.form == "native" else build.form.image_bytes
         if implementation.runtime in ("go", "native"):
             return 0
         jdk = self._jdk(implementation)
         if implementation.runtime != "jvm" or jdk is None:
             return None
-        home = jdk.home.resolve() if self._host.here else jdk.home
+        home = jdk.home.resolve() if self.host.here else jdk.home
         if home not in self._runtime_bytes:
-            size = self._host.folder_bytes(home)
+            size = self.host.folder_bytes(home)
             if size is None:
                 return None
             self._runtime_bytes[home] = size

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field, JsonValue
 
 from harness.model.base import Frozen
@@ -43,6 +45,22 @@ class Provenance(Frozen):
     clock_source: str | None
 
 
+class FormBuild(Frozen):
+    """How another form of a built Java program came to be: its trimmed runtime, or its native image."""
+
+    form: Literal["jlink", "native"]
+    tool: str = Field(description="what the tool that made it says of itself")
+    argv: tuple[str, ...]
+    build_s: float = Field(description="for the form alone; the program's own build comes before it")
+    image_bytes: int | None = Field(
+        description="the trimmed runtime, or the native image; None: there is none"
+    )
+    image_sha256: str | None = Field(default=None, description="of a native image")
+    peak_rss_bytes: int | None = Field(default=None, description="of the build, where its tool tells")
+    modules: tuple[str, ...] = ()
+    problem: str | None = Field(default=None, description="why there is no image")
+
+
 class BuildRecord(Frozen):
     """How an artifact came to be."""
 
@@ -56,6 +74,7 @@ class BuildRecord(Frozen):
     artifact_sha256: str
     aot_training_s: float | None = None
     aot_cache_bytes: int | None = None
+    form: FormBuild | None = Field(default=None, description="None: the program as it was built")
 
 
 class EchoReading(Frozen):

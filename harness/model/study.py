@@ -64,6 +64,27 @@ class Request(Frozen):
     expect: Expectation
 
 
+class JavaForms(Frozen):
+    """What the other forms of a Java program need: ``[forms]`` of its ``service.toml``."""
+
+    modules: tuple[str, ...] = Field(
+        default=(), description="modules of a trimmed runtime beside those that jdeps finds"
+    )
+    native_args: tuple[str, ...] = Field(
+        default=(), description="further words for native-image; {source} is a copy of the service's folder"
+    )
+    native_registers: tuple[str, ...] = Field(
+        default=(),
+        description="folders in the program's jars, as META-INF/services: classes named there are found by reflection",
+    )
+    native_packages: tuple[str, ...] = Field(
+        default=(), description="packages, with those below, all of whose classes are found by reflection"
+    )
+    native_refused: str | None = Field(
+        default=None, description="why no native image of it is made: what was tried and what came of it"
+    )
+
+
 class Implementation(Frozen):
     """One source folder that fulfils a workload, as its ``service.toml`` describes it."""
 
@@ -79,6 +100,7 @@ class Implementation(Frozen):
     readiness: str = "/health"
     min_java: int | None = None
     settings: dict[str, str] = Field(default_factory=dict, description="variant setting -> flag")
+    forms: JavaForms = JavaForms()
     needs: tuple[BackingName, ...] = Field(default=(), description="backing services, told of by environment")
 
 
@@ -91,9 +113,16 @@ class RuntimeSettings(Frozen):
     gogc: int | Literal["off"] | None = None
     gomemlimit: str | None = None
     gc: Literal["serial", "parallel", "g1", "z", "shenandoah"] | None = None
+    memory_limit: str | None = Field(
+        default=None, pattern=r"^\d+[kmgKMG]$", description="of the container; a plain process has none"
+    )
     heap_max: str | None = Field(default=None, pattern=r"^\d+[kmgKMG]$")
     heap_min: str | None = Field(default=None, pattern=r"^\d+[kmgKMG]$")
     aot_cache: bool = False
+    form: Literal["jvm", "jlink", "native"] | None = Field(
+        default=None,
+        description="of a Java program: on a whole JDK (None: the same), on a trimmed one, or compiled ahead",
+    )
     nmt: bool = Field(default=False, description="JVM native memory tracking; costs throughput")
     gc_log: bool = True
     jvm_flags: tuple[str, ...] = ()

@@ -65,6 +65,38 @@ class Boundary(Frozen):
     nmt_file: str | None = Field(default=None, description="jcmd VM.native_memory summary, kept raw")
 
 
+class GroupReading(Frozen):
+    """A control group and the service's process, read at one moment. They differ: a group is charged for
+    file pages by whoever touched them first, and resident memory counts shared pages once per process."""
+
+    version: Literal["v1", "v2"]
+    memory_bytes: int | None = Field(description="charged to the group, file pages included")
+    memory_max_bytes: int | None = Field(description="the highest so far, where the kernel keeps it")
+    cpu_s: float | None
+    n_throttled: int | None
+    throttled_s: float | None
+    rss_bytes: int | None = Field(description="of the process, as samples have it")
+    process_cpu_s: float | None
+
+
+class ContainerRecord(Frozen):
+    """The container around an instance: its image, its limits, and what the control group counted."""
+
+    engine: str
+    image_id: str
+    image_bytes: int
+    layer_bytes: tuple[int, ...] = Field(description="of each layer that holds files, the base first")
+    network: str
+    user: str
+    cpuset: str | None
+    cpu_quota: float | None = Field(description="CPUs' worth of time; None: not limited")
+    memory_limit_bytes: int | None
+    create_s: float
+    start_s: float
+    at_stop: GroupReading | None = None
+    out_of_memory: bool | None = Field(default=None, description="as the daemon saw it")
+
+
 class InstanceRecord(Frozen):
     """The running variant: what was started, where, with which limits."""
 
@@ -83,6 +115,7 @@ class InstanceRecord(Frozen):
     stop_signal: Literal["SIGTERM", "SIGKILL", "exited"] | None = None
     exit_code: int | None = None
     stop_s: float | None = None
+    container: ContainerRecord | None = Field(default=None, description="None: a plain process")
 
 
 class BackingRecord(Frozen):

@@ -20,6 +20,7 @@ from harness.definitions import contract_folder, load_implementations
 from harness.errors import InputError, MissingTool
 from harness.hosts import LocalHost, Station
 from harness.launchers.base import Launcher
+from harness.launchers.container import ContainerLauncher
 from harness.launchers.process import ProcessLauncher, Training
 from harness.launchers.tools import find_tools
 from harness.loadgen.base import LoadGenerator
@@ -35,7 +36,12 @@ from harness.session.stations import Stations, load_words, stations
 from harness.toolchains import Surroundings, Tool, find_jdks, find_tool
 
 #: What measuring needs; asking every tool on the machine for its version takes seconds.
-TOOLS = ("go", "jdk", "maven", "jmeter", "wrk", "k6", "oha", "vegeta", "wrk2", "postgres")
+TOOLS = ("go", "jdk", "maven", "jmeter", "wrk", "k6", "oha", "vegeta", "wrk2", "postgres", "native-image")
+
+LAUNCHERS = ("process", "container")
+
+#: runtime -> the variable that names a base image for its containers.
+BASE_IMAGES = {"jvm": "REMATCH_JAVA_BASE_IMAGE", "go": "REMATCH_GO_BASE_IMAGE"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,8 +103,12 @@ def assemble(
         InputError: unknown host or launcher.
         HostError: a host cannot be reached or used.
     """
-    if launcher != "process":
-        raise InputError("unknown launcher", place="--launcher", found=launcher, allowed="process")
+    if launcher not in LAUNCHERS:
+        raise InputError("unknown launcher", place="--launcher", found=launcher, allowed=", ".join(LAUNCHERS))
+    if launcher == "container" and host != "local":
+        raise InputError(
+            "containers are started on this machine only", place="--host", found=host, allowed="local"
+        )
     around = Surroundings(project=root)
     tools = tuple(find_tool(name, around) for name in TOOLS)
     paths = {tool.name: tool.path for tool in tools if tool.usable}
@@ -132,7 +142,7 @@ def assemble(
         load_host=places.load,
         stations=places,
         load_words=lambda generator: load_words(places.load_host, generator, paths, java),
-        launcher=process,
+        launcher=process if launcher == "process" else ContainerLauncher(process, root, bases=_bases()),
         backing=backing,
         launch_command=launch_command,
         generators={
@@ -149,11 +159,17 @@ def assemble(
             "root": root,
             "python_env": Path(sys.prefix),
             **({"java_home": jdks[0].home} if jdks else {}),
+            **({"native_image": native.parent} if (native := paths.get("native-image")) else {}),
             **places.named,
             **({"postgresql": postgres.resolve().parent} if postgres else {}),
             **({"jmeter_home": jmeter_jar.parent.parent} if jmeter_jar else {}),
         },
     )
+
+
+def _bases() -> dict[str, str]:
+    """Base images that the user named; others are made of this machine's own files."""
+    return {runtime: os.environ[name] for runtime, name in BASE_IMAGES.items() if os.environ.get(name)}
 
 
 def training_of(root: Path, backing: Mapping[BackingName, BackingSource]) -> Training:

@@ -41,7 +41,14 @@ from harness.provenance import collect_provenance, name_places, without_paths
 from harness.runner import Limits, Parts, TrialOrder, run_trial
 from harness.session.assembly import Assembly
 from harness.session.interruption import Interrupted, interruptible
-from harness.session.planning import Prepared, calibrated, expected_s, first_configuration, plan_without
+from harness.session.planning import (
+    Prepared,
+    calibrated,
+    expected_s,
+    first_configuration,
+    plan_without,
+    session_name,
+)
 from harness.session.progress import Progress, ProgressState, Silent
 from harness.store import SessionFolder, SessionWriter, Store, explained
 from harness.workloads import Case, load_cases
@@ -359,7 +366,11 @@ class _Session:
 
     def _tidied(self, build: BuildRecord) -> BuildRecord:
         argv = without_paths(build.argv, places=self.assembly.places)
-        return build.model_copy(update={"argv": argv})
+        form = build.form
+        if form is not None:
+            tidied = without_paths(form.argv, places=self.assembly.places)
+            form = form.model_copy(update={"argv": tidied})
+        return build.model_copy(update={"argv": argv, "form": form})
 
     def _say(self, doing: str) -> None:
         """What is done before there is a plan to count by."""
@@ -384,9 +395,10 @@ class _Session:
 
 
 def build_name(configuration: Configuration) -> str:
-    """Return the key of ``builds.json``: the implementation, ``+aot`` after it with an AOT cache."""
-    aot = "+aot" if configuration.variant.runtime.aot_cache else ""
-    return f"{configuration.variant.implementation}{aot}"
+    """Return the key of ``builds.json``: the implementation, after it ``+aot`` with an AOT cache, or ``+form``."""
+    runtime = configuration.variant.runtime
+    made = "+aot" if runtime.aot_cache else f"+{runtime.form}" if runtime.form not in (None, "jvm") else ""
+    return f"{configuration.variant.implementation}{made}"
 
 
 def refuse_other_plan(header: SessionHeader, prepared: Prepared) -> None:
@@ -438,7 +450,9 @@ def _differences(header: SessionHeader, prepared: Prepared, again: Plan) -> Iter
 
 def _with_free_seed(prepared: Prepared, store: Store) -> Prepared:
     plan, seed = prepared.plan, prepared.plan.seed
-    while store.session(plan.experiment, f"{plan.profile}-{plan.host}-{seed}").folder.exists():
+    while store.session(
+        plan.experiment, session_name(plan.profile, plan.host, plan.launcher, seed)
+    ).folder.exists():
         seed += 1
     return Prepared(
         study=prepared.study,
@@ -450,7 +464,7 @@ def _with_free_seed(prepared: Prepared, store: Store) -> Prepared:
             seed=seed,
             launcher=plan.launcher,
         ),
-        session_id=f"{plan.profile}-{plan.host}-{seed}",
+        session_id=session_name(plan.profile, plan.host, plan.launcher, seed),
         unavailable=prepared.unavailable,
     )
 

@@ -68,9 +68,15 @@ def prepare(
     return Prepared(
         study=study,
         plan=plan,
-        session_id=f"{profile}-{host}-{seed}",
+        session_id=session_name(profile, host, launcher, seed),
         unavailable=unavailable,
     )
+
+
+def session_name(profile: str, host: str, launcher: str, seed: int) -> str:
+    """Return the session's id: a plain process is not mentioned."""
+    place = host if launcher == "process" else f"{host}-{launcher}"
+    return f"{profile}-{place}-{seed}"
 
 
 def _as_written(root: Path, study: Study) -> Study:

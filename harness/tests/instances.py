@@ -31,7 +31,7 @@ def make_project(root: Path) -> Path:
     workload = root / "services" / "strings"
     shutil.copytree(CONTRACT, workload / "contract")
     (workload / "misbehaving").mkdir()
-    for name in ("service.py", "service.toml"):
+    for name in ("service.py", "service.toml", "Dockerfile"):
         shutil.copy2(SERVICE / name, workload / "misbehaving" / name)
     return root
 

@@ -28,6 +28,7 @@ ANALYSIS = {
     "31-startup-and-footprint": "strings-startup,strings-rounds",
     "32-bank": "bank-original,bank-rematch,bank-connections",
     "33-clients": "clients-hello,clients-db,clients-cold-start,clients-branch",
+    "34-forms-and-footprint": "forms",
     "40-warm-up": "strings-rounds",
     "41-gc-peaks": "gc-peaks",
     "42-open-and-closed-load": "gc-loops",
@@ -35,7 +36,15 @@ ANALYSIS = {
 }
 MEASURED = tuple(dict.fromkeys(",".join(ANALYSIS.values()).split(",")))
 #: Those that say "not measured in this profile" where others cannot be opened.
-TOLERANT = ("32-bank", "33-clients", "40-warm-up", "41-gc-peaks", "42-open-and-closed-load", "60-validity")
+TOLERANT = (
+    "32-bank",
+    "33-clients",
+    "34-forms-and-footprint",
+    "40-warm-up",
+    "41-gc-peaks",
+    "42-open-and-closed-load",
+    "60-validity",
+)
 LONGEST_FUNCTION = 5
 
 

@@ -111,8 +111,8 @@ WANTED: tuple[Wanted, ...] = (
         minimum="1.0",
         programs=("k6",),
         version_flag="version",
-        by_setup=True,
         pinned=K6_VERSION,
+        elsewhere="make generators (with Go, 3 CPU minutes)",
     ),
     Wanted(
         name="oha",
@@ -142,6 +142,14 @@ WANTED: tuple[Wanted, ...] = (
         programs=("docker",),
         apt=("docker.io", "iptables"),
         elsewhere="a running Docker Engine",
+    ),
+    # its package may start a daemon: only tests of root ask for it (setup/scope.py)
+    Wanted(
+        name="dockerd",
+        why="to test containers with a daemon of its own",
+        programs=("dockerd",),
+        apt=("docker.io", "iproute2"),
+        elsewhere="a dockerd on PATH",
     ),
     Wanted(
         name="native-image",

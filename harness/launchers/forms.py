@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Other forms of a built Java program: a trimmed runtime (jlink), a native image. Kept beside the build.
+
+A form that cannot be made is remembered with the reason: its variants are then unavailable, and
+the rest of an experiment goes on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+from harness.contents import file_sha256, folder_bytes
+from harness.errors import HostError, RematchError
+from harness.hosts import Command, Completed, Host
+from harness.launchers.arguments import expand
+from harness.launchers.builds import Built
+from harness.launchers.jlink import RUNTIME, WORDS, link_argv, modules_argv, read_modules
+from harness.launchers.native import IMAGE, image_argv, label, peak_rss_bytes, write_registrations
+from harness.launchers.sources import copy_sources
+from harness.launchers.tools import Tools
+from harness.model import FormBuild, Implementation, RuntimeSettings
+from harness.toolchains import Jdk, Surroundings, how_to_get, wanted
+
+Form = Literal["jlink", "native"]
+
+#: A native image of a large program takes minutes, on a busy machine many.
+MADE_WITHIN_S = 3600.0
+ASKED_WITHIN_S = 120.0
+
+
+def form_of(runtime: RuntimeSettings) -> Form | None:
+    """Return the form that has to be made, or ``None`` for a program on a whole JDK."""
+    return None if runtime.form is None or runtime.form == "jvm" else runtime.form
+
+
+class Forms:
+    """Makes forms of finished builds on ``host``, or finds what was made before."""
+
+    def __init__(
+        self, host: Host, root: Path, tools: Tools, environment: Mapping[str, str] | None = None
+    ) -> None:
+        self._host, self._root, self._tools = host, root, tools
+        self._environment = dict(os.environ if environment is None else environment)
+        self._label: str | None = None
+
+    def unavailable(self, implementation: Implementation, form: Form, built: Built | None) -> str | None:
+        """Return why this form cannot be had here, or ``None``."""
+        if form == "native":
+            if implementation.forms.native_refused is not None:
+                return f"no native image of {implementation.name}: {implementation.forms.native_refused}"
+            if self._tools.native_image is None:
+                row = wanted("native-image")
+                get = how_to_get(row, Surroundings(project=self._root))
+                return f"native-image is missing: it is wanted {row.why}; get it with: {get}"
+        elif (jdk := self._tools.jdk_for(implementation.min_java)) is None or not _has_jlink(jdk):
+            return "the JDK used here has no jlink and jdeps; get one with: make setup"
+        made = self.find(implementation, form, built) if built is not None else None
+        if made is None or made.problem is None or built is None:
+            return None
+        note = self.folder(implementation, form, built.folder) / "form.json"
+        return f"{made.problem}; to try again remove {_short(note, self._root)}"
+
+    def folder(self, implementation: Implementation, form: Form, artifacts: Path) -> Path:
+        """Where this form of exactly this build (``artifacts`` is its folder) is or would be kept."""
+        needs = implementation.forms
+        identity = [form, self._tool(implementation, form), *needs.modules, "", *needs.native_args, ""]
+        identity += WORDS if form == "jlink" else ()
+        identity += [*needs.native_registers, "", *needs.native_packages]
+        return artifacts / f"{form}-{hashlib.sha256('|'.join(identity).encode()).hexdigest()[:12]}"
+
+    def find(self, implementation: Implementation, form: Form, built: Built) -> FormBuild | None:
+        """Return what was made (or why it could not be), or ``None`` when it was never tried."""
+        try:
+            return FormBuild.model_validate_json(
+                (self.folder(implementation, form, built.folder) / "form.json").read_text()
+            )
+        except (OSError, ValueError):
+            return None
+
+    def program(self, implementation: Implementation, form: Form, artifacts: Path) -> Path:
+        """Return the native image, or the trimmed runtime's ``java``."""
+        folder = self.folder(implementation, form, artifacts)
+        return folder / IMAGE if form == "native" else folder / RUNTIME / "bin" / "java"
+
+    def make(self, implementation: Implementation, form: Form, built: Built) -> FormBuild:
+        """Return the form of this build, made now unless it stands already. A failure is a ``problem``."""
+        found = self.find(implementation, form, built)
+        if found is not None:
+            return found
+        folder = self.folder(implementation, form, built.folder)
+        work = Path(tempfile.mkdtemp(prefix=f".tmp-{form}-", dir=built.folder))
+        try:
+            make = self._native if form == "native" else self._jlink
+            made = make(implementation, built, work, folder.with_suffix(".log"))
+            (work / "form.json").write_text(made.model_dump_json(indent=1) + "\n")
+            work.chmod(0o755)
+            with contextlib.suppress(OSError):  # somebody else made the very same meanwhile
+                work.rename(folder)
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+        return made
+
+    def _native(self, implementation: Implementation, built: Built, work: Path, log: Path) -> FormBuild:
+        sources, configuration = work / "src", None
+        source = self._root / "services" / implementation.workload / implementation.name
+        copy_sources(source, sources)
+        jars = sorted(built.folder.rglob("*.jar"))
+        needs = implementation.forms
+        if needs.native_registers or needs.native_packages:
+            configuration = work / "registered"
+            write_registrations(jars, needs.native_registers, configuration, packages=needs.native_packages)
+        further = expand(
+            implementation.forms.native_args,
+            {"source": str(sources)},
+            file=source / "service.toml",
+            place="forms.native_args",
+        )
+        assert self._tools.native_image is not None  # unavailable() said so before
+        argv = image_argv(
+            self._tools.native_image,
+            built.artifact,
+            work / IMAGE,
+            configuration=configuration,
+            further=further,
+        )
+        begin = time.monotonic()
+        completed = self._run(argv, work, log)
+        image = work / IMAGE
+        made = completed is not None and completed.exit_code == 0 and image.is_file()
+        said = "" if completed is None else completed.stdout + completed.stderr
+        result = FormBuild(
+            form="native",
+            tool=self._tool(implementation, "native"),
+            argv=argv,
+            build_s=time.monotonic() - begin,
+            image_bytes=image.stat().st_size if made else None,
+            image_sha256=file_sha256(image) if made else None,
+            peak_rss_bytes=peak_rss_bytes(said),
+            problem=None
+            if made
+            else f"native-image could not compile it ({_why(said)}); all of it: {_short(log, self._root)}",
+        )
+        for left in work.iterdir():  # what the compiler leaves beside the image is no part of it
+            if left != image:
+                shutil.rmtree(left) if left.is_dir() else left.unlink()
+        return result
+
+    def _jlink(self, implementation: Implementation, built: Built, work: Path, log: Path) -> FormBuild:
+        jdk = self._tools.jdk_for(implementation.min_java)
+        assert jdk is not None  # unavailable() said so before
+        begin = time.monotonic()
+        libraries = tuple(jar for jar in sorted(built.folder.rglob("*.jar")) if jar != built.artifact)
+        asked = self._run(modules_argv(jdk, built.artifact, libraries), work, log)
+        said = "" if asked is None else asked.stdout + asked.stderr
+        modules = read_modules(asked.stdout, implementation.forms.modules) if asked is not None else None
+        argv = link_argv(jdk, modules or (), work / RUNTIME)
+        linked = self._run(argv, work, log) if modules else None
+        made = linked is not None and linked.exit_code == 0
+        if linked is not None:
+            said = linked.stdout + linked.stderr
+        return FormBuild(
+            form="jlink",
+            tool=self._tool(implementation, "jlink"),
+            argv=argv,
+            build_s=time.monotonic() - begin,
+            image_bytes=folder_bytes(work / RUNTIME) if made else None,
+            modules=modules or (),
+            problem=None
+            if made
+            else f"no trimmed runtime could be made ({_why(said)}); all of it: {_short(log, self._root)}",
+        )
+
+    def _run(self, argv: tuple[str, ...], folder: Path, log: Path) -> Completed | None:
+        command = Command(argv=argv, folder=folder, environment=self._environment)
+        try:
+            completed = self._host.run(command, MADE_WITHIN_S)
+        except HostError as problem:
+            log.write_text(f"$ {' '.join(argv)}\n{problem}\n")
+            return None
+        log.write_text(f"$ {' '.join(argv)}\n{completed.stdout}{completed.stderr}")
+        return completed
+
+    def _tool(self, implementation: Implementation, form: Form) -> str:
+        if form == "jlink":
+            jdk = self._tools.jdk_for(implementation.min_java)
+            return f"jlink of JDK {jdk.version}" if jdk is not None else "jlink"
+        if self._label is None and self._tools.native_image is not None:
+            argv = (str(self._tools.native_image), "--version")
+            command = Command(argv=argv, folder=self._root, environment=self._environment)
+            answer = self._host.run(command, ASKED_WITHIN_S)
+            if answer.exit_code != 0:
+                raise RematchError(
+                    f"{argv[0]} --version ended with {answer.exit_code}: {_why(answer.stderr)}"
+                )
+            self._label = label(answer.stdout)
+        return self._label or "native-image"
+
+
+def _has_jlink(jdk: Jdk) -> bool:
+    return all((jdk.home / "bin" / name).exists() for name in ("jlink", "jdeps"))
+
+
+def _short(path: Path, root: Path) -> Path:
+    return path.relative_to(root) if path.is_relative_to(root) else path
+
+
+def _why(said: str) -> str:
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    errors = [line for line in lines if line.lower().startswith(("error", "fatal", "caused by"))]
+    return (errors or lines[-1:] or ["it said nothing"])[0][:200]

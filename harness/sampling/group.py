@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The control group of another process: memory and CPU as the kernel charges them, version 1 and version 2."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from harness.formats.cgroup import parse_cpu_stat
+from harness.model import GroupReading
+from harness.sampling.process import ProcessReader
+
+
+def read_group(pid: int, start_ticks: int, root: Path = Path("/")) -> GroupReading | None:
+    """Return what the groups of ``pid`` were charged, beside the process's own numbers.
+
+    ``None``: the process is gone, or its groups cannot be seen from here. ``root`` is where ``proc``
+    and ``sys`` are (tests bring their own).
+    """
+    folders = group_folders(pid, root)
+    if not folders:
+        return None
+    rss_bytes = cpu_s = None
+    try:
+        reader = ProcessReader(pid, start_ticks)
+    except ProcessLookupError:
+        return None
+    try:
+        reading = reader.read()
+        if reading is not None:
+            rss_bytes, cpu_s = reading.rss_bytes, reading.cpu_s
+    finally:
+        reader.close()
+    return read_folders(folders, rss_bytes=rss_bytes, process_cpu_s=cpu_s)
+
+
+def read_folders(
+    folders: dict[str, Path], *, rss_bytes: int | None, process_cpu_s: float | None
+) -> GroupReading:
+    """Read the group's files: ``folders`` is controller -> folder, ``""`` for version 2."""
+    unified = folders.get("")
+    if unified is not None:
+        throttling, usage = (
+            parse_cpu_stat(_text(unified / "cpu.stat")),
+            _named(unified / "cpu.stat", "usage_usec"),
+        )
+        return GroupReading(
+            version="v2",
+            memory_bytes=_number(unified / "memory.current"),
+            memory_max_bytes=_number(unified / "memory.peak"),
+            cpu_s=None if usage is None else usage / 1e6,
+            n_throttled=throttling.n_throttled if throttling else None,
+            throttled_s=throttling.throttled_s if throttling else None,
+            rss_bytes=rss_bytes,
+            process_cpu_s=process_cpu_s,
+        )
+    memory, cpu, account = (folders.get(name) for name in ("memory", "cpu", "cpuacct"))
+    throttling = parse_cpu_stat(_text(cpu / "cpu.stat")) if cpu else None
+    usage = _number(account / "cpuacct.usage") if account else None
+    return GroupReading(
+        version="v1",
+        memory_bytes=_number(memory / "memory.usage_in_bytes") if memory else None,
+        memory_max_bytes=_number(memory / "memory.max_usage_in_bytes") if memory else None,
+        cpu_s=None if usage is None else usage / 1e9,
+        n_throttled=throttling.n_throttled if throttling else None,
+        throttled_s=throttling.throttled_s if throttling else None,
+        rss_bytes=rss_bytes,
+        process_cpu_s=process_cpu_s,
+    )
+
+
+def group_folders(pid: int, root: Path = Path("/")) -> dict[str, Path]:
+    """Return controller -> the folder of the process's group: ``memory``, ``cpu``, ``cpuacct``, or ``""``
+    alone on a system of version 2. Empty: not to be seen from here."""
+    mounts = _mounts(root)
+    found: dict[str, Path] = {}
+    for line in _lines(root / f"proc/{pid}/cgroup"):
+        _, controllers, path = line.split(":", 2)
+        for controller in controllers.split(","):
+            if controller in mounts:
+                mount, mounted = mounts[controller]
+                inner = path[len(mounted) :] if mounted != "/" and path.startswith(mounted) else path
+                folder = mount / inner.lstrip("/")
+                if folder.is_dir():
+                    found[controller] = folder
+    if "memory" in found or "cpu" in found:
+        found.pop("", None)  # a mixture: version 1 has the controllers, version 2 only the names
+    return found
+
+
+def _mounts(root: Path) -> dict[str, tuple[Path, str]]:
+    found: dict[str, tuple[Path, str]] = {}
+    for line in _lines(root / "proc/self/mountinfo"):
+        fields = line.split(" ")
+        kind, _, options = fields[fields.index("-") + 1 :][:3]
+        place = (root / fields[4].lstrip("/"), fields[3])
+        if kind == "cgroup2":
+            found.setdefault("", place)
+        elif kind == "cgroup":
+            for controller in {"memory", "cpu", "cpuacct"} & set(options.split(",")):
+                found.setdefault(controller, place)
+    return found
+
+
+def _number(file: Path) -> int | None:
+    lines = _lines(file)
+    return int(lines[0]) if lines and lines[0].isdigit() else None
+
+
+def _named(file: Path, name: str) -> int | None:
+    said = dict(line.split(" ", 1) for line in _lines(file) if " " in line)
+    return int(said[name]) if name in said else None
+
+
+def _lines(file: Path) -> list[str]:
+    return _text(file).splitlines()
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text()
+    except OSError:
+        return ""

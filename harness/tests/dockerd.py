@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Docker daemon for tests, in a folder of its own, stopped by its own id; and a base image with Python."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+import time
+from pathlib import Path
+
+from harness.hosts import LocalHost
+from harness.launchers.images import LABEL, import_root
+from harness.launchers.rootfs import is_elf, lay_out, libraries
+
+READY_WITHIN_S = 40.0
+BRIDGE_ADDRESS = "10.213.77.1/24"
+PYTHON_BASE = "rematch/python-for-tests:1"
+
+
+def why_not() -> str | None:
+    """Return why no daemon can be started here, or ``None``."""
+    if os.geteuid() != 0:
+        return "only root may start a Docker daemon"
+    missing = [name for name in ("dockerd", "ip") if shutil.which(name) is None]
+    return f"{' and '.join(missing)} missing (apt-get install docker.io iproute2)" if missing else None
+
+
+class Daemon:
+    """A daemon that keeps everything below one folder. ``stop`` leaves nothing of it behind."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.address = f"unix://{folder}/docker.sock"
+        self.log = folder / "dockerd.log"
+        # A bridge of its own, though containers are on the host's network: with none, the daemon removes
+        # the one of another daemon of this machine; with the usual one, it leaves it behind.
+        self._bridge = f"rm{os.getpid() % 10_000_000}"
+        self._bridged = False
+        self._ip("link", "add", "name", self._bridge, "type", "bridge")
+        self._bridged = True
+        self._ip("addr", "add", BRIDGE_ADDRESS, "dev", self._bridge)
+        argv = [
+            "dockerd", "--data-root", f"{folder}/root", "--exec-root", f"{folder}/exec",
+            "--pidfile", f"{folder}/dockerd.pid", "-H", self.address, "--bridge", self._bridge,
+            "--iptables=false", "--ip6tables=false", "--ip-forward=false", "--ip-masq=false",
+        ]  # fmt: skip
+        with self.log.open("wb") as log:
+            self._process = subprocess.Popen(argv, stdout=log, stderr=log, start_new_session=True)
+        self._wait()
+
+    def _wait(self) -> None:
+        import docker
+        import docker.errors
+
+        deadline = time.monotonic() + READY_WITHIN_S
+        while True:
+            try:
+                client = docker.DockerClient(base_url=self.address)
+                client.ping()
+                client.close()
+                return
+            except (docker.errors.DockerException, OSError):
+                if self._process.poll() is not None or time.monotonic() > deadline:
+                    self.stop()
+                    raise AssertionError(f"dockerd did not start: {self.log.read_text()[-2000:]}") from None
+                time.sleep(0.05)
+
+    def stop(self) -> None:
+        """End the daemon and the containerd that it started, by their ids, and unmount what it mounted."""
+        self._process.send_signal(signal.SIGTERM)
+        try:
+            self._process.wait(30)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait(10)
+        for mount in sorted(mounts_below(self.folder), reverse=True):
+            subprocess.run(["umount", "-l", mount], check=False)
+        if self._bridged:
+            self._ip("link", "del", self._bridge)
+
+    def _ip(self, *words: str) -> None:
+        subprocess.run(["ip", *words], check=True, capture_output=True)
+
+
+def mounts_below(folder: Path) -> list[str]:
+    """Return what is mounted below a folder."""
+    fields = (line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines())
+    return [place for place in fields if place.startswith(f"{folder}/")]
+
+
+def processes_naming(folder: Path) -> list[int]:
+    """Return the processes whose command line names the folder."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                if os.fsencode(folder) in (entry / "cmdline").read_bytes():
+                    found.append(int(entry.name))
+            except OSError:
+                continue
+    return found
+
+
+def make_python_base(client: object, folder: Path) -> str:
+    """Make an image with this Python, its standard library and what it loads; return its name."""
+    root = folder / "python-root"
+    program = Path(sys.executable).resolve()
+    library = Path(sysconfig.get_path("stdlib")).resolve()
+    unwanted = shutil.ignore_patterns(
+        "site-packages", "dist-packages", "test", "tests", "idlelib", "ensurepip", "tkinter", "lib2to3",
+        "config-*", "__pycache__", "turtledemo", "pydoc_data",
+    )  # fmt: skip
+    shutil.copytree(library, root / library.relative_to("/"), ignore=unwanted)
+    files = [file for file in (root / library.relative_to("/")).rglob("*.so") if is_elf(file)]
+    lay_out(root, [program, *libraries(LocalHost(), [program, *files])])
+    link = root / "bin" / "python3"
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(program)
+    import_root(client, root, PYTHON_BASE, label="tests", settings=("ENV PATH=/bin",))  # type: ignore[arg-type]  # docker is not imported here
+    return PYTHON_BASE
+
+
+__all__ = [
+    "LABEL",
+    "PYTHON_BASE",
+    "Daemon",
+    "make_python_base",
+    "mounts_below",
+    "processes_naming",
+    "why_not",
+]

@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Containers as instances, with a real Docker daemon that the tests start in a folder of their own."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.errors import InputError, RematchError, TrialFailure
+from harness.hosts import LocalHost
+from harness.launchers.base import Launcher, LaunchOrder
+from harness.launchers.container import ContainerInstance, ContainerLauncher
+from harness.launchers.images import LABEL, OWNER, project_label
+from harness.launchers.process import ProcessLauncher
+from harness.launchers.rootfs import libraries
+from harness.launchers.tools import Tools
+from harness.model import Outcome, RuntimeSettings, Variant
+from harness.model.backing import SettingValue
+from harness.processes import alive
+from harness.readiness import wait_first_response, warm_up
+from harness.session import Assembly, assemble, measure, prepare
+from harness.tests.contracts.launcher import HELLO, LauncherContract
+from harness.tests.dockerd import Daemon, make_python_base, mounts_below, processes_naming, why_not
+from harness.tests.fakes import FakeLoadGenerator
+from harness.tests.instances import eventually, make_project, read_implementation
+from harness.tests.sessions import LIMITS, make_session_project, measure_tiny, tiny_assembly
+
+REASON = why_not()
+needs_docker = pytest.mark.skipif(
+    REASON is not None, reason=f"NOT TESTED HERE: everything about containers: {REASON}"
+)
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    interfaces = set(os.listdir("/sys/class/net"))
+    running = Daemon(tmp_path_factory.mktemp("docker"))
+    try:
+        yield running
+    finally:
+        running.stop()
+        assert eventually(lambda: not processes_naming(running.folder), 20)
+        assert not mounts_below(running.folder)
+        assert set(os.listdir("/sys/class/net")) == interfaces
+
+
+@pytest.fixture(scope="module")
+def base(daemon: Daemon, tmp_path_factory: pytest.TempPathFactory) -> str:
+    return make_python_base(client_of(daemon), tmp_path_factory.mktemp("base"))
+
+
+def client_of(daemon: Daemon) -> Any:
+    import docker
+
+    return docker.DockerClient(base_url=daemon.address)
+
+
+class Contained:
+    """A project with a launcher of containers; see ``instances.Project``."""
+
+    def __init__(self, root: Path, daemon: Daemon, base: str) -> None:
+        self.root, self.client = make_project(root), client_of(daemon)
+        process = ProcessLauncher(LocalHost(), root, Tools())
+        self.launcher = ContainerLauncher(
+            process, root, bases={"other": base}, socket=daemon.address, grace_s=0.5
+        )
+        self.implementation = read_implementation(root / "services/strings/misbehaving")
+        self._started: list[ContainerInstance] = []
+
+    def launch(self, **settings: SettingValue) -> ContainerInstance:
+        return self.launch_variant(Variant(implementation="misbehaving", settings=settings))
+
+    def launch_variant(self, variant: Variant, **more: object) -> ContainerInstance:
+        folder = self.root / f"trial-{len(self._started) + 1}"
+        folder.mkdir()
+        order = LaunchOrder(
+            implementation=self.implementation,
+            variant=variant,
+            build=self.launcher.build(self.implementation, variant),
+            folder=folder,
+        ).model_copy(update=more)
+        self._started.append(self.launcher.launch(order))
+        return self._started[-1]
+
+    def containers(self) -> list[Any]:
+        wanted = {"label": f"{LABEL}={project_label(self.root)}"}
+        return list(self.client.containers.list(all=True, filters=wanted))
+
+    def close(self) -> None:
+        for instance in self._started:
+            instance.stop()
+        left = self.containers()
+        self.client.close()
+        assert left == []
+
+
+@pytest.fixture
+def project(tmp_path: Path, daemon: Daemon, base: str) -> Iterator[Contained]:
+    made = Contained(tmp_path, daemon, base)
+    yield made
+    made.close()
+
+
+@needs_docker
+class TestContainerLauncher(LauncherContract):
+    @pytest.fixture
+    def project(self, tmp_path: Path, daemon: Daemon, base: str) -> Iterator[Contained]:
+        made = Contained(tmp_path, daemon, base)
+        yield made
+        made.close()
+
+
+@needs_docker
+def test_the_record_holds_limits_layers_and_both_accounts_of_memory(project: Contained) -> None:
+    launcher: Launcher = project.launcher
+    assert launcher.name == "container"
+    runtime = RuntimeSettings(cpus=1, memory_limit="256m")
+    instance = project.launch_variant(Variant(implementation="misbehaving", runtime=runtime), cpus=(0,))
+    wait_first_response(instance, HELLO, 20)
+    inside = Path(f"/proc/{instance.record.pid}/cmdline").read_bytes().split(b"\0")
+    assert b"/service.py" in inside
+    around = instance.stop().container
+    assert around is not None
+    assert (around.network, around.cpuset, around.cpu_quota) == ("host", "0", 1.0)
+    assert around.memory_limit_bytes == 256 * 2**20
+    assert around.image_bytes == sum(around.layer_bytes)
+    assert len(around.layer_bytes) == 2
+    reading = around.at_stop
+    assert reading is not None
+    assert reading.memory_bytes is not None and reading.rss_bytes is not None
+    assert 0 < reading.memory_bytes <= (reading.memory_max_bytes or reading.memory_bytes)
+    assert reading.rss_bytes > 2**20
+    assert reading.cpu_s is not None and reading.process_cpu_s is not None
+    assert reading.cpu_s >= 0.5 * reading.process_cpu_s > 0
+
+
+@needs_docker
+def test_secrets_reach_the_service_and_neither_record_nor_image_nor_command_line(project: Contained) -> None:
+    variant = Variant(implementation="misbehaving")
+    instance = project.launch_variant(variant, environment={"PGPASSWORD": "secret-word", "PGPORT": "1"})
+    environment = Path(f"/proc/{instance.record.pid}/environ").read_bytes()
+    assert b"PGPASSWORD=secret-word" in environment
+    assert "secret-word" not in instance.record.model_dump_json()
+    assert instance.record.environment["PGPASSWORD"] == "***"
+    assert "secret-word" not in Path(f"/proc/{instance.record.pid}/cmdline").read_text()
+    around = instance.record.container
+    assert around is not None
+    assert "secret-word" not in str(project.client.images.get(around.image_id).history())
+    instance.stop()
+
+
+@needs_docker
+def test_a_container_over_its_memory_limit_ran_out_of_memory(project: Contained) -> None:
+    runtime = RuntimeSettings(memory_limit="64m")
+    variant = Variant(implementation="misbehaving", runtime=runtime, settings={"grow_bytes": 30_000_000})
+    instance = project.launch_variant(variant)
+    wait_first_response(instance, HELLO, 20)
+    with pytest.raises(TrialFailure):
+        warm_up(instance.endpoint, (HELLO,), 20)
+    instance.stop()
+    assert instance.out_of_memory() == "killed by the kernel: the container's memory limit was reached"
+
+
+@needs_docker
+def test_containers_of_a_harness_that_is_gone_are_removed_and_no_others(project: Contained) -> None:
+    living = project.launch()
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    labels = {LABEL: project_label(project.root), OWNER: f"{gone.pid}:1"}
+    image = living.record.container.image_id if living.record.container else ""
+    left = project.client.containers.create(image, labels=labels)
+    foreign = project.client.containers.create(image, labels={LABEL: "another-project", OWNER: "1:1"})
+    project.launcher.build(project.implementation, Variant(implementation="misbehaving"))
+    there = {container.id for container in project.client.containers.list(all=True)}
+    assert left.id not in there
+    assert foreign.id in there
+    assert living.exited() is None
+    foreign.remove()
+
+
+@needs_docker
+def test_a_container_that_cannot_be_started_is_a_failed_trial_and_leaves_nothing(project: Contained) -> None:
+    dockerfile = project.root / "services/strings/misbehaving/Dockerfile"
+    dockerfile.write_text(dockerfile.read_text().replace('"python3"', '"no-such-program"'))
+    with pytest.raises(TrialFailure, match="did not start it.*no-such-program") as caught:
+        project.launch()
+    assert caught.value.outcome == Outcome.FAILED
+    assert project.containers() == []
+
+
+@needs_docker
+def test_a_build_that_fails_says_the_last_words_of_the_daemon(project: Contained) -> None:
+    dockerfile = project.root / "services/strings/misbehaving/Dockerfile"
+    dockerfile.write_text(dockerfile.read_text().replace("service.py", "no-such-file"))
+    with pytest.raises(RematchError, match="could not build it.*no-such-file"):
+        project.launch()
+
+
+@needs_docker
+def test_a_session_in_containers_has_the_same_record_as_one_of_processes(
+    tmp_path: Path, daemon: Daemon, base: str
+) -> None:
+    root = make_session_project(tmp_path)
+    plain = next(iter(measure_tiny(root).records()))
+    process = tiny_assembly(root)
+    inside = Assembly(
+        root=root,
+        host=process.host,
+        launcher=ContainerLauncher(
+            ProcessLauncher(LocalHost(), root, Tools()), root, bases={"other": base}, socket=daemon.address
+        ),
+        generators={"locust": FakeLoadGenerator},
+        places=process.places,
+    )
+    prepared = prepare(inside, "tiny", profile="smoke", host="local", seed=1, launcher="container")
+    session = measure(inside, prepared, limits=LIMITS)
+    assert session.folder.name == "smoke-local-container-1"
+    record = next(iter(session.records()))
+    assert record.outcome == plain.outcome == Outcome.OK
+    assert set(record.model_dump()) == set(plain.model_dump())
+    assert [b.name for b in record.boundaries] == [b.name for b in plain.boundaries]
+    assert set(record.files) == set(plain.files)
+    assert record.instance is not None and record.instance.container is not None
+    assert plain.instance is not None and plain.instance.container is None
+    assert not alive(record.instance.pid, record.instance.process_start_ticks)
+
+
+def test_without_a_daemon_the_variant_is_unavailable_with_the_way_to_one(tmp_path: Path) -> None:
+    root = make_project(tmp_path)
+    process = ProcessLauncher(LocalHost(), root, Tools())
+    launcher = ContainerLauncher(process, root, socket=f"unix://{tmp_path}/no.sock")
+    implementation = read_implementation(root / "services/strings/misbehaving")
+    reason = launcher.unavailable(implementation, Variant(implementation="misbehaving"))
+    assert reason is not None
+    assert re.match(
+        r"no Docker daemon answers \(.*\): it is wanted to measure .*; get it with: .*docker", reason
+    )
+    with pytest.raises(RematchError, match="no Docker daemon answers"):
+        launcher.build(implementation, Variant(implementation="misbehaving"))
+
+
+def test_a_memory_limit_is_of_containers_only(tmp_path: Path) -> None:
+    root = make_project(tmp_path)
+    process = ProcessLauncher(LocalHost(), root, Tools())
+    implementation = read_implementation(root / "services/strings/misbehaving")
+    variant = Variant(implementation="misbehaving", runtime=RuntimeSettings(memory_limit="64m"))
+    assert "--launcher container" in (process.unavailable(implementation, variant) or "")
+
+
+def test_an_unknown_launcher_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="--launcher.*'boat'.*allowed: process, container"):
+        assemble(tmp_path, launcher="boat")
+
+
+def test_the_libraries_of_a_program_hold_the_loader_and_exist() -> None:
+    found = libraries(LocalHost(), [Path("/bin/sh")])
+    assert any("ld-" in path.name for path in found)
+    assert all(path.exists() for path in found)
