@@ -31,9 +31,7 @@ from harness.launchers.images import (
     project_label,
     tag_of,
 )
-from harness.launchers.ports import free_port
 from harness.launchers.process import (
-    ADDRESS,
     GRACE_S,
     OUT_OF_MEMORY_WORDS,
     PORT_TAKEN,
@@ -53,11 +51,14 @@ from harness.model import (
     Outcome,
     Variant,
 )
+from harness.ports import free_port
 from harness.processes import alive, read_stat
 from harness.sampling.group import read_group
 
 if TYPE_CHECKING:
     from docker import DockerClient
+
+ADDRESS = "127.0.0.1"
 
 #: Where the trial's folder is seen inside; the service's working directory.
 TRIAL = "/trial"
