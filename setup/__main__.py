@@ -95,6 +95,10 @@ def bring(names: Sequence[str], wished: Sequence[str], around: toolchains.Surrou
         python_env.make_environment(PROJECT, sys.executable, os.environ)
     for bringer in (_bring_go, _bring_jdk, _bring_jmeter, _bring_k6, _bring_oha):
         bringer({tool.name for tool in lacking})
+    try:
+        _bring_k6({tool.name for tool in extras})
+    except SetupError as error:
+        step(f"going on without k6: {error}")
 
 
 def _bring_with_apt(

@@ -14,7 +14,9 @@ WRITING = ("latex",)
 CHECKING = ("poppler", "sshd")
 #: Brought where a package is in reach, done without elsewhere: the experiments that use it say so and go on.
 WISHED = ("wrk",)
-#: Built from source by `make generators`, never by the two commands: minutes of CPU time each, and Rust for oha.
+#: Built from source, which takes minutes: for the tests, not before every paper.
+WISHED_BY_TESTS = ("k6",)
+#: oha is built by `make generators` only: it needs a compiler of Rust and more minutes.
 GENERATORS = ("k6", "oha")
 
 
@@ -37,6 +39,8 @@ def wishes(purpose: Purpose, profile: str, *, root: bool = False) -> tuple[str, 
 
     ``root``: only root can start a Docker daemon, so nobody else's tests ask for one.
     """
-    if purpose == "test" and root:
-        return (*WISHED, "dockerd")
-    return WISHED if set(MEASURING) <= set(needs(purpose, profile)) else ()
+    if not set(MEASURING) <= set(needs(purpose, profile)):
+        return ()
+    if purpose == "paper":
+        return WISHED
+    return (*WISHED, *WISHED_BY_TESTS, *(("dockerd",) if purpose == "test" and root else ()))

@@ -89,7 +89,7 @@ class K6:
         if refusal is not None:
             raise UnsupportedLoad(refusal)
         if self.program is None or not self.program.exists():
-            raise MissingTool("k6", why="to offer the load", how_to_get="make generators")
+            raise MissingTool("k6", why="to offer the load", how_to_get="make setup")
         script = resources.files("harness.loadgen").joinpath("templates", SCRIPT).read_text(encoding="utf-8")
         return LoadCommand(
             argv=(

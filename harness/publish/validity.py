@@ -132,15 +132,19 @@ def compare_generators(
     return compare(as_variants, metric, reference=base)
 
 
+#: The generators beside wrk that ``headroom`` measures.
+CALIBRATED = ("jmeter", "locust", "k6", "oha")
+
+
 def publish_generators(publisher: Publisher, found: Mapping[str, tuple[Comparison, ...]]) -> Published:
-    """Publish ``validity.generators.<metric>.ratio.<generator>`` and the verdict: for JMeter and Locust always,
-    for other generators where they were measured."""
+    """Publish ``validity.generators.<metric>.ratio.<generator>`` and the verdict, for every generator of the
+    experiment ``headroom``: absent where it was not measured."""
     said = []
     for metric, comparisons in found.items():
         by_name = {comparison.variant: comparison for comparison in comparisons}
         said += [
             publisher.comparison(f"validity.generators.{slug(metric)}", name, by_name.get(name)).text
-            for name in dict.fromkeys(("jmeter", "locust", *sorted(by_name)))
+            for name in dict.fromkeys((*CALIBRATED, *sorted(by_name)))
         ]
         if comparisons:
             publisher.text("validity.generators.measured", "measured")

@@ -104,7 +104,7 @@ def test_k6_that_is_not_here_is_named_with_the_way_to_get_it(tmp_path: Path) -> 
         folder=tmp_path,
     )
     for program in (None, tmp_path / "k6"):
-        with pytest.raises(MissingTool, match="make generators"):
+        with pytest.raises(MissingTool, match="make setup"):
             K6(program=program).command(order)
 
 

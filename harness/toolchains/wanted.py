@@ -111,8 +111,8 @@ WANTED: tuple[Wanted, ...] = (
         minimum="1.0",
         programs=("k6",),
         version_flag="version",
+        by_setup=True,
         pinned=K6_VERSION,
-        elsewhere="make generators (with Go, 3 CPU minutes)",
     ),
     Wanted(
         name="oha",
