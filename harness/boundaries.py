@@ -8,8 +8,9 @@ from typing import Literal
 
 from harness.errors import HostError
 from harness.exchange import Connection, ExchangeError, request_bytes
-from harness.hosts import Command, Host, LocalHost, Station
+from harness.hosts import Command, Host, Station
 from harness.loadgen.base import Endpoint
+from harness.local_host import LocalHost
 from harness.model import Boundary
 from harness.sampling import Watched
 

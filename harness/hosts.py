@@ -8,7 +8,6 @@ is all of them together, and is what a trial has one or two of.
 
 from __future__ import annotations
 
-import shutil
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,26 +15,10 @@ from typing import Literal, Protocol
 
 from pydantic import Field
 
-from harness.contents import folder_bytes
-from harness.errors import HostError
-from harness.first_answer import FirstAnswer, gone_check, poll_first_answer
+from harness.first_answer import FirstAnswer
 from harness.loadgen.base import Endpoint
 from harness.model import ClockReading, Frozen, HostClock, ResourceReading
-from harness.ports import free_port
-from harness.processes import group_members
-from harness.sampling import (
-    MachineReading,
-    Sampler,
-    SamplerSummary,
-    TreeResources,
-    Watched,
-    read_machine,
-    read_resources,
-    read_tree,
-)
-from harness.spawning import Spawned, Spawner, base_environment
-
-STUB = Path(__file__).with_name("spawn_stub.py")
+from harness.sampling import MachineReading, SamplerSummary, TreeResources, Watched
 
 
 class Command(Frozen):
@@ -277,134 +260,6 @@ class Station(Host, Meter, Timepiece, Place, Shelf, Protocol):
     """All that a trial needs of a machine."""
 
 
-class LocalHost:
-    """This machine; a ``Station``."""
-
-    name = "local"
-    here = True
-
-    def __init__(self, listen_address: str = "127.0.0.1") -> None:
-        self.listen_address = listen_address
-        self._spawner = Spawner(STUB, host=self.name, make=LocalProcess)
-
-    def run(self, command: Command, timeout_s: float) -> Completed:
-        done = self._spawner.run(order_of(command), timeout_s)
-        return Completed(
-            exit_code=done.exit_code, stdout=done.stdout, stderr=done.stderr, duration_s=done.duration_s
-        )
-
-    def spawn(self, command: Command) -> LocalProcess:
-        process: LocalProcess = self._spawner.spawn(order_of(command))
-        return process
-
-    def put(self, source: Path, target: Path) -> None:
-        self._copy(source, target)
-
-    def get(self, source: Path, target: Path) -> None:
-        self._copy(source, target)
-
-    def read(self, path: Path, last_bytes: int | None = None) -> bytes:
-        try:
-            with path.open("rb") as stream:
-                if last_bytes is not None:
-                    stream.seek(max(0, stream.seek(0, 2) - last_bytes))
-                return stream.read()
-        except OSError as problem:
-            raise HostError(f"{path} on {self.name}: cannot be read: {problem.strerror}") from problem
-
-    def resources(self, watched: Watched, *, pss: bool = True) -> ResourceReading:
-        return read_resources(
-            watched.pid,
-            watched.start_ticks,
-            cpu_at_launch_s=watched.cpu_at_launch_s,
-            pss=pss,
-            short_lived=watched.short_lived,
-        )
-
-    def machine(self) -> MachineReading:
-        return read_machine()
-
-    def sampler(self, samples: Path, machine: Path, hz: float) -> Sampling:
-        sampler = Sampler({}, samples=samples, machine=machine, hz=hz)
-        sampler.start()
-        return sampler
-
-    def first_answer(
-        self,
-        endpoint: Endpoint,
-        request: bytes,
-        watched: Watched,
-        *,
-        launched: ClockReading,
-        deadline_s: float,
-    ) -> Started:
-        first = poll_first_answer(
-            endpoint,
-            request,
-            launched_monotonic_s=launched.monotonic_s,
-            deadline_s=deadline_s,
-            gone=gone_check(watched.pid, watched.start_ticks),
-        )
-        resources = read_tree(
-            watched.pid, watched.start_ticks, cpu_at_launch_s=watched.cpu_at_launch_s, pss=False
-        )
-        return Started(first, resources)
-
-    def clock(self) -> HostClock | None:
-        return None
-
-    def free_port(self, address: str) -> int:
-        return free_port(address)
-
-    def reach(self, endpoint: Endpoint) -> Endpoint:
-        return endpoint
-
-    def open_folder(self, ours: Path) -> Path:
-        return ours
-
-    def close_folder(self, ours: Path) -> None:
-        pass  # it is ours
-
-    def folder_bytes(self, folder: Path) -> int | None:
-        return folder_bytes(folder)
-
-    def install(self, folder: Path) -> Path:
-        return folder
-
-    def _copy(self, source: Path, target: Path) -> None:
-        try:
-            shutil.copy2(source, target)
-        except OSError as problem:
-            raise HostError(f"{source} -> {target} on {self.name}: {problem.strerror}") from problem
-
-
-class LocalProcess(Spawned):
-    """A process on this machine; see ``Process``."""
-
-    @property
-    def launched(self) -> ClockReading:
-        return ClockReading(wall_epoch_s=self.launched_wall_epoch_s, monotonic_s=self.launched_monotonic_s)
-
-    def stop(self, grace_s: float, first: StopSignal = "SIGTERM") -> Stopped:
-        ended = self.end(grace_s, first)
-        return Stopped.model_validate(
-            {"exit_code": ended.exit_code, "signal": ended.signal, "stop_s": ended.stop_s}
-        )
-
-
-def order_of(command: Command) -> dict[str, object]:
-    """Return a command as plain data; see ``spawning.Spawner``."""
-    return {
-        "argv": list(command.argv),
-        "folder": str(command.folder),
-        "environment": dict(command.environment),
-        "cpus": list(command.cpus) if command.cpus is not None else None,
-        "stdout": str(command.stdout) if command.stdout else None,
-        "stderr": str(command.stderr) if command.stderr else None,
-        "run_as": list(command.run_as) if command.run_as is not None else None,
-    }
-
-
 def now() -> ClockReading:
     """Read both clocks together."""
     return ClockReading(wall_epoch_s=time.time(), monotonic_s=time.monotonic())
@@ -414,8 +269,6 @@ __all__ = [
     "Command",
     "Completed",
     "Host",
-    "LocalHost",
-    "LocalProcess",
     "Meter",
     "Place",
     "Process",
@@ -426,8 +279,5 @@ __all__ = [
     "StopSignal",
     "Stopped",
     "Timepiece",
-    "base_environment",
-    "group_members",
     "now",
-    "order_of",
 ]

@@ -135,7 +135,7 @@ def _wait_for_load(
     limit_s = order.limits.load_s(command.expected_s)
     deadline = time.monotonic() + limit_s
     while (exit_code := running.wait(_POLL_S)) is None:
-        running.cpu_s()  # kept there: once it has ended, nobody can tell
+        running.cpu_s()  # kept there: the account of a child that nobody waits for closes with it
         refuse_ended(notes.backing, "while under load")
         if (service_exit := instance.exited()) is not None:
             raise crash(service_exit, "while under load", notes.service_folder, parts.host)

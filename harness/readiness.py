@@ -12,11 +12,12 @@ from typing import TypeVar
 from harness.conformance import judge
 from harness.errors import HostError, TrialFailure
 from harness.exchange import Answer, Connection, ExchangeError, request_bytes
-from harness.hosts import Host, LocalHost, Station
+from harness.hosts import Host, Station
 from harness.launchers.base import Instance
 from harness.loadgen.base import Endpoint
 from harness.loadgen.captures import Scalar, Values, filled
 from harness.loadgen.flow import in_order, is_flow
+from harness.local_host import LocalHost
 from harness.model import Outcome, Request, StartUp
 from harness.sampling import Watched
 

@@ -29,7 +29,7 @@ from typing import Any
 
 from harness.errors import HostError
 from harness.processes import kill_group, read_stat, signal_group
-from harness.sampling.process import TreeReader
+from harness.sampling.process import TICKS_PER_S, TreeReader, cpu_clock
 
 #: Taken over from the starter's own environment when they are set there.
 BASE_VARIABLES = ("PATH", "HOME", "USER", "TMPDIR")
@@ -70,12 +70,14 @@ class Spawned:
 
     def exited(self) -> int | None:
         """Return the exit code (128 + n for signal n) once it has ended, else ``None``. Never blocks."""
+        if self._popen.returncode is None:
+            self._read_last_account()
         return _as_shell(self._popen.poll())
 
     def wait(self, timeout_s: float) -> int | None:
         """Return the exit code, or ``None`` when it still runs after ``timeout_s``."""
         # a descriptor that turns readable at the end: no polling, so the end is seen when it happens
-        if self._popen.poll() is None:
+        if self.exited() is None:
             try:
                 watched = os.pidfd_open(self.pid)
             except (OSError, AttributeError):  # a kernel before 5.3, a Python before 3.9
@@ -91,7 +93,7 @@ class Spawned:
         return self.exited()
 
     def cpu_s(self) -> float | None:
-        """Return the CPU time of it and its children as last seen: once it has ended, nobody can tell."""
+        """Return the CPU time of it and its children; of an ended one, what the kernel last knew."""
         if self._tree is None:
             try:
                 self._tree = TreeReader(self.pid, self.start_ticks, self.cpu_at_launch_s)
@@ -102,6 +104,20 @@ class Spawned:
         if reading is not None:
             self._cpu_s = reading.cpu_s
         return self._cpu_s
+
+    def _read_last_account(self) -> None:
+        """Keep the CPU time of a process that has ended: once its exit code is taken, nobody can tell."""
+        try:
+            ended = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if ended is None:
+                return
+            own_s = time.clock_gettime(cpu_clock(self.pid))
+        except (OSError, ChildProcessError):
+            return
+        stat = read_stat(self.pid)
+        reaped_s = stat.reaped_ticks / TICKS_PER_S if stat is not None else 0.0
+        # children that nobody waited for are in what was last seen, not in the account
+        self._cpu_s = max(self._cpu_s or 0.0, own_s + reaped_s - self.cpu_at_launch_s)
 
     def end(self, grace_s: float, first: str = "SIGTERM") -> StopReport:
         """``first`` to the group, SIGKILL after ``grace_s``; nothing of the group is left. Idempotent."""

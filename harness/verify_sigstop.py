@@ -26,7 +26,8 @@ from harness.analysis.matching import Span, match_events
 from harness.analysis.stalls import detect_stalls
 from harness.analysis.verify.result import Cell, VerifyResult, result
 from harness.errors import RematchError
-from harness.hosts import Command, LocalHost
+from harness.hosts import Command
+from harness.local_host import LocalHost
 from harness.ports import free_port
 from harness.project import find_root
 from harness.run_queue import RunQueue

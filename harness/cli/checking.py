@@ -94,7 +94,7 @@ def _look() -> dict[str, Any]:
 
 def _containers(root: Path) -> dict[str, str | None]:
     """The daemon that answers, or why none does."""
-    from harness.launchers.container import engine_here
+    from harness.launchers.docker_engine import engine_here
 
     engine, reason = engine_here(root)
     return {"engine": engine, "reason": reason}

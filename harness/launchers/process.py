@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
@@ -12,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import HostError, TrialFailure
-from harness.hosts import Command, Host, Process, Station
+from harness.hosts import Command, Host, Station
 from harness.launchers import aot
 from harness.launchers.arguments import (
     expand,
@@ -25,25 +24,16 @@ from harness.launchers.arguments import (
 from harness.launchers.base import LaunchOrder, masked
 from harness.launchers.builds import Builder, Built
 from harness.launchers.forms import Forms, form_of
+from harness.launchers.last_words import STDERR, STDOUT
+from harness.launchers.process_instance import ProcessInstance
 from harness.launchers.tools import Tools
 from harness.loadgen.base import Endpoint
 from harness.model import BackingSettings, BuildRecord, Implementation, InstanceRecord, Outcome, Variant
 from harness.toolchains import Jdk
 from harness.workloads import load_all_requests
 
-STDOUT, STDERR = "service.stdout.txt", "service.stderr.txt"
 #: The contract gives a service 5 s to finish what is in flight.
 GRACE_S = 8.0
-
-#: What runtimes say when memory is out; searched in stdout too, where the JVM writes its last word.
-OUT_OF_MEMORY_WORDS = (
-    "OutOfMemoryError",
-    "runtime: out of memory",
-    "runtime: cannot allocate memory",
-    "MemoryError",
-)
-PORT_TAKEN = re.compile(r"already in use|port\b.* (is|was) (taken|in use)|EADDRINUSE", re.IGNORECASE)
-
 
 #: What an implementation needs beside itself, for as long as the context lasts: its environment.
 Training = Callable[[Implementation, BackingSettings | None], AbstractContextManager[Mapping[str, str]]]
@@ -62,60 +52,6 @@ class Elsewhere:
     builds_on: Host
     jdks: tuple[Jdk, ...] = ()
     python: str = "python3"
-
-
-class ProcessInstance:
-    """A running variant; see ``Instance``. ``process`` is what a sampler watches."""
-
-    def __init__(
-        self, process: Process, record: InstanceRecord, folder: Path, grace_s: float, host: Station
-    ) -> None:
-        self.process, self.host = process, host
-        self._record, self._folder, self._grace_s = record, folder, grace_s
-        self.endpoint = Endpoint(host=host.listen_address, port=record.port)
-
-    @property
-    def record(self) -> InstanceRecord:
-        return self._record
-
-    @property
-    def stderr_file(self) -> Path:
-        return self._folder / STDERR
-
-    @property
-    def cpu_at_launch_s(self) -> float:
-        """To be taken off readings of the process's CPU time; see ``hosts.Process``."""
-        return self.process.cpu_at_launch_s
-
-    def exited(self) -> int | None:
-        return self.process.exited()
-
-    def stop(self) -> InstanceRecord:
-        stopped = self.process.stop(self._grace_s)
-        self._record = self._record.model_copy(
-            update={"stop_signal": stopped.signal, "exit_code": stopped.exit_code, "stop_s": stopped.stop_s}
-        )
-        return self._record
-
-    def out_of_memory(self) -> str | None:
-        """Return why it looks as if memory ran out, or ``None``. Ask after it ended or was stopped."""
-        for name in (STDERR, STDOUT):
-            for line in self._tail(name).splitlines():
-                if any(word in line for word in OUT_OF_MEMORY_WORDS):
-                    return line.strip()[:300]
-        if self.exited() == 137 and self._record.stop_signal != "SIGKILL":
-            return "killed by SIGKILL, and not by us: the kernel does that when memory is out"
-        return None
-
-    def port_taken(self) -> bool:
-        """Whether it ended because somebody else had its port."""
-        return self.exited() not in (None, 0) and PORT_TAKEN.search(self._tail(STDERR)) is not None
-
-    def _tail(self, name: str) -> str:
-        try:
-            return self.host.read(self._folder / name, 65536).decode(errors="replace")
-        except HostError:
-            return ""
 
 
 class ProcessLauncher:

@@ -15,8 +15,9 @@ from typing import Any
 from harness.errors import HostError
 from harness.exchange import Answer
 from harness.first_answer import FirstAnswer
-from harness.hosts import Command, Completed, Started, Stopped, StopSignal, now, order_of
+from harness.hosts import Command, Completed, Started, Stopped, StopSignal, now
 from harness.loadgen.base import Endpoint
+from harness.local_host import order_of
 from harness.model import ClockReading, HostClock, Machine, ResourceReading
 from harness.remote.clock import Offset, Question, estimate_offset
 from harness.remote.files import fetch_tree, get_file, put_file, send_tree, tree_name, tree_of

@@ -23,6 +23,11 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
+def cpu_clock(pid: int) -> int:
+    """Return the id of the clock that counts the CPU time of all threads of ``pid``; see clock_getcpuclockid(3)."""
+    return (~pid << 3) | 2
+
+
 @dataclass(frozen=True)
 class ProcessReading:
     """One reading. Summed over a tree, shared pages count once for each process that maps them."""
@@ -42,7 +47,7 @@ class ProcessReader:
 
     def __init__(self, pid: int, start_ticks: int | None = None) -> None:
         self.pid = pid
-        self._clock = (~pid << 3) | 2  # what clock_getcpuclockid(3) returns for a whole process
+        self._clock = cpu_clock(pid)
         self._stat = self._statm = -1
         try:
             self._stat = os.open(f"{PROC}/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
@@ -236,6 +241,7 @@ __all__ = [
     "ProcessStat",
     "TreeReader",
     "TreeResources",
+    "cpu_clock",
     "read_stat",
     "read_tree",
 ]

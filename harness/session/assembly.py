@@ -18,7 +18,7 @@ from harness.backing.upstream import IMPLEMENTATION as UPSTREAM
 from harness.backing.upstream import Upstream
 from harness.definitions import contract_folder, load_implementations
 from harness.errors import InputError, MissingTool
-from harness.hosts import LocalHost, Station
+from harness.hosts import Station
 from harness.launchers.base import Launcher
 from harness.launchers.container import ContainerLauncher
 from harness.launchers.process import ProcessLauncher, Training
@@ -31,6 +31,7 @@ from harness.loadgen.oha import Oha
 from harness.loadgen.vegeta import Vegeta
 from harness.loadgen.wrk import Wrk
 from harness.loadgen.wrk2 import Wrk2
+from harness.local_host import LocalHost
 from harness.model import BackingName, BackingSettings, Implementation, Variant
 from harness.session.stations import Stations, load_words, stations
 from harness.toolchains import Surroundings, Tool, find_jdks, find_tool

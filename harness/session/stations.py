@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.errors import HostError, MissingTool
-from harness.hosts import Command, LocalHost, Station
+from harness.hosts import Command, Station
 from harness.launchers.process import Elsewhere
+from harness.local_host import LocalHost
 from harness.model import Machine
 from harness.remote import SshHost, load_settings
 from harness.remote.jdks import find_far_jdks

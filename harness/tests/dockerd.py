@@ -12,9 +12,9 @@ import sysconfig
 import time
 from pathlib import Path
 
-from harness.hosts import LocalHost
 from harness.launchers.images import LABEL, import_root
 from harness.launchers.rootfs import is_elf, lay_out, libraries
+from harness.local_host import LocalHost
 
 READY_WITHIN_S = 40.0
 BRIDGE_ADDRESS = "10.213.77.1/24"

@@ -9,9 +9,10 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from harness.hosts import LocalHost, Station
+from harness.hosts import Station
 from harness.launchers.process import Elsewhere, ProcessLauncher
 from harness.launchers.tools import Tools
+from harness.local_host import LocalHost
 from harness.remote import SshHost
 from harness.session import Assembly, measure, prepare
 from harness.session.stations import Stations

@@ -10,10 +10,11 @@ import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
-from harness.hosts import LocalHost
 from harness.launchers.base import LaunchOrder
-from harness.launchers.process import ProcessInstance, ProcessLauncher
+from harness.launchers.process import ProcessLauncher
+from harness.launchers.process_instance import ProcessInstance
 from harness.launchers.tools import Tools
+from harness.local_host import LocalHost
 from harness.model import Implementation, Variant
 from harness.model.backing import SettingValue
 

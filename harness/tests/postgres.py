@@ -13,7 +13,7 @@ import psycopg
 
 from harness.backing import BackingNeed
 from harness.backing.postgres import Lent, Postgres
-from harness.hosts import LocalHost
+from harness.local_host import LocalHost
 from harness.project import find_root
 from harness.toolchains import Surroundings, Tool, find_tool
 

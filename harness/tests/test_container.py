@@ -13,13 +13,14 @@ from typing import Any
 import pytest
 
 from harness.errors import InputError, RematchError, TrialFailure
-from harness.hosts import LocalHost
 from harness.launchers.base import Launcher, LaunchOrder
-from harness.launchers.container import ContainerInstance, ContainerLauncher
+from harness.launchers.container import ContainerLauncher
+from harness.launchers.container_instance import ContainerInstance
 from harness.launchers.images import LABEL, OWNER, project_label
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.rootfs import libraries
 from harness.launchers.tools import Tools
+from harness.local_host import LocalHost
 from harness.model import Outcome, RuntimeSettings, Variant
 from harness.model.backing import SettingValue
 from harness.processes import alive
@@ -32,6 +33,8 @@ from harness.tests.instances import eventually, make_project, read_implementatio
 from harness.tests.sessions import LIMITS, make_session_project, measure_tiny, tiny_assembly
 
 REASON = why_not()
+#: Only root can start a daemon of its own, and set-up asks for one (``dockerd``) for root's tests alone; anybody
+#: else's daemon is not ours to use. So this cannot hide a missing step of set-up, and the run counts it out loud.
 needs_docker = pytest.mark.skipif(
     REASON is not None, reason=f"NOT TESTED HERE: everything about containers: {REASON}"
 )

@@ -13,7 +13,7 @@ import pytest
 from harness.contents import file_sha256
 from harness.definitions import load_study
 from harness.errors import TrialFailure
-from harness.hosts import Command, LocalHost
+from harness.hosts import Command
 from harness.launchers.arguments import misfit, native_flags, native_start
 from harness.launchers.base import LaunchOrder
 from harness.launchers.builds import Built
@@ -23,8 +23,9 @@ from harness.launchers.native import image_argv, label, peak_rss_bytes, write_re
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.sources import copy_artifact
 from harness.launchers.tools import Tools
+from harness.local_host import LocalHost
 from harness.model import BuildRecord, FormBuild, Implementation, JavaForms, Outcome, RuntimeSettings, Variant
-from harness.session.measuring import build_name
+from harness.session.preparing import build_name
 from harness.tests.synthetic import ROOT
 from harness.toolchains import Surroundings, find_jdks, find_tool
 
@@ -238,6 +239,8 @@ def test_a_trial_of_a_form_that_could_not_be_made_failed_for_that_reason(
 NATIVE = find_tool("native-image", Surroundings(project=ROOT))
 
 
+# One image takes minutes and gigabytes, and no registry has the compiler for set-up to bring: asked for by name.
+# What the compiler says is tested on captured output everywhere.
 @pytest.mark.skipif(
     not NATIVE.usable or os.environ.get("REMATCH_NATIVE_TESTS") != "1",
     reason="NOT TESTED HERE: a real native image (minutes; needs native-image and REMATCH_NATIVE_TESTS=1)",

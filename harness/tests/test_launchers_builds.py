@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 
 from harness.errors import InputError, MissingTool, RematchError
-from harness.hosts import Command, Host, LocalHost
+from harness.hosts import Command, Host
 from harness.launchers import aot
 from harness.launchers.base import LaunchOrder
 from harness.launchers.builds import Builder
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.sources import copy_artifact, source_sha256
 from harness.launchers.tools import Tools, find_tools
+from harness.local_host import LocalHost
 from harness.model import BackingSettings, Implementation, RuntimeSettings, Variant
 from harness.project import find_root
 from harness.readiness import wait_first_response

@@ -222,6 +222,7 @@ def test_what_was_written_over_there_comes_back_whole(far: SshHost, tmp_path: Pa
 
 def test_a_full_disk_is_said_before_a_trial_begins(sshd: Sshd, tmp_path: Path) -> None:
     if os.geteuid() != 0:
+        # Mounting is a right, not a tool that set-up could bring. As root the test runs or fails.
         pytest.skip(f"{NOT_RUN}a small disk needs root, to be mounted")
     disk = tmp_path / "disk"
     disk.mkdir()

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from harness.errors import HostError
-from harness.hosts import LocalHost
+from harness.local_host import LocalHost
 from harness.model import Outcome, TrialRecord
 from harness.remote import SshHost
 from harness.tests.far import measure_far, running_with, when
@@ -33,6 +33,7 @@ def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
 def namespace() -> Iterator[Namespace]:
     reason = why_not()
     if reason is not None:
+        # A network namespace is a right (root's), not a tool; ``why_not`` gives no reason where it can be made.
         pytest.skip(reason)
     made = Namespace()
     made.make()

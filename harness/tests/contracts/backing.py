@@ -49,7 +49,7 @@ class BackingContract:
 
     @pytest.fixture
     def database(self) -> Database:
-        # An abstract fixture: a thin subclass brings the part, and pytest never collects this base class.
+        # Abstract: pytest never collects this base class, so only a subclass that forgot its part gets here.
         raise NotImplementedError("the subclass brings the database")
 
     @pytest.fixture

@@ -21,7 +21,7 @@ class HostContract:
 
     @pytest.fixture
     def host(self) -> Host:
-        # An abstract fixture: a thin subclass brings the part, and pytest never collects this base class.
+        # Abstract: pytest never collects this base class, so only a subclass that forgot its part gets here.
         raise NotImplementedError("the subclass brings the host")
 
     @pytest.fixture
@@ -84,6 +84,19 @@ class HostContract:
         assert alive(process.pid, process.start_ticks)
         process.stop(5)
         assert not alive(process.pid, process.start_ticks)
+
+    def test_a_process_that_ended_before_anybody_looked_tells_its_cpu_time(
+        self, spawn: Callable[..., Process]
+    ) -> None:
+        burn = "import os, time\nwhile time.process_time() < 0.4: pass\nif os.fork() == 0:\n"
+        burn += "    while time.process_time() < 0.3: pass\n    os._exit(0)\nos.wait()"
+        process = spawn(sys.executable, "-c", burn)
+        assert eventually(lambda: (stat := read_stat(process.pid)) is None or stat.ended)
+        assert process.wait(20) == 0
+        cpu_s = process.cpu_s()
+        assert (
+            cpu_s is not None and cpu_s >= 0.55
+        )  # children count in hundredths, and Python's clock began with the launcher
 
     def test_output_goes_to_files_below_the_folder(
         self, spawn: Callable[..., Process], tmp_path: Path

@@ -35,7 +35,7 @@ class LauncherContract:
 
     @pytest.fixture
     def project(self, tmp_path: Path) -> Started:
-        # An abstract fixture: a thin subclass brings the part, and pytest never collects this base class.
+        # Abstract: pytest never collects this base class, so only a subclass that forgot its part gets here.
         raise NotImplementedError("the subclass brings the project")
 
     def test_launch_returns_before_the_service_is_ready(self, project: Started) -> None:

@@ -85,7 +85,7 @@ class LoadGeneratorContract:
 
     @pytest.fixture
     def generator(self) -> LoadGenerator:
-        # An abstract fixture: a thin subclass brings the part, and pytest never collects this base class.
+        # Abstract: pytest never collects this base class, so only a subclass that forgot its part gets here.
         raise NotImplementedError("the subclass brings the generator")
 
     @pytest.fixture

@@ -60,6 +60,7 @@ var startedCluster *cluster
 func postgresql(t *testing.T) *cluster {
 	t.Helper()
 	if os.Getenv(withoutPostgreSQL) == "1" {
+		// Said by whoever runs it, never by the machine: without the variable a missing server is a failure.
 		t.Skipf("%s=1: not tested against a database", withoutPostgreSQL)
 	}
 	c, err := theCluster()

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A service that runs in a container of a Docker daemon on this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from harness.launchers.last_words import STDERR, STDOUT, TAIL_BYTES, memory_complaint, port_complaint
+from harness.loadgen.base import Endpoint
+from harness.model import InstanceRecord
+from harness.processes import alive
+from harness.sampling.group import read_group
+
+#: Where it listens: it is on this machine's own network.
+ADDRESS = "127.0.0.1"
+
+
+class ContainerInstance:
+    """A running variant in its container; see ``Instance``."""
+
+    #: What the container's own set-up used before the program ran is on its process's account and
+    #: cannot be told apart; the daemon's part is not on it.
+    cpu_at_launch_s = 0.0
+
+    def __init__(self, container: Any, record: InstanceRecord, folder: Path, grace_s: float) -> None:
+        self._container = container
+        self._record, self._folder, self._grace_s = record, folder, grace_s
+        self._exit_code: int | None = None
+        self._removed = False
+        self.endpoint = Endpoint(host=ADDRESS, port=record.port)
+
+    @property
+    def record(self) -> InstanceRecord:
+        return self._record
+
+    @property
+    def stderr_file(self) -> Path:
+        return self._folder / STDERR
+
+    def exited(self) -> int | None:
+        if self._exit_code is None and not alive(self._record.pid, self._record.process_start_ticks):
+            self._note_end()
+        return self._exit_code
+
+    def stop(self) -> InstanceRecord:
+        if self._removed:
+            return self._record
+        begin = time.monotonic()
+        how = "exited"
+        reading = read_group(self._record.pid, self._record.process_start_ticks)
+        if self.exited() is None:
+            how = "SIGTERM"
+            self._kill("SIGTERM")
+            if not self._ended_within(self._grace_s):
+                how = "SIGKILL"
+                self._kill("SIGKILL")
+            self._note_end()
+        stop_s = time.monotonic() - begin
+        around = self._record.container
+        if around is not None:
+            state = self._state()
+            around = around.model_copy(
+                update={"at_stop": reading, "out_of_memory": bool(state.get("OOMKilled", False))}
+            )
+        self._container.remove(force=True, v=True)
+        self._removed = True
+        self._record = self._record.model_copy(
+            update={
+                "stop_signal": how, "exit_code": self._exit_code, "stop_s": stop_s, "container": around,
+            }
+        )  # fmt: skip
+        return self._record
+
+    def out_of_memory(self) -> str | None:
+        around = self._record.container
+        if around is not None and around.out_of_memory:
+            return "killed by the kernel: the container's memory limit was reached"
+        return memory_complaint(self._tail, self._exit_code, self._record)
+
+    def port_taken(self) -> bool:
+        return port_complaint(self._tail, self.exited())
+
+    def _note_end(self) -> None:
+        """Wait for the daemon to have seen the end, and fetch what the service said."""
+        self._exit_code = int(self._container.wait(timeout=30)["StatusCode"])
+        for name, wanted in ((STDOUT, "stdout"), (STDERR, "stderr")):
+            said = self._container.logs(stdout=wanted == "stdout", stderr=wanted == "stderr")
+            (self._folder / name).write_bytes(said)
+
+    def _kill(self, signal: str) -> None:
+        import docker.errors
+
+        with contextlib.suppress(docker.errors.APIError):  # it has just ended
+            self._container.kill(signal)
+
+    def _ended_within(self, grace_s: float) -> bool:
+        deadline = time.monotonic() + grace_s
+        while alive(self._record.pid, self._record.process_start_ticks):
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.005)
+        return True
+
+    def _state(self) -> Mapping[str, Any]:
+        self._container.reload()
+        state: Mapping[str, Any] = self._container.attrs["State"]
+        return state
+
+    def _tail(self, name: str) -> str:
+        try:
+            return (self._folder / name).read_bytes()[-TAIL_BYTES:].decode(errors="replace")
+        except OSError:
+            return ""

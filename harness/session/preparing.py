@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is done once before the trials: a capacity measured, builds, backing services, generators tried."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.backing import BackingNeed, source_of
+from harness.calibration import CalibrationTrial, calibrate, saturated
+from harness.definitions import contract_folder, load_implementations
+from harness.errors import InputError, TrialFailure
+from harness.headroom import (
+    ECHO_IMPLEMENTATION,
+    ECHO_WORKLOAD,
+    EchoOrder,
+    echo_variant,
+    measure_echo,
+    wanted_readings,
+)
+from harness.model import (
+    BackingSettings,
+    BuildRecord,
+    Calibration,
+    Configuration,
+    EchoReading,
+    Implementation,
+    Load,
+    PlannedTrial,
+)
+from harness.orphans import RunningProcesses
+from harness.provenance import without_paths
+from harness.runner import Limits, Parts
+from harness.session.assembly import Assembly
+from harness.session.planning import Prepared, first_configuration
+from harness.store import SessionWriter, explained
+from harness.workloads import load_cases
+
+
+def build_name(configuration: Configuration) -> str:
+    """Return the key of ``builds.json``: the implementation, after it ``+aot`` with an AOT cache, or ``+form``."""
+    runtime = configuration.variant.runtime
+    made = "+aot" if runtime.aot_cache else f"+{runtime.form}" if runtime.form not in (None, "jvm") else ""
+    return f"{configuration.variant.implementation}{made}"
+
+
+def parts_for(assembly: Assembly, ledger: RunningProcesses, load: Load | None) -> Parts:
+    """Return what the runner works with, its load generator's own words among it."""
+    return Parts(
+        host=assembly.host,
+        launcher=assembly.launcher,
+        ledger=ledger,
+        cpus=assembly.cpus,
+        sampling_hz=assembly.sampling_hz,
+        backing=assembly.backing,
+        other_host=assembly.load_host,
+        load_words=assembly.load_words(load.generator) if load is not None else {},
+    )
+
+
+@dataclass
+class Preparation:
+    """Everything a session needs before its trials. ``say`` is told what is being done."""
+
+    assembly: Assembly
+    prepared: Prepared
+    writer: SessionWriter
+    ledger: RunningProcesses
+    limits: Limits
+    say: Callable[[str], None]
+    builds: dict[str, BuildRecord] = field(default_factory=dict)
+    echo: tuple[EchoReading, ...] = ()
+
+    def capacity(self) -> Calibration | None:
+        """The capacity that scaled loads are shares of: written earlier, else measured now; ``None``: none are."""
+        prepared = self.prepared
+        order = prepared.experiment.profiles[prepared.plan.profile].calibration
+        if order is None:
+            return None
+        known = self.writer.session.calibration()
+        if known is not None:
+            return known
+        configuration = first_configuration(prepared)
+        busy = saturated(configuration, order)
+        implementation = prepared.study.implementations[configuration.variant.implementation]
+        folder = self.assembly.root / ".cache" / "calibration" / prepared.session_id / "trial"
+        contract = contract_folder(self.assembly.root, prepared.experiment.workload)
+        with explained(self.writer.session.folder):
+            try:
+                self.say(f"calibration with {configuration.key}")
+                self._prepare_for(busy, implementation, contract)
+                found = calibrate(
+                    CalibrationTrial(
+                        order=order,
+                        configuration=configuration,
+                        implementation=implementation,
+                        build=self.assembly.launcher.build(
+                            implementation, configuration.variant, configuration.backing
+                        ),
+                        requests=prepared.study.requests[configuration.mix],
+                        cases=load_cases(contract),
+                        generator=self.assembly.generator(order.generator),
+                        folder=folder,
+                        contract=contract,
+                        seed=prepared.plan.seed,
+                        limits=self.limits,
+                    ),
+                    parts_for(self.assembly, self.ledger, busy.load),
+                )
+            finally:
+                self.close()
+        self.writer.write_calibration(found)
+        self.writer.event(
+            "calibrated", capacity_per_s=found.capacity_per_s, configuration=found.configuration
+        )
+        return found
+
+    def before(self, left: list[PlannedTrial]) -> None:
+        """Make everything that the trials in ``left`` need; ``builds`` and ``echo`` hold it afterwards."""
+        self.echo = self.writer.session.echo()
+        self._build(left)
+        self._prepare_backing(left)
+        self._try_generators(left)
+
+    def close(self) -> None:
+        """Stop the backing services that outlive a trial."""
+        for source in self.assembly.backing.values():
+            for pid in source.close():
+                self.ledger.forget(pid)
+
+    def _build(self, left: list[PlannedTrial]) -> None:
+        self.builds = self.writer.session.builds()
+        fresh: dict[str, BuildRecord] = {}
+        for trial in left:
+            configuration = trial.configuration
+            name = build_name(configuration)
+            if name in fresh:
+                continue
+            self.say(f"build of {name}")
+            implementation = self._implementation(configuration)
+            build = self.assembly.launcher.build(implementation, configuration.variant, configuration.backing)
+            fresh[name] = self._tidied(build)
+            self._refuse_other_source(name, fresh[name])
+        self.builds = {**fresh, **self.builds}
+        self.writer.write_builds(self.builds)
+
+    def _prepare_backing(self, left: list[PlannedTrial]) -> None:
+        seen: set[str] = set()
+        for trial in left:
+            settings = trial.configuration.backing or BackingSettings()
+            implementation = self._implementation(trial.configuration)
+            key = f"{implementation.needs} {settings.model_dump_json()}"
+            if implementation.needs and key not in seen:
+                seen.add(key)
+                self.say(f"preparation of {', '.join(implementation.needs)}")
+                self._prepare_for(
+                    trial.configuration,
+                    implementation,
+                    contract_folder(self.assembly.root, self.prepared.experiment.workload),
+                )
+
+    def _prepare_for(
+        self, configuration: Configuration, implementation: Implementation, contract: Path
+    ) -> None:
+        need = BackingNeed(
+            workload=configuration.workload,
+            contract=contract,
+            settings=configuration.backing or BackingSettings(),
+        )
+        for name in implementation.needs:
+            source_of(name, self.assembly.backing).prepare(need)
+
+    def _refuse_other_source(self, name: str, fresh: BuildRecord) -> None:
+        before = self.builds.get(name)
+        if before is not None and before.source_sha256 != fresh.source_sha256:
+            raise InputError(
+                f"the source of {name} changed since this session began; its trials would not be comparable",
+                file=self.writer.session.key,
+                allowed="the source as it was, another --seed, or --new",
+            )
+
+    def _try_generators(self, left: list[PlannedTrial]) -> None:
+        configurations = [trial.configuration for trial in left]
+        wanted = wanted_readings(configurations, self.echo)
+        if not wanted:
+            return
+        implementation = load_implementations(self.assembly.root, ECHO_WORKLOAD).get(ECHO_IMPLEMENTATION)
+        reason = (
+            f"services/{ECHO_WORKLOAD}/{ECHO_IMPLEMENTATION} is not there"
+            if implementation is None
+            else self.assembly.launcher.unavailable(implementation, echo_variant())
+        )
+        if implementation is None or reason is not None:
+            self.writer.event("headroom unknown", reason=reason)
+            return
+        build = self.assembly.launcher.build(implementation, echo_variant())
+        for load, mix in wanted:
+            self.say(f"headroom of {load.generator} with {mix}")
+            order = EchoOrder(
+                implementation=implementation,
+                build=build,
+                load=load,
+                mix=mix,
+                requests=self.prepared.study.requests[mix],
+                generator=self.assembly.generator(load.generator),
+                folder=self.assembly.root / ".cache" / "echo" / self.prepared.session_id,
+                seed=self.prepared.plan.seed,
+                limits=self.limits,
+            )
+            try:
+                self.echo = (*self.echo, measure_echo(order, parts_for(self.assembly, self.ledger, load)))
+            except TrialFailure as failure:
+                self.writer.event("headroom unknown", reason=str(failure), generator=load.generator, mix=mix)
+                continue
+            self.writer.write_echo(self.echo)
+
+    def _tidied(self, build: BuildRecord) -> BuildRecord:
+        argv = without_paths(build.argv, places=self.assembly.places)
+        form = build.form
+        if form is not None:
+            tidied = without_paths(form.argv, places=self.assembly.places)
+            form = form.model_copy(update={"argv": tidied})
+        return build.model_copy(update={"argv": argv, "form": form})
+
+    def _implementation(self, configuration: Configuration) -> Implementation:
+        return self.prepared.study.implementations[configuration.variant.implementation]
+
+    def _contract(self) -> Path:
+        return contract_folder(self.assembly.root, self.prepared.experiment.workload)
