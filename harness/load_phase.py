@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from pathlib import Path
 
@@ -52,6 +53,7 @@ def measure(instance: Instance, sampler: Sampling, order: TrialOrder, parts: Par
         _offer(command, there, instance, sampler, order, parts, notes)
     finally:
         parts.load_host.close_folder(ours)
+        _drop_folders_of_its_own(ours)
     notes.load = generator.read(ours)
     notes.outcome, notes.reason = judge_load(notes.load)
 
@@ -108,6 +110,13 @@ def _offer(
     if exit_code is not None and exit_code > _SIGNALLED:
         raise TrialFailure("failed", f"the load generator was killed by signal {exit_code - _SIGNALLED}")
     _run_after(command, there, parts)
+
+
+def _drop_folders_of_its_own(folder: Path) -> None:
+    """Remove what a tool made for itself: what belongs in the store are files (JMeter's JVM keeps preferences)."""
+    for path in folder.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
 
 
 def _run_after(command: LoadCommand, folder: Path, parts: Parts) -> None:

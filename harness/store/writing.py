@@ -33,7 +33,7 @@ from harness.store.reading import SessionFolder, file_sha256
 #: Below this a trial is not begun: its files and its record must fit.
 MIN_FREE_BYTES = 64 * 1024 * 1024
 #: Files of a load generator below this stay readable with any editor.
-PLAIN_BYTES = 64 * 1024
+PLAIN_BYTES = 4 * 1024
 _PACKED = (".gz", ".jfr", ".zip", ".xz", ".zst")
 _ECHO: TypeAdapter[tuple[EchoReading, ...]] = TypeAdapter(tuple[EchoReading, ...])
 _BUILDS: TypeAdapter[dict[str, BuildRecord]] = TypeAdapter(dict[str, BuildRecord])
