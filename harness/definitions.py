@@ -99,7 +99,7 @@ def _definition_sha256(experiment: Experiment) -> str:
     """
     data = experiment.model_dump(mode="json")
     for variant in data["variants"].values():
-        for setting in ("form", "memory_limit"):
+        for setting in ("form", "memory_limit", "pin"):
             if variant["runtime"][setting] is None:
                 del variant["runtime"][setting]
     if data["backing"] is None:

@@ -12,6 +12,7 @@ import platform
 import re
 import resource
 import socket
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,24 @@ def machine_facts() -> dict[str, Any]:
         "descriptor_limit": resource.getrlimit(resource.RLIMIT_NOFILE)[0],
         "small": n_cpus < CORES_FOR_ALL,
     }
+
+
+def physical_cores(cpus: Iterable[int], system: Path = Path("/sys/devices/system/cpu")) -> list[list[int]]:
+    """Return which CPUs share a physical core, one list a core; one of which nothing is told stands alone."""
+    found = set()
+    for cpu in cpus:
+        said = text_of(system / f"cpu{cpu}" / "topology" / "thread_siblings_list")
+        found.add(tuple(cpu_list(said)) if said else (cpu,))
+    return sorted(list(core) for core in found)
+
+
+def cpu_list(text: str) -> list[int]:
+    """``0-2,5`` -> ``[0, 1, 2, 5]``."""
+    cpus: list[int] = []
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        cpus += range(int(first), int(last or first) + 1)
+    return cpus
 
 
 def text_of(path: Path) -> str | None:

@@ -3,12 +3,22 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Sequence
+from itertools import zip_longest
+from pathlib import Path
 from typing import Literal
 
-from harness.errors import InputError
+from harness.errors import HostError, InputError, TrialFailure
+from harness.hosts import Host
+from harness.machine_facts import cpu_list
 from harness.model import Frozen
 
-Policy = Literal["auto", "apart", "shared"]
+#: ``limit``: the service on exactly as many CPUs as its limit says, the generator on the other half of the
+#: machine whatever that limit is, so that from one limit to the next nothing but the service's CPUs changes.
+Policy = Literal["auto", "apart", "shared", "limit"]
+#: CPUs that share a physical core, one group a core.
+Cores = Sequence[Sequence[int]]
 
 #: From here on "auto" pins apart: below, a service alone on one core would be another experiment.
 APART_FROM_CPUS = 4
@@ -24,14 +34,22 @@ class Placement(Frozen):
     generator_apart: bool = False
 
 
-def place(available: tuple[int, ...], service_cpus: int | None = None, policy: Policy = "auto") -> Placement:
+def place(
+    available: tuple[int, ...],
+    service_cpus: int | None = None,
+    policy: Policy = "auto",
+    cores: Cores = (),
+) -> Placement:
     """Return who runs where. ``available`` are the CPUs this process may use; ``service_cpus`` is the
-    service's CPU limit (``None``: as many as the split gives it, half of them).
+    service's CPU limit (``None``: as many as the split gives it, half of them); ``cores``: which CPUs share
+    a physical core (none named: each is one).
 
     Raises:
-        InputError: pinning apart was asked for and there are too few CPUs for it.
+        InputError: pinning was asked for and there are too few CPUs for it.
     """
     cpus = tuple(sorted(available))
+    if policy == "limit":
+        return _limited(cpus, service_cpus, cores)
     wanted = service_cpus or max(1, len(cpus) // 2)
     enough = len(cpus) >= wanted + 1
     if policy == "apart" and not enough:
@@ -50,16 +68,85 @@ def place(available: tuple[int, ...], service_cpus: int | None = None, policy: P
     return Placement(service=None, generator=None, shared=True, words=words)
 
 
-def place_on_two(available: tuple[int, ...], service_cpus: int | None, load_host: str) -> Placement:
+def place_on_two(
+    available: tuple[int, ...],
+    service_cpus: int | None,
+    load_host: str,
+    policy: Policy = "auto",
+    cores: Cores = (),
+) -> Placement:
     """Return who runs where when the load comes from another machine; ``available`` are the service's."""
     cpus = tuple(sorted(available))
-    service = cpus[:service_cpus] if service_cpus is not None and service_cpus < len(cpus) else None
+    order = _one_thread_of_each_first(_groups(cpus, cores)) if policy == "limit" else cpus
+    fits = service_cpus is not None and service_cpus < len(cpus) and policy != "shared"
+    service = order[:service_cpus] if fits else None
     where = f"pinned to CPU {_listed(service)}" if service else f"not pinned, on CPU {_listed(cpus)}"
     words = f"on two machines: service {where}; generator on {load_host}, not pinned"
     return Placement(service=service, generator=None, shared=False, words=words, generator_apart=True)
 
 
-def _listed(cpus: tuple[int, ...]) -> str:
+def cpus_allowed(host: Host, pid: int) -> tuple[int, ...] | None:
+    """Return the CPUs on which the kernel of that host lets a process run, cpuset and affinity together;
+    ``None``: it does not tell."""
+    try:
+        said = host.read(Path(f"/proc/{pid}/status")).decode("ascii", "replace")
+    except HostError:
+        return None
+    found = re.search(r"^Cpus_allowed_list:\s*(\S+)$", said, flags=re.MULTILINE)
+    return tuple(cpu_list(found.group(1))) if found else None
+
+
+def check_pinned(placement: Placement | None, allowed: tuple[int, ...] | None) -> None:
+    """Refuse a trial whose service may run elsewhere than it was pinned to.
+
+    Raises:
+        TrialFailure: it may; its throughput would be told of another number of cores.
+    """
+    wanted = placement.service if placement else None
+    if wanted is not None and allowed is not None and set(wanted) != set(allowed):
+        raise TrialFailure(
+            "failed",
+            f"the service was to run on CPU {_listed(sorted(wanted))} and may run on CPU {_listed(allowed)}; "
+            "see who changes affinities or cpusets on this machine",
+        )
+
+
+def _limited(cpus: tuple[int, ...], wanted: int | None, cores: Cores) -> Placement:
+    if wanted is None or wanted > len(cpus):
+        raise InputError(
+            "pinned by a limit that this machine cannot give",
+            place="runtime.pin",
+            found=f"cpus = {wanted}, and {len(cpus)} CPUs",
+            allowed=f"cpus from 1 to {len(cpus)}",
+        )
+    groups = _groups(cpus, cores)
+    if len(groups) == 1:  # one core: its threads are all there is to divide
+        groups = [(cpu,) for cpu in cpus]
+    n_service = max(1, len(groups) - len(groups) // 2)
+    own, others = groups[:n_service], groups[n_service:]
+    generator = tuple(sorted(cpu for core in others or own for cpu in core))
+    service = (*_one_thread_of_each_first(own), *_one_thread_of_each_first(others))[:wanted]
+    both = set(service) & set(generator)
+    n_cores = sum(1 for core in _groups(cpus, cores) if set(core) & set(service))
+    words = f"pinned by the limit: service on CPU {_listed(sorted(service))} of {n_cores} "
+    words += f"{'core' if n_cores == 1 else 'cores'}, generator on CPU {_listed(generator)}"
+    words += f"; they share CPU {_listed(sorted(both))}" if both else ""
+    return Placement(service=tuple(sorted(service)), generator=generator, shared=bool(both), words=words)
+
+
+def _groups(cpus: Sequence[int], cores: Cores) -> list[tuple[int, ...]]:
+    """Available CPUs by physical core, in the order of each core's first one."""
+    known = [tuple(cpu for cpu in sorted(core) if cpu in cpus) for core in cores]
+    alone = set(cpus) - {cpu for core in known for cpu in core}
+    return sorted([*(core for core in known if core), *((cpu,) for cpu in alone)])
+
+
+def _one_thread_of_each_first(groups: Iterable[Sequence[int]]) -> tuple[int, ...]:
+    """A second thread of a core adds far less than a core: cores first, their other threads after all of them."""
+    return tuple(cpu for threads in zip_longest(*groups) for cpu in threads if cpu is not None)
+
+
+def _listed(cpus: Sequence[int]) -> str:
     """``(0, 1, 2, 5)`` -> ``0-2,5``."""
     runs: list[list[int]] = []
     for cpu in cpus:

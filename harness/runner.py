@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from pydantic import JsonValue
 
@@ -27,7 +29,7 @@ from harness.launchers.base import Instance, LaunchOrder
 from harness.load_phase import OWN_SAMPLES, headroom_ratio, machine_during_load, measure
 from harness.loadgen.flow import readiness_request
 from harness.model import Outcome, Phase, StartUp, TrialRecord
-from harness.placement import place, place_on_two
+from harness.placement import Policy, check_pinned, cpus_allowed, place, place_on_two
 from harness.readiness import bring_up, wait_first_response, warm_up
 from harness.sampling import merge
 from harness.trial_order import Limits, Notes, Parts, TrialOrder, now, phase, tidy_values, tidy_words, watch
@@ -40,6 +42,7 @@ __all__ = ["Limits", "Parts", "TrialOrder", "run_trial"]
 REQUEST_LOG = "requests.log"
 SAMPLES = "samples.csv"
 SERVICE_STDERR = "service.stderr.txt"
+_POLICIES: Mapping[str | None, Policy] = MappingProxyType({None: "auto", "limit": "limit", "none": "shared"})
 
 
 def run_trial(order: TrialOrder, parts: Parts) -> TrialRecord:
@@ -66,11 +69,14 @@ def run_trial(order: TrialOrder, parts: Parts) -> TrialRecord:
 
 def _go_through(order: TrialOrder, parts: Parts, notes: Notes) -> None:
     configuration = order.planned.configuration
-    cpus = configuration.variant.runtime.cpus
+    runtime = configuration.variant.runtime
+    policy = _POLICIES[runtime.pin]
     if parts.load_apart:
-        notes.placement = place_on_two(parts.cpus, cpus, parts.load_host.name)
+        notes.placement = place_on_two(
+            parts.cpus, runtime.cpus, parts.load_host.name, policy, parts.cores
+        )
     else:
-        notes.placement = place(parts.cpus, cpus)
+        notes.placement = place(parts.cpus, runtime.cpus, policy, parts.cores)
     with contextlib.ExitStack() as cleanup:
         there = notes.service_folder = parts.host.open_folder(order.folder)
         notes.folders_there[there] = order.folder
@@ -133,6 +139,8 @@ def _bring_up(order: TrialOrder, parts: Parts, sampler: Sampling, notes: Notes) 
 
     instance, notes.start_up = bring_up(launch, wait, lambda instance: instance.port_taken())
     notes.instance = instance.record
+    notes.cpus_allowed = cpus_allowed(parts.host, instance.record.pid)
+    check_pinned(notes.placement, notes.cpus_allowed)
     return instance
 
 
@@ -212,6 +220,7 @@ def _record(order: TrialOrder, notes: Notes) -> TrialRecord:
             update={
                 "argv": tidy_words(instance.argv, order, notes),
                 "environment": tidy_values(instance.environment, order, notes),
+                "cpus_allowed": notes.cpus_allowed,
             }
         )
     merge(order.folder / SAMPLES, order.folder / "load" / OWN_SAMPLES)

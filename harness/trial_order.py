@@ -64,12 +64,16 @@ class Ledger(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Parts:
-    """What the runner works with: interfaces, and the CPUs of ``host`` (the service's) it may give away."""
+    """What the runner works with: interfaces, and the CPUs of ``host`` (the service's) it may give away.
+
+    ``cores``: which of them share a physical core; none named: each is one.
+    """
 
     host: Station
     launcher: Launcher
     ledger: Ledger
     cpus: tuple[int, ...]
+    cores: tuple[tuple[int, ...], ...] = ()
     sampling_hz: float = SAMPLING_HZ
     backing: Mapping[BackingName, BackingSource] = field(default_factory=dict)
     other_host: Station | None = None
@@ -128,6 +132,7 @@ class Notes:
     load: LoadSummary | None = None
     generator: GeneratorRecord | None = None
     clocks: list[HostClock] = field(default_factory=list)
+    cpus_allowed: tuple[int, ...] | None = None
     service_folder: Path = field(default_factory=Path)
     folders_there: dict[Path, Path] = field(default_factory=dict)
     machine_before: MachineReading | None = None

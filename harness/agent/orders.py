@@ -18,7 +18,7 @@ from typing import Any
 
 from harness.errors import HostError
 from harness.first_answer import gone_check, poll_first_answer
-from harness.machine_facts import machine_facts
+from harness.machine_facts import machine_facts, physical_cores
 from harness.ports import free_port
 from harness.sampling.machine import read_machine
 from harness.sampling.process import read_tree
@@ -96,6 +96,7 @@ class Orders:
         return {
             "machine": machine_facts(),
             "cpus": sorted(os.sched_getaffinity(0)),
+            "cores": physical_cores(os.sched_getaffinity(0)),
             "free_bytes": shutil.disk_usage(str(self._folder)).free,
             "environment": {name: os.environ.get(name, "") for name in ("HOME", "PATH", "JAVA_HOME")},
         }

@@ -113,6 +113,10 @@ class RuntimeSettings(Frozen):
     gogc: int | Literal["off"] | None = None
     gomemlimit: str | None = None
     gc: Literal["serial", "parallel", "g1", "z", "shenandoah"] | None = None
+    pin: Literal["limit", "none"] | None = Field(
+        default=None,
+        description="limit: to as many CPUs as `cpus` says; none: to none; None: as the machine has room",
+    )
     memory_limit: str | None = Field(
         default=None, pattern=r"^\d+[kmgKMG]$", description="of the container; a plain process has none"
     )

@@ -108,6 +108,9 @@ class InstanceRecord(Frozen):
     launched: ClockReading
     cpu_affinity: tuple[int, ...]
     cpu_limit: int | None
+    cpus_allowed: tuple[int, ...] | None = Field(
+        default=None, description="what the kernel said, once it answered; None: it was not asked"
+    )
     artifact_sha256: str
     artifact_bytes: int
     runtime_bytes: int | None = Field(description="size of what must be installed beside the artifact")

@@ -73,6 +73,7 @@ class SshHost:
             raise
         self.machine_facts = Machine.model_validate(facts["machine"])
         self.cpus: tuple[int, ...] = tuple(facts["cpus"])
+        self.cores = tuple(tuple(core) for core in facts["cores"])
         self.free_bytes: int = facts["free_bytes"]
         self.environment: dict[str, str] = facts["environment"]
 

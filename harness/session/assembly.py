@@ -32,6 +32,7 @@ from harness.loadgen.vegeta import Vegeta
 from harness.loadgen.wrk import Wrk
 from harness.loadgen.wrk2 import Wrk2
 from harness.local_host import LocalHost
+from harness.machine_facts import physical_cores
 from harness.model import BackingName, BackingSettings, Implementation, Variant
 from harness.session.stations import Stations, load_words, stations
 from harness.toolchains import Surroundings, Tool, find_jdks, find_tool
@@ -68,6 +69,13 @@ class Assembly:
     @cached_property
     def cpus(self) -> tuple[int, ...]:
         return self.stations.cpus if self.stations is not None else tuple(sorted(os.sched_getaffinity(0)))
+
+    @cached_property
+    def cores(self) -> tuple[tuple[int, ...], ...]:
+        """Which of them share a physical core."""
+        if self.stations is not None:
+            return self.stations.cores
+        return tuple(tuple(core) for core in physical_cores(self.cpus))
 
     def close(self) -> None:
         """End what runs on far hosts, and the connections to them."""

@@ -19,6 +19,7 @@ from harness.model import (
     Configuration,
     Experiment,
     Implementation,
+    Level,
     Load,
     Plan,
     ProfileDefinition,
@@ -197,14 +198,24 @@ def _backing_problem(
     return None
 
 
-def _level_problem(assembly: Assembly, study: Study, changes: Mapping[str, object]) -> str | None:
-    """Return why a level's changes to the backing services cannot be had here, or ``None``."""
-    if not changes:
-        return None
+def _level_problem(assembly: Assembly, study: Study, level: Level) -> str | None:
+    """Return why a level's CPUs, or its changes to the backing services, cannot be had here, or ``None``."""
+    problem = _size_problem(assembly, level.runtime)
+    if problem is not None or not level.backing:
+        return problem
+    changes = level.backing
     before = (study.experiment.backing or BackingSettings()).model_dump()
     settings = BackingSettings.model_validate_json(json.dumps({**before, **changes}))
     problems = (_backing_problem(assembly, one, settings) for one in study.implementations.values())
     return next((problem for problem in problems if problem is not None), None)
+
+
+def _size_problem(assembly: Assembly, changes: Mapping[str, object]) -> str | None:
+    """Return why a level's CPUs cannot be had here, or ``None``."""
+    wanted = changes.get("cpus")
+    if changes.get("pin") != "limit" or not isinstance(wanted, int) or wanted <= len(assembly.cpus):
+        return None
+    return f"{wanted} CPUs are wanted for the service, and there are {len(assembly.cpus)}"
 
 
 def expected_s(assembly: Assembly, study: Study, configuration: Configuration) -> float:
@@ -272,15 +283,15 @@ def _unavailable(assembly: Assembly, study: Study, profile: ProfileName) -> tupl
             Unavailable(variant=f"{factor}={name}", reason=str(problems[levels[name].load or ""]))
             for name in without
         ]
-        unbacked = {
+        cannot = {
             name: problem
             for name in used
-            if (problem := _level_problem(assembly, study, levels[name].backing)) is not None
+            if (problem := _level_problem(assembly, study, levels[name])) is not None
         }
-        if unbacked and len(unbacked) == len(used):
-            raise InputError(next(iter(unbacked.values())), place=f"{experiment.name}: factors.{factor}")
+        if cannot and len(cannot) == len(used):
+            raise InputError(next(iter(cannot.values())), place=f"{experiment.name}: factors.{factor}")
         found += [
-            Unavailable(variant=f"{factor}={name}", reason=problem) for name, problem in unbacked.items()
+            Unavailable(variant=f"{factor}={name}", reason=problem) for name, problem in cannot.items()
         ]
     named = any(level.load for levels in experiment.factors.values() for level in levels.values())
     if not named and experiment.load in problems:

@@ -52,6 +52,7 @@ def parts_for(assembly: Assembly, ledger: RunningProcesses, load: Load | None) -
         launcher=assembly.launcher,
         ledger=ledger,
         cpus=assembly.cpus,
+        cores=assembly.cores,
         sampling_hz=assembly.sampling_hz,
         backing=assembly.backing,
         other_host=assembly.load_host,

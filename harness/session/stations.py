@@ -14,6 +14,7 @@ from harness.errors import HostError, MissingTool
 from harness.hosts import Command, Station
 from harness.launchers.process import Elsewhere
 from harness.local_host import LocalHost
+from harness.machine_facts import physical_cores
 from harness.model import Machine
 from harness.remote import SshHost, load_settings
 from harness.remote.jdks import find_far_jdks
@@ -32,6 +33,7 @@ class Stations:
     load: Station | None = None
     elsewhere: Elsewhere | None = None
     cpus: tuple[int, ...]
+    cores: tuple[tuple[int, ...], ...] = ()
     machines: Mapping[str, Machine] = field(default_factory=dict)
 
     @property
@@ -69,10 +71,11 @@ def stations(root: Path, host: str, load_host: str | None, jdks: Sequence[Jdk]) 
     if host == LOCAL:
         service: Station = LocalHost(listen_address=address)
         cpus = tuple(sorted(os.sched_getaffinity(0)))
+        cores = tuple(tuple(core) for core in physical_cores(cpus))
         elsewhere = None
     else:
         far = SshHost(host, settings, listen_address=address)
-        service, cpus = far, far.cpus
+        service, cpus, cores = far, far.cpus, far.cores
         elsewhere = Elsewhere(
             builds_on=LocalHost(),
             jdks=find_far_jdks(far, jdks[0].version if jdks else None),
@@ -86,7 +89,9 @@ def stations(root: Path, host: str, load_host: str | None, jdks: Sequence[Jdk]) 
         raise
     machines = {"service": service, "load": load}
     facts = {role: one.machine_facts for role, one in machines.items() if isinstance(one, SshHost)}
-    return Stations(service=service, load=load, elsewhere=elsewhere, cpus=cpus, machines=facts)
+    return Stations(
+        service=service, load=load, elsewhere=elsewhere, cpus=cpus, cores=cores, machines=facts
+    )
 
 
 def _load_station(root: Path, name: str) -> Station:

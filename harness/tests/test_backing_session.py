@@ -302,7 +302,7 @@ def test_an_experiment_without_backing_services_keeps_the_hash_it_had_before_the
     before = study.experiment.model_dump_json(
         exclude={
             "backing": True,
-            "variants": {"__all__": {"runtime": {"form", "memory_limit"}}},
+            "variants": {"__all__": {"runtime": {"form", "memory_limit", "pin"}}},
             "factors": {"__all__": {"__all__": {"backing"}}},
             "profiles": {"__all__": {"scaled_loads", "calibration"}},
         }
