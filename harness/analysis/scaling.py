@@ -21,6 +21,16 @@ from harness.model.base import Frozen
 N_RESAMPLES = 1000
 #: Three numbers are fitted, so fewer sizes leave nothing to check the law with.
 FEWEST_SIZES = 3
+BAND_POINTS = 41
+
+
+class BandPoint(Frozen):
+    """The fitted law at one number of cores. Bounds: of the resampled laws there; None: too few blocks."""
+
+    cores: float
+    value: float
+    low: float | None
+    high: float | None
 
 
 class ScalingFit(Frozen):
@@ -31,6 +41,7 @@ class ScalingFit(Frozen):
     coherency: Estimate
     peak_cores: Estimate
     worst_residual: float = Field(description="largest |measured / fitted - 1| of the mean of a size")
+    band: tuple[BandPoint, ...] = Field(default=(), description="from the fewest cores to the most, no further")
 
 
 def usl(cores: ArrayLike, per_core: float, contention: float, coherency: float) -> Floats:
@@ -92,6 +103,26 @@ def fit_usl(
         coherency=estimates[2],
         peak_cores=estimates[3],
         worst_residual=worst,
+        band=_band(n, values, resampled, level),
+    )
+
+
+def _band(
+    n: Floats, values: tuple[float, float, float, float], resampled: Floats, level: float
+) -> tuple[BandPoint, ...]:
+    at = np.linspace(n.min(), n.max(), BAND_POINTS)
+    laws = resampled[np.isfinite(resampled[:, :3]).all(axis=1), :3]
+    curves = np.asarray([usl(at, *law) for law in laws])
+    enough = 0 < 0.9 * len(resampled) <= len(laws)
+    low, high = np.quantile(curves, [(1 - level) / 2, (1 + level) / 2], axis=0) if enough else (None, None)
+    return tuple(
+        BandPoint(
+            cores=float(at[i]),
+            value=value,
+            low=None if low is None else float(low[i]),
+            high=None if high is None else float(high[i]),
+        )
+        for i, value in enumerate(usl(at, *values[:3]).tolist())
     )
 
 

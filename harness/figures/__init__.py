@@ -12,11 +12,13 @@ from harness.figures.latency import ecdf, percentiles
 from harness.figures.load_curves import by_part, under_load
 from harness.figures.peaks import explained, open_and_closed, peaks
 from harness.figures.resources import memory_timeline, startup
+from harness.figures.scaling import against_cores, places
 from harness.figures.style import describe, save, stamp
 from harness.figures.trials import by_cell, run_order
 from harness.figures.validity import coverage, precision_recall, ratios, warm_up
 
 __all__ = [
+    "against_cores",
     "by_cell",
     "by_part",
     "coverage",
@@ -30,6 +32,7 @@ __all__ = [
     "pareto",
     "peaks",
     "percentiles",
+    "places",
     "precision_recall",
     "ratios",
     "run_order",

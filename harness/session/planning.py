@@ -213,7 +213,7 @@ def _level_problem(assembly: Assembly, study: Study, level: Level) -> str | None
 def _size_problem(assembly: Assembly, changes: Mapping[str, object]) -> str | None:
     """Return why a level's CPUs cannot be had here, or ``None``."""
     wanted = changes.get("cpus")
-    if changes.get("pin") != "limit" or not isinstance(wanted, int) or wanted <= len(assembly.cpus):
+    if not isinstance(wanted, int) or wanted <= len(assembly.cpus):
         return None
     return f"{wanted} CPUs are wanted for the service, and there are {len(assembly.cpus)}"
 

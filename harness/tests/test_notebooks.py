@@ -32,6 +32,8 @@ ANALYSIS = {
     "40-warm-up": "strings-rounds",
     "41-gc-peaks": "gc-peaks",
     "42-open-and-closed-load": "gc-loops",
+    "50-scaling": "scaling",
+    "51-placement": "placement",
     "60-validity": "strings-rounds,aa,headroom,gc-peaks",
 }
 MEASURED = tuple(dict.fromkeys(",".join(ANALYSIS.values()).split(",")))
@@ -43,6 +45,8 @@ TOLERANT = (
     "40-warm-up",
     "41-gc-peaks",
     "42-open-and-closed-load",
+    "50-scaling",
+    "51-placement",
     "60-validity",
 )
 LONGEST_FUNCTION = 5

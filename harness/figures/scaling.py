@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Throughput and tail against cores, and what the place of a service changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+from harness.analysis.core_sweep import CORES, ScalingRow
+from harness.analysis.places import PlaceRow
+from harness.errors import InputError
+from harness.figures.style import (
+    BAND, COLOURS, FAINT, INK, PAGE_INCHES, Look, canvas, label_ends, log_scale, looks, ordered, styled,
+)  # fmt: skip
+
+#: From so many sizes on they are powers of two apart rather than one.
+_DOUBLING_FROM = 4
+
+
+@styled
+def against_cores(trials: pd.DataFrame, rows: Sequence[ScalingRow], *, by: str = "logging") -> Figure:
+    """Return throughput above p99, one column a level of ``by``: every trial a dot, lines join the medians.
+
+    Where the scalability law was fitted it is a thin line in the band of its interval. Sizes at which service and
+    generator shared CPUs have a grey ground.
+
+    Raises:
+        InputError: no trial was kept.
+    """
+    kept = trials[~trials["excluded"].astype(bool) & ~trials["duplicate"].astype(bool)]
+    if kept.empty:
+        raise InputError("no trial was kept", found="0 trials", allowed="at least one")
+    styles, levels = looks(trials), list(dict.fromkeys(kept[by]))
+    sizes = sorted({int(size) for size in kept[CORES]})
+    figure, panels = canvas(2, len(levels), width=PAGE_INCHES, height=4.2, sharex=True, sharey="row")
+    for column, level in enumerate(levels):
+        mine = kept[kept[by] == level].assign(x=lambda frame: frame[CORES].astype(int), p99=lambda f: f["latency_p99_s"] * 1e3)
+        upper, lower = panels[0, column], panels[1, column]
+        here = [row for row in rows if row.levels.get(by) == level]
+        _ground(upper, here, sizes)
+        _ground(lower, here, sizes)
+        ends = _curves(upper, mine, "throughput_per_s", styles)
+        for row in here:
+            _law(upper, row, styles[row.variant])
+        tails = _curves(lower, mine, "p99", styles)
+        upper.set_title(f"{by.replace('_', '-')} {level}", loc="left")
+        upper.set_ylim(bottom=0)
+        if tails:
+            log_scale(lower, "y")
+        _cores_axis(lower, sizes)
+        if column == len(levels) - 1:
+            label_ends(upper, ends)
+            label_ends(lower, tails)
+    panels[0, 0].yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / 1000:g} k" if value else "0"))
+    panels[0, 0].set_ylabel("right answers / s")
+    panels[1, 0].set_ylabel("p99 latency / ms (log)")
+    figure.supxlabel("cores of the service (grey: also used by the load generator)", fontsize=7)
+    return figure
+
+
+@styled
+def places(rows: Sequence[PlaceRow], *, quantity: str) -> Figure:
+    """Return each place over the first, one panel a variant: 90 % intervals, the margin of equivalence behind.
+
+    Raises:
+        InputError: there is no second place.
+    """
+    if not rows:
+        raise InputError("no place to compare", found="one place", allowed="two or more")
+    variants = list(dict.fromkeys(row.variant for row in rows))
+    most = max(sum(row.variant == name for row in rows) for name in variants)
+    figure, panels = canvas(len(variants), 1, height=0.55 + len(variants) * (0.3 + 0.19 * most), sharex=True)
+    for axes, name in zip(panels[:, 0], variants, strict=True):
+        mine = [row for row in rows if row.variant == name][::-1]
+        margin = max(row.margin for row in mine)
+        axes.axvspan(1 / (1 + margin), 1 + margin, color=BAND, linewidth=0)
+        axes.axvline(1, color=INK, linewidth=0.7)
+        colour = COLOURS.get(mine[0].language, INK)
+        for y, row in enumerate(mine):
+            _place(axes, y, row, colour)
+        axes.set_yticks(range(len(mine)), [row.place for row in mine])
+        axes.set_ylim(-0.6, len(mine) - 0.4)
+        axes.set_title(mine[0].label, loc="left", pad=3)
+        axes.grid(axis="y", visible=False)
+    log_scale(panels[-1, 0], "x")
+    panels[-1, 0].set_xlabel(f"{quantity}, ratio to: {rows[0].base} (log)")
+    return figure
+
+
+def _place(axes: Axes, y: int, row: PlaceRow, colour: str) -> None:
+    transform = axes.get_yaxis_transform()
+    if row.equivalence.value is None:
+        axes.text(0.5, y, "cannot be said", transform=transform, fontsize=6, color=FAINT, va="center", ha="center")
+        return
+    if row.equivalence.low is not None and row.equivalence.high is not None:
+        axes.plot([row.equivalence.low, row.equivalence.high], [y, y], color=colour, linewidth=1.6)
+    axes.plot([row.equivalence.value], [y], "o", color=colour, markerfacecolor=colour if row.paired else "white")
+    axes.text(1.01, y, str(row.verdict).replace("_", " "), transform=transform, fontsize=5.8, va="center")
+
+
+def _curves(axes: Axes, mine: pd.DataFrame, column: str, styles: dict[str, Look]) -> list[tuple[float, str, str]]:
+    ends = []
+    for name in ordered(mine):
+        look, there = styles[name], mine[mine["variant"] == name].dropna(subset=[column])
+        if there.empty:
+            continue
+        axes.plot(there["x"], there[column], **{**look.dots, "markersize": 2.6, "alpha": 0.55})
+        middle = there.groupby("x")[column].median()
+        axes.plot(
+            middle.index, middle, color=look.colour, linestyle=look.line, marker=look.marker,
+            markerfacecolor=look.face,
+        )  # fmt: skip
+        ends.append((float(middle.iloc[-1]), look.label, look.colour))
+    return ends
+
+
+def _law(axes: Axes, row: ScalingRow, look: Look) -> None:
+    if row.fit is None:
+        return
+    at = [point.cores for point in row.fit.band]
+    axes.plot(at, [point.value for point in row.fit.band], color=INK, linewidth=0.6)
+    low, high = ([getattr(point, bound) for point in row.fit.band] for bound in ("low", "high"))
+    if None not in low and None not in high:
+        axes.fill_between(at, low, high, color=look.colour, alpha=0.2, linewidth=0)
+
+
+def _ground(axes: Axes, rows: Sequence[ScalingRow], sizes: Sequence[int]) -> None:
+    for size in sorted({size for row in rows for size in row.shared}):
+        spread = 2**0.18 if len(sizes) >= _DOUBLING_FROM else None
+        ends = (size / spread, size * spread) if spread else (size - 0.12, size + 0.12)
+        axes.axvspan(*ends, color=BAND, linewidth=0)
+
+
+def _cores_axis(axes: Axes, sizes: Sequence[int]) -> None:
+    if len(sizes) >= _DOUBLING_FROM:
+        axes.set_xscale("log", base=2)
+    axes.xaxis.set_major_locator(FixedLocator(list(sizes)))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    low, high = float(np.min(sizes)), float(np.max(sizes))
+    axes.set_xlim((low / 1.15, high * 1.15) if len(sizes) >= _DOUBLING_FROM else (low - 0.25, high + 0.25))

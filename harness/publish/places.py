@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the paper says of places: one key for each variant and kind of place, measured or not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from harness.analysis.places import PlaceRow, place_rows
+from harness.evidence import Evidence
+from harness.model import Verdict
+from harness.publish.peaks import NOT_MEASURED, publish_names
+from harness.publish.publisher import Cell, Published, Publisher, slug
+from harness.stages.parameters import StageParameters
+from harness.stages.sessions import session_of
+from harness.store import Store
+
+#: kinds of places that the text speaks of
+KINDS = ("pinned", "again", "container", "far")
+METRICS = {"throughput": "throughput_per_s", "p99": "latency_p99_s", "cpu": "cpu_s_per_request"}
+
+
+def all_places(settings: StageParameters, evidence: Evidence | None) -> Evidence | None:
+    """Return the evidence with every session of its experiment and profile: other hosts, launchers and seeds."""
+    if evidence is None or settings.bundled:
+        return evidence
+    found = [
+        session
+        for session in Store(evidence.root).sessions(evidence.experiment, bundled=False)
+        if session.exists and session.header.plan.profile == settings.profile
+    ]
+    return Evidence(root=evidence.root, experiment=evidence.experiment, sessions=tuple(found))
+
+
+def compare_places(
+    settings: StageParameters, evidence: Evidence | None
+) -> dict[str, tuple[PlaceRow, ...]]:
+    """Return word of the metric -> rows, at the last combination of the other factors that was measured.
+
+    ``evidence`` is what :func:`all_places` returned; the first place is that of the notebook's parameters.
+    """
+    if evidence is None:
+        return {}
+    base = evidence.sessions[0].folder.name if settings.bundled else session_of(evidence.root, settings, evidence.experiment).folder.name
+    others = {factor: level for factor, level in evidence.cells()[-1].items() if factor != "pinning"}
+    trials = evidence.cell(**others)
+    return {word: place_rows(trials, metric, base_session=base) for word, metric in METRICS.items()}
+
+
+def publish_places(
+    publisher: Publisher,
+    found: Mapping[str, Sequence[PlaceRow]],
+    variants: Mapping[str, str],
+    *,
+    prefix: str = "placement",
+) -> Published:
+    """Publish ``<prefix>.<metric>.<kind>.{ratio,verdict}.<variant>``; a place that was not measured: absent.
+
+    Also ``<prefix>.margin.<metric>`` and ``<prefix>.places`` in words.
+    """
+    with publisher.together():
+        publish_names(publisher, variants, prefix=prefix)
+        for word in METRICS:
+            rows = found.get(word, ())
+            margins = sorted({f"{row.margin:.0%}".replace("%", " %") for row in rows})
+            publisher.text(f"{prefix}.margin.{word}", " to ".join(margins[:: len(margins) - 1 or 1]) or NOT_MEASURED)
+            for kind in KINDS:
+                for name in variants:
+                    row = next((r for r in rows if r.variant == name and r.kind == kind), None)
+                    _publish(publisher, f"{prefix}.{word}.{kind}", name, row)
+        words = list(dict.fromkeys(row.place for rows in found.values() for row in rows))
+        publisher.text(f"{prefix}.places", "; ".join(words) or NOT_MEASURED)
+        if words:
+            publisher.text(f"{prefix}.measured", "measured")
+    return Published("; ".join(words) or NOT_MEASURED)
+
+
+def place_cells(found: Mapping[str, Sequence[PlaceRow]]) -> list[Mapping[str, Cell] | None]:
+    """Return one table row per variant and place: the ratio of each metric and what it says."""
+    rows: list[Mapping[str, Cell] | None] = []
+    by_place = {(word, row.variant, row.place): row for word, some in found.items() for row in some}
+    every = {(row.variant, row.place): row for some in found.values() for row in some}
+    for (name, place), row in every.items():
+        if rows and rows[-1] is not None and rows[-1]["variant"] != row.label:
+            rows.append(None)
+        cells: dict[str, Cell] = {"variant": row.label, "place": place, "trials": row.n_trials}
+        for word in found:
+            same = by_place.get((word, name, place))
+            said = None if same is None else str(same.verdict).replace("_", " ")
+            cells |= {word: same.ratio if same else None, f"{word}_verdict": said}
+        rows.append(cells)
+    return rows
+
+
+def _publish(publisher: Publisher, prefix: str, name: str, row: PlaceRow | None) -> None:
+    if row is None:
+        publisher.absent(f"{prefix}.ratio.{slug(name)}", "ratio", NOT_MEASURED)
+        publisher.text(f"{prefix}.verdict.{slug(name)}", "not compared with")
+        return
+    publisher.number(f"{prefix}.ratio.{slug(name)}", row.ratio)
+    publisher.text(f"{prefix}.verdict.{slug(name)}", verdict_words(row), inputs=row.ratio.inputs)
+
+
+def verdict_words(row: PlaceRow) -> str:
+    """Return words that fit in "X's throughput there is ... that at the first place"."""
+    side = "higher than" if (row.ratio.value or 0) > 1 else "lower than"
+    return {
+        Verdict.DIFFERENT: side,
+        Verdict.DIFFERENT_BUT_NEGLIGIBLE: f"negligibly {side}",
+        Verdict.EQUIVALENT: f"equivalent (within {row.margin * 100:.0f} %) to",
+        Verdict.INCONCLUSIVE: "not shown to differ from",
+    }[row.verdict]
+
+
+__all__ = ["KINDS", "METRICS", "all_places", "compare_places", "place_cells", "publish_places", "verdict_words"]

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the paper says of cores: growth, the scalability law, and what depends on the number of cores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from harness.analysis.comparisons import Comparison
+from harness.analysis.core_sweep import ScalingRow
+from harness.model import Estimate
+from harness.publish.peaks import NOT_MEASURED, publish_names
+from harness.publish.publisher import Cell, Published, Publisher, slug
+from harness.sweeps import OFF, ON, Sweep
+
+#: part of the key -> (number of the law, unit)
+_LAW = {
+    "per_core": ("per_core_per_s", "1/s"),
+    "contention": ("contention", "share"),
+    "coherency": ("coherency", "share"),
+    "peak": ("peak_cores", "cores"),
+}
+
+
+def publish_scaling(
+    publisher: Publisher, sweep: Sweep | None, variants: Mapping[str, str], *, reference: str, prefix: str = "scaling"
+) -> Published:
+    """Publish what a sweep says for every variant of the definition, measured or not.
+
+    Keys: ``<prefix>.growth.{off,on}.{ratio,verdict}.<variant>``, ``<prefix>.law.{off,on}.<number>.<variant>``,
+    ``<prefix>.log.{fewest,most,by_cores}.{ratio,verdict}.<variant>``, and against the reference
+    ``<prefix>.lead.{off,on}.{fewest,most,by_cores}.{ratio,verdict}.<variant>``;
+    ``<prefix>.{fewest,most,shared}`` in words.
+    """
+    with publisher.together():
+        publish_names(publisher, variants, prefix=prefix)
+        publisher.text(f"{prefix}.fewest", sweep.fewest if sweep else NOT_MEASURED)
+        publisher.text(f"{prefix}.most", sweep.most if sweep else NOT_MEASURED)
+        publisher.text(f"{prefix}.shared", _shared_words(sweep))
+        for name in variants:
+            _publish_variant(publisher, sweep, name, prefix)
+            if name != reference:
+                _publish_lead(publisher, sweep, name, prefix)
+        if sweep is not None:
+            publisher.text(f"{prefix}.measured", "measured")
+    return Published(_shared_words(sweep))
+
+
+def scaling_cells(sweep: Sweep | None) -> list[Mapping[str, Cell] | None]:
+    """Return one table row per variant and logging: sizes, growth and the law's numbers, or why there are none."""
+    rows: list[Mapping[str, Cell] | None] = []
+    for row in sorted(sweep.rows, key=lambda r: r.levels["logging"]) if sweep else ():
+        if rows and rows[-1] is not None and rows[-1]["logging"] != row.levels["logging"]:
+            rows.append(None)
+        rows.append(
+            {
+                "variant": row.label,
+                "logging": row.levels["logging"],
+                "sizes": ", ".join(map(str, row.sizes)),
+                "growth": row.growth.ratio if row.growth else None,
+                "limited": row.n_bottleneck,
+                **{part: _law(row, part) for part in _LAW},
+            }
+        )
+    return rows
+
+
+def interaction_cells(sweep: Sweep | None, variants: Mapping[str, str]) -> list[Mapping[str, Cell] | None]:
+    """Return one table row per variant: the log line's effect at both ends of the sweep, and their ratio."""
+    if sweep is None:
+        return []
+    return [
+        {
+            "variant": variants[name],
+            "fewest": _ratio(sweep.log_effect[sweep.fewest].get(name)),
+            "most": _ratio(sweep.log_effect[sweep.most].get(name)),
+            "by_cores": _ratio(found),
+            "verdict": str(found.verdict).replace("_", " ") if found else None,
+            "blocks": found.n_blocks if found else None,
+        }
+        for name, found in sweep.log_by_cores.items()
+    ]
+
+
+def lead_cells(sweep: Sweep | None, variants: Mapping[str, str]) -> list[Mapping[str, Cell] | None]:
+    """Return one table row per variant and logging: its lead over the reference at both ends, and their ratio."""
+    rows: list[Mapping[str, Cell] | None] = []
+    for logging in (OFF, ON) if sweep else ():
+        assert sweep is not None  # the line above goes through nothing else
+        rows += [None] if rows else []
+        rows += [
+            {
+                "variant": variants[name],
+                "logging": logging,
+                "fewest": _ratio(sweep.lead[sweep.fewest, logging].get(name)),
+                "most": _ratio(sweep.lead[sweep.most, logging].get(name)),
+                "by_cores": _ratio(found),
+                "verdict": str(found.verdict).replace("_", " ") if found else None,
+            }
+            for name, found in sweep.lead_by_cores[logging].items()
+        ]
+    return rows
+
+
+def _publish_variant(publisher: Publisher, sweep: Sweep | None, name: str, prefix: str) -> None:
+    for logging in (OFF, ON):
+        row = sweep.row(name, logging) if sweep else None
+        publisher.comparison(f"{prefix}.growth.{logging}", name, row.growth if row else None)
+        for part, (_, unit) in _LAW.items():
+            key = f"{prefix}.law.{logging}.{part}.{slug(name)}"
+            if row is None:
+                publisher.absent(key, unit, NOT_MEASURED)
+            else:
+                publisher.number(key, _law(row, part))
+    effects: dict[str, Comparison | None] = {"fewest": None, "most": None, "by_cores": None}
+    if sweep is not None:
+        effects = {
+            "fewest": sweep.log_effect[sweep.fewest].get(name),
+            "most": sweep.log_effect[sweep.most].get(name),
+            "by_cores": sweep.log_by_cores.get(name),
+        }
+    for where, found in effects.items():
+        publisher.comparison(f"{prefix}.log.{where}", name, found)
+
+
+def _publish_lead(publisher: Publisher, sweep: Sweep | None, name: str, prefix: str) -> None:
+    for logging in (OFF, ON):
+        found: dict[str, Comparison | None] = {"fewest": None, "most": None, "by_cores": None}
+        if sweep is not None:
+            found = {
+                "fewest": sweep.lead[sweep.fewest, logging].get(name),
+                "most": sweep.lead[sweep.most, logging].get(name),
+                "by_cores": sweep.lead_by_cores[logging].get(name),
+            }
+        for where, one in found.items():
+            publisher.comparison(f"{prefix}.lead.{logging}.{where}", name, one)
+
+
+def _law(row: ScalingRow, part: str) -> Estimate:
+    field, unit = _LAW[part]
+    if row.fit is not None:
+        estimate: Estimate = getattr(row.fit, field)
+        return estimate
+    return Estimate(
+        value=None, unit=unit, method="none", estimand=f"{part} of the universal scalability law", n_trials=0,
+        warnings=(f"cannot be said: {row.refused}",),
+    )  # fmt: skip
+
+
+def _ratio(found: Comparison | None) -> Estimate:
+    if found is not None:
+        return found.ratio
+    return Estimate(
+        value=None, unit="ratio", method="none", estimand="", n_trials=0, warnings=(NOT_MEASURED,)
+    )
+
+
+def _shared_words(sweep: Sweep | None) -> str:
+    if sweep is None:
+        return NOT_MEASURED
+    return ", ".join(map(str, sweep.shared)) or "none"
+
+
+__all__ = ["interaction_cells", "lead_cells", "publish_scaling", "scaling_cells"]
