@@ -3,12 +3,17 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import InputError
-from harness.placement import APART_FROM_CPUS, Policy, place
+from harness.errors import InputError, TrialFailure
+from harness.local_host import LocalHost
+from harness.machine_facts import cpu_list, physical_cores
+from harness.placement import APART_FROM_CPUS, Policy, check_pinned, cpus_allowed, place, place_on_two
 
 
 def test_two_cpus_are_shared_and_the_record_says_so() -> None:
@@ -64,3 +69,83 @@ def test_whatever_the_machine_nobody_gets_what_is_not_there_and_apart_is_apart(
     assert len(available) >= APART_FROM_CPUS
     assert sorted(placement.service + placement.generator) == sorted(available)
     assert len(placement.service) == (limit or len(available) // 2)
+
+
+def test_pinned_by_its_limit_the_generator_stays_where_it_is_at_every_limit() -> None:
+    placements = [place(tuple(range(8)), n, "limit") for n in (1, 2, 4)]
+    assert [placement.service for placement in placements] == [(0,), (0, 1), (0, 1, 2, 3)]
+    assert {placement.generator for placement in placements} == {(4, 5, 6, 7)}
+    assert not any(placement.shared for placement in placements)
+
+
+def test_a_limit_that_reaches_into_the_generators_half_is_shared_and_says_where() -> None:
+    placement = place((0, 1), 2, "limit")
+    assert (placement.service, placement.generator, placement.shared) == ((0, 1), (1,), True)
+    assert placement.words == (
+        "pinned by the limit: service on CPU 0-1 of 2 cores, generator on CPU 1; they share CPU 1"
+    )
+    one = place((0, 1), 1, "limit")
+    assert (one.service, one.generator, one.shared) == ((0,), (1,), False)
+
+
+def test_second_threads_of_cores_come_after_all_cores_and_the_generator_has_whole_cores() -> None:
+    cores = [(0, 4), (1, 5), (2, 6), (3, 7)]
+    two, three = (place(tuple(range(8)), n, "limit", cores) for n in (2, 3))
+    assert (two.service, two.generator) == ((0, 1), (2, 3, 6, 7))
+    assert (three.service, three.shared) == ((0, 1, 4), False)
+    assert "service on CPU 0-1,4 of 2 cores" in three.words
+
+
+def test_a_single_core_is_divided_by_its_threads() -> None:
+    placement = place((0, 1), 1, "limit", [(0, 1)])
+    assert (placement.service, placement.generator, placement.shared) == ((0,), (1,), False)
+
+
+def test_a_limit_above_the_machine_is_refused() -> None:
+    with pytest.raises(InputError, match=r"found 'cpus = 3, and 2 CPUs'; allowed: cpus from 1 to 2"):
+        place((0, 1), 3, "limit")
+
+
+@given(
+    n_cpus=st.integers(1, 64),
+    limit=st.integers(1, 64),
+    threads=st.sampled_from([1, 2, 4]),
+)
+def test_whatever_the_topology_the_service_has_as_many_cpus_as_its_limit(
+    n_cpus: int, limit: int, threads: int
+) -> None:
+    cpus = tuple(range(n_cpus))
+    n_cores = -(-n_cpus // threads)
+    cores = [tuple(range(core, n_cpus, n_cores)) for core in range(n_cores)]
+    placement = place(cpus, min(limit, n_cpus), "limit", cores)
+    assert placement.service is not None and placement.generator is not None
+    assert len(set(placement.service)) == min(limit, n_cpus)
+    assert placement.shared == bool(set(placement.service) & set(placement.generator))
+
+
+def test_from_another_machine_the_service_is_pinned_or_not_as_asked() -> None:
+    cores = [(0, 2), (1, 3)]
+    assert place_on_two((0, 1, 2, 3), 2, "far", "limit", cores).service == (0, 1)
+    assert place_on_two((0, 1, 2, 3), 2, "far", "shared").service is None
+
+
+def test_cores_are_read_from_what_the_kernel_tells(tmp_path: Path) -> None:
+    for cpu, siblings in ((0, "0,2"), (1, "1,3"), (2, "0,2"), (3, "1,3")):
+        folder = tmp_path / f"cpu{cpu}" / "topology"
+        folder.mkdir(parents=True)
+        (folder / "thread_siblings_list").write_text(f"{siblings}\n")
+    assert physical_cores(range(5), tmp_path) == [[0, 2], [1, 3], [4]]
+    assert cpu_list("0-2,5") == [0, 1, 2, 5]
+
+
+def test_a_process_that_may_run_elsewhere_than_it_was_pinned_to_is_a_failed_trial() -> None:
+    pinned = place((0, 1), 1, "limit")
+    check_pinned(pinned, (0,))
+    check_pinned(pinned, None)  # the kernel does not tell
+    with pytest.raises(TrialFailure, match="was to run on CPU 0 and may run on CPU 0-1"):
+        check_pinned(pinned, (0, 1))
+
+
+def test_the_kernel_says_where_this_process_may_run() -> None:
+    assert cpus_allowed(LocalHost(), os.getpid()) == tuple(sorted(os.sched_getaffinity(0)))
+    assert cpus_allowed(LocalHost(), 2**22 + 1) is None
