@@ -105,6 +105,9 @@ def _definition_sha256(experiment: Experiment) -> str:
     if data["backing"] is None:
         del data["backing"]
     for profile in data["profiles"].values():
+        for load in (*profile["loads"].values(), *profile["scaled_loads"].values()):
+            if load["processes"] == 1:
+                del load["processes"]
         for name in ("scaled_loads", "calibration"):
             if not profile[name]:
                 del profile[name]

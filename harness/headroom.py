@@ -186,7 +186,7 @@ def _as_trial(order: EchoOrder) -> TrialOrder:
         levels={},
         mix=order.mix,
         load_name="echo",
-        load=Load(generator=order.load.generator, profile=bounded(order.load.profile, n_steps)),
+        load=order.load.model_copy(update={"profile": bounded(order.load.profile, n_steps)}),
         warm_up_requests=0,
         kind="load",
     )

@@ -1,131 +1,95 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The measured phase: the load generator started, watched until it is done, and always stopped."""
+"""The measured phase: the load generators started, watched until they are done, and always stopped."""
 
 from __future__ import annotations
 
-import shutil
+import contextlib
 import time
-from pathlib import Path
+from collections.abc import Sequence
 
 from harness.backing import refuse_ended
 from harness.backing_phase import backing_cpu_s
 from harness.errors import HostError, TrialFailure
-from harness.hosts import Command, Process, Sampling
+from harness.hosts import Command, Sampling
 from harness.launchers.base import Instance
-from harness.loadgen.base import LoadCommand, LoadGenerator, LoadOrder
-from harness.model import GeneratorRecord, MachineWindow
-from harness.sampling import Watched, machine_window
-from harness.trial_order import Notes, Parts, TrialOrder, compare_clocks, phase, tidy_values, tidy_words
+from harness.load_engines import OWN_SAMPLES, Engine, keep_records, make_engines, read_together
+from harness.model import MachineWindow
+from harness.sampling import machine_window
+from harness.trial_order import Notes, Parts, TrialOrder, compare_clocks, phase
 from harness.verdicts import crash, judge_load
 
 _POLL_S = 0.05
 #: Turning a tool's own form into a readable one takes seconds even for millions of requests.
 _AFTER_WITHIN_S = 120.0
-#: What a sampler on the load's own host writes, beside the load's files.
-OWN_SAMPLES, OWN_MACHINE = "generator-samples.csv", "machine-load.csv"
 #: A shell's way to tell the signal that ended a program: 128 + its number.
 _SIGNALLED = 128
 
 
 def measure(instance: Instance, sampler: Sampling, order: TrialOrder, parts: Parts, notes: Notes) -> None:
+    """Offer the trial's load, and write down what the generators report and what became of them.
+
+    Raises:
+        TrialFailure: service or generator ended early, took too long, or left nothing to read.
+    """
     load, generator = order.planned.configuration.load, order.generator
     if load is None or generator is None:
         raise TrialFailure("failed", "a trial of kind load was planned without a load")
-    ours = order.folder / "load"
-    there = parts.load_host.open_folder(ours)
-    notes.folders_there[there] = ours
-    command = generator.command(
-        LoadOrder(
-            profile=load.profile,
-            requests=order.requests,
-            endpoint=instance.endpoint,
-            folder=there,
-            seed=order.seed,
-        )
-    )
-    command = _in_words_of(parts, command)
-    for name, content in command.files.items():
-        (ours / name).write_text(content, "utf-8")
-        if not parts.load_host.here:
-            parts.load_host.put(ours / name, there / name)
-    notes.generator = _generator_record(generator, command, order, notes)
+    engines: list[Engine] = []
     try:
-        _offer(command, there, instance, sampler, order, parts, notes)
+        with contextlib.ExitStack() as cleanup:
+            for engine in make_engines(load, generator, instance.endpoint, order, parts, notes):
+                cleanup.callback(engine.close)
+                engines.append(engine)
+            keep_records(engines, notes)
+            _offer(engines, instance, sampler, order, parts, notes)
+        notes.load = read_together(engines, generator, notes)
     finally:
-        parts.load_host.close_folder(ours)
-        _drop_folders_of_its_own(ours)
-    notes.load = generator.read(ours)
+        keep_records(engines, notes)
     notes.outcome, notes.reason = judge_load(notes.load)
 
 
 def _offer(
-    command: LoadCommand,
-    there: Path,
+    engines: Sequence[Engine],
     instance: Instance,
     sampler: Sampling,
     order: TrialOrder,
     parts: Parts,
     notes: Notes,
 ) -> None:
-    """Run the generator in its folder on the load's host, and what it wants to be run afterwards."""
-    name = notes.generator.name if notes.generator is not None else ""
-    exit_code: int | None = None
+    """Run every generator in its folder on its host, and what it wants to be run afterwards."""
     backing_before_s = backing_cpu_s(notes)
     compare_clocks(parts, notes)
     notes.machine_before = parts.host.machine()
-    with phase("measurement", notes):
-        running = parts.load_host.spawn(
-            Command(
-                argv=command.argv,
-                folder=there,
-                environment=command.environment,
-                cpus=notes.placement.generator if notes.placement else None,
-                stdout=Path(command.stdout),
-                stderr=Path(command.stderr),
-            )
-        )
-        if parts.load_host.here:
-            parts.ledger.note(pid=running.pid, role=f"load generator {name}")
-        own: Sampling | None = None
-        try:
-            if parts.load_apart:
-                own = parts.load_host.sampler(there / OWN_SAMPLES, there / OWN_MACHINE, parts.sampling_hz)
-            (own or sampler).add("generator", _of(running))
-            exit_code = _wait_for_load(running, instance, order, command, parts, notes)
-        finally:
-            running.stop(grace_s=order.limits.generator_stop_s)
-            if parts.load_host.here:
-                parts.ledger.forget(running.pid)
-            if own is not None:
-                own.stop()
-            cpu_s = running.cpu_s()
-            if notes.generator is not None:
-                ended = {"exit_code": exit_code, "cpu_s": cpu_s}
-                notes.generator = notes.generator.model_copy(update=ended)
+    with phase("measurement", notes), contextlib.ExitStack() as cleanup:
+        for engine in engines:
+            cleanup.callback(engine.end, order, parts)
+            engine.begin(sampler, parts, notes)
+        _wait_for_load(engines, instance, order, parts, notes)
     notes.machine_after = parts.host.machine()
     compare_clocks(parts, notes)
     backing_after_s = backing_cpu_s(notes)
     known = backing_before_s is not None and backing_after_s is not None
     notes.backing_cpu_s = backing_after_s - backing_before_s if known else None  # type: ignore[operator]  # known says so
-    if exit_code is not None and exit_code > _SIGNALLED:
-        raise TrialFailure("failed", f"the load generator was killed by signal {exit_code - _SIGNALLED}")
-    _run_after(command, there, parts)
+    for engine in engines:
+        _refuse_ended_badly(engine)
+        _run_after(engine)
 
 
-def _drop_folders_of_its_own(folder: Path) -> None:
-    """Remove what a tool made for itself: what belongs in the store are files (JMeter's JVM keeps preferences)."""
-    for path in folder.iterdir():
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
+def _refuse_ended_badly(engine: Engine) -> None:
+    """A killed generator is no measurement; of several, neither is one that failed: its share is missing."""
+    code = engine.exit_code or 0
+    if code > _SIGNALLED:
+        raise TrialFailure("failed", f"{engine.name} was killed by signal {code - _SIGNALLED}")
+    if code and engine.of > 1:
+        raise TrialFailure("failed", f"{engine.name} ended with exit code {code}: its share of the load is missing")
 
 
-def _run_after(command: LoadCommand, folder: Path, parts: Parts) -> None:
+def _run_after(engine: Engine) -> None:
     """What a tool does with its own output when the load is over, outside the measurement."""
-    for argv in command.after:
+    for argv in engine.command.after:
+        command = Command(argv=argv, folder=engine.there, environment=engine.command.environment)
         try:
-            done = parts.load_host.run(
-                Command(argv=argv, folder=folder, environment=command.environment), timeout_s=_AFTER_WITHIN_S
-            )
+            done = engine.place.host.run(command, timeout_s=_AFTER_WITHIN_S)
         except HostError as problem:
             raise TrialFailure("failed", f"after the load: {problem}") from problem
         if done.exit_code:
@@ -133,70 +97,31 @@ def _run_after(command: LoadCommand, folder: Path, parts: Parts) -> None:
             raise TrialFailure("failed", f"after the load {argv[0]} ended with {done.exit_code}: {said}")
 
 
+def _some_run(engines: Sequence[Engine]) -> bool:
+    """Wait a moment for each; whether any of them has not ended."""
+    left = [engine for engine in engines if not engine.ended(_POLL_S / len(engines))]
+    return bool(left)
+
+
 def _wait_for_load(
-    running: Process,
-    instance: Instance,
-    order: TrialOrder,
-    command: LoadCommand,
-    parts: Parts,
-    notes: Notes,
-) -> int:
-    limit_s = order.limits.load_s(command.expected_s)
+    engines: Sequence[Engine], instance: Instance, order: TrialOrder, parts: Parts, notes: Notes
+) -> None:
+    expected_s = max(engine.command.expected_s for engine in engines)
+    limit_s = order.limits.load_s(expected_s)
     deadline = time.monotonic() + limit_s
-    while (exit_code := running.wait(_POLL_S)) is None:
-        running.cpu_s()  # kept there: the account of a child that nobody waits for closes with it
+    while _some_run(engines):
         refuse_ended(notes.backing, "while under load")
         if (service_exit := instance.exited()) is not None:
             raise crash(service_exit, "while under load", notes.service_folder, parts.host)
+        for engine in engines if len(engines) > 1 else ():
+            _refuse_ended_badly(engine)  # the others need not go on for nothing
         if time.monotonic() > deadline:
             raise TrialFailure(
                 "timed out",
-                f"the load took longer than {limit_s:.0f} s (expected: {command.expected_s:.0f} s)",
+                f"the load took longer than {limit_s:.0f} s (expected: {expected_s:.0f} s)",
             )
     if (service_exit := instance.exited()) is not None:
         raise crash(service_exit, "while under load", notes.service_folder, parts.host)
-    return exit_code
-
-
-def _in_words_of(parts: Parts, command: LoadCommand) -> LoadCommand:
-    """Return the command with what it names on this machine named as it is on the load's host."""
-    if not parts.load_words:
-        return command
-    longest_first = sorted(parts.load_words.items(), key=lambda pair: len(pair[0]), reverse=True)
-
-    def said(text: str) -> str:
-        for ours, theirs in longest_first:
-            text = text.replace(ours, theirs)
-        return text
-
-    return command.model_copy(
-        update={
-            "argv": tuple(said(word) for word in command.argv),
-            "after": tuple(tuple(said(word) for word in argv) for argv in command.after),
-            "environment": {name: said(value) for name, value in command.environment.items()},
-            "files": {name: said(content) for name, content in command.files.items()},
-        }
-    )
-
-
-def _of(process: Process) -> Watched:
-    return Watched(pid=process.pid, start_ticks=process.start_ticks, cpu_at_launch_s=process.cpu_at_launch_s)
-
-
-def _generator_record(
-    generator: LoadGenerator, command: LoadCommand, order: TrialOrder, notes: Notes
-) -> GeneratorRecord:
-    return GeneratorRecord(
-        name=generator.name,
-        version=order.generator_version,
-        argv=tidy_words(command.argv, order, notes),
-        environment=tidy_values(command.environment, order, notes),
-        cpu_affinity=(notes.placement.generator if notes.placement else None) or (),
-        cpu_s=None,
-        exit_code=None,
-        echo_achieved_per_s=order.echo_achieved_per_s,
-        headroom_ratio=None,
-    )
 
 
 def machine_during_load(notes: Notes) -> MachineWindow | None:
@@ -219,3 +144,6 @@ def headroom_ratio(notes: Notes) -> float | None:
     if echo is None or notes.load is None or notes.load.achieved_per_s <= 0:
         return None
     return echo / notes.load.achieved_per_s
+
+
+__all__ = ["OWN_SAMPLES", "headroom_ratio", "machine_during_load", "measure"]

@@ -72,9 +72,8 @@ def _go_through(order: TrialOrder, parts: Parts, notes: Notes) -> None:
     runtime = configuration.variant.runtime
     policy = _POLICIES[runtime.pin]
     if parts.load_apart:
-        notes.placement = place_on_two(
-            parts.cpus, runtime.cpus, parts.load_host.name, policy, parts.cores
-        )
+        names = ", ".join(dict.fromkeys(place.host.name for place in parts.load_places))
+        notes.placement = place_on_two(parts.cpus, runtime.cpus, names, policy, parts.cores)
     else:
         notes.placement = place(parts.cpus, runtime.cpus, policy, parts.cores)
     with contextlib.ExitStack() as cleanup:
@@ -223,7 +222,8 @@ def _record(order: TrialOrder, notes: Notes) -> TrialRecord:
                 "cpus_allowed": notes.cpus_allowed,
             }
         )
-    merge(order.folder / SAMPLES, order.folder / "load" / OWN_SAMPLES)
+    for folder in [one.folder for one in notes.generators] or ["load"]:
+        merge(order.folder / SAMPLES, order.folder / folder / OWN_SAMPLES)
     extra: dict[str, JsonValue] = {"missed_ticks": notes.missed_ticks}
     if order.planned.configuration.variant.lean:
         extra["conformance"] = "not checked: a lean handler answers a constant"
@@ -259,6 +259,7 @@ def _record(order: TrialOrder, notes: Notes) -> TrialRecord:
         conformance=notes.conformance,
         load=notes.load,
         generator=generator,
+        generators=notes.generators if len(notes.generators) > 1 else (),
         boundaries=tuple(notes.boundaries),
         invariants=notes.invariants,
         machine=notes.machine,

@@ -63,6 +63,14 @@ class Ledger(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
+class LoadPlace:
+    """A machine that load comes from. ``words``: what commands name here -> what that is there."""
+
+    host: Station
+    words: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Parts:
     """What the runner works with: interfaces, and the CPUs of ``host`` (the service's) it may give away.
 
@@ -79,6 +87,7 @@ class Parts:
     other_host: Station | None = None
 
     load_words: Mapping[str, str] = field(default_factory=dict)
+    further_loads: tuple[LoadPlace, ...] = ()
 
     @property
     def load_apart(self) -> bool:
@@ -89,6 +98,11 @@ class Parts:
     def load_host(self) -> Station:
         """Where the load comes from: the service's own host unless another was named."""
         return self.other_host or self.host
+
+    @property
+    def load_places(self) -> tuple[LoadPlace, ...]:
+        """Every machine the load comes from, the first one first."""
+        return (LoadPlace(host=self.load_host, words=self.load_words), *self.further_loads)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,6 +145,7 @@ class Notes:
     conformance: ConformanceResult | None = None
     load: LoadSummary | None = None
     generator: GeneratorRecord | None = None
+    generators: tuple[GeneratorRecord, ...] = ()
     clocks: list[HostClock] = field(default_factory=list)
     cpus_allowed: tuple[int, ...] | None = None
     service_folder: Path = field(default_factory=Path)
@@ -186,12 +201,17 @@ def compare_clocks(parts: Parts, notes: Notes) -> None:
     load = service if parts.load_host is parts.host else parts.load_host.clock()
     if load is not None:
         notes.clocks.append(load.model_copy(update={"role": "load"}))
+    for place in parts.further_loads:
+        further = place.host.clock()
+        if further is not None:
+            notes.clocks.append(further.model_copy(update={"role": "further load"}))
 
 
 __all__ = [
     "SAMPLING_HZ",
     "Ledger",
     "Limits",
+    "LoadPlace",
     "Notes",
     "Parts",
     "PhaseName",

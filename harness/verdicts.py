@@ -125,7 +125,8 @@ def _is_skewed(clocks: Sequence[HostClock]) -> bool:
     """Whether a far wall clock was certainly wrong against ours, or moved against it during the load."""
     if any(abs(clock.wall_offset_s) - clock.uncertainty_s > CLOCK_SKEW_S for clock in clocks):
         return True
-    by_role = [[clock for clock in clocks if clock.role == role] for role in ("service", "load")]
+    places = dict.fromkeys((clock.role, clock.host) for clock in clocks)
+    by_role = [[clock for clock in clocks if (clock.role, clock.host) == place] for place in places]
     return any(
         abs(after.wall_offset_s - before.wall_offset_s) - before.uncertainty_s - after.uncertainty_s
         > CLOCK_SKEW_S

@@ -23,7 +23,7 @@ from harness.analysis.processed import Processed, Source
 from harness.analysis.trial_runtime import native_memory, runtime_columns
 from harness.errors import InputError
 from harness.formats.detect import read_any
-from harness.formats.table import RequestTable
+from harness.formats.table import RequestTable, together
 from harness.model import BuildRecord, TrialRecord
 from harness.model.base import Frozen
 from harness.store import SessionFolder, Store
@@ -236,23 +236,37 @@ def _damage(session: SessionFolder, record: TrialRecord) -> str | None:
 
 
 def _requests(session: SessionFolder, record: TrialRecord) -> RequestTable | None:
-    """Read the one file of a trial that holds single requests, as its record says that there is one."""
+    """Read the single requests of a trial, as its record says that there are some; of several generators
+    all together, on the first one's clock."""
     if record.load is None or not record.load.has_requests:
         return None
-    for path in _load_files(session, record):
+    if not record.generators:
+        return _rows_in(session, record, "load", record.load.start_epoch_s)
+    tables = [
+        _rows_in(session, record, one.folder, one.load.start_epoch_s if one.load else None)
+        for one in record.generators
+    ]
+    return together(tables, [one.clock_shift_s for one in record.generators])
+
+
+def _rows_in(
+    session: SessionFolder, record: TrialRecord, folder: str, start_epoch_s: float | None
+) -> RequestTable:
+    """Read the one file in a generator's folder that holds single requests."""
+    for path in _load_files(session, record, folder):
         table = read_any(path)
         if isinstance(table, RequestTable):
-            return table.placed(record.load.start_epoch_s) if table.from_zero else table
+            return table.placed(start_epoch_s) if table.from_zero else table
     raise InputError(
-        "the record says that single requests were kept, but none are there", file=session.folder
+        "the record says that single requests were kept, but none are there", file=session.folder, place=folder
     )
 
 
-def _load_files(session: SessionFolder, record: TrialRecord) -> Iterator[Path]:
+def _load_files(session: SessionFolder, record: TrialRecord, folder: str) -> Iterator[Path]:
     trial_id = record.planned.trial_id
     for name in sorted(record.files):
         plain = name.removesuffix(".gz")
-        if plain.startswith("load/samples.") and plain.endswith((".jtl", ".csv", ".db")):
+        if plain.startswith(f"{folder}/samples.") and plain.endswith((".jtl", ".csv", ".db")):
             path = session.path(trial_id, name)
             if file_sha256(path) != record.files[name].sha256:
                 raise InputError("its bytes are not those of the record", file=path)

@@ -160,7 +160,10 @@ def _processor(record: TrialRecord, samples: pd.DataFrame | None) -> dict[str, o
     if window is None or samples is None or window[1] <= window[0]:
         return {}
     service = cpu_in_window(samples, "service", window)
-    generator = cpu_in_window(samples, "generator", window)
+    # of several generators each has a role of its own: generator, generator-2, ...
+    roles = [role for role in samples["role"].unique() if str(role).startswith("generator")]
+    each = [cpu_in_window(samples, role, window) for role in roles]
+    generator = None if not each or None in each else sum(used for used in each if used is not None)
     span = window[1] - window[0]
     n_requests = record.load.n_requests if record.load else 0
     return {

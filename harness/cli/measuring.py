@@ -35,7 +35,8 @@ def measure_command(
     load_host: Annotated[
         str | None,
         typer.Option(
-            help="where the load comes from; default: the services' own host", autocompletion=completion.hosts
+            help="where the load comes from, several joined by commas; default: the services' own host",
+            autocompletion=completion.hosts,
         ),
     ] = None,
     launcher: Annotated[str, typer.Option(help="how services come up: process or container")] = "process",
@@ -60,7 +61,8 @@ def measure_command(
     """
     from harness.session import Interrupted, Silent, assemble, measure, prepare, suitable_progress
 
-    label = host if load_host in (None, host) else f"{host}-from-{load_host}"
+    names = (load_host or host).replace(" ", "").replace(",", "-and-")
+    label = host if names == host else f"{host}-from-{names}"
     assembly = assemble(find_root(), host=host, load_host=load_host, launcher=launcher)
     with contextlib.closing(assembly):
         prepared = prepare(assembly, experiment, profile=profile, host=label, seed=seed, launcher=launcher)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -130,6 +131,39 @@ class RequestTable:
                 "label": self.label,
             }
         )
+
+
+def together(tables: Sequence[RequestTable], shifts_s: Sequence[float]) -> RequestTable:
+    """Return the rows of several files as one table, by the time they began.
+
+    Args:
+        shifts_s: what to add to each one's wall times to have them all on one clock.
+    """
+    labels = tuple(dict.fromkeys(label for table in tables for label in table.labels))
+    codes = [np.asarray([labels.index(label) for label in table.labels], dtype=np.int32) for table in tables]
+    starts = np.concatenate(
+        [table.start_epoch_s + shift_s for table, shift_s in zip(tables, shifts_s, strict=True)]
+    )
+    order = np.argsort(starts, kind="stable")
+    unreadable = Unreadable()
+    for table in tables:
+        unreadable = unreadable.plus(table.unreadable)
+    return replace(
+        tables[0],
+        start_epoch_s=starts[order],
+        latency_s=np.concatenate([table.latency_s for table in tables])[order],
+        ok=np.concatenate([table.ok for table in tables])[order],
+        label_codes=np.concatenate(
+            [code[table.label_codes] for code, table in zip(codes, tables, strict=True)]
+        )[order],
+        labels=labels,
+        resolution_s=max(table.resolution_s for table in tables),
+        unreadable=unreadable,
+        n_transactions_left_out=sum(table.n_transactions_left_out for table in tables),
+        has_start_times=all(table.has_start_times for table in tables),
+        ok_known=all(table.ok_known for table in tables),
+        notes=tuple(dict.fromkeys(note for table in tables for note in table.notes)),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

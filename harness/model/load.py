@@ -16,6 +16,8 @@ from harness.model.base import Frozen
 
 #: More threads than this no tool here can have.
 MOST_USERS = 100_000
+#: Generators on one host; each is a process with a memory of its own.
+MOST_PROCESSES = 64
 GeneratorName = Literal["jmeter", "locust", "wrk", "wrk2", "k6", "oha", "vegeta"]
 
 
@@ -60,6 +62,9 @@ class Load(Frozen):
 
     generator: GeneratorName
     profile: LoadProfile
+    processes: int = Field(
+        default=1, ge=1, le=MOST_PROCESSES, description="generators on each load host that divide the load"
+    )
 
 
 class OpenShare(Frozen):
@@ -90,6 +95,7 @@ class ScaledLoad(Frozen):
 
     generator: GeneratorName
     profile: Annotated[OpenShare | ClosedShare, Field(discriminator="model")]
+    processes: int = Field(default=1, ge=1, le=MOST_PROCESSES, description="as of ``Load``")
 
     def at(self, capacity_per_s: float) -> Load:
         """Return the load for a capacity in passes per second (of a plain mix a request is a pass)."""
@@ -107,7 +113,7 @@ class ScaledLoad(Frozen):
             profile = ClosedLoad(
                 users=min(max(users, 1), MOST_USERS), ramp_up_s=share.ramp_up_s, loops=share.loops
             )
-        return Load(generator=self.generator, profile=profile)
+        return Load(generator=self.generator, profile=profile, processes=self.processes)
 
 
 class CalibrationOrder(Frozen):

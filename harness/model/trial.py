@@ -189,6 +189,12 @@ class GeneratorRecord(Frozen):
     headroom_ratio: float | None = Field(
         description="echo_achieved_per_s / achieved_per_s; near 1 means the generator was the limit"
     )
+    host: str | None = Field(default=None, description="one of several: where it ran")
+    folder: str = Field(default="load", description="where its files lie, below the trial's")
+    load: LoadSummary | None = Field(default=None, description="one of several: what it reported itself")
+    clock_shift_s: float = Field(
+        default=0.0, description="one of several: added to its wall times, they are on the first one's clock"
+    )
 
 
 class MachineWindow(Frozen):
@@ -212,7 +218,7 @@ class HostClock(Frozen):
     quickest of the questions.
     """
 
-    role: Literal["service", "load"] = "service"
+    role: Literal["service", "load", "further load"] = "service"
     host: str
     at: ClockReading = Field(description="when they were compared, here")
     wall_offset_s: float
@@ -264,7 +270,10 @@ class TrialRecord(Frozen):
     start_up: StartUp | None = None
     conformance: ConformanceResult | None = None
     load: LoadSummary | None = None
-    generator: GeneratorRecord | None = None
+    generator: GeneratorRecord | None = Field(default=None, description="of several: all together")
+    generators: tuple[GeneratorRecord, ...] = Field(
+        default=(), description="each of several, in order; empty where one offered the whole load"
+    )
     boundaries: tuple[Boundary, ...] = ()
     invariants: tuple[InvariantReading, ...] = ()
     machine: MachineWindow | None = None

@@ -28,14 +28,16 @@ from harness.loadgen.jmeter import JMeter
 from harness.loadgen.k6 import K6
 from harness.loadgen.locust import Locust
 from harness.loadgen.oha import Oha
+from harness.loadgen.several import shares
 from harness.loadgen.vegeta import Vegeta
 from harness.loadgen.wrk import Wrk
 from harness.loadgen.wrk2 import Wrk2
 from harness.local_host import LocalHost
 from harness.machine_facts import physical_cores
-from harness.model import BackingName, BackingSettings, Implementation, Variant
+from harness.model import BackingName, BackingSettings, Implementation, Load, LoadProfile, Variant
 from harness.session.stations import Stations, load_words, stations
 from harness.toolchains import Surroundings, Tool, find_jdks, find_tool
+from harness.trial_order import LoadPlace
 
 #: What measuring needs; asking every tool on the machine for its version takes seconds.
 TOOLS = ("go", "jdk", "maven", "jmeter", "wrk", "k6", "oha", "vegeta", "wrk2", "postgres", "native-image")
@@ -63,6 +65,7 @@ class Assembly:
     load_host: Station | None = None
     stations: Stations | None = None
     load_words: Callable[[str], dict[str, str]] = lambda _generator: {}
+    further_loads: Callable[[str], tuple[LoadPlace, ...]] = lambda _generator: ()
     backing: Mapping[BackingName, BackingSource] = field(default_factory=dict)
     launch_command: Callable[[Implementation, Variant], tuple[str, ...]] = lambda _implementation, _variant: ()
 
@@ -81,6 +84,14 @@ class Assembly:
         """End what runs on far hosts, and the connections to them."""
         if self.stations is not None:
             self.stations.close()
+
+    def shares_of(self, load: Load) -> tuple[LoadProfile, ...]:
+        """Return the load of each generator: as many on each load host as the load says.
+
+        Raises:
+            UnsupportedLoad: it cannot be divided so.
+        """
+        return shares(load.profile, load.processes * (1 + len(self.further_loads(load.generator))))
 
     def generator(self, name: str) -> LoadGenerator:
         """Return the adapter of a load generator.
@@ -106,7 +117,7 @@ def assemble(
 ) -> Assembly:
     """Return the real parts; ``close`` them when far hosts are among them.
 
-    ``load_host``: where the load comes from; default: the service's own host.
+    ``load_host``: where the load comes from, several joined by commas; default: the service's own host.
 
     Raises:
         InputError: unknown host or launcher.
@@ -151,6 +162,9 @@ def assemble(
         load_host=places.load,
         stations=places,
         load_words=lambda generator: load_words(places.load_host, generator, paths, java),
+        further_loads=lambda generator: tuple(
+            LoadPlace(host=one, words=load_words(one, generator, paths, java)) for one in places.further_loads
+        ),
         launcher=process if launcher == "process" else ContainerLauncher(process, root, bases=_bases()),
         backing=backing,
         launch_command=launch_command,

@@ -231,7 +231,8 @@ def expected_s(assembly: Assembly, study: Study, configuration: Configuration) -
 def load_s(assembly: Assembly, load: Load, requests: tuple[Request, ...]) -> float:
     """Return about how long the generator takes for a load, start and stop included."""
     try:
-        return assembly.generator(load.generator).command(_order(load, requests)).expected_s
+        generator, asked = assembly.generator(load.generator), _orders(assembly, load, requests)
+        return max(generator.command(order).expected_s for order in asked)
     except RematchError:  # the tool is missing: whoever starts the session is told
         return load.profile.duration_s or 10.0
 
@@ -247,20 +248,27 @@ def session_s(assembly: Assembly, prepared: Prepared) -> float:
 
 
 def load_command(assembly: Assembly, configuration: Configuration, study: Study) -> tuple[str, ...]:
-    """Return the load generator's command line, with a place holder for the trial's folder."""
+    """Return the load generator's command line, of several the first one's, with a place holder for the
+    trial's folder."""
     if configuration.load is None:
         return ()
     generator = assembly.generator(configuration.load.generator)
-    return generator.command(_order(configuration.load, study.requests[configuration.mix])).argv
+    orders = _orders(assembly, configuration.load, study.requests[configuration.mix])
+    return generator.command(orders[0]).argv
 
 
-def _order(load: Load, requests: tuple[Request, ...]) -> LoadOrder:
-    return LoadOrder(
-        profile=load.profile,
-        requests=requests,
-        endpoint=Endpoint(host="127.0.0.1", port=8080),
-        folder=Path("/TRIAL/load"),
-    )
+def _orders(assembly: Assembly, load: Load, requests: tuple[Request, ...]) -> list[LoadOrder]:
+    """What each generator of a load is asked for."""
+    divided = assembly.shares_of(load)
+    return [
+        LoadOrder(
+            profile=share,
+            requests=requests,
+            endpoint=Endpoint(host="127.0.0.1", port=8080),
+            folder=Path("/TRIAL/load") if len(divided) == 1 else Path(f"/TRIAL/load/{number}"),
+        )
+        for number, share in enumerate(divided, start=1)
+    ]
 
 
 def _unavailable(assembly: Assembly, study: Study, profile: ProfileName) -> tuple[Unavailable, ...]:
@@ -308,7 +316,8 @@ def _load_problems(
         load = definition.load(name)
         try:
             requests = study.requests[study.experiment.mix]
-            assembly.generator(load.generator).command(_order(load, requests))
+            for order in _orders(assembly, load, requests):
+                assembly.generator(load.generator).command(order)
             assembly.load_words(load.generator)
         except (MissingTool, UnsupportedLoad) as problem:
             problems[name] = problem
@@ -328,7 +337,9 @@ def commands_of(assembly: Assembly, prepared: Prepared) -> dict[str, tuple[str, 
         said.setdefault(f"build {implementation.name}", implementation.build)
         said.setdefault(f"start {configuration.key}", _start_command(assembly, study, configuration))
         if configuration.load is not None:
+            n = len(assembly.shares_of(configuration.load))
             key = f"load {configuration.load.generator} {configuration.load_name} {configuration.mix}"
+            key += f" (1 of {n} alike)" if n > 1 else ""
             try:
                 command = load_command(assembly, configuration, study)
             except RematchError as problem:

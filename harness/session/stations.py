@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.errors import HostError, MissingTool
+from harness.errors import HostError, InputError, MissingTool
 from harness.hosts import Command, Station
 from harness.launchers.process import Elsewhere
 from harness.local_host import LocalHost
@@ -27,10 +27,12 @@ PROGRAMS = ("wrk", "wrk2", "k6", "oha", "vegeta")
 
 @dataclass(frozen=True, kw_only=True)
 class Stations:
-    """The machines of a session. ``load`` is ``None`` when the load comes from the service's own machine."""
+    """The machines of a session. ``load`` is ``None`` when the load comes from the service's own machine;
+    ``further_loads``: where more of it comes from, when it comes from several others."""
 
     service: Station
     load: Station | None = None
+    further_loads: tuple[Station, ...] = ()
     elsewhere: Elsewhere | None = None
     cpus: tuple[int, ...]
     cores: tuple[tuple[int, ...], ...] = ()
@@ -44,7 +46,8 @@ class Stations:
     def named(self) -> dict[str, Path]:
         """Places of far machines, by the names that stand for them in the data."""
         names: dict[str, Path] = {}
-        for role, station in (("far", self.service), ("far_load", self.load)):
+        further = [(f"far_load_{n}", one) for n, one in enumerate(self.further_loads, start=2)]
+        for role, station in (("far", self.service), ("far_load", self.load), *further):
             if isinstance(station, SshHost):
                 names[role] = Path(station.agent.base)
         if self.elsewhere is not None and self.elsewhere.jdks:
@@ -53,19 +56,20 @@ class Stations:
 
     def close(self) -> None:
         """End what runs on far machines, and the connections."""
-        for station in (self.service, self.load):
+        for station in (self.service, self.load, *self.further_loads):
             if isinstance(station, SshHost):
                 station.close()
 
 
 def stations(root: Path, host: str, load_host: str | None, jdks: Sequence[Jdk]) -> Stations:
-    """Connect to the hosts of these names; ``load_host``: ``None`` for the service's own.
+    """Connect to the hosts of these names; ``load_host``: ``None`` for the service's own, several by commas.
 
     Raises:
-        InputError: a name is unknown, or ``hosts.toml`` is wrong.
+        InputError: a name is unknown, stands twice, or ``hosts.toml`` is wrong.
         HostError: one cannot be reached, or is not the machine that is known by that name.
     """
-    apart = load_host is not None and load_host != host
+    names = _load_names(host, load_host)
+    apart = bool(names)
     settings = load_settings(root, host)
     address = settings.service_address if apart else "127.0.0.1"
     if host == LOCAL:
@@ -81,17 +85,43 @@ def stations(root: Path, host: str, load_host: str | None, jdks: Sequence[Jdk]) 
             jdks=find_far_jdks(far, jdks[0].version if jdks else None),
             python=far.agent.python,
         )
+    loads: list[Station] = []
     try:
-        load = _load_station(root, load_host) if apart and load_host is not None else None
+        for name in names:
+            loads.append(_load_station(root, name))
     except BaseException:
-        if isinstance(service, SshHost):
-            service.close()
+        for one in (service, *loads):
+            if isinstance(one, SshHost):
+                one.close()
         raise
-    machines = {"service": service, "load": load}
+    machines = {"service": service} | {
+        "load" if n == 1 else f"load-{n}": one for n, one in enumerate(loads, start=1)
+    }
     facts = {role: one.machine_facts for role, one in machines.items() if isinstance(one, SshHost)}
     return Stations(
-        service=service, load=load, elsewhere=elsewhere, cpus=cpus, cores=cores, machines=facts
+        service=service,
+        load=loads[0] if loads else None,
+        further_loads=tuple(loads[1:]),
+        elsewhere=elsewhere,
+        cpus=cpus,
+        cores=cores,
+        machines=facts,
     )
+
+
+def _load_names(host: str, load_host: str | None) -> tuple[str, ...]:
+    """The load hosts by name; none when the load comes from the service's own."""
+    names = tuple(name.strip() for name in (load_host or host).split(","))
+    if names == (host,):
+        return ()
+    if host in names or len(set(names)) < len(names) or "" in names:
+        raise InputError(
+            "several load hosts are different machines, none of them the service's",
+            place="--load-host",
+            found=load_host,
+            allowed="names of hosts.toml joined by commas; more generators on one host: processes of the load",
+        )
+    return names
 
 
 def _load_station(root: Path, name: str) -> Station:

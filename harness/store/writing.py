@@ -144,7 +144,7 @@ class SessionWriter:
             _pack(trial.folder)
             complete = record.model_copy(update={"files": _inventory(trial.folder)})
             _write_synced(trial.folder / layout.RECORD, complete.model_dump_json(indent=1).encode())
-            for folder in (trial.load, trial.folder):
+            for folder in (*sorted(trial.folder.rglob("*"), reverse=True), trial.folder):
                 if folder.is_dir():
                     _sync_folder(folder)
             trial.folder.rename(self.session.folder / trial.trial_id)
