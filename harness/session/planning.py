@@ -337,10 +337,10 @@ def commands_of(assembly: Assembly, prepared: Prepared) -> dict[str, tuple[str, 
         said.setdefault(f"build {implementation.name}", implementation.build)
         said.setdefault(f"start {configuration.key}", _start_command(assembly, study, configuration))
         if configuration.load is not None:
-            n = len(assembly.shares_of(configuration.load))
             key = f"load {configuration.load.generator} {configuration.load_name} {configuration.mix}"
-            key += f" (1 of {n} alike)" if n > 1 else ""
             try:
+                n = len(assembly.shares_of(configuration.load))
+                key += f" (1 of {n} alike)" if n > 1 else ""
                 command = load_command(assembly, configuration, study)
             except RematchError as problem:
                 command = ("#", str(problem))
