@@ -37,7 +37,7 @@ from harness.tests.fakes import FakeLoadGenerator
 from harness.tests.instances import eventually
 from harness.tests.sessions import LIMITS, make_session_project, running_below, tiny_assembly
 from harness.tests.sshd import Sshd
-from harness.toolchains import Surroundings, find_jdks, find_tool
+from harness.toolchains import Surroundings, find_jdks, find_jmeter
 from harness.trial_order import LoadPlace
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -231,10 +231,10 @@ def test_one_that_ends_with_an_error_fails_the_trial_with_its_exit_code(tmp_path
 @pytest.mark.parametrize("name", ["locust", "jmeter"])
 def test_two_real_engines_against_a_real_service_lose_no_request(tmp_path: Path, name: str) -> None:
     around = Surroundings(project=ROOT)
-    jar = find_tool("jmeter", around).path
+    jmeter = find_jmeter(around).require().parent.parent
     real: dict[str, LoadGenerator] = {
         "locust": Locust(),
-        "jmeter": JMeter(home=jar.parent.parent if jar else None, java=find_jdks(around)[0].java, heap="128m"),
+        "jmeter": JMeter(home=jmeter, java=find_jdks(around)[0].java, heap="128m"),
     }
     root = project(tmp_path, generator=name)
     record = check(measured(root, with_generator(root, name, real[name])), root, 2)
