@@ -81,7 +81,9 @@ def _refuse_ended_badly(engine: Engine) -> None:
     if code > _SIGNALLED:
         raise TrialFailure("failed", f"{engine.name} was killed by signal {code - _SIGNALLED}")
     if code and engine.of > 1:
-        raise TrialFailure("failed", f"{engine.name} ended with exit code {code}: its share of the load is missing")
+        raise TrialFailure(
+            "failed", f"{engine.name} ended with exit code {code}: its share of the load is missing"
+        )
 
 
 def _run_after(engine: Engine) -> None:

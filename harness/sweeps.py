@@ -73,9 +73,7 @@ def core_sweep(evidence: Evidence | None) -> Sweep | None:
         lead={place: _leads(cell, reference) for place, cell in cells.items()},
         lead_by_cores={
             logging: {
-                name: _between(
-                    _at(trials, **{LOGGING: logging}), ("variant", name, reference), fewest, most
-                )
+                name: _between(_at(trials, **{LOGGING: logging}), ("variant", name, reference), fewest, most)
                 for name in others
             }
             for logging in (OFF, ON)

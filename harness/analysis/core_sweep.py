@@ -136,7 +136,11 @@ def _fit(
 ) -> tuple[ScalingFit | None, str | None]:
     usable = len(sizes) - len(shared)
     if usable < FEWEST_SIZES:
-        words = f"{len(sizes)} numbers of cores were measured" if len(sizes) != 1 else "one number of cores was measured"
+        words = (
+            f"{len(sizes)} numbers of cores were measured"
+            if len(sizes) != 1
+            else "one number of cores was measured"
+        )
         words += f", {len(shared)} of them shared with the generator" if shared else ""
         return None, f"{words}; the law has three numbers of its own and needs {FEWEST_SIZES} or more"
     blocks = apart["session_id"].astype(str) + "/" + apart["block"].astype(str)

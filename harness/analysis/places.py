@@ -99,11 +99,21 @@ def _of_variant(
             if pinning == plain:
                 again.append((arm, "again", "the same again"))
         else:
-            others.append((arm, _kind(str(host), str(launcher), home, str(pinning) != plain), _words(host, launcher, pinning)))
+            others.append(
+                (
+                    arm,
+                    _kind(str(host), str(launcher), home, str(pinning) != plain),
+                    _words(host, launcher, pinning),
+                )
+            )
     noises = [noise_of(_compare(arm, base, metric)[1]) for arm, _, _ in again]
     known = [noise for noise in (aa, *noises) if noise is not None]
     noise = max(known, default=None)
-    unsaid = () if again else ("no second session at the first place: drift between sessions counts as the place's",)
+    unsaid = (
+        ()
+        if again
+        else ("no second session at the first place: drift between sessions counts as the place's",)
+    )
     return [
         _row(arm, base, metric, kind, words, _words(*home, plain), noise, unsaid)
         for arm, kind, words in (*again, *sorted(others, key=lambda other: other[1] != "pinned"))

@@ -41,7 +41,9 @@ class ScalingFit(Frozen):
     coherency: Estimate
     peak_cores: Estimate
     worst_residual: float = Field(description="largest |measured / fitted - 1| of the mean of a size")
-    band: tuple[BandPoint, ...] = Field(default=(), description="from the fewest cores to the most, no further")
+    band: tuple[BandPoint, ...] = Field(
+        default=(), description="from the fewest cores to the most, no further"
+    )
 
 
 def usl(cores: ArrayLike, per_core: float, contention: float, coherency: float) -> Floats:

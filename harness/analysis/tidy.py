@@ -258,7 +258,9 @@ def _rows_in(
         if isinstance(table, RequestTable):
             return table.placed(start_epoch_s) if table.from_zero else table
     raise InputError(
-        "the record says that single requests were kept, but none are there", file=session.folder, place=folder
+        "the record says that single requests were kept, but none are there",
+        file=session.folder,
+        place=folder,
     )
 
 

@@ -160,10 +160,7 @@ def _processor(record: TrialRecord, samples: pd.DataFrame | None) -> dict[str, o
     if window is None or samples is None or window[1] <= window[0]:
         return {}
     service = cpu_in_window(samples, "service", window)
-    # of several generators each has a role of its own: generator, generator-2, ...
-    roles = [role for role in samples["role"].unique() if str(role).startswith("generator")]
-    each = [cpu_in_window(samples, role, window) for role in roles]
-    generator = None if not each or None in each else sum(used for used in each if used is not None)
+    generator = _generators_cpu(samples, window)
     span = window[1] - window[0]
     n_requests = record.load.n_requests if record.load else 0
     return {
@@ -171,6 +168,24 @@ def _processor(record: TrialRecord, samples: pd.DataFrame | None) -> dict[str, o
         "service_cores": None if service is None else service / span,
         "generator_cores": None if generator is None else generator / span,
     }
+
+
+def _generators_cpu(samples: pd.DataFrame, window: tuple[float, float]) -> float | None:
+    """Return the CPU seconds of all generators; of several each has a role of its own: generator, generator-2...
+
+    One of several that has ended before the others uses nothing from then on.
+    """
+    roles = [role for role in samples["role"].unique() if str(role).startswith("generator")]
+    if len(roles) <= 1:
+        return cpu_in_window(samples, "generator", window)
+    total = 0.0
+    for role in roles:
+        rows = samples[(samples["role"] == role) & samples["cpu_s"].notna()]
+        if len(rows) < 2:
+            return None
+        begin, end = np.interp(window, rows["monotonic_s"], rows["cpu_s"])
+        total += float(end - begin)
+    return total
 
 
 def cpu_in_window(samples: pd.DataFrame, role: str, window: tuple[float, float]) -> float | None:

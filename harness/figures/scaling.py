@@ -15,7 +15,18 @@ from harness.analysis.core_sweep import CORES, ScalingRow
 from harness.analysis.places import PlaceRow
 from harness.errors import InputError
 from harness.figures.style import (
-    BAND, COLOURS, FAINT, INK, PAGE_INCHES, Look, canvas, label_ends, log_scale, looks, ordered, styled,
+    BAND,
+    COLOURS,
+    FAINT,
+    INK,
+    PAGE_INCHES,
+    Look,
+    canvas,
+    label_ends,
+    log_scale,
+    looks,
+    ordered,
+    styled,
 )  # fmt: skip
 
 #: From so many sizes on they are powers of two apart rather than one.
@@ -39,7 +50,9 @@ def against_cores(trials: pd.DataFrame, rows: Sequence[ScalingRow], *, by: str =
     sizes = sorted({int(size) for size in kept[CORES]})
     figure, panels = canvas(2, len(levels), width=PAGE_INCHES, height=4.2, sharex=True, sharey="row")
     for column, level in enumerate(levels):
-        mine = kept[kept[by] == level].assign(x=lambda frame: frame[CORES].astype(int), p99=lambda f: f["latency_p99_s"] * 1e3)
+        mine = kept[kept[by] == level].assign(
+            x=lambda frame: frame[CORES].astype(int), p99=lambda f: f["latency_p99_s"] * 1e3
+        )
         upper, lower = panels[0, column], panels[1, column]
         here = [row for row in rows if row.levels.get(by) == level]
         _ground(upper, here, sizes)
@@ -56,7 +69,9 @@ def against_cores(trials: pd.DataFrame, rows: Sequence[ScalingRow], *, by: str =
         if column == len(levels) - 1:
             label_ends(upper, ends)
             label_ends(lower, tails)
-    panels[0, 0].yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / 1000:g} k" if value else "0"))
+    panels[0, 0].yaxis.set_major_formatter(
+        FuncFormatter(lambda value, _: f"{value / 1000:g} k" if value else "0")
+    )
     panels[0, 0].set_ylabel("right answers / s")
     panels[1, 0].set_ylabel("p99 latency / ms (log)")
     figure.supxlabel("cores of the service (grey: also used by the load generator)", fontsize=7)
@@ -95,15 +110,21 @@ def places(rows: Sequence[PlaceRow], *, quantity: str) -> Figure:
 def _place(axes: Axes, y: int, row: PlaceRow, colour: str) -> None:
     transform = axes.get_yaxis_transform()
     if row.equivalence.value is None:
-        axes.text(0.5, y, "cannot be said", transform=transform, fontsize=6, color=FAINT, va="center", ha="center")
+        axes.text(
+            0.5, y, "cannot be said", transform=transform, fontsize=6, color=FAINT, va="center", ha="center"
+        )
         return
     if row.equivalence.low is not None and row.equivalence.high is not None:
         axes.plot([row.equivalence.low, row.equivalence.high], [y, y], color=colour, linewidth=1.6)
-    axes.plot([row.equivalence.value], [y], "o", color=colour, markerfacecolor=colour if row.paired else "white")
+    axes.plot(
+        [row.equivalence.value], [y], "o", color=colour, markerfacecolor=colour if row.paired else "white"
+    )
     axes.text(1.01, y, str(row.verdict).replace("_", " "), transform=transform, fontsize=5.8, va="center")
 
 
-def _curves(axes: Axes, mine: pd.DataFrame, column: str, styles: dict[str, Look]) -> list[tuple[float, str, str]]:
+def _curves(
+    axes: Axes, mine: pd.DataFrame, column: str, styles: dict[str, Look]
+) -> list[tuple[float, str, str]]:
     ends = []
     for name in ordered(mine):
         look, there = styles[name], mine[mine["variant"] == name].dropna(subset=[column])

@@ -31,16 +31,18 @@ def all_places(settings: StageParameters, evidence: Evidence | None) -> Evidence
     return Evidence(root=evidence.root, experiment=evidence.experiment, sessions=tuple(found))
 
 
-def compare_places(
-    settings: StageParameters, evidence: Evidence | None
-) -> dict[str, tuple[PlaceRow, ...]]:
+def compare_places(settings: StageParameters, evidence: Evidence | None) -> dict[str, tuple[PlaceRow, ...]]:
     """Return word of the metric -> rows, at the last combination of the other factors that was measured.
 
     ``evidence`` is what :func:`all_places` returned; the first place is that of the notebook's parameters.
     """
     if evidence is None:
         return {}
-    base = evidence.sessions[0].folder.name if settings.bundled else session_of(evidence.root, settings, evidence.experiment).folder.name
+    base = (
+        evidence.sessions[0].folder.name
+        if settings.bundled
+        else session_of(evidence.root, settings, evidence.experiment).folder.name
+    )
     others = {factor: level for factor, level in evidence.cells()[-1].items() if factor != "pinning"}
     trials = evidence.cell(**others)
     return {word: place_rows(trials, metric, base_session=base) for word, metric in METRICS.items()}
@@ -62,7 +64,9 @@ def publish_places(
         for word in METRICS:
             rows = found.get(word, ())
             margins = sorted({f"{row.margin:.0%}".replace("%", " %") for row in rows})
-            publisher.text(f"{prefix}.margin.{word}", " to ".join(margins[:: len(margins) - 1 or 1]) or NOT_MEASURED)
+            publisher.text(
+                f"{prefix}.margin.{word}", " to ".join(margins[:: len(margins) - 1 or 1]) or NOT_MEASURED
+            )
             for kind in KINDS:
                 for name in variants:
                     row = next((r for r in rows if r.variant == name and r.kind == kind), None)
@@ -111,4 +115,12 @@ def verdict_words(row: PlaceRow) -> str:
     }[row.verdict]
 
 
-__all__ = ["KINDS", "METRICS", "all_places", "compare_places", "place_cells", "publish_places", "verdict_words"]
+__all__ = [
+    "KINDS",
+    "METRICS",
+    "all_places",
+    "compare_places",
+    "place_cells",
+    "publish_places",
+    "verdict_words",
+]

@@ -22,7 +22,12 @@ _LAW = {
 
 
 def publish_scaling(
-    publisher: Publisher, sweep: Sweep | None, variants: Mapping[str, str], *, reference: str, prefix: str = "scaling"
+    publisher: Publisher,
+    sweep: Sweep | None,
+    variants: Mapping[str, str],
+    *,
+    reference: str,
+    prefix: str = "scaling",
 ) -> Published:
     """Publish what a sweep says for every variant of the definition, measured or not.
 

@@ -298,9 +298,7 @@ def _unavailable(assembly: Assembly, study: Study, profile: ProfileName) -> tupl
         }
         if cannot and len(cannot) == len(used):
             raise InputError(next(iter(cannot.values())), place=f"{experiment.name}: factors.{factor}")
-        found += [
-            Unavailable(variant=f"{factor}={name}", reason=problem) for name, problem in cannot.items()
-        ]
+        found += [Unavailable(variant=f"{factor}={name}", reason=problem) for name, problem in cannot.items()]
     named = any(level.load for levels in experiment.factors.values() for level in levels.values())
     if not named and experiment.load in problems:
         raise problems[experiment.load]

@@ -87,8 +87,7 @@ def stations(root: Path, host: str, load_host: str | None, jdks: Sequence[Jdk]) 
         )
     loads: list[Station] = []
     try:
-        for name in names:
-            loads.append(_load_station(root, name))
+        loads.extend(_load_station(root, name) for name in names)  # those before one that fails are kept
     except BaseException:
         for one in (service, *loads):
             if isinstance(one, SshHost):

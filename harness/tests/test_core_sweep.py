@@ -21,11 +21,16 @@ from harness.tests.sessions import make_session_project, measure_tiny, tiny_asse
 
 
 def sweep_trials(
-    sizes: tuple[int, ...], *, blocks: int = 6, shared: tuple[int, ...] = (), noise: float = 0.02, seed: int = 1
+    sizes: tuple[int, ...],
+    *,
+    blocks: int = 6,
+    shared: tuple[int, ...] = (),
+    noise: float = 0.02,
+    seed: int = 1,
 ) -> pd.DataFrame:
     """Made-up trials: Go's log line costs a third everywhere, Java's a half on one core and less on more."""
     rng = np.random.default_rng(seed)
-    rows = []
+    rows: list[dict[str, object]] = []
     for block in range(1, blocks + 1):
         shift = rng.normal(0, noise)
         for variant, law in (("go-nethttp", (9000, 0.05, 0.002)), ("java-helidon", (6000, 0.02, 0.001))):
@@ -64,7 +69,10 @@ def test_with_enough_sizes_each_variant_has_its_law_and_its_growth() -> None:
 def test_two_sizes_give_their_ratio_with_an_interval_and_no_law() -> None:
     row = scaling_rows(sweep_trials((1, 2)), by=["logging"])[0]
     assert row.fit is None
-    assert row.refused == "2 numbers of cores were measured; the law has three numbers of its own and needs 3 or more"
+    assert (
+        row.refused
+        == "2 numbers of cores were measured; the law has three numbers of its own and needs 3 or more"
+    )
     assert row.growth is not None and row.growth.ratio.low is not None
     assert row.growth.ratio.low < 1.9 < row.growth.ratio.high  # type: ignore[operator]  # a low comes with a high
 
@@ -99,7 +107,9 @@ def test_an_effect_that_depends_on_cores_is_a_ratio_of_ratios_away_from_one() ->
 
 def test_without_all_four_trials_of_any_block_there_is_no_interaction() -> None:
     trials = sweep_trials((1, 2))
-    alone = trials[(trials["variant"] == "go-nethttp") & ~((trials["cores"] == "2") & (trials["logging"] == "on"))]
+    alone = trials[
+        (trials["variant"] == "go-nethttp") & ~((trials["cores"] == "2") & (trials["logging"] == "on"))
+    ]
     inner, outer = ("logging", "on", "off"), ("cores", "2", "1")
     assert interaction(alone, "throughput_per_s", inner=inner, outer=outer) is None
     assert interaction(trials.assign(excluded=True), "throughput_per_s", inner=inner, outer=outer) is None
@@ -121,7 +131,7 @@ def test_curves_can_be_drawn_with_a_law_and_without_one(sizes: tuple[int, ...]) 
 def place_trials(seed: int = 1) -> pd.DataFrame:
     """Made-up sessions: the first place, the same again, a container as fast, a far host of two thirds."""
     rng = np.random.default_rng(seed)
-    rows = []
+    rows: list[dict[str, object]] = []
     sessions = (
         ("quick-local-1", "local", "process", 1.0), ("quick-local-2", "local", "process", 1.0),
         ("quick-local-container-1", "local", "container", 1.0), ("quick-big-1", "big", "process", 0.66),

@@ -64,7 +64,9 @@ profile = { model = "closed", users = 5, loops = %d }
 """
 
 
-def project(folder: Path, *, generator: str = "locust", processes: int = 2, told: str = "", loops: int = LOOPS) -> Path:
+def project(
+    folder: Path, *, generator: str = "locust", processes: int = 2, told: str = "", loops: int = LOOPS
+) -> Path:
     root = make_session_project(folder)
     (root / "harness/experiments/tiny.toml").write_text(DEFINITION % (told, generator, processes, loops))
     return root
@@ -130,7 +132,12 @@ def test_what_one_does_not_tell_is_not_told_of_all() -> None:
     merged = merge_summaries(
         [summary(100, None, 2.0, n_dropped=3), summary(100, 5.0, 4.0, bodies_checked=True)], [0.0, 0.0]
     )
-    assert (merged.start_epoch_s, merged.duration_s, merged.n_dropped, merged.bodies_checked) == (None, 4.0, None, None)
+    assert (merged.start_epoch_s, merged.duration_s, merged.n_dropped, merged.bodies_checked) == (
+        None,
+        4.0,
+        None,
+        None,
+    )
 
 
 def check(folder: SessionFolder, root: Path, n: int) -> TrialRecord:
@@ -182,7 +189,7 @@ def test_more_generators_than_users_are_refused_before_anything_starts(tmp_path:
 
 
 def test_one_that_is_killed_fails_the_trial_at_once_and_the_others_are_stopped(tmp_path: Path) -> None:
-    root = project(tmp_path, told="slow_s = 0.2", loops=40)
+    root = project(tmp_path, told="slow_s = 0.2", loops=10)
     killer = threading.Thread(target=_kill_second, args=(root,))
     killer.start()
     folder = measured(root)
@@ -225,7 +232,9 @@ def test_one_that_ends_with_an_error_fails_the_trial_with_its_exit_code(tmp_path
     root = project(tmp_path)
     for record in measured(root, with_generator(root, "locust", SecondFails())).records():
         assert record.outcome == Outcome.FAILED
-        assert record.reason == "load generator 2 of 2 ended with exit code 3: its share of the load is missing"
+        assert (
+            record.reason == "load generator 2 of 2 ended with exit code 3: its share of the load is missing"
+        )
 
 
 @pytest.mark.parametrize("name", ["locust", "jmeter"])
@@ -265,7 +274,10 @@ def test_load_from_two_hosts_is_put_on_the_clock_of_the_first(sshd: Sshd, tmp_pa
         load_host=hosts[0],
         further_loads=lambda _: (LoadPlace(host=hosts[1]),),
         stations=Stations(
-            service=here, load=hosts[0], further_loads=(hosts[1],), cpus=tuple(sorted(os.sched_getaffinity(0)))
+            service=here,
+            load=hosts[0],
+            further_loads=(hosts[1],),
+            cpus=tuple(sorted(os.sched_getaffinity(0))),
         ),
     )
     try:
@@ -287,6 +299,8 @@ def test_load_from_two_hosts_is_put_on_the_clock_of_the_first(sshd: Sshd, tmp_pa
 
 
 @pytest.mark.parametrize("names", ["local,big", "big,big", "big,"])
-def test_several_load_hosts_are_different_machines_and_none_is_the_services(names: str, tmp_path: Path) -> None:
+def test_several_load_hosts_are_different_machines_and_none_is_the_services(
+    names: str, tmp_path: Path
+) -> None:
     with pytest.raises(InputError, match="several load hosts are different machines"):
         stations(tmp_path, "local", names, ())
