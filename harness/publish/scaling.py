@@ -34,7 +34,7 @@ def publish_scaling(
     Keys: ``<prefix>.growth.{off,on}.{ratio,verdict}.<variant>``, ``<prefix>.law.{off,on}.<number>.<variant>``,
     ``<prefix>.log.{fewest,most,by_cores}.{ratio,verdict}.<variant>``, and against the reference
     ``<prefix>.lead.{off,on}.{fewest,most,by_cores}.{ratio,verdict}.<variant>``;
-    ``<prefix>.{fewest,most,shared}`` in words.
+    ``<prefix>.{fewest,most,shared,refused}`` in words; ``<prefix>.law.measured`` where the law was fitted at all.
     """
     with publisher.together():
         publish_names(publisher, variants, prefix=prefix)
@@ -45,13 +45,18 @@ def publish_scaling(
             _publish_variant(publisher, sweep, name, prefix)
             if name != reference:
                 _publish_lead(publisher, sweep, name, prefix)
+        refused = sorted({row.refused for row in sweep.rows if row.refused}) if sweep else [NOT_MEASURED]
+        publisher.text(f"{prefix}.refused", "; ".join(refused) or "nowhere")
         if sweep is not None:
             publisher.text(f"{prefix}.measured", "measured")
+        if sweep is not None and any(row.fit for row in sweep.rows):
+            publisher.text(f"{prefix}.law.measured", "measured")
     return Published(_shared_words(sweep))
 
 
 def scaling_cells(sweep: Sweep | None) -> list[Mapping[str, Cell] | None]:
-    """Return one table row per variant and logging: sizes, growth and the law's numbers, or why there are none."""
+    """Return one table row per variant and logging: sizes, growth, the law's numbers and how far
+    it is off at worst, or why there are none."""
     rows: list[Mapping[str, Cell] | None] = []
     for row in sorted(sweep.rows, key=lambda r: r.levels["logging"]) if sweep else ():
         if rows and rows[-1] is not None and rows[-1]["logging"] != row.levels["logging"]:
@@ -64,6 +69,7 @@ def scaling_cells(sweep: Sweep | None) -> list[Mapping[str, Cell] | None]:
                 "growth": row.growth.ratio if row.growth else None,
                 "limited": row.n_bottleneck,
                 **{part: _law(row, part) for part in _LAW},
+                "misfit": _misfit(row),
             }
         )
     return rows
@@ -149,6 +155,18 @@ def _law(row: ScalingRow, part: str) -> Estimate:
         value=None, unit=unit, method="none", estimand=f"{part} of the universal scalability law", n_trials=0,
         warnings=(f"cannot be said: {row.refused}",),
     )  # fmt: skip
+
+
+def _misfit(row: ScalingRow) -> Estimate | None:
+    if row.fit is None:
+        return None
+    return Estimate(
+        value=row.fit.worst_residual,
+        unit="share",
+        method="as is",
+        estimand="largest share by which the mean of a size is off the fitted law",
+        n_trials=row.fit.per_core_per_s.n_trials,
+    )
 
 
 def _ratio(found: Comparison | None) -> Estimate:
