@@ -72,7 +72,8 @@ def place_rows(trials: pd.DataFrame, metric: str, *, base_session: str) -> tuple
         return ()
     plain = str(trials.loc[trials["session_id"] == base_session, PINNING].iloc[0])
     levels = list(dict.fromkeys(kept[PINNING].astype(str)))
-    aa = aa_noise(first, metric).noise
+    twins = aa_noise(first, metric)
+    aa = twins.noise if twins.n_blocks >= FEWEST_FOR_P else None
     kept = kept[~kept["duplicate"].astype(bool)]
     rows: list[PlaceRow] = []
     for name in dict.fromkeys(kept["variant"].astype(str)):
@@ -106,7 +107,11 @@ def _of_variant(
                     _words(host, launcher, pinning),
                 )
             )
-    noises = [noise_of(_compare(arm, base, metric)[1]) for arm, _, _ in again]
+    noises = [
+        noise_of(_compare(arm, base, metric)[1])
+        for arm, _, _ in again
+        if min(len(arm), len(base)) >= FEWEST_FOR_P  # fewer tell nothing of the noise but that they are few
+    ]
     known = [noise for noise in (aa, *noises) if noise is not None]
     noise = max(known, default=None)
     unsaid = (

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
+from harness.analysis.comparisons import MOST_NOISE
 from harness.analysis.core_sweep import CORES, ScalingRow
 from harness.analysis.places import PlaceRow
 from harness.errors import InputError
@@ -93,7 +94,8 @@ def places(rows: Sequence[PlaceRow], *, quantity: str) -> Figure:
     for axes, name in zip(panels[:, 0], variants, strict=True):
         mine = [row for row in rows if row.variant == name][::-1]
         margin = max(row.margin for row in mine)
-        axes.axvspan(1 / (1 + margin), 1 + margin, color=BAND, linewidth=0)
+        if margin <= MOST_NOISE:  # beyond it nothing is called equal
+            axes.axvspan(1 / (1 + margin), 1 + margin, color=BAND, linewidth=0)
         axes.axvline(1, color=INK, linewidth=0.7)
         colour = COLOURS.get(mine[0].language, INK)
         for y, row in enumerate(mine):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from harness.analysis.comparisons import MOST_NOISE
 from harness.analysis.places import PlaceRow, place_rows
 from harness.evidence import Evidence
 from harness.model import Verdict
@@ -63,10 +64,7 @@ def publish_places(
         publish_names(publisher, variants, prefix=prefix)
         for word in METRICS:
             rows = found.get(word, ())
-            margins = sorted({f"{row.margin:.0%}".replace("%", " %") for row in rows})
-            publisher.text(
-                f"{prefix}.margin.{word}", " to ".join(margins[:: len(margins) - 1 or 1]) or NOT_MEASURED
-            )
+            publisher.text(f"{prefix}.margin.{word}", _margin_words(rows))
             for kind in KINDS:
                 for name in variants:
                     row = next((r for r in rows if r.variant == name and r.kind == kind), None)
@@ -93,6 +91,16 @@ def place_cells(found: Mapping[str, Sequence[PlaceRow]]) -> list[Mapping[str, Ce
             cells |= {word: same.ratio if same else None, f"{word}_verdict": said}
         rows.append(cells)
     return rows
+
+
+def _margin_words(rows: Sequence[PlaceRow]) -> str:
+    margins = sorted({row.margin for row in rows})
+    if not margins:
+        return NOT_MEASURED
+    if margins[-1] > MOST_NOISE:
+        return "none, as this machine is too noisy to call anything equal"
+    words = list(dict.fromkeys(f"{margin * 100:.0f} %" for margin in (margins[0], margins[-1])))
+    return " to ".join(words)
 
 
 def _publish(publisher: Publisher, prefix: str, name: str, row: PlaceRow | None) -> None:

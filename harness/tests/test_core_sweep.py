@@ -181,6 +181,14 @@ def test_no_margin_is_taken_below_what_two_sessions_at_one_place_differ_by() -> 
     assert any("margin widened from 5.0%" in warning for warning in found["container, unpinned"].warnings)
 
 
+def test_two_trials_tell_nothing_of_the_noise_and_nothing_is_concluded_from_them() -> None:
+    trials = place_trials()
+    trials.loc[trials["session_id"] == "quick-local-2", "throughput_per_s"] *= 1.12
+    for row in rows_of(trials[trials["block"] <= 2]).values():
+        assert row.margin == pytest.approx(0.05)
+        assert row.verdict == Verdict.INCONCLUSIVE
+
+
 def test_without_a_second_session_at_the_first_place_that_is_said() -> None:
     trials = place_trials()
     found = rows_of(trials[trials["session_id"] != "quick-local-2"])
