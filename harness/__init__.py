@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         audit_session,
         defined_variants,
         latencies_by,
+        settle_s,
         timelines,
         warm_up_curves,
     )
@@ -136,6 +137,7 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "scaling_cells": ("harness.publish.scaling", "scaling_cells"),
     "summarise": ("harness.analysis.comparisons", "summarise"),
     "tidy_all": ("harness.stages.work", "tidy_all"),
+    "settle_s": ("harness.peaks", "settle_s"),
     "timelines": ("harness.peaks", "timelines"),
     "warm_up_cells": ("harness.publish.peaks", "warm_up_cells"),
     "warm_up_curves": ("harness.peaks", "warm_up_curves"),
@@ -205,6 +207,7 @@ __all__ = [
     "run_stages",
     "run_verify",
     "scaling_cells",
+    "settle_s",
     "summarise",
     "tidy_all",
     "timelines",

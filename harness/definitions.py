@@ -108,7 +108,7 @@ def _definition_sha256(experiment: Experiment) -> str:
         for load in (*profile["loads"].values(), *profile["scaled_loads"].values()):
             if load["processes"] == 1:
                 del load["processes"]
-        for name in ("scaled_loads", "calibration"):
+        for name in ("scaled_loads", "calibration", "settle_s"):
             if not profile[name]:
                 del profile[name]
     for levels in data["factors"].values():
