@@ -305,7 +305,12 @@ def test_an_experiment_without_backing_services_keeps_the_hash_it_had_before_the
             "variants": {"__all__": {"runtime": {"form", "memory_limit", "pin"}}},
             "factors": {"__all__": {"__all__": {"backing"}}},
             "profiles": {
-                "__all__": {"scaled_loads": True, "calibration": True, "loads": {"__all__": {"processes"}}}
+                "__all__": {
+                    "scaled_loads": True,
+                    "calibration": True,
+                    "settle_s": True,
+                    "loads": {"__all__": {"processes"}},
+                }
             },
         }
     )
