@@ -210,7 +210,11 @@ def test_a_session_in_containers_has_the_same_record_as_one_of_processes(
     tmp_path: Path, daemon: Daemon, base: str
 ) -> None:
     root = make_session_project(tmp_path)
-    plain = next(iter(measure_tiny(root).records()))
+    definition = root / "harness/experiments/tiny.toml"
+    calm = '[variants.calm]\nimplementation = "misbehaving"\n'
+    pinned = calm + 'runtime = { cpus = 1, pin = "limit" }\n'
+    definition.write_text(definition.read_text().replace(calm, pinned))
+    plain = next(r for r in measure_tiny(root).records() if r.planned.configuration.variant_name == "calm")
     process = tiny_assembly(root)
     inside = Assembly(
         root=root,
@@ -224,13 +228,16 @@ def test_a_session_in_containers_has_the_same_record_as_one_of_processes(
     prepared = prepare(inside, "tiny", profile="smoke", host="local", seed=1, launcher="container")
     session = measure(inside, prepared, limits=LIMITS)
     assert session.folder.name == "smoke-local-container-1"
-    record = next(iter(session.records()))
+    record = next(r for r in session.records() if r.planned.configuration.variant_name == "calm")
     assert record.outcome == plain.outcome == Outcome.OK
     assert set(record.model_dump()) == set(plain.model_dump())
     assert [b.name for b in record.boundaries] == [b.name for b in plain.boundaries]
     assert set(record.files) == set(plain.files)
     assert record.instance is not None and record.instance.container is not None
     assert plain.instance is not None and plain.instance.container is None
+    assert record.instance.cpus_allowed == plain.instance.cpus_allowed == plain.instance.cpu_affinity
+    assert record.instance.container.cpuset == str(record.instance.cpu_affinity[0])
+    assert record.instance.container.cpu_quota == 1.0
     assert not alive(record.instance.pid, record.instance.process_start_ticks)
 
 

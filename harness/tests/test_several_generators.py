@@ -64,6 +64,20 @@ processes = %d
 profile = { model = "closed", users = 5, loops = %d }
 """
 
+#: The same experiment with two tools: the first one's load is that of ``DEFINITION``.
+TOOLS = """
+[factors.tool]
+locust = { load = "few" }
+jmeter = { load = "others" }
+
+[profiles.smoke]"""
+OTHER_LOAD = """
+[profiles.smoke.loads.others]
+generator = "jmeter"
+processes = 2
+profile = { model = "closed", users = 5, loops = 20 }
+"""
+
 
 def project(
     folder: Path, *, generator: str = "locust", processes: int = 2, told: str = "", loops: int = LOOPS
@@ -238,20 +252,30 @@ def test_one_that_ends_with_an_error_fails_the_trial_with_its_exit_code(tmp_path
         )
 
 
-@pytest.mark.parametrize("name", ["locust", "jmeter"])
-def test_two_real_engines_against_a_real_service_lose_no_request(tmp_path: Path, name: str) -> None:
+def test_two_real_engines_of_a_tool_against_a_real_service_lose_no_request(tmp_path: Path) -> None:
     around = Surroundings(project=ROOT)
-    jmeter = find_jmeter(around).require().parent.parent
-    real: dict[str, LoadGenerator] = {
-        "locust": Locust(),
-        "jmeter": JMeter(home=jmeter, java=find_jdks(around)[0].java, heap="128m"),
-    }
-    root = project(tmp_path, generator=name)
+    root = project(tmp_path)
+    definition = root / "harness/experiments/tiny.toml"
+    definition.write_text(definition.read_text().replace("[profiles.smoke]", TOOLS, 1) + OTHER_LOAD)
+    parts = dataclasses.replace(
+        tiny_assembly(root),
+        generators={
+            "locust": Locust,
+            "jmeter": lambda: JMeter(
+                home=find_jmeter(around).require().parent.parent, java=find_jdks(around)[0].java, heap="128m"
+            ),
+        },
+    )
     patient = Limits(load_extra_s=60.0)  # two JVMs at once on a busy machine
-    record = check(measured(root, with_generator(root, name, real[name]), patient), root, 2)
-    assert record.load is not None and record.load.n_errors == 0
-    ends = [(part.start_epoch_s or 0.0) + part.duration_s for one in record.generators if (part := one.load)]
-    assert (record.load.start_epoch_s or 0.0) + record.load.duration_s == pytest.approx(max(ends))
+    folder = measured(root, parts, patient)
+    check(folder, root, 2)
+    assert {one.generator.name for one in folder.records() if one.generator} == {"locust", "jmeter"}
+    for record in folder.records():
+        assert record.load is not None and record.load.n_errors == 0
+        ends = [
+            (part.start_epoch_s or 0.0) + part.duration_s for one in record.generators if (part := one.load)
+        ]
+        assert (record.load.start_epoch_s or 0.0) + record.load.duration_s == pytest.approx(max(ends))
 
 
 @pytest.fixture(scope="module")
