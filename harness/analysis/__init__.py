@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     )
     from harness.analysis.pooled import cluster_bootstrap_quantile, pooled_quantile, pooled_quantile_ratio_ci
     from harness.analysis.quantiles import bootstrap_quantile, quantile_ci
+    from harness.analysis.scaling import BandPoint, ScalingFit, fit_usl
     from harness.analysis.slow_periods import Stall
     from harness.analysis.stalls import detect_stalls, detectability_limit
     from harness.analysis.steady_state import SteadyState, WarmUp, classify_warmup, steady_state_start
@@ -138,6 +139,11 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
         "bootstrap_quantile",
         "quantile_ci",
     ),
+    "scaling": (
+        "BandPoint",
+        "ScalingFit",
+        "fit_usl",
+    ),
     "slow_periods": ("Stall",),
     "stalls": (
         "detect_stalls",
@@ -165,6 +171,7 @@ __all__ = [
     "Assumptions",
     "Attribution",
     "AuditCheck",
+    "BandPoint",
     "CauseShare",
     "ChangePoints",
     "ClockOffset",
@@ -177,6 +184,7 @@ __all__ = [
     "PlannedRepetitions",
     "RandomizationTest",
     "RunStatistics",
+    "ScalingFit",
     "Stall",
     "SteadyState",
     "VarianceComponents",
@@ -204,6 +212,7 @@ __all__ = [
     "effective_sample_size",
     "equivalence_test",
     "estimate_clock_offset",
+    "fit_usl",
     "grade",
     "lower_bound_overhead",
     "match_events",
