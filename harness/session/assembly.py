@@ -42,6 +42,8 @@ from harness.trial_order import LoadPlace
 #: What measuring needs; asking every tool on the machine for its version takes seconds.
 TOOLS = ("go", "jdk", "maven", "jmeter", "wrk", "k6", "oha", "vegeta", "wrk2", "postgres", "native-image")
 
+MOST_WRK_THREADS = 16
+
 LAUNCHERS = ("process", "container")
 
 #: runtime -> the variable that names a base image for its containers.
@@ -174,7 +176,7 @@ def assemble(
             "k6": lambda: K6(program=paths.get("k6")),
             "oha": lambda: Oha(program=paths.get("oha")),
             "vegeta": lambda: Vegeta(program=paths.get("vegeta")),
-            "wrk": lambda: Wrk(program=paths.get("wrk")),
+            "wrk": lambda: Wrk(program=paths.get("wrk"), threads=_wrk_threads(len(places.cpus))),
             "wrk2": lambda: Wrk2(program=paths.get("wrk2")),
         },
         tools=tools,
@@ -188,6 +190,11 @@ def assemble(
             **({"jmeter_home": jmeter_jar.parent.parent} if jmeter_jar else {}),
         },
     )
+
+
+def _wrk_threads(n_cpus: int) -> int:
+    """Half the machine is the generator's: with two threads wrk would be the limit of a large one."""
+    return min(max(2, n_cpus // 2), MOST_WRK_THREADS)
 
 
 def _bases() -> dict[str, str]:
