@@ -14,7 +14,8 @@ Flags. ``generator_bottleneck``: against the echo service the generator did less
 open loop was never sent, or answered too late to be noted; what is left speaks too well of the service.
 ``throttled``: the cgroup was throttled. ``noisy_machine``: steal above 1 %
 of the window's CPU time, or other processes used more than 10 % of it. ``shared_cores``: service and
-generator were not pinned apart. ``killed_on_stop``: it needed SIGKILL. ``sampling_gap``: no sample for
+generator were not pinned apart. ``killed_on_stop``: it needed SIGKILL. ``limits_not_enforced``: a memory limit was
+wanted and no control group could be made. ``sampling_gap``: no sample for
 more than 0.25 s. ``clock_skew``: a far host's wall clock was more than 5 ms away from ours, or moved by so
 much; what is attributed allows for the offset. ``few_requests``: fewer than 1,000, too few for a p99 worth the name.
 """
@@ -104,6 +105,7 @@ def trial_flags(
         ("throttled", bool(machine and machine.n_throttled)),
         ("noisy_machine", _is_noisy(machine, window_s)),
         ("killed_on_stop", instance is not None and instance.stop_signal == "SIGKILL"),
+        ("limits_not_enforced", _is_unlimited(instance)),
         ("clock_skew", _is_skewed(clocks)),
         ("sampling_gap", longest_gap_s is not None and longest_gap_s > SAMPLING_GAP_S),
     ]
@@ -119,6 +121,10 @@ def _is_bottleneck(load: LoadSummary, generator: GeneratorRecord, window_s: floa
         echo = generator.echo_achieved_per_s
         return echo is not None and echo < OPEN_LOOP_KEPT_SHARE * load.offered_per_s
     return generator.headroom_ratio is not None and generator.headroom_ratio < HEADROOM_ENOUGH
+
+
+def _is_unlimited(instance: InstanceRecord | None) -> bool:
+    return instance is not None and instance.limits is not None and instance.limits.enforced_by is None
 
 
 def _is_skewed(clocks: Sequence[HostClock]) -> bool:

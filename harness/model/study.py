@@ -114,7 +114,9 @@ class RuntimeSettings(Frozen):
     gomemlimit: str | None = None
     gc: Literal["serial", "parallel", "g1", "z", "shenandoah"] | None = None
     memory_limit: str | None = Field(
-        default=None, pattern=r"^\d+[kmgKMG]$", description="of the container; a plain process has none"
+        default=None,
+        pattern=r"^\d+[kmgKMG]$",
+        description="of the container, or of a control group around a plain process, with cpus as its quota",
     )
     heap_max: str | None = Field(default=None, pattern=r"^\d+[kmgKMG]$")
     heap_min: str | None = Field(default=None, pattern=r"^\d+[kmgKMG]$")

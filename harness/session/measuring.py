@@ -11,6 +11,7 @@ from pathlib import Path
 from harness.definitions import contract_folder
 from harness.errors import RematchError, StoreError
 from harness.headroom import echo_achieved
+from harness.launchers.control_group import sweep_groups
 from harness.model import (
     Calibration,
     Configuration,
@@ -59,6 +60,7 @@ def measure(
     ledger = RunningProcesses(assembly.root, folder.key)
     with interruptible():
         ledger.refuse_orphans()
+        sweep_groups()
         writer = SessionWriter(folder)
         try:
             work = _Session(
