@@ -38,6 +38,9 @@ from harness.tests.sessions import (
 )
 
 
+MD5 = 'backing = { authentication = "md5" }'
+
+
 @pytest.fixture(scope="module")
 def databases() -> Iterator[Path]:
     """Where the databases of all sessions of this module lie, so that the template is made once."""
@@ -312,9 +315,16 @@ def test_an_experiment_without_backing_services_keeps_the_hash_it_had_before_the
     assert study.definition_sha256 == hashlib.sha256(before.encode()).hexdigest()
 
 
+def test_who_does_not_name_how_passwords_are_checked_keeps_the_hash_from_before_that_was_a_setting() -> None:
+    study = load_study(REPOSITORY, "bank-rematch")
+    assert study.experiment.backing is not None
+    assert study.experiment.backing.authentication == "scram-sha-256"
+    assert study.definition_sha256 == BANK_REMATCH_BEFORE
+
+
 def test_a_changed_backing_setting_is_another_definition(tmp_path: Path) -> None:
     hashes = {
         load_study(make_ledger_project(tmp_path / str(n), backing=said), "tiny").definition_sha256
-        for n, said in enumerate(("", "backing = { index = true }", "backing = { fsync = false }"))
+        for n, said in enumerate(("", "backing = { index = true }", "backing = { fsync = false }", MD5))
     }
-    assert len(hashes) == 3
+    assert len(hashes) == 4
