@@ -182,7 +182,11 @@ def _pressure(evidence: Evidence, record: TrialRecord) -> dict[str, object]:
     requests_of = (table["start_epoch_s"], table["latency_s"], table["ok"])
     queue, back = overload(*requests_of), recovery(*requests_of)
     kept = ("highest_backlog", "left_at_last_arrival", "drain_s", "recovery_s")
-    under_load = {"slow_s": back.slow_s, "recovered": back.recovered, "recovery_under_load_s": back.recovery_s}
+    under_load = {
+        "slow_s": back.slow_s,
+        "recovered": back.recovered,
+        "recovery_under_load_s": back.recovery_s,
+    }
     under_load["calm_after_error_s"] = back.calm_after_error_s
     return found | {name: getattr(queue, name) for name in kept} | under_load
 

@@ -36,7 +36,8 @@ class Command(Frozen):
         default=None, description="user and group id; only root may start as somebody else. None: as we are"
     )
     groups: tuple[Path, ...] = Field(
-        default=(), description="doors (cgroup.procs) of the control groups it enters before the program starts"
+        default=(),
+        description="doors (cgroup.procs) of the control groups it enters before the program starts",
     )
 
 

@@ -4,8 +4,9 @@
 Outcomes. ``nonconforming``: a case of the contract was answered wrongly; not timed. ``failed``: the
 service or the generator ended early or left nothing to read. ``timed out``: never ready, or the load
 took more than three times as long as expected and half a minute. ``out of memory``: failed, and its log
-says so, or it was killed and not by us. ``overloaded``: more than half of the requests went wrong,
-or an open loop got less than half of its arrivals answered.
+says so, or it was killed and not by us. ``overloaded``: more than half of the requests went wrong (of a
+flow: of its passes, each of which ends at its first wrong answer), or an open loop got less than half of its arrivals answered. A wrong
+answer under a right status is as wrong as an error, and the reason names what went wrong in the generator's words.
 
 Flags. ``generator_bottleneck``: against the echo service the generator did less than 1.25 times as much
 (closed loop), or did not keep 95 % of the offered rate even there (open loop), or it used more than
@@ -69,13 +70,27 @@ def judge_load(load: LoadSummary) -> tuple[Outcome, str | None]:
     """Tell whether the service bore the load."""
     if load.n_requests == 0:
         return Outcome.FAILED, "the load generator reported no request"
-    if load.n_errors > OVERLOADED_SHARE * load.n_requests:
-        return Outcome.OVERLOADED, f"{load.n_errors} of {load.n_requests} requests went wrong"
-    if load.offered_per_s is not None:
-        right_per_s = load.achieved_per_s * (1 - load.n_errors / load.n_requests)
-        if right_per_s < OVERLOADED_SHARE * load.offered_per_s:
-            return Outcome.OVERLOADED, f"{right_per_s:.0f} of {load.offered_per_s:.0f} arrivals/s answered"
+    begun, what = (load.n_requests, "requests") if load.n_flows is None else (load.n_flows, "passes")
+    if load.n_errors > OVERLOADED_SHARE * begun:
+        return Outcome.OVERLOADED, f"{load.n_errors} of {begun} {what} went wrong{_kinds(load)}"
+    if load.offered_per_s is None:
+        return Outcome.OK, None
+    arrivals = begun + (load.n_dropped or 0)
+    if load.n_flows_right is not None and load.n_flows_right < OVERLOADED_SHARE * arrivals:
+        passes = f"{load.n_flows_right} of {arrivals} arrivals went rightly through all steps"
+        return Outcome.OVERLOADED, passes + _kinds(load)
+    right_per_s = load.achieved_per_s * (1 - load.n_errors / load.n_requests)
+    if right_per_s < OVERLOADED_SHARE * load.offered_per_s:
+        unit = "arrivals/s" if load.n_flows is None else "requests/s of its arrivals"
+        said = f"{right_per_s:.0f} of {load.offered_per_s:.0f} {unit} answered"
+        return Outcome.OVERLOADED, said + _kinds(load)
     return Outcome.OK, None
+
+
+def _kinds(load: LoadSummary) -> str:
+    """What went wrong most often, in the generator's words."""
+    most = sorted(load.errors_by_kind.items(), key=lambda kind: -kind[1])[:3]
+    return f" ({', '.join(f'{n} {words}' for words, n in most)})" if most else ""
 
 
 def trial_flags(

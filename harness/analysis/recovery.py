@@ -31,16 +31,22 @@ class Recovery(Frozen):
     """
 
     window_s: float
-    threshold_s: float | None = Field(description="a window whose p99 is above it is slow; None: too few to tell")
+    threshold_s: float | None = Field(
+        description="a window whose p99 is above it is slow; None: too few to tell"
+    )
     first_error_s: float | None = Field(description="from the first request to the first that went wrong")
     calm_after_error_s: float | None = Field(
         description="from the end of the last wrong answer to the last request: so long all went well under load"
     )
-    slow_s: float | None = Field(description="from the start of the first slow window to the end of the last one")
+    slow_s: float | None = Field(
+        description="from the start of the first slow window to the end of the last one"
+    )
     recovery_s: float | None = Field(
         description="from the start of the worst window until none was slow any more; None also when the last one was"
     )
-    recovered: bool | None = Field(description="whether the load went on after the last slow window; None: none was")
+    recovered: bool | None = Field(
+        description="whether the load went on after the last slow window; None: none was"
+    )
 
 
 def recovery(

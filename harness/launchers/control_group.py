@@ -79,7 +79,9 @@ class ControlGroup:
             while not _removed(folder):
                 inmates = _inmates(folder)
                 if time.monotonic() > deadline:
-                    raise HostError(f"the control group {folder} cannot be removed: processes {inmates} in it")
+                    raise HostError(
+                        f"the control group {folder} cannot be removed: processes {inmates} in it"
+                    )
                 for pid in inmates:
                     with contextlib.suppress(ProcessLookupError):
                         os.kill(pid, signal.SIGKILL)
@@ -133,7 +135,9 @@ def sweep_groups(root: Path = Path("/")) -> tuple[Path, ...]:
         return ()
     swept: list[Path] = []
     for top in dict.fromkeys(_top(parent) for parent in parents.folders.values()):
-        for folder in sorted(top.rglob(f"{PREFIX}*-*-*")):  # who made it may have stood in another group than we do
+        for folder in sorted(
+            top.rglob(f"{PREFIX}*-*-*")
+        ):  # who made it may have stood in another group than we do
             pid, ticks = folder.name.removeprefix(PREFIX).split("-")[:2]
             ours = pid.isdigit() and ticks.isdigit()
             if ours and not alive(int(pid), int(ticks)) and _removed(folder):

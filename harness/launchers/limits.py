@@ -15,7 +15,9 @@ from harness.launchers.control_group import ControlGroup, bytes_of, find_parents
 from harness.model import LimitsRecord, RuntimeSettings
 from harness.sampling.group import read_group
 
-NOT_ENFORCED = "no control group enforces the limits ({}): pinned to {} CPU(s), of memory the heap alone is limited"
+NOT_ENFORCED = (
+    "no control group enforces the limits ({}): pinned to {} CPU(s), of memory the heap alone is limited"
+)
 
 
 @dataclass(kw_only=True)

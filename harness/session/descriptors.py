@@ -12,7 +12,15 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from harness.errors import InputError, UnsupportedLoad
-from harness.model import ClosedLoad, Configuration, Experiment, Implementation, Plan, ProfileName, configurations
+from harness.model import (
+    ClosedLoad,
+    Configuration,
+    Experiment,
+    Implementation,
+    Plan,
+    ProfileName,
+    configurations,
+)
 
 #: Beside connections: libraries, logs, pipes, and what a runtime opens for itself.
 SPARE = 500
@@ -83,7 +91,9 @@ def refuse_too_large(plan: Plan, implementations: Mapping[str, Implementation], 
 def _words(configuration: Configuration, wanted: int, limit: int) -> str:
     load = configuration.load
     profile = None if load is None else load.profile
-    callers = f"{profile.users} users" if isinstance(profile, ClosedLoad) else f"load {configuration.load_name}"
+    callers = (
+        f"{profile.users} users" if isinstance(profile, ClosedLoad) else f"load {configuration.load_name}"
+    )
     return (
         f"{callers} may need {wanted} open files in {configuration.variant_name}, and the hard limit here "
         f"(RLIMIT_NOFILE) is {limit}: raise it as root (ulimit -Hn {wanted}), or offer fewer users"

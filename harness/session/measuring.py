@@ -25,8 +25,8 @@ from harness.orphans import RunningProcesses
 from harness.provenance import collect_provenance, name_places, without_paths
 from harness.runner import Limits, TrialOrder, run_trial
 from harness.session.assembly import Assembly
-from harness.session.descriptors import allowed, raise_limit, refuse_too_large
 from harness.session.continuing import refuse_other_plan, with_free_seed
+from harness.session.descriptors import allowed, raise_limit, refuse_too_large
 from harness.session.interruption import Interrupted, interruptible
 from harness.session.planning import Prepared, calibrated, expected_s
 from harness.session.preparing import Preparation, build_name, parts_for

@@ -56,7 +56,12 @@ def test_a_service_with_a_memory_limit_runs_in_a_group_of_its_own_that_goes_with
     assert (limits.why_not, limits.cpu_quota, limits.memory_limit_bytes) == (None, 1.0, 64 * 2**20)
     groups = groups_of(instance.record)
     assert groups and groups.isdisjoint(ours.values())
-    said = {file.name: file.read_text().strip() for folder in groups for file in folder.glob("*") if limiting(file)}
+    said = {
+        file.name: file.read_text().strip()
+        for folder in groups
+        for file in folder.glob("*")
+        if limiting(file)
+    }
     assert str(64 * 2**20) in said.values()
     assert {"100000", "100000 100000"} & set(said.values()), "one CPU's worth of time"
     stopped = instance.stop().limits
@@ -81,7 +86,9 @@ def test_a_service_over_its_memory_limit_ran_out_of_memory(project: Project) -> 
     with pytest.raises(TrialFailure):
         warm_up(instance.endpoint, (HELLO,), 20)
     instance.stop()
-    assert instance.out_of_memory() == "killed by the kernel: the memory limit of its control group was reached"
+    assert (
+        instance.out_of_memory() == "killed by the kernel: the memory limit of its control group was reached"
+    )
 
 
 @needs_groups
@@ -135,7 +142,9 @@ def made_up(root: Path, *, version: str, handed_down: str = "cpu memory", groups
         folders = [root / "sys/fs/cgroup" / groups]
     else:
         own.write_text(f"2:memory:/{groups}\n1:cpu:/{groups}\n")
-        mounts = "".join(f"1 2 0:3 / /sys/fs/cgroup/{n} rw - cgroup cgroup rw,{n}\n" for n in ("cpu", "memory"))
+        mounts = "".join(
+            f"1 2 0:3 / /sys/fs/cgroup/{n} rw - cgroup cgroup rw,{n}\n" for n in ("cpu", "memory")
+        )
         folders = [root / "sys/fs/cgroup" / name / groups for name in ("cpu", "memory")]
     (root / "proc/self/mountinfo").write_text(mounts)
     for folder in folders:
@@ -192,7 +201,9 @@ def test_where_no_group_may_be_made_the_service_is_pinned_and_its_record_says_wh
     assert "pinned to 1 CPU(s)" in remark
 
 
-def test_a_trial_whose_limits_nobody_enforced_is_flagged(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trial_whose_limits_nobody_enforced_is_flagged(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("harness.launchers.limits.find_parents", lambda _root: "not allowed")
     instance = project.launch_variant(Variant(implementation="misbehaving", runtime=SMALL))
     wait_first_response(instance, HELLO, 20)
@@ -201,7 +212,13 @@ def test_a_trial_whose_limits_nobody_enforced_is_flagged(project: Project, monke
     assert record.limits is not None
     assert record.limits.why_not == "not allowed"
     flags = trial_flags(
-        load=None, generator=None, instance=record, machine=None, longest_gap_s=None, phases=(), placement=None
+        load=None,
+        generator=None,
+        instance=record,
+        machine=None,
+        longest_gap_s=None,
+        phases=(),
+        placement=None,
     )
     assert flags == ("limits_not_enforced",)
 

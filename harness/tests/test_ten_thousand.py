@@ -62,7 +62,8 @@ def test_ten_thousand_connections_are_borne_or_what_forbids_them_is_said(
         quiet = descriptors(instance.record.pid)
         with connections(instance.endpoint, USERS) as opened:
             said = ask_all(opened, asking(instance.endpoint))
-            assert said == {b"HTTP/1.1 200 OK": USERS} or said == {b"HTTP/1.1 200 ": USERS}
+            assert {status[:12] for status in said} == {b"HTTP/1.1 200"}
+            assert sum(said.values()) == USERS
             assert descriptors(instance.record.pid) >= USERS
         assert eventually(lambda: descriptors(instance.record.pid) <= quiet + 10), "connections were leaked"
     finally:
@@ -97,7 +98,9 @@ def test_when_no_load_is_left_the_experiment_is_refused_in_one_line(
 ) -> None:
     monkeypatch.setattr("harness.session.planning.allowed", lambda: 100)
     root = make_session_project(tmp_path)
-    with pytest.raises(UnsupportedLoad, match=r"users may need \d+ open files in calm.*is 100: raise it") as said:
+    with pytest.raises(
+        UnsupportedLoad, match=r"users may need \d+ open files in calm.*is 100: raise it"
+    ) as said:
         prepare(tiny_assembly(root), "tiny", profile="smoke", host="local", seed=1)
     assert "\n" not in str(said.value)
 
@@ -111,7 +114,9 @@ def test_a_calibrated_load_is_refused_when_it_turns_out_too_large() -> None:
         refuse_too_large(prepared.plan, implementations, SPARE)
 
 
-def test_a_pool_bounds_what_a_service_opens_itself_and_without_one_each_request_may_open_a_connection() -> None:
+def test_a_pool_bounds_what_a_service_opens_itself_and_without_one_each_request_may_open_a_connection() -> (
+    None
+):
     study = load_study(REPOSITORY, "bank-connections")
     wanted = {
         c.levels["connections"]: needed(c, study.implementations[c.variant.implementation])
