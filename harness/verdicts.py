@@ -5,8 +5,9 @@ Outcomes. ``nonconforming``: a case of the contract was answered wrongly; not ti
 service or the generator ended early or left nothing to read. ``timed out``: never ready, or the load
 took more than three times as long as expected and half a minute. ``out of memory``: failed, and its log
 says so, or it was killed and not by us. ``overloaded``: more than half of the requests went wrong (of a
-flow: of its passes, each of which ends at its first wrong answer), or an open loop got less than half of its arrivals answered. A wrong
-answer under a right status is as wrong as an error, and the reason names what went wrong in the generator's words.
+flow: of its passes, each of which ends at its first wrong answer), or an open loop got less than half of
+its arrivals answered. A wrong answer under a right status is as wrong as an error, and the reason names
+what went wrong in the generator's words.
 
 Flags. ``generator_bottleneck``: against the echo service the generator did less than 1.25 times as much
 (closed loop), or did not keep 95 % of the offered rate even there (open loop), or it used more than

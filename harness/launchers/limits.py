@@ -75,7 +75,9 @@ def enclose(
             return Enclosure(
                 group=group,
                 record=LimitsRecord(
-                    enforced_by=f"cgroup {group.version}", cpu_quota=quota, memory_limit_bytes=memory_bytes
+                    enforced_by="cgroup v1" if group.version == "v1" else "cgroup v2",
+                    cpu_quota=quota,
+                    memory_limit_bytes=memory_bytes,
                 ),
                 cpus=cpus,
             )

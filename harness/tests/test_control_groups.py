@@ -189,7 +189,7 @@ def test_a_group_of_version_1_is_made_below_ours_in_every_hierarchy(tmp_path: Pa
 def test_where_no_group_may_be_made_the_service_is_pinned_and_its_record_says_why(
     tmp_path: Path, made: dict[str, str], why: str
 ) -> None:
-    root = tmp_path if made["version"] == "none" else made_up(tmp_path, **made)  # type: ignore[arg-type]  # words only
+    root = tmp_path if made["version"] == "none" else made_up(tmp_path, **made)
     around = enclose(SMALL, None, root)
     assert around is not None
     assert around.doors == ()
