@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Very many connections from one thread: all are open before the first of them asks."""
+"""Very many connections from one thread: each asks once when it is open, and all stay open until the end."""
 
 from __future__ import annotations
 
@@ -8,56 +8,49 @@ import errno
 import selectors
 import socket
 import time
+from collections import Counter
 from collections.abc import Iterator
 
 from harness.loadgen.base import Endpoint
 
-#: How many may be on their way at once: fewer than a listener lets wait, so that none is sent twice.
+#: How many may be without their answer at once: fewer than a listener lets wait, so that none is sent twice.
 AT_ONCE = 64
-_WITHIN_S = 60.0
+WITHIN_S = 120.0
 
 
 @contextlib.contextmanager
-def connections(endpoint: Endpoint, n: int) -> Iterator[list[socket.socket]]:
-    """Yield ``n`` connections, all open at the same time; they are closed afterwards."""
+def connections(endpoint: Endpoint, n: int, request: bytes) -> Iterator[Counter[bytes]]:
+    """Yield how often each status was answered, while ``n`` connections are open at the same time."""
     opened: list[socket.socket] = []
+    statuses: Counter[bytes] = Counter()
+    deadline = time.monotonic() + WITHIN_S
     try:
         with selectors.DefaultSelector() as waiting:
-            deadline = time.monotonic() + _WITHIN_S
-            connected = 0
-            while connected < n:
+            while statuses.total() < n:
                 while len(opened) < n and len(waiting.get_map()) < AT_ONCE:
                     opened.append(_connecting(endpoint))
                     waiting.register(opened[-1], selectors.EVENT_WRITE)
-                for key, _ in waiting.select(1.0):
+                for key, events in waiting.select(1.0):
                     one = key.fileobj
                     assert isinstance(one, socket.socket)
-                    problem = one.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-                    assert problem == 0, f"connection {connected + 1}: {errno.errorcode[problem]}"
-                    waiting.unregister(one)
-                    connected += 1
-                assert time.monotonic() < deadline, f"{connected} of {n} connections came to be"
-        yield opened
+                    if events & selectors.EVENT_WRITE:
+                        problem = one.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+                        assert problem == 0, f"connection {len(opened)}: {errno.errorcode[problem]}"
+                        one.sendall(request)
+                        waiting.modify(one, selectors.EVENT_READ)
+                    else:
+                        statuses[_status(one)] += 1
+                        waiting.unregister(one)
+                assert time.monotonic() < deadline, f"{statuses.total()} of {n} connections were answered"
+        yield statuses
     finally:
         for one in opened:
             one.close()
 
 
-def ask_all(opened: list[socket.socket], request: bytes) -> dict[bytes, int]:
-    """Send the request over every connection, then read an answer from each; return status line -> how often."""
-    for one in opened:
-        one.setblocking(True)
-        one.settimeout(_WITHIN_S)
-        one.sendall(request)
-    counts: dict[bytes, int] = {}
-    for one in opened:
-        answer = b""
-        while b"\r\n" not in answer:
-            more = one.recv(4096)
-            answer += more or b"closed\r\n"
-        status = answer.partition(b"\r\n")[0]
-        counts[status] = counts.get(status, 0) + 1
-    return counts
+def _status(one: socket.socket) -> bytes:
+    words = one.recv(4096).split(b" ", 2)
+    return words[1] if len(words) > 1 else b"closed"
 
 
 def _connecting(endpoint: Endpoint) -> socket.socket:

@@ -17,12 +17,12 @@ from harness.launchers.process import ProcessLauncher
 from harness.launchers.tools import find_tools
 from harness.loadgen.base import Endpoint
 from harness.local_host import LocalHost
-from harness.model import Expectation, Request, Variant, configurations
+from harness.model import Expectation, Request, Variant, configurations, make_plan
 from harness.readiness import wait_first_response
-from harness.session import assemble, prepare
-from harness.session.descriptors import SPARE, allowed, needed, raise_limit, refuse_too_large, too_large
+from harness.session import prepare
+from harness.session.descriptors import SPARE, needed, raise_limit, refuse_too_large, too_large
 from harness.tests.instances import eventually
-from harness.tests.many_connections import ask_all, connections
+from harness.tests.many_connections import connections
 from harness.tests.sessions import REPOSITORY, make_session_project, tiny_assembly
 from harness.toolchains import Surroundings
 
@@ -60,10 +60,8 @@ def test_ten_thousand_connections_are_borne_or_what_forbids_them_is_said(
     try:
         wait_first_response(instance, HEALTH, 60)
         quiet = descriptors(instance.record.pid)
-        with connections(instance.endpoint, USERS) as opened:
-            said = ask_all(opened, asking(instance.endpoint))
-            assert {status[:12] for status in said} == {b"HTTP/1.1 200"}
-            assert sum(said.values()) == USERS
+        with connections(instance.endpoint, USERS, asking(instance.endpoint)) as said:
+            assert said == {b"200": USERS}
             assert descriptors(instance.record.pid) >= USERS
         assert eventually(lambda: descriptors(instance.record.pid) <= quiet + 10), "connections were leaked"
     finally:
@@ -78,19 +76,32 @@ def descriptors(pid: int) -> int:
     return len(os.listdir(f"/proc/{pid}/fd"))
 
 
-def test_a_load_that_needs_more_open_files_than_are_allowed_is_not_planned_and_says_why(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("harness.session.planning.allowed", lambda: 4096)
-    prepared = prepare(assemble(REPOSITORY), "bank-original", profile="full", host="local", seed=1)
-    left = {trial.configuration.levels["users"] for trial in prepared.plan.trials}
-    assert left == {"1000"}
-    reasons = {gone.variant: gone.reason for gone in prepared.unavailable if gone.variant.startswith("users")}
-    assert len(reasons) == 9
-    assert reasons["users=10000"] == (
+def test_a_load_that_needs_more_open_files_than_are_allowed_is_named_with_what_would_help() -> None:
+    study = load_study(REPOSITORY, "bank-original")
+    problems = too_large(study.experiment, study.implementations, "full", 4096)
+    assert set(problems) == {f"{thousands}000" for thousands in range(2, 11)}
+    assert str(problems["10000"]) == (
         "10000 users may need 20500 open files in go-gorilla, and the hard limit here (RLIMIT_NOFILE) is 4096: "
         "raise it as root (ulimit -Hn 20500), or offer fewer users"
     )
+
+
+def test_levels_that_need_too_many_open_files_are_not_planned_and_the_others_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.session.planning.allowed", lambda: 1000)
+    root = make_session_project(tmp_path)
+    experiment = root / "harness/experiments/tiny.toml"
+    text = experiment.read_text().replace('load = "few"\n', "", 1)
+    text += "\n[factors.users]\nfew = { load = 'few' }\nmany = { load = 'many' }\n"
+    text += "[profiles.smoke.loads.many]\ngenerator = 'locust'\n"
+    text += "profile = { model = 'closed', users = 2000, loops = 1 }\n"
+    experiment.write_text(text)
+    prepared = prepare(tiny_assembly(root), "tiny", profile="smoke", host="local", seed=1)
+    assert {trial.configuration.levels["users"] for trial in prepared.plan.trials} == {"few"}
+    (gone,) = prepared.unavailable
+    assert gone.variant == "users=many"
+    assert "2000 users may need 2500 open files in calm" in gone.reason
 
 
 def test_when_no_load_is_left_the_experiment_is_refused_in_one_line(
@@ -106,12 +117,11 @@ def test_when_no_load_is_left_the_experiment_is_refused_in_one_line(
 
 
 def test_a_calibrated_load_is_refused_when_it_turns_out_too_large() -> None:
-    assembly = assemble(REPOSITORY)
-    prepared = prepare(assembly, "bank-rematch", profile="quick", host="local", seed=1)
-    implementations = prepared.study.implementations
-    refuse_too_large(prepared.plan, implementations, allowed())
+    study = load_study(REPOSITORY, "bank-rematch")
+    plan = make_plan(study.experiment.calibrated("quick", 300.0), "quick", 1)
+    refuse_too_large(plan, study.implementations, 20_000)
     with pytest.raises(InputError, match="hard limit here"):
-        refuse_too_large(prepared.plan, implementations, SPARE)
+        refuse_too_large(plan, study.implementations, 1024)
 
 
 def test_a_pool_bounds_what_a_service_opens_itself_and_without_one_each_request_may_open_a_connection() -> (

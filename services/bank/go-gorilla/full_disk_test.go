@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -35,7 +36,9 @@ func (c *cluster) full(t *testing.T, from, to string) {
 func (c *cluster) largestFile(t *testing.T, size string) {
 	t.Helper()
 	limit := func(pid int) error {
-		return exec.Command("prlimit", "--pid", strconv.Itoa(pid), "--fsize="+size+":").Run()
+		command := exec.Command("prlimit", "--pid", strconv.Itoa(pid), "--fsize="+size+":")
+		command.SysProcAttr = &syscall.SysProcAttr{Credential: c.owner} // not every root may do it to others
+		return command.Run()
 	}
 	if err := limit(c.process.Process.Pid); err != nil { // first of all: later ones inherit it
 		t.Fatalf("prlimit (of util-linux): %v", err)

@@ -126,7 +126,9 @@ final class Postgres {
     void largestFile(String size) throws Exception {
         ProcessHandle server = ProcessHandle.of(Long.parseLong(
                 Files.readAllLines(data().resolve("postmaster.pid")).getFirst())).orElseThrow();
-        limit(server, size); // first of all: later ones inherit it
+        if (!limit(server, size)) { // first of all: later ones inherit it
+            throw new IllegalStateException("prlimit (of util-linux) does not limit the server");
+        }
         for (ProcessHandle child : server.children().toList()) {
             if (!limit(child, size) && child.isAlive()) {
                 throw new IllegalStateException("prlimit (of util-linux) does not limit process " + child.pid());
@@ -134,8 +136,9 @@ final class Postgres {
         }
     }
 
-    private static boolean limit(ProcessHandle process, String size) throws Exception {
-        return new ProcessBuilder("prlimit", "--pid", Long.toString(process.pid()), "--fsize=" + size + ":")
+    /** As the server's own user: not every root may do it to others. */
+    private boolean limit(ProcessHandle process, String size) throws Exception {
+        return new ProcessBuilder(command(asUser, "prlimit", "--pid", Long.toString(process.pid()), "--fsize=" + size + ":"))
                 .redirectErrorStream(true).redirectOutput(ProcessBuilder.Redirect.DISCARD).start().waitFor() == 0;
     }
 
