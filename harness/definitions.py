@@ -107,7 +107,7 @@ def _definition_sha256(experiment: Experiment) -> str:
     elif data["backing"]["authentication"] == BackingSettings().authentication:
         del data["backing"]["authentication"]
     for profile in data["profiles"].values():
-        for name in ("scaled_loads", "calibration"):
+        for name in ("scaled_loads", "calibration", "settle_s"):
             if not profile[name]:
                 del profile[name]
     for levels in data["factors"].values():
