@@ -40,9 +40,11 @@ if TYPE_CHECKING:
         parts_cells,
         pressure_cells,
         publish_levels,
+        publish_limits,
         publish_money,
         publish_parts,
         publish_pressure,
+        publish_slow_start,
     )
     from harness.publish.facts import describe_session, paper_values, publish_rounds
     from harness.publish.forms import build_cells, form_cells, publish_form_effects
@@ -122,6 +124,7 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "publish_form_effects": ("harness.publish.forms", "publish_form_effects"),
     "publish_generators": ("harness.publish.validity", "publish_generators"),
     "publish_levels": ("harness.publish.articles", "publish_levels"),
+    "publish_limits": ("harness.publish.articles", "publish_limits"),
     "publish_money": ("harness.publish.articles", "publish_money"),
     "publish_names": ("harness.publish.peaks", "publish_names"),
     "publish_parts": ("harness.publish.articles", "publish_parts"),
@@ -130,6 +133,7 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "publish_pressure": ("harness.publish.articles", "publish_pressure"),
     "publish_rounds": ("harness.publish.facts", "publish_rounds"),
     "publish_scaling": ("harness.publish.scaling", "publish_scaling"),
+    "publish_slow_start": ("harness.publish.articles", "publish_slow_start"),
     "publish_warm_up": ("harness.publish.peaks", "publish_warm_up"),
     "published_rounds": ("harness.publish", "published_rounds"),
     "run_stages": ("harness.stages.execute", "run"),
@@ -194,6 +198,7 @@ __all__ = [
     "publish_form_effects",
     "publish_generators",
     "publish_levels",
+    "publish_limits",
     "publish_money",
     "publish_names",
     "publish_parts",
@@ -202,6 +207,7 @@ __all__ = [
     "publish_pressure",
     "publish_rounds",
     "publish_scaling",
+    "publish_slow_start",
     "publish_warm_up",
     "published_rounds",
     "run_stages",

@@ -19,6 +19,7 @@ from harness.analysis.knee import knee
 from harness.analysis.overload import errors_by_kind, overload
 from harness.analysis.quarters import COLUMN as PART
 from harness.analysis.quarters import parts_of
+from harness.analysis.recovery import recovery
 from harness.definitions import load_requests
 from harness.errors import InputError
 from harness.evidence import Evidence
@@ -50,7 +51,8 @@ def pressure_table(evidence: Evidence | None) -> pd.DataFrame | None:
 
     Beside the columns of ``docs/data.md``: ``offered_per_s`` (also of users who come once), ``error_share``,
     ``errors_<kind>``, ``highest_backlog``, ``left_at_last_arrival``, ``drain_s``, ``recovery_s``,
-    ``most_connections``, ``most_active``, ``money_kept`` (True, False, or None: not asked).
+    ``most_connections``, ``most_active``, ``money_kept`` (True, False, or None: not asked); and while requests
+    still came ``slow_s``, ``recovery_under_load_s``, ``recovered``, ``calm_after_error_s`` (see ``Recovery``).
     """
     if evidence is None:
         return None
@@ -66,7 +68,7 @@ def pressure_table(evidence: Evidence | None) -> pd.DataFrame | None:
 
 _FLOATS = (
     "offered_per_s", "error_share", "highest_backlog", "left_at_last_arrival", "drain_s", "recovery_s",
-    "most_connections", "most_active",
+    "most_connections", "most_active", "slow_s", "recovery_under_load_s", "calm_after_error_s",
 )  # fmt: skip
 
 
@@ -177,9 +179,16 @@ def _pressure(evidence: Evidence, record: TrialRecord) -> dict[str, object]:
     table = evidence.requests(record.session_id, record.planned.trial_id)
     if table is None or table.empty or table["start_epoch_s"].isna().any():
         return found
-    queue = overload(table["start_epoch_s"], table["latency_s"], table["ok"])
+    requests_of = (table["start_epoch_s"], table["latency_s"], table["ok"])
+    queue, back = overload(*requests_of), recovery(*requests_of)
     kept = ("highest_backlog", "left_at_last_arrival", "drain_s", "recovery_s")
-    return found | {name: getattr(queue, name) for name in kept}
+    under_load = {
+        "slow_s": back.slow_s,
+        "recovered": back.recovered,
+        "recovery_under_load_s": back.recovery_s,
+    }
+    under_load["calm_after_error_s"] = back.calm_after_error_s
+    return found | {name: getattr(queue, name) for name in kept} | under_load
 
 
 def _database(folder: SessionFolder, record: TrialRecord) -> dict[str, object]:

@@ -104,6 +104,8 @@ def _definition_sha256(experiment: Experiment) -> str:
                 del variant["runtime"][setting]
     if data["backing"] is None:
         del data["backing"]
+    elif data["backing"]["authentication"] == BackingSettings().authentication:
+        del data["backing"]["authentication"]
     for profile in data["profiles"].values():
         for load in (*profile["loads"].values(), *profile["scaled_loads"].values()):
             if load["processes"] == 1:

@@ -35,6 +35,10 @@ class Command(Frozen):
     run_as: tuple[int, int] | None = Field(
         default=None, description="user and group id; only root may start as somebody else. None: as we are"
     )
+    groups: tuple[Path, ...] = Field(
+        default=(),
+        description="doors (cgroup.procs) of the control groups it enters before the program starts",
+    )
 
 
 StopSignal = Literal["SIGTERM", "SIGINT", "SIGQUIT"]

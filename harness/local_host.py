@@ -144,4 +144,5 @@ def order_of(command: Command) -> dict[str, object]:
         "stdout": str(command.stdout) if command.stdout else None,
         "stderr": str(command.stderr) if command.stderr else None,
         "run_as": list(command.run_as) if command.run_as is not None else None,
+        "groups": [str(door) for door in command.groups],
     }

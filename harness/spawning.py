@@ -151,8 +151,9 @@ class Spawner:
     """Starts processes by orders, which are plain data.
 
     An order has ``argv``, ``folder``, ``environment`` (on top of a small base), ``cpus``, ``stdout``,
-    ``stderr`` and ``run_as``. ``stub`` is where ``spawn_stub.py`` stands as a file; ``make`` is what a
-    process becomes; ``host`` names the place in messages; ``skew_s``: how wrong our clocks were made.
+    ``stderr``, ``run_as`` and, where there are any, ``groups``. ``stub`` is where ``spawn_stub.py`` stands
+    as a file; ``make`` is what a process becomes; ``host`` names the place in messages; ``skew_s``: how
+    wrong our clocks were made.
     """
 
     def __init__(self, stub: Path, *, host: str, make: type[Spawned] = Spawned, skew_s: float = 0.0) -> None:

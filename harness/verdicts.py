@@ -4,8 +4,10 @@
 Outcomes. ``nonconforming``: a case of the contract was answered wrongly; not timed. ``failed``: the
 service or the generator ended early or left nothing to read. ``timed out``: never ready, or the load
 took more than three times as long as expected and half a minute. ``out of memory``: failed, and its log
-says so, or it was killed and not by us. ``overloaded``: more than half of the requests went wrong,
-or an open loop got less than half of its arrivals answered.
+says so, or it was killed and not by us. ``overloaded``: more than half of the requests went wrong (of a
+flow: of its passes, each of which ends at its first wrong answer), or an open loop got less than half of
+its arrivals answered. A wrong answer under a right status is as wrong as an error, and the reason names
+what went wrong in the generator's words.
 
 Flags. ``generator_bottleneck``: against the echo service the generator did less than 1.25 times as much
 (closed loop), or did not keep 95 % of the offered rate even there (open loop), or it used more than
@@ -14,7 +16,8 @@ Flags. ``generator_bottleneck``: against the echo service the generator did less
 open loop was never sent, or answered too late to be noted; what is left speaks too well of the service.
 ``throttled``: the cgroup was throttled. ``noisy_machine``: steal above 1 %
 of the window's CPU time, or other processes used more than 10 % of it. ``shared_cores``: service and
-generator were not pinned apart. ``killed_on_stop``: it needed SIGKILL. ``sampling_gap``: no sample for
+generator were not pinned apart. ``killed_on_stop``: it needed SIGKILL. ``limits_not_enforced``: a memory limit was
+wanted and no control group could be made. ``sampling_gap``: no sample for
 more than 0.25 s. ``clock_skew``: a far host's wall clock was more than 5 ms away from ours, or moved by so
 much; what is attributed allows for the offset. ``few_requests``: fewer than 1,000, too few for a p99 worth the name.
 """
@@ -68,13 +71,27 @@ def judge_load(load: LoadSummary) -> tuple[Outcome, str | None]:
     """Tell whether the service bore the load."""
     if load.n_requests == 0:
         return Outcome.FAILED, "the load generator reported no request"
-    if load.n_errors > OVERLOADED_SHARE * load.n_requests:
-        return Outcome.OVERLOADED, f"{load.n_errors} of {load.n_requests} requests went wrong"
-    if load.offered_per_s is not None:
-        right_per_s = load.achieved_per_s * (1 - load.n_errors / load.n_requests)
-        if right_per_s < OVERLOADED_SHARE * load.offered_per_s:
-            return Outcome.OVERLOADED, f"{right_per_s:.0f} of {load.offered_per_s:.0f} arrivals/s answered"
+    begun, what = (load.n_requests, "requests") if load.n_flows is None else (load.n_flows, "passes")
+    if load.n_errors > OVERLOADED_SHARE * begun:
+        return Outcome.OVERLOADED, f"{load.n_errors} of {begun} {what} went wrong{_kinds(load)}"
+    if load.offered_per_s is None:
+        return Outcome.OK, None
+    arrivals = begun + (load.n_dropped or 0)
+    if load.n_flows_right is not None and load.n_flows_right < OVERLOADED_SHARE * arrivals:
+        passes = f"{load.n_flows_right} of {arrivals} arrivals went rightly through all steps"
+        return Outcome.OVERLOADED, passes + _kinds(load)
+    right_per_s = load.achieved_per_s * (1 - load.n_errors / load.n_requests)
+    if right_per_s < OVERLOADED_SHARE * load.offered_per_s:
+        unit = "arrivals/s" if load.n_flows is None else "requests/s of its arrivals"
+        said = f"{right_per_s:.0f} of {load.offered_per_s:.0f} {unit} answered"
+        return Outcome.OVERLOADED, said + _kinds(load)
     return Outcome.OK, None
+
+
+def _kinds(load: LoadSummary) -> str:
+    """What went wrong most often, in the generator's words."""
+    most = sorted(load.errors_by_kind.items(), key=lambda kind: -kind[1])[:3]
+    return f" ({', '.join(f'{n} {words}' for words, n in most)})" if most else ""
 
 
 def trial_flags(
@@ -104,6 +121,7 @@ def trial_flags(
         ("throttled", bool(machine and machine.n_throttled)),
         ("noisy_machine", _is_noisy(machine, window_s)),
         ("killed_on_stop", instance is not None and instance.stop_signal == "SIGKILL"),
+        ("limits_not_enforced", _is_unlimited(instance)),
         ("clock_skew", _is_skewed(clocks)),
         ("sampling_gap", longest_gap_s is not None and longest_gap_s > SAMPLING_GAP_S),
     ]
@@ -119,6 +137,10 @@ def _is_bottleneck(load: LoadSummary, generator: GeneratorRecord, window_s: floa
         echo = generator.echo_achieved_per_s
         return echo is not None and echo < OPEN_LOOP_KEPT_SHARE * load.offered_per_s
     return generator.headroom_ratio is not None and generator.headroom_ratio < HEADROOM_ENOUGH
+
+
+def _is_unlimited(instance: InstanceRecord | None) -> bool:
+    return instance is not None and instance.limits is not None and instance.limits.enforced_by is None
 
 
 def _is_skewed(clocks: Sequence[HostClock]) -> bool:

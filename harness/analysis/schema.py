@@ -29,12 +29,13 @@ TEXT = (
     "outcome",
     "flags",
 )
-OPTIONAL_TEXT = ("gc", "load_name", "generator", "load_model", "reason", "exclusion_reason")
+OPTIONAL_TEXT = ("gc", "load_name", "generator", "load_model", "reason", "exclusion_reason", "limits")
 COUNTS = ("block", "position")
 SWITCHES = ("duplicate", "is_reference", "excluded")
 #: Measured numbers: float64, empty where it is not known, never negative.
 NUMBERS = (
-    "n_requests", "n_errors", "n_dropped", "offered_per_s", "throughput_per_s", "measurement_s",
+    "n_requests", "n_errors", "n_dropped", "n_flows", "n_flows_right", "offered_per_s",
+    "throughput_per_s", "measurement_s",
     "latency_mean_s", "latency_p50_s", "latency_p90_s", "latency_p95_s", "latency_p99_s", "latency_p999_s",
     "latency_max_s", "latency_resolution_s",
     "cpu_s_per_request", "service_cores", "generator_cores",
@@ -44,6 +45,7 @@ NUMBERS = (
     "echo_per_s", "headroom_ratio",
     "artifact_bytes", "runtime_bytes", "build_s",
     "psi_cpu_some_s", "steal_s", "other_cpu_s", "throttled_s",
+    "service_throttled_s",
     "go_collections", "go_paused_s", "go_heap_bytes", "go_memory_bytes",
 )  # fmt: skip  # grouped as in docs/data.md
 COLUMNS = (*TEXT, *OPTIONAL_TEXT, *COUNTS, *SWITCHES, *NUMBERS)

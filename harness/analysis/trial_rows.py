@@ -101,6 +101,8 @@ def _load(record: TrialRecord) -> dict[str, object]:
         "n_requests": load.n_requests,
         "n_errors": load.n_errors,
         "n_dropped": load.n_dropped,
+        "n_flows": load.n_flows,
+        "n_flows_right": load.n_flows_right,
         "offered_per_s": load.offered_per_s,
         "throughput_per_s": n_right / load.duration_s if load.duration_s > 0 else None,
         "measurement_s": load.duration_s,
@@ -244,7 +246,21 @@ def _surroundings(record: TrialRecord) -> dict[str, object]:
         "steal_s": machine.steal_s if machine else None,
         "other_cpu_s": machine.other_cpu_s if machine else None,
         "throttled_s": machine.throttled_s if machine else None,
-    }
+    } | _limits(record)
+
+
+def _limits(record: TrialRecord) -> dict[str, object]:
+    """Who enforced the limits of the service, and for how long they made it wait."""
+    instance = record.instance
+    if instance is None:
+        return {}
+    if instance.container is not None:
+        who, at_stop = "container", instance.container.at_stop
+    elif instance.limits is not None:
+        who, at_stop = instance.limits.enforced_by or "not enforced", instance.limits.at_stop
+    else:
+        return {}
+    return {"limits": who, "service_throttled_s": at_stop.throttled_s if at_stop else None}
 
 
 def build_seconds(

@@ -50,6 +50,8 @@ from harness.processes import alive, read_stat
 
 #: Part of the key: to be raised when templates are made in another way.
 RECIPE = "2"
+#: Who may come in from where. Under ``md5`` a user of whose password a SCRAM verifier is kept is asked for that.
+LETS_IN, ADMISSION = "pg_hba.conf", "host all all 127.0.0.1/32 {}\n"
 SCHEMA, INDEX, INVARIANTS = "schema.sql", "index.sql", "invariants.sql"
 INITDB_WITHIN_S = 120.0
 COPY_WITHIN_S = 120.0
@@ -131,13 +133,16 @@ class Clusters:
         template = self.template(need)
         cluster = self._taken_again(template, need.settings) or self._copy(template, need.settings)
         cluster.cpus = need.cpus
+        authentication = need.settings.authentication
         try:
+            if authentication != "scram-sha-256":
+                (cluster.data / LETS_IN).write_text(ADMISSION.format(authentication))
             old = Login(port=0, user=SUPERUSER, password=cluster.superuser, database=MAINTENANCE)
             server, login = self.serve(cluster, old)
             try:
                 with connect(login, "passwords") as connection:
                     cluster.superuser = new_password()
-                    set_password(connection, OWNER, cluster.owner)
+                    set_password(connection, OWNER, cluster.owner, authentication)
                     set_password(connection, SUPERUSER, cluster.superuser)
             except BaseException:
                 server.stop("SIGQUIT")
@@ -234,7 +239,7 @@ class Clusters:
             stream.write(password)
         self._give(secret)
         self._initialise(making, secret)
-        (making / "data" / "pg_hba.conf").write_text("host all all 127.0.0.1/32 scram-sha-256\n")
+        (making / "data" / LETS_IN).write_text(ADMISSION.format("scram-sha-256"))
         login = Login(port=0, user=SUPERUSER, password=password, database="postgres")
         told = {**server_settings(BackingSettings()), "fsync": "off"}
         server, login = start_server(

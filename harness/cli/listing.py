@@ -44,6 +44,7 @@ def list_all(
 
 def _row(assembly: Any, name: str, *, strict: bool) -> dict[str, Any]:
     from harness.definitions import load_study
+    from harness.session import remarks
     from harness.session.planning import prepare, session_s, variant_reasons
 
     try:
@@ -74,6 +75,7 @@ def _row(assembly: Any, name: str, *, strict: bool) -> dict[str, Any]:
         "reference": study.experiment.reference,
         "factors": {factor: list(levels) for factor, levels in study.experiment.factors.items()},
         "variants": variant_reasons(assembly, study),
+        "remarks": remarks(assembly, study.experiment.variants),
         "levels_unavailable": levels,
         "profiles": profiles,
     }
@@ -102,7 +104,8 @@ def _print(row: dict[str, Any]) -> None:
     table = Table("variant", "here", box=None, pad_edge=False, padding=(0, 2))
     for name, reason in row["variants"].items():
         mark = " (reference)" if name == row["reference"] else ""
-        table.add_row(f"  {name}{mark}", "yes" if reason is None else f"no: {reason}")
+        remark = f", but {row['remarks'][name]}" if name in row["remarks"] else ""
+        table.add_row(f"  {name}{mark}", f"yes{remark}" if reason is None else f"no: {reason}")
     for name, reason in row["levels_unavailable"].items():
         table.add_row(f"  {name}", f"no: {reason}")
     console.print(table)

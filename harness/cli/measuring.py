@@ -59,7 +59,7 @@ def measure_command(
 
         rematch measure strings-rounds --profile quick --seed 2
     """
-    from harness.session import Interrupted, Silent, assemble, measure, prepare, suitable_progress
+    from harness.session import Interrupted, Silent, assemble, measure, prepare, remarks, suitable_progress
 
     names = (load_host or host).replace(" ", "").replace(",", "-and-")
     label = host if names == host else f"{host}-from-{names}"
@@ -71,6 +71,10 @@ def measure_command(
         again += "" if launcher == "process" else f" --launcher {launcher}"
         for gone in prepared.unavailable:
             print(f"not measured: {gone.variant}: {gone.reason}", file=sys.stderr)
+        planned = {trial.configuration.variant_name for trial in prepared.plan.trials}
+        for variant, remark in remarks(assembly, prepared.experiment.variants).items():
+            if variant in planned:
+                print(f"{variant}: {remark}", file=sys.stderr)
         if dry_run:
             _print_plan(assembly, prepared, as_json=as_json)
             return

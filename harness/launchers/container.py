@@ -21,6 +21,7 @@ from harness.launchers.arguments import expand, native_start, runtime_arguments,
 from harness.launchers.base import LaunchOrder, masked
 from harness.launchers.build_images import BuildImages
 from harness.launchers.container_instance import ADDRESS, ContainerInstance
+from harness.launchers.control_group import bytes_of
 from harness.launchers.docker_engine import connect, engine_of, owner, sweep
 from harness.launchers.images import LABEL, OWNER, Image, find_image, project_label
 from harness.launchers.process import GRACE_S, ProcessLauncher
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
 
 #: Where the trial's folder is seen inside; the service's working directory.
 TRIAL = "/trial"
-_MEMORY_UNITS = {"k": 2**10, "m": 2**20, "g": 2**30}
 
 
 class ContainerLauncher:
@@ -114,7 +114,7 @@ class ContainerLauncher:
         quota = float(runtime.cpus) if runtime.cpus else None
         cpuset = ",".join(map(str, order.cpus)) if order.cpus else None
         user = f"{os.getuid()}:{os.getgid()}"
-        memory = _bytes(runtime.memory_limit)
+        memory = None if runtime.memory_limit is None else bytes_of(runtime.memory_limit)
         launched = ClockReading(wall_epoch_s=time.time(), monotonic_s=time.monotonic())
         container: Any = None
         try:
@@ -246,10 +246,6 @@ class ContainerLauncher:
 
 def _without_limit(variant: Variant) -> Any:
     return variant.runtime.model_copy(update={"memory_limit": None})
-
-
-def _bytes(text: str | None) -> int | None:
-    return None if text is None else int(text[:-1]) * _MEMORY_UNITS[text[-1].lower()]
 
 
 __all__ = ["ContainerLauncher"]

@@ -25,6 +25,7 @@ from harness.launchers.base import LaunchOrder, masked
 from harness.launchers.builds import Builder, Built
 from harness.launchers.forms import Forms, form_of
 from harness.launchers.last_words import STDERR, STDOUT
+from harness.launchers.limits import enclose
 from harness.launchers.process_instance import ProcessInstance
 from harness.launchers.tools import Tools
 from harness.loadgen.base import Endpoint
@@ -91,8 +92,8 @@ class ProcessLauncher:
         if self._elsewhere is not None and implementation.needs:
             needs = " and ".join(implementation.needs)
             return f"{needs} runs beside the harness, and nothing of the kind is started on {self.host.name}"
-        if variant.runtime.memory_limit is not None:
-            return "a plain process has no memory limit: measure it with --launcher container"
+        if self._elsewhere is not None and variant.runtime.memory_limit is not None:
+            return f"the memory of a plain process is limited on this machine only, not on {self.host.name}"
         if implementation.runtime == "jvm":
             return self._lacks_build(implementation) or self._jvm_unavailable(implementation, variant)
         return self._lacks_build(implementation)
@@ -151,6 +152,7 @@ class ProcessLauncher:
         cpus: tuple[int, ...] | None = None,
         environment: Mapping[str, str] | None = None,
         source_sha256: str | None = None,
+        groups: tuple[Path, ...] = (),
     ) -> Command:
         """Return the command that ``launch`` starts; nothing is built or started.
 
@@ -175,6 +177,7 @@ class ProcessLauncher:
             cpus=cpus,
             stdout=Path(STDOUT),
             stderr=Path(STDERR),
+            groups=groups,
         )
 
     def launch(self, order: LaunchOrder) -> ProcessInstance:
@@ -190,19 +193,26 @@ class ProcessLauncher:
         if variant.runtime.aot_cache:
             self._aot_cache(implementation, variant, built, None)
         port = self.host.free_port(self.host.listen_address)
-        command = self.command(
-            implementation,
-            variant,
-            folder=order.folder,
-            port=port,
-            cpus=order.cpus,
-            environment=order.environment,
-            source_sha256=source,
-        )
+        around = enclose(variant.runtime, order.cpus)
+        cpus = order.cpus if around is None else around.cpus
         try:
+            command = self.command(
+                implementation,
+                variant,
+                folder=order.folder,
+                port=port,
+                cpus=cpus,
+                environment=order.environment,
+                source_sha256=source,
+                groups=() if around is None else around.doors,
+            )
             process = self.host.spawn(command)
-        except HostError as problem:
-            raise TrialFailure(Outcome.FAILED, str(problem)) from problem
+        except BaseException as problem:
+            if around is not None:
+                around.release()
+            if isinstance(problem, HostError):
+                raise TrialFailure(Outcome.FAILED, str(problem)) from problem
+            raise
         record = InstanceRecord(
             argv=command.argv,
             environment=masked(command.environment),
@@ -210,14 +220,15 @@ class ProcessLauncher:
             process_start_ticks=process.start_ticks,
             port=port,
             launched=process.launched,
-            cpu_affinity=order.cpus or (),
-            cpu_limit=_cpu_limit(variant, order.cpus),
+            cpu_affinity=cpus or (),
+            cpu_limit=_cpu_limit(variant, cpus),
             artifact_sha256=order.build.artifact_sha256,
             artifact_bytes=order.build.artifact_bytes,
             runtime_bytes=self._bytes_of_runtime(implementation, order.build),
             runtime_version=self._runtime_version(implementation, built, order.build),
+            limits=None if around is None else around.record,
         )
-        return ProcessInstance(process, record, order.folder, self._grace_s, self.host)
+        return ProcessInstance(process, record, order.folder, self._grace_s, self.host, around)
 
     def _argv(
         self,

@@ -8,6 +8,7 @@ from pathlib import Path
 from harness.errors import HostError
 from harness.hosts import Process, Station
 from harness.launchers.last_words import STDERR, TAIL_BYTES, memory_complaint, port_complaint
+from harness.launchers.limits import Enclosure
 from harness.loadgen.base import Endpoint
 from harness.model import InstanceRecord
 
@@ -16,9 +17,16 @@ class ProcessInstance:
     """A running variant; see ``Instance``. ``process`` is what a sampler watches."""
 
     def __init__(
-        self, process: Process, record: InstanceRecord, folder: Path, grace_s: float, host: Station
+        self,
+        process: Process,
+        record: InstanceRecord,
+        folder: Path,
+        grace_s: float,
+        host: Station,
+        around: Enclosure | None = None,
     ) -> None:
         self.process, self.host = process, host
+        self._around = around
         self._record, self._folder, self._grace_s = record, folder, grace_s
         self.endpoint = Endpoint(host=host.listen_address, port=record.port)
 
@@ -39,14 +47,25 @@ class ProcessInstance:
         return self.process.exited()
 
     def stop(self) -> InstanceRecord:
+        around = self._around
+        if around is not None:
+            around.note(self._record.pid, self._record.process_start_ticks)
         stopped = self.process.stop(self._grace_s)
+        if around is not None:
+            around.release()
         self._record = self._record.model_copy(
-            update={"stop_signal": stopped.signal, "exit_code": stopped.exit_code, "stop_s": stopped.stop_s}
-        )
+            update={
+                "stop_signal": stopped.signal, "exit_code": stopped.exit_code, "stop_s": stopped.stop_s,
+                "limits": None if around is None else around.record,
+            }
+        )  # fmt: skip
         return self._record
 
     def out_of_memory(self) -> str | None:
         """Return why it looks as if memory ran out, or ``None``. Ask after it ended or was stopped."""
+        limits = self._record.limits
+        if limits is not None and limits.out_of_memory:
+            return "killed by the kernel: the memory limit of its control group was reached"
         return memory_complaint(self._tail, self.exited(), self._record)
 
     def port_taken(self) -> bool:

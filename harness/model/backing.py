@@ -29,6 +29,10 @@ class BackingSettings(Frozen):
         default=True, description="fresh for each trial; else it lives on through the session"
     )
     fsync: bool = Field(default=True, description="off: a commit does not wait for the disk")
+    authentication: Literal["scram-sha-256", "md5"] = Field(
+        default="scram-sha-256",
+        description="what a new connection costs whoever opens it: 4,096 rounds of hashing, or two",
+    )
     upstream: dict[str, SettingValue] = Field(
         default_factory=dict, description="settings of the upstream API, as its service.toml names them"
     )

@@ -118,7 +118,9 @@ class RuntimeSettings(Frozen):
         description="limit: to as many CPUs as `cpus` says; none: to none; None: as the machine has room",
     )
     memory_limit: str | None = Field(
-        default=None, pattern=r"^\d+[kmgKMG]$", description="of the container; a plain process has none"
+        default=None,
+        pattern=r"^\d+[kmgKMG]$",
+        description="of the container, or of a control group around a plain process, with cpus as its quota",
     )
     heap_max: str | None = Field(default=None, pattern=r"^\d+[kmgKMG]$")
     heap_min: str | None = Field(default=None, pattern=r"^\d+[kmgKMG]$")

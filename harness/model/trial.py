@@ -97,6 +97,19 @@ class ContainerRecord(Frozen):
     out_of_memory: bool | None = Field(default=None, description="as the daemon saw it")
 
 
+class LimitsRecord(Frozen):
+    """The limits that a plain process was to keep to, and who enforced them."""
+
+    enforced_by: Literal["cgroup v1", "cgroup v2"] | None = Field(
+        default=None, description="None: nobody; then it was pinned, and its runtime was told"
+    )
+    why_not: str | None = Field(default=None, description="why no control group was made")
+    cpu_quota: float | None = Field(description="CPUs' worth of time; None: not limited")
+    memory_limit_bytes: int
+    at_stop: GroupReading | None = None
+    out_of_memory: bool | None = Field(default=None, description="whether the kernel killed for memory in it")
+
+
 class InstanceRecord(Frozen):
     """The running variant: what was started, where, with which limits."""
 
@@ -119,6 +132,9 @@ class InstanceRecord(Frozen):
     exit_code: int | None = None
     stop_s: float | None = None
     container: ContainerRecord | None = Field(default=None, description="None: a plain process")
+    limits: LimitsRecord | None = Field(
+        default=None, description="of a plain process; None: no memory limit was wanted"
+    )
 
 
 class BackingRecord(Frozen):
@@ -245,6 +261,7 @@ Flag = Literal[
     "noisy_machine",
     "shared_cores",
     "killed_on_stop",
+    "limits_not_enforced",
     "sampling_gap",
     "few_requests",
     "clock_skew",

@@ -14,15 +14,25 @@ from harness.analysis.trial_table import inputs_of
 from harness.articles import at_most_load, effect_between
 from harness.evidence import Evidence
 from harness.model import Estimate
-from harness.publish.peaks import NOT_MEASURED
+from harness.publish.formatting import NOT_MEASURED
 from harness.publish.publisher import Cell, Published, Publisher, slug
 
 #: column of the pressure table -> unit in the paper
-_PRESSURE = {"error_share": "share", "drain_s": "s", "recovery_s": "s", "highest_backlog": "1"}
+_PRESSURE = {
+    "error_share": "share", "drain_s": "s", "recovery_s": "s", "highest_backlog": "1", "recovery_under_load_s": "s",
+}  # fmt: skip
 _WORDS = {
     "refused": "refused", "timeout": "timeout", "server": "5xx", "client": "4xx", "wrong_answer": "wrong",
     "other": "other",
 }  # fmt: skip
+
+#: What the table of trials says of limits -> words
+_ENFORCED = {
+    "cgroup v1": "enforced by a control group (version 1)",
+    "cgroup v2": "enforced by a control group (version 2)",
+    "container": "enforced by a container",
+    "not enforced": "no control group enforced it, the service was pinned and its heap limited",
+}
 
 
 def publish_pressure(
@@ -33,7 +43,8 @@ def publish_pressure(
     *,
     prefix: str,
 ) -> Published:
-    """Publish ``<prefix>.knee.<variant>``, and at the highest load ``.{error_share,drain,recovery,backlog}.<variant>``.
+    """Publish ``<prefix>.knee.<variant>``, and at the highest load
+    ``.{error_share,drain,recovery,backlog,recovery_under_load}.<variant>``.
 
     Args:
         found: variant -> knee. variants: all of the definition with their labels.
@@ -81,11 +92,40 @@ def pressure_cells(
                 "failed": _mean(every, "error_share", "share"),
                 "kinds": _kinds(mine),
                 "drain": _mean(every, "drain_s", "s"),
+                "back": _mean(every, "recovery_under_load_s", "s"),
                 "open": _mean(every, "most_connections", "1"),
                 "memory": _mean(every, "rss_max_bytes", "B"),
             }
         )
     return rows
+
+
+def publish_limits(publisher: Publisher, table: pd.DataFrame | None, *, prefix: str) -> Published:
+    """Publish ``<prefix>.limits``: who enforced the limits of the services, in how many trials."""
+    words = NOT_MEASURED
+    if table is not None:
+        who = table["limits"] if "limits" in table else pd.Series(dtype=object)
+        counts = who.fillna("not enforced").value_counts().to_dict() or {"not enforced": len(table)}
+        words = "; ".join(
+            f"{_ENFORCED.get(str(name), name)} in {n} of {len(table)} trials" for name, n in counts.items()
+        )
+    return publisher.text(f"{prefix}.limits", words)
+
+
+def publish_slow_start(
+    publisher: Publisher, table: pd.DataFrame | None, variants: Mapping[str, str], *, prefix: str
+) -> Published:
+    """Publish ``<prefix>.slow.<variant>``: for how long requests that kept coming met a slow service."""
+    said = []
+    with publisher.together():
+        for name in variants:
+            mine = None if table is None else _every(table[table["variant"] == name])
+            key = f"{prefix}.slow.{slug(name)}"
+            if mine is None or mine.empty:
+                said.append(publisher.absent(key, "s", NOT_MEASURED))
+            else:
+                said.append(publisher.number(key, _mean(mine, "slow_s", "s")))
+    return Published("\n".join(one.text for one in said))
 
 
 def publish_money(publisher: Publisher, tables: Sequence[pd.DataFrame | None], *, prefix: str) -> Published:

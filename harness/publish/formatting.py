@@ -14,6 +14,8 @@ from harness.model import Estimate
 from harness.model.base import Frozen
 
 DASH = "–"
+#: Why there is no number, and the words of a verdict that was not reached: the paper leaves out what speaks of them.
+NOT_MEASURED, NOT_COMPARED = "not measured in this profile", "not compared with"
 #: unit -> steps of (smallest magnitude, factor, name); the last one that fits is taken
 _SCALES: dict[str, tuple[tuple[float, float, str], ...]] = {
     "s": ((0.0, 1e6, "µs"), (1e-3, 1e3, "ms"), (1.0, 1.0, "s"), (600.0, 1 / 60, "min")),

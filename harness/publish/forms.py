@@ -11,10 +11,10 @@ from harness.definitions import load_study
 from harness.evidence import Evidence
 from harness.model import BuildRecord, Estimate, FormBuild, Variant
 from harness.project import find_root
+from harness.publish.formatting import NOT_MEASURED
 from harness.publish.publisher import Cell, Published, Publisher, slug
 
 EXPERIMENT = "forms"
-NOT_MEASURED = "not measured in this profile"
 #: part of the key -> (column of the table of trials, unit)
 _PARTS = {
     "first": ("time_to_first_response_s", "s"),

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from harness.analysis.gc_table import AttributionRow
 from harness.analysis.warm_curves import WarmUpRow
 from harness.model import Estimate
+from harness.publish.formatting import NOT_MEASURED
 from harness.publish.publisher import Cell, Published, Publisher, slug
 
-NOT_MEASURED = "not measured in this profile"
 #: part of the key -> (field of the row, unit)
 _GC: Mapping[str, tuple[str, str]] = {
     "latency": ("latency_s", "s"),

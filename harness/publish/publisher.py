@@ -21,7 +21,7 @@ from harness.figures.style import save, stamp
 from harness.model import Estimate, Verdict
 from harness.project import find_root
 from harness.publish import contribution
-from harness.publish.formatting import DASH, show
+from harness.publish.formatting import DASH, NOT_COMPARED, NOT_MEASURED, show
 from harness.publish.latex import render_table
 
 _KEY = re.compile(r"[a-z0-9]+([._-][a-z0-9]+)*")
@@ -128,23 +128,23 @@ class Publisher:
         there = {comparison.variant for comparison in found if comparison.levels == dict(main)}
         for variant in variants:
             if variant not in there:
-                self.absent(f"{prefix}.ratio.{slug(variant)}", "ratio", "not measured in this profile")
-                self._text(f"{prefix}.verdict.{slug(variant)}", "not compared with", "verdict", 0, ())
+                self.absent(f"{prefix}.ratio.{slug(variant)}", "ratio", NOT_MEASURED)
+                self._text(f"{prefix}.verdict.{slug(variant)}", NOT_COMPARED, "verdict", 0, ())
         return Published("\n".join(said))
 
     def summary(self, prefix: str, variant: str, trials: pd.DataFrame, metric: str) -> Published:
         r"""Publish a metric's mean over one variant's trials as ``<prefix>.<variant>``; no trial: absent."""
         key = f"{prefix}.{slug(variant)}"
         if trials.empty:
-            return self.absent(key, unit_of(metric), "not measured in this profile")
+            return self.absent(key, unit_of(metric), NOT_MEASURED)
         return self.number(key, summarise(trials, metric).iloc[0]["estimate"])
 
     def comparison(self, prefix: str, name: str, found: Comparison | None) -> Published:
         r"""Publish one comparison as ``<prefix>.ratio.<name>`` and ``<prefix>.verdict.<name>``; ``None``: absent."""
         if found is not None:
             return Published(self._compared(prefix, slug(name), found))
-        self._text(f"{prefix}.verdict.{slug(name)}", "not compared with", "verdict", 0, ())
-        return self.absent(f"{prefix}.ratio.{slug(name)}", "ratio", "not measured in this profile")
+        self._text(f"{prefix}.verdict.{slug(name)}", NOT_COMPARED, "verdict", 0, ())
+        return self.absent(f"{prefix}.ratio.{slug(name)}", "ratio", NOT_MEASURED)
 
     def absent(self, key: str, unit: str, why: str) -> Published:
         """Publish that there is no number, and why: a dash with the reason."""

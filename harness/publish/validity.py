@@ -14,7 +14,7 @@ from harness.analysis.verify.stall_curves import PrecisionRecall
 from harness.errors import InputError
 from harness.evidence import Evidence
 from harness.model import Estimate
-from harness.publish.peaks import NOT_MEASURED
+from harness.publish.formatting import NOT_MEASURED
 from harness.publish.publisher import Published, Publisher, slug
 
 GENERATOR = "factor_generator"

@@ -13,6 +13,7 @@ from harness.session.progress import (
     Silent,
     suitable_progress,
 )
+from harness.session.remarks import remarks
 
 __all__ = [
     "Assembly",
@@ -27,6 +28,7 @@ __all__ = [
     "expected_s",
     "measure",
     "prepare",
+    "remarks",
     "session_s",
     "suitable_progress",
 ]

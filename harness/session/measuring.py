@@ -11,6 +11,7 @@ from pathlib import Path
 from harness.definitions import contract_folder
 from harness.errors import RematchError, StoreError
 from harness.headroom import echo_achieved
+from harness.launchers.control_group import sweep_groups
 from harness.model import (
     Calibration,
     Configuration,
@@ -25,6 +26,7 @@ from harness.provenance import collect_provenance, name_places, without_paths
 from harness.runner import Limits, TrialOrder, run_trial
 from harness.session.assembly import Assembly
 from harness.session.continuing import refuse_other_plan, with_free_seed
+from harness.session.descriptors import allowed, raise_limit, refuse_too_large
 from harness.session.interruption import Interrupted, interruptible
 from harness.session.planning import Prepared, calibrated, expected_s
 from harness.session.preparing import Preparation, build_name, parts_for
@@ -59,6 +61,8 @@ def measure(
     ledger = RunningProcesses(assembly.root, folder.key)
     with interruptible():
         ledger.refuse_orphans()
+        sweep_groups()
+        raise_limit()
         writer = SessionWriter(folder)
         try:
             work = _Session(
@@ -106,6 +110,8 @@ class _Session:
         calibration = self.preparation.capacity()
         if calibration is not None:
             self.prepared = self.preparation.prepared = calibrated(self.prepared, calibration)
+            if self.assembly.host.here:
+                refuse_too_large(self.prepared.plan, self.prepared.study.implementations, allowed())
         fresh = not self.writer.session.exists
         self.header = self._begin(calibration) if fresh else self._continue()
         swept = self.writer.sweep()

@@ -31,6 +31,7 @@ from harness.model import (
 )
 from harness.provenance import without_paths
 from harness.session.assembly import Assembly
+from harness.session.descriptors import allowed, too_large
 from harness.workloads import load_all_requests
 
 #: Beside the load: launch, conformance, boundaries, stop and packing. Seen on two cores; for planning only.
@@ -282,6 +283,8 @@ def _unavailable(assembly: Assembly, study: Study, profile: ProfileName) -> tupl
     reasons = variant_reasons(assembly, study)
     found = [Unavailable(variant=name, reason=reason) for name in names if (reason := reasons[name])]
     problems = _load_problems(assembly, study, definition)
+    if assembly.host.here:
+        problems |= too_large(experiment, study.implementations, profile, allowed())
     for factor, levels in experiment.factors.items():
         used = definition.levels.get(factor) or tuple(levels)
         without = [name for name in used if levels[name].load in problems]

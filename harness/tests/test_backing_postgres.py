@@ -80,6 +80,22 @@ def test_it_listens_on_the_loopback_address_alone_and_has_no_socket_file(
     service.stop()
 
 
+def test_passwords_are_checked_as_told_and_the_next_database_knows_nothing_of_it(
+    real: RealDatabase, need: BackingNeed, tmp_path: Path
+) -> None:
+    for told in ("md5", "scram-sha-256", "md5"):
+        service = real.source.start(with_settings(need, authentication=told), tmp_path)
+        assert one(service.environment, "SELECT 1") == 1
+        kept = one(superuser(service), "SELECT rolpassword FROM pg_authid WHERE rolname = 'rematch'")
+        rules = one(superuser(service), "SELECT auth_method FROM pg_hba_file_rules")
+        assert (kept.startswith("md5"), rules) == (told == "md5", told)
+        with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+            client({**service.environment, "PGPASSWORD": "wrong"})
+        assert service.record.settings is not None
+        assert service.record.settings.authentication == told
+        service.stop()
+
+
 def superuser(service: Lent) -> dict[str, str]:
     return {**service.environment, "PGUSER": service.login.user, "PGPASSWORD": service.login.password}
 

@@ -37,6 +37,8 @@ from harness.tests.sessions import (
     tiny_folder,
 )
 
+MD5 = 'backing = { authentication = "md5" }'
+
 
 @pytest.fixture(scope="module")
 def databases() -> Iterator[Path]:
@@ -319,9 +321,24 @@ def test_an_experiment_without_backing_services_keeps_the_hash_it_had_before_the
     assert study.definition_sha256 == hashlib.sha256(before.encode()).hexdigest()
 
 
+def test_who_does_not_name_how_passwords_are_checked_keeps_the_hash_from_before_that_was_a_setting(
+    tmp_path: Path,
+) -> None:
+    study = load_study(make_ledger_project(tmp_path, backing="backing = { index = true }"), "tiny")
+    before = study.experiment.model_dump_json(
+        exclude={
+            "backing": {"authentication"},
+            "variants": {"__all__": {"runtime": {"form", "memory_limit"}}},
+            "profiles": {"__all__": {"scaled_loads", "calibration"}},
+        }
+    )
+    assert '"backing":{' in before
+    assert study.definition_sha256 == hashlib.sha256(before.encode()).hexdigest()
+
+
 def test_a_changed_backing_setting_is_another_definition(tmp_path: Path) -> None:
     hashes = {
         load_study(make_ledger_project(tmp_path / str(n), backing=said), "tiny").definition_sha256
-        for n, said in enumerate(("", "backing = { index = true }", "backing = { fsync = false }"))
+        for n, said in enumerate(("", "backing = { index = true }", "backing = { fsync = false }", MD5))
     }
-    assert len(hashes) == 3
+    assert len(hashes) == 4

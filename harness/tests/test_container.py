@@ -255,14 +255,6 @@ def test_without_a_daemon_the_variant_is_unavailable_with_the_way_to_one(tmp_pat
         launcher.build(implementation, Variant(implementation="misbehaving"))
 
 
-def test_a_memory_limit_is_of_containers_only(tmp_path: Path) -> None:
-    root = make_project(tmp_path)
-    process = ProcessLauncher(LocalHost(), root, Tools())
-    implementation = read_implementation(root / "services/strings/misbehaving")
-    variant = Variant(implementation="misbehaving", runtime=RuntimeSettings(memory_limit="64m"))
-    assert "--launcher container" in (process.unavailable(implementation, variant) or "")
-
-
 def test_an_unknown_launcher_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="--launcher.*'boat'.*allowed: process, container"):
         assemble(tmp_path, launcher="boat")

@@ -191,6 +191,37 @@ def test_more_than_half_wrong_or_unanswered_is_overloaded(load: LoadSummary, out
     assert judge_load(load)[0] == outcome
 
 
+@pytest.mark.parametrize(
+    ("load", "outcome", "reason"),
+    [
+        # seven steps, and the last of them always answers 200 with the wrong balance: one request in seven is wrong
+        (summary(70, 10), Outcome.OVERLOADED, "10 of 10 passes went wrong (10 wrong body)"),
+        (summary(70, 5), Outcome.OK, None),
+        # users were still on their way when the load ended: neither right nor wrong
+        (summary(20, 2), Outcome.OK, None),
+        (summary(70, 5, offered=70.0), Outcome.OK, None),
+        (
+            summary(70, 4, offered=70.0),
+            Outcome.OVERLOADED,
+            "4 of 12 arrivals went rightly through all steps (4 wrong body)",
+        ),
+        (
+            summary(70, 0, offered=150.0, achieved=70.0),
+            Outcome.OVERLOADED,
+            "70 of 150 requests/s of its arrivals answered",
+        ),
+    ],
+)
+def test_a_flow_is_judged_by_its_passes_and_the_reason_names_what_went_wrong(
+    load: LoadSummary, outcome: Outcome, reason: str | None
+) -> None:
+    changes: dict[str, object] = {"n_flows": 10, "n_flows_right": 10 - load.n_errors}
+    changes["errors_by_kind"] = {"wrong body": load.n_errors} if load.n_errors else {}
+    if load.n_errors == 4:
+        changes |= {"n_flows_right": 4, "n_dropped": 2}
+    assert judge_load(load.model_copy(update=changes)) == (outcome, reason)
+
+
 @pytest.mark.parametrize(("dropped", "flagged"), [(None, False), (0, False), (1, False), (2, True)])
 def test_more_than_one_arrival_in_a_thousand_that_was_never_sent_is_flagged(
     dropped: int | None, flagged: bool

@@ -100,7 +100,8 @@ func newCluster() (*cluster, error) {
 		return nil, err
 	}
 	initdb := c.command("initdb", "--pgdata", filepath.Join(folder, "data"), "--username=admin", "--pwfile="+passwordFile,
-		"--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--no-sync", "--no-instructions")
+		"--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--no-sync", "--no-instructions",
+		"--wal-segsize=1") // see full
 	if out, err := initdb.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("initdb: %w: %s", err, out)
 	}

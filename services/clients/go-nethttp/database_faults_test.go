@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -151,6 +152,55 @@ func TestClientsThatHangUpTakeNoConnectionWithThem(t *testing.T) {
 	s.expect(t, "/hello", 200, "")
 	s.expect(t, "/db", 200, "")
 	s.allGivenBack(t, upstream)
+}
+
+func TestSlowClientsKeepNobodyFromBeingServedAndLeaveNoConnectionBehind(t *testing.T) {
+	upstream := newUpstreamServer(t)
+	s := started(t, upstream)
+	var slow []net.Conn
+	for client := range 100 {
+		conn, err := net.Dial("tcp", s.address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		begun := []string{"GET /hel", "GET /hello HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{"}[client%2]
+		if _, err := conn.Write([]byte(begun)); err != nil {
+			t.Fatal(err)
+		}
+		slow = append(slow, conn)
+	}
+	s.atOnce(12, func(i int) { s.expect(t, []string{"/hello", "/db"}[i%2], 200, "") })
+	for _, conn := range slow {
+		conn.Close()
+	}
+	_, port, _ := net.SplitHostPort(s.address)
+	number, err := strconv.Atoi(port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "connections that their clients closed are closed here, too", func() bool { return closedByClients(t, number) == 0 })
+	s.allGivenBack(t, upstream)
+}
+
+// closedByClients returns how many connections to a port are still held though their other end was
+// closed, as the kernel lists them.
+func closedByClients(t *testing.T, port int) int {
+	t.Helper()
+	const closeWait = "08"
+	count := 0
+	for _, file := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue // a kernel without that protocol
+		}
+		for line := range strings.Lines(string(text)) {
+			if words := strings.Fields(line); strings.HasSuffix(words[1], fmt.Sprintf(":%04X", port)) && words[3] == closeWait {
+				count++
+			}
+		}
+	}
+	return count
 }
 
 func TestStopGivesBackEverything(t *testing.T) {

@@ -14,6 +14,14 @@ import org.springframework.context.support.GenericApplicationContext;
 /** The bank workload on Spring Boot: flags and wiring. */
 public final class Main {
 
+    /** What Tomcat came with in 2018: so many connections at once, so many more that wait to be accepted. */
+    private static final int CONNECTIONS_2018 = 10_000;
+    private static final int BACKLOG_2018 = 100;
+
+    /** Go has no limit to connections, and lets as many wait as the kernel does. */
+    private static final int CONNECTIONS = 1_000_000;
+    private static final int BACKLOG = 4_096;
+
     /** A service that accepts connections, until it is closed. */
     record Running(ConfigurableApplicationContext context) implements AutoCloseable {
 
@@ -73,7 +81,10 @@ public final class Main {
     /** What the flags say in Spring's words; it goes before every other source of properties. */
     private static String[] properties(Settings settings) {
         String profile = settings.lean() ? "lean" : settings.face().name().toLowerCase(Locale.ROOT);
+        boolean published = settings.face() == Settings.Face.PUBLISHED;
         return List.of(
+                "--server.tomcat.max-connections=" + (published ? CONNECTIONS_2018 : CONNECTIONS),
+                "--server.tomcat.accept-count=" + (published ? BACKLOG_2018 : BACKLOG),
                 "--spring.profiles.active=" + profile,
                 "--server.address=" + settings.host(),
                 "--server.port=" + settings.port(),

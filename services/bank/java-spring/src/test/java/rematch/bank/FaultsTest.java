@@ -5,12 +5,16 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
+import java.io.InputStream;
+import java.net.Socket;
 import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Properties;
 import java.util.Set;
 import java.util.concurrent.ConcurrentSkipListSet;
 import java.util.concurrent.ExecutorService;
@@ -24,7 +28,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The database is gone, full, or slow: the service says so, leaks nothing, and serves on when it is back. */
+/** The database is gone, full, or slow, or a client is: the service says so, leaks nothing, and serves on when it is back. */
 final class FaultsTest {
 
     private static final int POOL_SIZE = 4;
@@ -112,6 +116,71 @@ final class FaultsTest {
         }
         awaitService();
         Invariants.hold(database);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"per-statement", "pool"})
+    void a_full_disk_is_unavailable_until_there_is_room_and_costs_no_money(String connections) throws Exception {
+        serve("--connections=" + connections);
+        int a = asker.open(1_000);
+        int b = asker.open(1_000);
+        postgres.full(database, a, b);
+        try {
+            int refused = 0;
+            for (int attempt = 0; attempt < 1_000 && refused < 5; attempt++) { // the last page still has some room
+                int status = asker.transfer(a, b, 1);
+                assertTrue(Set.of(200, 503).contains(status), "status " + status);
+                refused += status == 503 ? 1 : 0;
+            }
+            assertEquals(5, refused);
+            assertUnavailable(asker.post("/client/new/7", ""));
+            assertEquals(200, asker.get("/client/" + b + "/balance").statusCode(), "reading needs no room");
+        } finally {
+            postgres.largestFile("unlimited");
+        }
+        asker.open(1);
+        Invariants.hold(database); // the refused client would be one without an opening transaction
+        await(() -> Postgres.backends(database) <= (connections.equals("pool") ? POOL_SIZE : 0));
+    }
+
+    @Test
+    void a_slow_client_is_cut_off_and_keeps_nobody_from_being_served() throws Exception {
+        String patience = "server.tomcat.connection-timeout";
+        try (InputStream shipped = Main.class.getResourceAsStream("/application.properties")) {
+            Properties properties = new Properties();
+            properties.load(shipped);
+            assertEquals("10s", properties.getProperty(patience)); // the contract's; a test waits for less
+        }
+        System.setProperty(patience, "300ms");
+        try {
+            serve("--max-threads=2");
+        } finally {
+            System.clearProperty(patience);
+        }
+        List<Socket> slow = new ArrayList<>();
+        try {
+            for (int user = 0; user < 20; user++) {
+                slow.add(begun("POST /transaction HTTP/1.1\r\nHo"));
+            }
+            slow.add(begun("POST /transaction HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"));
+            asker.open(1);
+            for (Socket one : slow) {
+                one.getInputStream().readAllBytes(); // returns only when the service closed the connection
+            }
+        } finally {
+            for (Socket one : slow) {
+                one.close();
+            }
+        }
+        asker.open(1);
+        Invariants.hold(database);
+    }
+
+    private Socket begun(String part) throws IOException {
+        Socket socket = new Socket("127.0.0.1", running.port());
+        socket.setSoTimeout(30_000);
+        socket.getOutputStream().write(part.getBytes(StandardCharsets.US_ASCII));
+        return socket;
     }
 
     @Test

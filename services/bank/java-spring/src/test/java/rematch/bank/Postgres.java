@@ -54,7 +54,8 @@ final class Postgres {
         }
         Process initdb = new ProcessBuilder(command(asUser, programs.resolve("initdb").toString(),
                 "--pgdata=" + data(), "--username=" + USER, "--pwfile=" + secret, "--auth=scram-sha-256",
-                "--encoding=UTF8", "--locale=C", "--no-sync"))
+                "--encoding=UTF8", "--locale=C", "--no-sync",
+                "--wal-segsize=1")) // see full
                 .redirectErrorStream(true).directory(folder.toFile()).start();
         String said = new String(initdb.getInputStream().readAllBytes());
         if (initdb.waitFor() != 0) {
@@ -105,6 +106,40 @@ final class Postgres {
         long server = Long.parseLong(Files.readAllLines(data().resolve("postmaster.pid")).getFirst());
         ProcessHandle.of(server).ifPresent(ProcessHandle::destroyForcibly);
         stopGuard();
+    }
+
+    /**
+     * Leaves no room to grow: the table of transactions becomes the largest file by far, and no process of the server may
+     * write beyond that size. As on a full disk a file cannot be extended; those of the journal are smaller and go on.
+     */
+    void full(DatabaseAddress database, int from, int to) throws Exception {
+        execute(database, "INSERT INTO transaction (from_client_id, to_client_id, amount) SELECT " + from + ", " + to
+                + ", 1 FROM generate_series(1, 40000)");
+        long size = number(database, "SELECT pg_relation_size('transaction')");
+        if (size <= 1 << 20) {
+            throw new IllegalStateException("a table of " + size + " bytes is no larger than a file of the journal");
+        }
+        largestFile(Long.toString(size));
+    }
+
+    /** Limits the size of the files that the server writes to; {@code unlimited} ends that. */
+    void largestFile(String size) throws Exception {
+        ProcessHandle server = ProcessHandle.of(Long.parseLong(
+                Files.readAllLines(data().resolve("postmaster.pid")).getFirst())).orElseThrow();
+        if (!limit(server, size)) { // first of all: later ones inherit it
+            throw new IllegalStateException("prlimit (of util-linux) does not limit the server");
+        }
+        for (ProcessHandle child : server.children().toList()) {
+            if (!limit(child, size) && child.isAlive()) {
+                throw new IllegalStateException("prlimit (of util-linux) does not limit process " + child.pid());
+            }
+        }
+    }
+
+    /** As the server's own user: not every root may do it to others. */
+    private boolean limit(ProcessHandle process, String size) throws Exception {
+        return new ProcessBuilder(command(asUser, "prlimit", "--pid", Long.toString(process.pid()), "--fsize=" + size + ":"))
+                .redirectErrorStream(true).redirectOutput(ProcessBuilder.Redirect.DISCARD).start().waitFor() == 0;
     }
 
     /** The only value of a query's only row. */

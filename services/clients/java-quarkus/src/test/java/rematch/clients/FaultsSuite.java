@@ -4,11 +4,16 @@ package rematch.clients;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
+import java.net.Socket;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
@@ -30,12 +35,14 @@ abstract class FaultsSuite {
     private static final String NO_DATABASE = "503 {\"error\":\"database_unavailable\"}";
     private static final int UPSTREAM_CONNECTIONS = 3;
     private static final int POOL_SIZE = 4;
+    private static final String CLOSE_WAIT = "08";
 
     private final String variant;
     private Postgres postgres;
     private UpstreamStub upstream;
     private Service service;
     private Asking asking;
+    private int port;
 
     /** @param variant the flag that makes the difference between the subclasses */
     FaultsSuite(String variant) {
@@ -52,7 +59,8 @@ abstract class FaultsSuite {
         service = Service.start(postgres.environment(upstream.url()), "--port=0", variant,
                 "--upstream-timeout-ms=1500", "--upstream-connections=" + UPSTREAM_CONNECTIONS,
                 "--pool-size=" + POOL_SIZE, "--pool-min=2", "--pool-wait-ms=2000");
-        asking = new Asking(service.port());
+        port = service.port();
+        asking = new Asking(port);
         assertEquals("{\"status\":\"up\"}", asking.get("/health").body());
         Asking.until("the first requests are over, which load classes", () -> status("/hello") == 502);
         assertEquals(UNAVAILABLE, asking.get("/hello").toString());
@@ -254,6 +262,38 @@ abstract class FaultsSuite {
             postgres.ask("template1", "select pg_terminate_backend(pid) from pg_stat_activity "
                     + "where query like 'begin; lock%'");
         }
+    }
+
+    @Test
+    void slow_clients_keep_nobody_from_being_served_and_leave_no_connection_behind() throws Exception {
+        List<Socket> slow = new ArrayList<>();
+        try {
+            for (int client = 0; client < 100; client++) {
+                slow.add(new Socket("127.0.0.1", port));
+                String begun = client % 2 == 0 ? "GET /hel" : "GET /hello HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{";
+                slow.getLast().getOutputStream().write(begun.getBytes(StandardCharsets.US_ASCII));
+            }
+            assertTrue(asking.getAtOnce("/hello", 12).stream().allMatch(said -> said.status() == 200));
+            assertTrue(asking.getAtOnce("/db", 12).stream().allMatch(said -> said.status() == 200));
+        } finally {
+            for (Socket one : slow) {
+                one.close();
+            }
+        }
+        Asking.until("connections that their clients closed are closed here, too", () -> closedByClients() == 0);
+    }
+
+    /** Connections to the service whose other end was closed and which it still holds, as the kernel lists them. */
+    private long closedByClients() {
+        String address = ":%04X".formatted(port);
+        return Stream.of("/proc/net/tcp", "/proc/net/tcp6").map(Path::of).filter(Files::exists).flatMap(file -> {
+            try {
+                return Files.readAllLines(file).stream();
+            } catch (IOException gone) {
+                throw new AssertionError(gone);
+            }
+        }).map(line -> line.strip().split(" +")).filter(words -> words[1].endsWith(address) && words[3].equals(CLOSE_WAIT))
+                .count();
     }
 
     private boolean locked() {

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Control groups around plain processes: CPU time and memory limited by the kernel, version 1 and version 2.
+
+A group is made for one instance and removed after it. It is named after the process that made it,
+``rematch-<pid>-<its start>-<number>``, so that what a killed harness left is known for what it is and swept by
+the next one. Only groups that may be made with the rights we have are made: nothing is switched on for them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from harness.errors import HostError
+from harness.model import GroupReading
+from harness.processes import alive, read_stat
+from harness.sampling.group import group_folders, read_folders
+
+PREFIX = "rematch-"
+PERIOD_US = 100_000
+#: A group can be removed as soon as the kernel has put away the last process of it.
+EMPTY_WITHIN_S = 5.0
+_MEMORY_UNITS = {"k": 2**10, "m": 2**20, "g": 2**30}
+_V1 = ("cpu", "memory")
+#: Read beside the others where it is a group of its own; it limits nothing.
+_ACCOUNT = "cpuacct"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parents:
+    """Folders in which groups may be made: controller -> folder, ``""`` alone for version 2."""
+
+    folders: dict[str, Path]
+
+    @property
+    def version(self) -> Literal["v1", "v2"]:
+        return "v2" if "" in self.folders else "v1"
+
+
+@dataclass(kw_only=True)
+class ControlGroup:
+    """A group with its limits. Whoever writes ``0`` into ``doors`` is in it."""
+
+    folders: dict[str, Path]
+
+    @property
+    def version(self) -> Literal["v1", "v2"]:
+        return "v2" if "" in self.folders else "v1"
+
+    @property
+    def doors(self) -> tuple[Path, ...]:
+        return tuple(sorted({folder / "cgroup.procs" for folder in self.folders.values()}))
+
+    def read(self) -> GroupReading:
+        """Return what the group was charged so far, also after its last process has ended."""
+        return read_folders(self.folders, rss_bytes=None, process_cpu_s=None)
+
+    def out_of_memory(self) -> bool:
+        """Whether the kernel killed in it because its memory was used up."""
+        memory = self.folders.get("memory")
+        file = memory / "memory.oom_control" if memory else self.folders[""] / "memory.events"
+        said = dict(line.split(" ", 1) for line in _text(file).splitlines() if " " in line)
+        return said.get("oom_kill", "0").strip() != "0"
+
+    def remove(self) -> None:
+        """End whatever still runs in it, and remove it. Idempotent.
+
+        Raises:
+            HostError: something in it does not end.
+        """
+        deadline = time.monotonic() + EMPTY_WITHIN_S
+        for folder in set(self.folders.values()):
+            while not _removed(folder):
+                inmates = _inmates(folder)
+                if time.monotonic() > deadline:
+                    raise HostError(
+                        f"the control group {folder} cannot be removed: processes {inmates} in it"
+                    )
+                for pid in inmates:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
+                time.sleep(0.005)
+
+
+def find_parents(root: Path = Path("/")) -> Parents | str:
+    """Return where groups for CPU and memory may be made, or why nowhere.
+
+    Version 1: below our own groups. Version 2: there processes stand in the leaves only, so beside our group or
+    beside one above it, wherever both controllers are handed down and we may write.
+    ``root`` is where ``proc`` and ``sys`` are (tests bring their own).
+    """
+    ours = group_folders(os.getpid(), root)
+    if not ours:
+        return "no control groups are mounted here"
+    if "" in ours:
+        return _parents_v2(ours[""])
+    missing = [name for name in _V1 if name not in ours]
+    if missing:
+        return f"no control group of ours limits {' and '.join(missing)}"
+    folders = {name: folder for name, folder in ours.items() if name in (*_V1, _ACCOUNT)}
+    closed = next((folder for folder in folders.values() if not os.access(folder, os.W_OK)), None)
+    return Parents(folders=folders) if closed is None else f"no group may be made in {closed}"
+
+
+def make_group(parents: Parents, *, cpus: int | None, memory_bytes: int) -> ControlGroup:
+    """Make a group in which ``cpus`` CPUs' worth of time may be used and so much memory, without swap.
+
+    Raises:
+        OSError: it may not be made, or the kernel refuses a limit; nothing is left of it.
+    """
+    name = f"{PREFIX}{_owner()}-{secrets.token_hex(4)}"
+    group = ControlGroup(folders={key: folder / name for key, folder in parents.folders.items()})
+    try:
+        for folder in dict.fromkeys(group.folders.values()):
+            folder.mkdir()
+        for file, text in _limits(group.folders, cpus, memory_bytes):
+            file.write_text(text)
+        return group
+    except BaseException:
+        for folder in set(group.folders.values()):
+            _removed(folder)
+        raise
+
+
+def sweep_groups(root: Path = Path("/")) -> tuple[Path, ...]:
+    """Remove the empty groups of owners that are gone; return their folders."""
+    parents = find_parents(root)
+    if isinstance(parents, str):
+        return ()
+    swept: list[Path] = []
+    for top in dict.fromkeys(_top(parent) for parent in parents.folders.values()):
+        for folder in sorted(
+            top.rglob(f"{PREFIX}*-*-*")
+        ):  # who made it may have stood in another group than we do
+            pid, ticks = folder.name.removeprefix(PREFIX).split("-")[:2]
+            ours = pid.isdigit() and ticks.isdigit()
+            if ours and not alive(int(pid), int(ticks)) and _removed(folder):
+                swept.append(folder)
+    return tuple(swept)
+
+
+def bytes_of(text: str) -> int:
+    """Return ``256m`` as a number of bytes."""
+    return int(text[:-1]) * _MEMORY_UNITS[text[-1].lower()]
+
+
+def _parents_v2(ours: Path) -> Parents | str:
+    wanted = set(_V1)
+    for folder in ours.parents:
+        handed_down = _text(folder / "cgroup.subtree_control").split()
+        if not (folder / "cgroup.procs").exists():
+            break  # above the mount
+        # whoever moves a process must be allowed to write here, above both the old group and the new one
+        writable = all(os.access(place, os.W_OK) for place in (folder, folder / "cgroup.procs"))
+        if writable and wanted <= set(handed_down):
+            return Parents(folders={"": folder})
+    root_is_ours = wanted <= set(_text(ours / "cgroup.subtree_control").split())
+    if root_is_ours and os.access(ours, os.W_OK):  # the top group alone may have both processes and children
+        return Parents(folders={"": ours})
+    return f"no group for CPU and memory may be made beside {ours}"
+
+
+def _limits(folders: dict[str, Path], cpus: int | None, memory_bytes: int) -> list[tuple[Path, str]]:
+    quota = None if cpus is None else cpus * PERIOD_US
+    unified = folders.get("")
+    if unified is not None:
+        limits = [(unified / "memory.max", str(memory_bytes))]
+        swap = unified / "memory.swap.max"
+        limits += [(swap, "0")] if swap.exists() else []
+        return limits + ([] if quota is None else [(unified / "cpu.max", f"{quota} {PERIOD_US}")])
+    cpu, memory = folders["cpu"], folders["memory"]
+    limits = [(memory / "memory.limit_in_bytes", str(memory_bytes))]
+    both = memory / "memory.memsw.limit_in_bytes"
+    limits += [(both, str(memory_bytes))] if both.exists() else []
+    if quota is not None:
+        limits += [(cpu / "cpu.cfs_period_us", str(PERIOD_US)), (cpu / "cpu.cfs_quota_us", str(quota))]
+    return limits
+
+
+def _top(folder: Path) -> Path:
+    """The highest group that is mounted."""
+    while (folder.parent / "cgroup.procs").exists():
+        folder = folder.parent
+    return folder
+
+
+def _removed(folder: Path) -> bool:
+    try:
+        folder.rmdir()  # the kernel's files in it go with it
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return True
+
+
+def _inmates(folder: Path) -> tuple[int, ...]:
+    return tuple(int(pid) for pid in _text(folder / "cgroup.procs").split() if pid != "0")
+
+
+def _owner() -> str:
+    stat = read_stat(os.getpid())
+    return f"{os.getpid()}-{stat.start_ticks if stat is not None else 0}"
+
+
+def _text(file: Path) -> str:
+    with contextlib.suppress(OSError):
+        return file.read_text()
+    return ""
