@@ -7,6 +7,7 @@ import base64
 import contextlib
 import hashlib
 import os
+import platform
 import shutil
 import socket
 import threading
@@ -16,10 +17,20 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from harness.engine import (
+    EngineRequest,
+    exchange_in_a_row,
+    made_by,
+    remove_container,
+    removed_by,
+    usual_address,
+)
 from harness.errors import HostError
 from harness.first_answer import gone_check, poll_first_answer
 from harness.machine_facts import machine_facts
 from harness.ports import free_port
+from harness.processes import read_stat
+from harness.sampling.group import read_group
 from harness.sampling.machine import read_machine
 from harness.sampling.process import read_tree
 from harness.sampling.sampler import Sampler, Watched
@@ -38,10 +49,13 @@ SLOW = frozenset(
         "inventory",
         "folder_bytes",
         "remove",
+        "docker",
         "bye",
     }
 )
 CHUNK = 1 << 20
+#: Below the agent's folder: a file per container that lives, by its id; in it, whose daemon has it.
+CONTAINERS = "containers"
 
 
 class _Endpoint:
@@ -56,6 +70,8 @@ class Orders:
         self._folder = folder
         self._running = folder / "running"
         self._running.mkdir()
+        self._containers = folder / CONTAINERS
+        self._containers.mkdir()
         (folder / "work").mkdir()
         self._spawner = Spawner(folder / "spawn_stub.py", host=socket.gethostname(), skew_s=skew_s)
         self._lock = threading.Lock()
@@ -75,7 +91,7 @@ class Orders:
         return order(**told) or {}
 
     def end_all(self) -> None:
-        """End every process group that was started, and every sampler. Nothing is started after this."""
+        """End every process group, container and sampler that was started. Nothing is started after this."""
         with self._lock:
             self._ended = True
             processes, samplers = list(self._processes.values()), list(self._samplers.values())
@@ -83,6 +99,7 @@ class Orders:
             self._samplers.clear()
         for process in processes:
             self._end(process, 0.0, "SIGKILL")
+        remove_containers(self._containers)
         for sampler in samplers:
             try:
                 sampler.stop()
@@ -98,6 +115,8 @@ class Orders:
             "cpus": sorted(os.sched_getaffinity(0)),
             "free_bytes": shutil.disk_usage(str(self._folder)).free,
             "environment": {name: os.environ.get(name, "") for name in ("HOME", "PATH", "JAVA_HOME")},
+            "user": f"{os.getuid()}:{os.getgid()}",
+            "architecture": platform.machine(),
         }
 
     def do_which(self, names: list[str]) -> dict[str, Any]:
@@ -180,6 +199,44 @@ class Orders:
         with self._lock:
             found = self._samplers.pop(sampler)
         return asdict(found.stop())
+
+    def do_docker(
+        self, requests: list[dict[str, Any]], address: str | None, timeout_s: float
+    ) -> dict[str, Any]:
+        """Ask the Docker daemon here; a container that comes to be is remembered until it is removed."""
+        row = [
+            EngineRequest(
+                one["method"], one["path"], one["headers"], base64.b64decode(one["body"]), one["body_file"]
+            )
+            for one in requests
+        ]
+        with self._lock:
+            if self._ended:
+                raise HostError("the agent is ending; nothing is started any more")
+        where = address or usual_address()
+        replies = exchange_in_a_row(where, row, timeout_s)
+        for request, reply in zip(row, replies):
+            made, removed = made_by(request, reply), removed_by(request, reply)
+            if made is not None:
+                (self._containers / made).write_text(where)
+            if removed is not None:
+                with contextlib.suppress(FileNotFoundError):
+                    (self._containers / removed).unlink()
+        with self._lock:
+            late = self._ended
+        if late:
+            remove_containers(self._containers)
+        return {
+            "replies": [{**asdict(one), "body": base64.b64encode(one.body).decode()} for one in replies]
+        }
+
+    def do_start_ticks(self, pid: int) -> dict[str, Any]:
+        stat = read_stat(pid)
+        return {"start_ticks": None if stat is None or stat.ended else stat.start_ticks}
+
+    def do_group(self, pid: int, start_ticks: int) -> dict[str, Any]:
+        found = read_group(pid, start_ticks)
+        return {"group": None if found is None else asdict(found)}
 
     def do_first_answer(
         self,
@@ -282,6 +339,13 @@ class Orders:
         with contextlib.suppress(OSError):
             (self._running / f"{process.pid}-{process.start_ticks}").unlink()
         return asdict(report)
+
+
+def remove_containers(notes: Path) -> None:
+    """Remove the containers that these notes name; a note whose container would not go stays."""
+    for note in notes.glob("*"):
+        if remove_container(note.read_text(), note.name):
+            note.unlink()
 
 
 def file_sha256(path: str) -> str:

@@ -38,7 +38,7 @@ def measure_command(
             help="where the load comes from; default: the services' own host", autocompletion=completion.hosts
         ),
     ] = None,
-    launcher: Annotated[str, typer.Option(help="how services come up: process or container")] = "process",
+    launcher: Annotated[str, typer.Option(help="how services come up: process or container (docker)")] = "process",
     seed: Annotated[int, typer.Option(help="decides the order of the trials")] = 1,
     new: Annotated[bool, typer.Option("--new", help="a new session, with the next free seed")] = False,
     dry_run: Annotated[
@@ -58,8 +58,17 @@ def measure_command(
 
         rematch measure strings-rounds --profile quick --seed 2
     """
-    from harness.session import Interrupted, Silent, assemble, measure, prepare, suitable_progress
+    from harness.session import (
+        Interrupted,
+        Silent,
+        assemble,
+        launcher_name,
+        measure,
+        prepare,
+        suitable_progress,
+    )
 
+    launcher = launcher_name(launcher)
     label = host if load_host in (None, host) else f"{host}-from-{load_host}"
     assembly = assemble(find_root(), host=host, load_host=load_host, launcher=launcher)
     with contextlib.closing(assembly):

@@ -40,6 +40,8 @@ from harness.toolchains import Surroundings, Tool, find_jdks, find_tool
 TOOLS = ("go", "jdk", "maven", "jmeter", "wrk", "k6", "oha", "vegeta", "wrk2", "postgres", "native-image")
 
 LAUNCHERS = ("process", "container")
+#: What else a launcher is called.
+ALSO = {"docker": "container"}
 
 #: runtime -> the variable that names a base image for its containers.
 BASE_IMAGES = {"jvm": "REMATCH_JAVA_BASE_IMAGE", "go": "REMATCH_GO_BASE_IMAGE"}
@@ -104,12 +106,7 @@ def assemble(
         InputError: unknown host or launcher.
         HostError: a host cannot be reached or used.
     """
-    if launcher not in LAUNCHERS:
-        raise InputError("unknown launcher", place="--launcher", found=launcher, allowed=", ".join(LAUNCHERS))
-    if launcher == "container" and host != "local":
-        raise InputError(
-            "containers are started on this machine only", place="--host", found=host, allowed="local"
-        )
+    launcher = launcher_name(launcher)
     around = Surroundings(project=root)
     tools = tuple(find_tool(name, around) for name in TOOLS)
     paths = {tool.name: tool.path for tool in tools if tool.usable}
@@ -119,13 +116,16 @@ def assemble(
     jmeter_jar = paths.get("jmeter")
     java = jdks[0].java if jdks else None
     backing: dict[BackingName, BackingSource] = {}
+    inside = launcher == "container"
+    # what goes into a container is built, trimmed and trained with what is here, wherever it will run
     process = ProcessLauncher(
-        places.service,
+        here if inside else places.service,
         root,
         find_tools(around),
         training=training_of(root, backing),
-        elsewhere=places.elsewhere,
+        elsewhere=None if inside else places.elsewhere,
     )
+    contained = ContainerLauncher(process, root, bases=_bases(), host=places.service)
     backing["postgresql"] = Postgres(here, root, next(tool for tool in tools if tool.name == "postgres"))
     backing["upstream"] = Upstream(
         process, lambda workload: load_implementations(root, workload).get(UPSTREAM)
@@ -143,7 +143,7 @@ def assemble(
         load_host=places.load,
         stations=places,
         load_words=lambda generator: load_words(places.load_host, generator, paths, java),
-        launcher=process if launcher == "process" else ContainerLauncher(process, root, bases=_bases()),
+        launcher=contained if inside else process,
         backing=backing,
         launch_command=launch_command,
         generators={
@@ -166,6 +166,18 @@ def assemble(
             **({"jmeter_home": jmeter_jar.parent.parent} if jmeter_jar else {}),
         },
     )
+
+
+def launcher_name(word: str) -> str:
+    """Return the launcher's own name.
+
+    Raises:
+        InputError: there is none of that name.
+    """
+    name = ALSO.get(word, word)
+    if name not in LAUNCHERS:
+        raise InputError("unknown launcher", place="--launcher", found=word, allowed=", ".join(LAUNCHERS))
+    return name
 
 
 def _bases() -> dict[str, str]:

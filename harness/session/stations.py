@@ -77,6 +77,7 @@ def stations(root: Path, host: str, load_host: str | None, jdks: Sequence[Jdk]) 
             builds_on=LocalHost(),
             jdks=find_far_jdks(far, jdks[0].version if jdks else None),
             python=far.agent.python,
+            architecture=far.architecture,
         )
     try:
         load = _load_station(root, load_host) if apart and load_host is not None else None

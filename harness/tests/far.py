@@ -8,15 +8,18 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from harness.hosts import Station
 from harness.launchers.process import Elsewhere, ProcessLauncher
+from harness.launchers.process_instance import ProcessInstance
 from harness.launchers.tools import Tools
 from harness.local_host import LocalHost
 from harness.remote import SshHost
 from harness.session import Assembly, measure, prepare
 from harness.session.stations import Stations
 from harness.store import SessionFolder
+from harness.tests.instances import Started, make_project
 from harness.tests.sessions import LIMITS, tiny_assembly
 
 
@@ -36,11 +39,31 @@ def far_assembly(root: Path, far: SshHost, load: Station | None = None) -> Assem
     )
 
 
+class FarProject(Started[ProcessInstance]):
+    """A project with a launcher of processes on a far host."""
+
+    def __init__(self, root: Path, far: SshHost) -> None:
+        elsewhere = Elsewhere(builds_on=LocalHost(), python=sys.executable)
+        self._launcher = ProcessLauncher(far, make_project(root), Tools(), grace_s=0.5, elsewhere=elsewhere)
+        super().__init__(root, far, self._launcher.launch)
+
+    @property
+    def launcher(self) -> ProcessLauncher:
+        return self._launcher
+
+
 def measure_far(root: Path, far: SshHost, load: Station | None = None) -> SessionFolder:
     assembly = far_assembly(root, far, load)
     return measure(
         assembly, prepare(assembly, "tiny", profile="smoke", host="bighost", seed=1), limits=LIMITS
     )
+
+
+def shape(value: Any) -> Any:
+    """What a record is made of, whatever was measured."""
+    if isinstance(value, dict):
+        return {name: shape(one) for name, one in value.items() if name not in ("clocks", "files", "flags")}
+    return type(value).__name__ if not isinstance(value, list) else "list"
 
 
 def running_with(words: str) -> list[int]:
