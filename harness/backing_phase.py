@@ -13,7 +13,7 @@ from harness.backing import BackingNeed, BackingService, source_of
 from harness.errors import TrialFailure
 from harness.hosts import Sampling
 from harness.model import BackingSettings, InvariantReading, Outcome
-from harness.sampling import Watched, read_resources
+from harness.sampling import Watched
 from harness.trial_order import Notes, Parts, TrialOrder, phase
 
 #: Roles in ``samples.csv``.
@@ -48,7 +48,8 @@ def bring_up_backing(
             cleanup.callback(_stop, service, parts, notes)
             record = service.record
             role = ROLES[name]
-            parts.ledger.note(pid=record.pid, role=role, port=record.port)
+            if parts.host.here:  # over there the agent keeps the books
+                parts.ledger.note(pid=record.pid, role=role, port=record.port)
             sampler.add(role, watch_backing(service))
             notes.backing.append(service)
     cleanup.callback(_ask, notes)
@@ -65,18 +66,11 @@ def watch_backing(service: BackingService) -> Watched:
     )
 
 
-def backing_cpu_s(notes: Notes) -> float | None:
+def backing_cpu_s(parts: Parts, notes: Notes) -> float | None:
     """Return the CPU time that all backing services used so far; ``None`` when one of them cannot be asked."""
     total_s = 0.0
     for service in notes.backing:
-        known = watch_backing(service)
-        reading = read_resources(
-            known.pid,
-            known.start_ticks,
-            cpu_at_launch_s=known.cpu_at_launch_s,
-            pss=False,
-            short_lived=known.short_lived,
-        )
+        reading = parts.host.resources(watch_backing(service), pss=False)
         if reading.cpu_s is None:
             return None
         total_s += reading.cpu_s
@@ -131,5 +125,5 @@ def _stop(service: BackingService, parts: Parts, notes: Notes) -> None:
     finally:
         record = service.record
         notes.backing_records.insert(0, record)  # stopped in reverse
-        if record.exit_code is not None:
+        if record.exit_code is not None and parts.host.here:
             parts.ledger.forget(record.pid)

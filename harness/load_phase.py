@@ -70,7 +70,7 @@ def _offer(
     """Run the generator in its folder on the load's host, and what it wants to be run afterwards."""
     name = notes.generator.name if notes.generator is not None else ""
     exit_code: int | None = None
-    backing_before_s = backing_cpu_s(notes)
+    backing_before_s = backing_cpu_s(parts, notes)
     compare_clocks(parts, notes)
     notes.machine_before = parts.host.machine()
     with phase("measurement", notes):
@@ -104,7 +104,7 @@ def _offer(
                 notes.generator = notes.generator.model_copy(update=ended)
     notes.machine_after = parts.host.machine()
     compare_clocks(parts, notes)
-    backing_after_s = backing_cpu_s(notes)
+    backing_after_s = backing_cpu_s(parts, notes)
     known = backing_before_s is not None and backing_after_s is not None
     notes.backing_cpu_s = backing_after_s - backing_before_s if known else None  # type: ignore[operator]  # known says so
     if exit_code is not None and exit_code > _SIGNALLED:

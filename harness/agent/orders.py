@@ -10,6 +10,7 @@ import os
 import platform
 import shutil
 import socket
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -56,6 +57,8 @@ SLOW = frozenset(
 CHUNK = 1 << 20
 #: Below the agent's folder: a file per container that lives, by its id; in it, whose daemon has it.
 CONTAINERS = "containers"
+#: Below the agent's folder: a file per folder that stands elsewhere and goes with it; in it, where that is.
+SCRATCH = "scratch"
 
 
 class _Endpoint:
@@ -72,6 +75,7 @@ class Orders:
         self._running.mkdir()
         self._containers = folder / CONTAINERS
         self._containers.mkdir()
+        (folder / SCRATCH).mkdir()
         (folder / "work").mkdir()
         self._spawner = Spawner(folder / "spawn_stub.py", host=socket.gethostname(), skew_s=skew_s)
         self._lock = threading.Lock()
@@ -100,6 +104,7 @@ class Orders:
         for process in processes:
             self._end(process, 0.0, "SIGKILL")
         remove_containers(self._containers)
+        remove_scratch(self._folder / SCRATCH)
         for sampler in samplers:
             try:
                 sampler.stop()
@@ -280,6 +285,14 @@ class Orders:
         folder.mkdir(parents=True)
         return {"folder": str(folder)}
 
+    def do_scratch(self, parent: str, owner: list[int] | None) -> dict[str, Any]:
+        """Make a folder that another user may work in, where he can get at it; it goes with this agent."""
+        made = tempfile.mkdtemp(prefix="rematch-", dir=parent)
+        (self._folder / SCRATCH / os.path.basename(made)).write_text(made)
+        if owner is not None:
+            os.chown(made, owner[0], owner[1])
+        return {"folder": made}
+
     def do_inventory(self, folder: str) -> dict[str, Any]:
         """Hash and size of every file below, and whether it may be executed."""
         found: dict[str, Any] = {}
@@ -346,6 +359,18 @@ def remove_containers(notes: Path) -> None:
     for note in notes.glob("*"):
         if remove_container(note.read_text(), note.name):
             note.unlink()
+
+
+def remove_scratch(notes: Path) -> None:
+    """Remove the folders that these notes name; who worked in one may take a moment to be gone."""
+    for note in notes.glob("*"):
+        folder = note.read_text()
+        for _ in range(10):
+            shutil.rmtree(folder, ignore_errors=True)
+            if not os.path.exists(folder):
+                note.unlink()
+                break
+            time.sleep(0.1)
 
 
 def file_sha256(path: str) -> str:

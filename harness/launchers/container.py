@@ -81,9 +81,6 @@ class ContainerLauncher:
         dockerfile = self._process.builder.source_folder(implementation) / "Dockerfile"
         if not dockerfile.is_file():
             return f"{implementation.name} has no Dockerfile"
-        if implementation.needs and not self._host.here:
-            needs = " and ".join(implementation.needs)
-            return f"{needs} runs beside the harness, and nothing of the kind is started on {self._host.name}"
         if (foreign := self._foreign_machine()) is not None:
             return foreign
         if variant.runtime.aot_cache:

@@ -90,9 +90,6 @@ class ProcessLauncher:
         problem = misfit(implementation, variant.runtime)
         if problem is not None:
             return problem
-        if self._elsewhere is not None and implementation.needs:
-            needs = " and ".join(implementation.needs)
-            return f"{needs} runs beside the harness, and nothing of the kind is started on {self.host.name}"
         if variant.runtime.memory_limit is not None:
             return "a plain process has no memory limit: measure it with --launcher container"
         problem = self._lacks_build(implementation) or self._foreign_machine(implementation, variant)

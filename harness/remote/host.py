@@ -64,7 +64,7 @@ class SshHost:
         self._folders: dict[Path, str] = {}
         self._tunnels: dict[tuple[str, int], Tunnel] = {}
         self._installed: dict[tuple[Path, tuple[str, ...]], Path] = {}
-        self._docker = settings.docker
+        self._docker, self.postgres = settings.docker, settings.postgres
         self._sampled: list[Path] = []
         self._numbers = itertools.count(1)
         try:
@@ -223,6 +223,10 @@ class SshHost:
 
     def folder_bytes(self, folder: Path) -> int | None:
         return int(self._ask("folder_bytes", folder=str(folder))["bytes"])
+
+    def scratch(self, parent: Path, owner: tuple[int, int] | None) -> Path:
+        """Return a new folder there that belongs to another user; it goes when the agent goes."""
+        return Path(self._ask("scratch", parent=str(parent), owner=owner)["folder"])
 
     def which(self, *names: str) -> dict[str, str | None]:
         """Return where programs are on its PATH."""

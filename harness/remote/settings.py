@@ -37,6 +37,9 @@ class HostSettings(Frozen):
     docker: str | None = Field(
         default=None, description="its Docker daemon: unix://PATH; default: DOCKER_HOST there, or found"
     )
+    postgres: str | None = Field(
+        default=None, description="folder of its PostgreSQL's programs (postgres, initdb); default: found"
+    )
     service_address: str = Field(
         default="127.0.0.1", description="where its services listen when the load comes from another machine"
     )

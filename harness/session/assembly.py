@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,6 +14,7 @@ from pathlib import Path
 
 from harness.backing import BackingNeed, BackingSource, running
 from harness.backing.postgres import Postgres
+from harness.backing.postgres_far import FarPostgres
 from harness.backing.upstream import IMPLEMENTATION as UPSTREAM
 from harness.backing.upstream import Upstream
 from harness.definitions import contract_folder, load_implementations
@@ -33,6 +34,7 @@ from harness.loadgen.wrk import Wrk
 from harness.loadgen.wrk2 import Wrk2
 from harness.local_host import LocalHost
 from harness.model import BackingName, BackingSettings, Implementation, Variant
+from harness.remote import SshHost
 from harness.session.stations import Stations, load_words, stations
 from harness.toolchains import Surroundings, Tool, find_jdks, find_tool
 
@@ -126,10 +128,7 @@ def assemble(
         elsewhere=None if inside else places.elsewhere,
     )
     contained = ContainerLauncher(process, root, bases=_bases(), host=places.service)
-    backing["postgresql"] = Postgres(here, root, next(tool for tool in tools if tool.name == "postgres"))
-    backing["upstream"] = Upstream(
-        process, lambda workload: load_implementations(root, workload).get(UPSTREAM)
-    )
+    backing |= _backing(root, places, tools, process)
     postgres = paths.get("postgres")
 
     def launch_command(implementation: Implementation, variant: Variant) -> tuple[str, ...]:
@@ -166,6 +165,23 @@ def assemble(
             **({"jmeter_home": jmeter_jar.parent.parent} if jmeter_jar else {}),
         },
     )
+
+
+def _backing(
+    root: Path, places: Stations, tools: Sequence[Tool], process: ProcessLauncher
+) -> dict[BackingName, BackingSource]:
+    """Backing services stand on the services' own machine, as processes."""
+    far = places.service if isinstance(places.service, SshHost) else None
+    beside = process
+    if far is not None and process.host is not far:
+        beside = ProcessLauncher(far, root, find_tools(Surroundings(project=root)), elsewhere=places.elsewhere)
+    postgres = next(tool for tool in tools if tool.name == "postgres")
+    return {
+        "postgresql": Postgres(LocalHost(), root, postgres) if far is None else FarPostgres(far),
+        "upstream": Upstream(
+            beside, lambda workload: load_implementations(root, workload).get(UPSTREAM), beside.host
+        ),
+    }
 
 
 def launcher_name(word: str) -> str:

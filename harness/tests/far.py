@@ -10,11 +10,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from harness.backing import BackingSource
+from harness.backing.postgres_far import FarPostgres
+from harness.backing.upstream import Upstream
+from harness.definitions import load_implementations
 from harness.hosts import Station
 from harness.launchers.process import Elsewhere, ProcessLauncher
 from harness.launchers.process_instance import ProcessInstance
 from harness.launchers.tools import Tools
 from harness.local_host import LocalHost
+from harness.model import BackingName
 from harness.remote import SshHost
 from harness.session import Assembly, measure, prepare
 from harness.session.stations import Stations
@@ -37,6 +42,16 @@ def far_assembly(root: Path, far: SshHost, load: Station | None = None) -> Assem
         launcher=ProcessLauncher(far, root, Tools(), grace_s=0.5, elsewhere=elsewhere),
         places={"root": root, "python_env": Path(sys.prefix), **places.named},
     )
+
+
+def far_ledger_assembly(root: Path, far: SshHost) -> Assembly:
+    """The small project with a database and an upstream API, all of it on ``far``."""
+    assembly = far_assembly(root, far)
+    backing: dict[BackingName, BackingSource] = {"postgresql": FarPostgres(far)}
+    backing["upstream"] = Upstream(
+        assembly.launcher, lambda workload: load_implementations(root, workload).get("upstream-api"), far
+    )
+    return dataclasses.replace(assembly, backing=backing)
 
 
 class FarProject(Started[ProcessInstance]):

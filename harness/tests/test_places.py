@@ -18,6 +18,9 @@ from typing import Any
 
 import pytest
 
+from harness.backing.postgres_home import find_home
+from harness.cli.checking_far import check_far
+from harness.cli.measuring import measure_command
 from harness.launchers.container import ContainerLauncher
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.tools import Tools
@@ -30,9 +33,11 @@ from harness.tests import dockerd, namespace
 from harness.tests.contained import Contained, client_of, container_launcher
 from harness.tests.contracts.launcher import LauncherContract
 from harness.tests.dockerd import Daemon, make_python_base, tidy_daemon
-from harness.tests.far import FarProject, far_assembly, shape
+from harness.tests.far import FarProject, far_assembly, far_ledger_assembly, running_with, shape
 from harness.tests.instances import Project, eventually, make_project, read_implementation
+from harness.tests.ledger_sessions import make_ledger_project
 from harness.tests.namespace import Namespace
+from harness.tests.postgres import postgres_tool, reachable_folder
 from harness.tests.sessions import LIMITS, make_session_project, tiny_assembly
 from harness.tests.sshd import Sshd
 
@@ -174,6 +179,55 @@ def _accounts_were_read_there(record: TrialRecord) -> None:
     assert around.at_stop.cpu_s is not None and around.at_stop.cpu_s > 0
     assert around.out_of_memory is False
     assert 0 < around.create_s and 0 < around.start_s
+
+
+@needs_far_docker
+def test_database_and_upstream_stand_beside_a_far_service_and_leave_nothing_there(
+    sshd: Sshd, tmp_path: Path
+) -> None:
+    root = make_ledger_project(tmp_path / "project", loops=10)
+    scratch = set(Path("/var/tmp").glob("rematch-*"))
+    with reachable_folder() as open_folder:
+        programs = find_home(postgres_tool(), open_folder).programs
+        settings = sshd.settings(tmp_path / "base", postgres=str(programs), grace_s=20.0)
+        host = SshHost("bighost", settings)
+        try:
+            assembly = far_ledger_assembly(root, host)
+            prepared = prepare(assembly, "tiny", profile="smoke", host="bighost", seed=1)
+            folder = measure(assembly, prepared, limits=LIMITS)
+            assert set(Path("/var/tmp").glob("rematch-*")) - scratch - {open_folder}
+        finally:
+            host.close()
+        for record in folder.records():
+            assert record.outcome == Outcome.OK, record.reason
+            assert [one.name for one in record.backing] == ["postgresql", "upstream"]
+            assert record.invariants and all(one.holds for one in record.invariants)
+            assert all(one.exit_code is not None for one in record.backing)
+            rows = folder.open(record.planned.trial_id, "samples.csv").read().decode().splitlines()[1:]
+            assert {row.split(",")[1] for row in rows} >= {"service", "database", "upstream", "generator"}
+            assert {"database.csv", "database.log"} <= {name.removesuffix(".zst").removesuffix(".gz") for name in record.files}
+        assert eventually(lambda: set(Path("/var/tmp").glob("rematch-*")) - scratch == {open_folder})
+        assert not running_with(str(programs))
+
+
+@needs_far_docker
+def test_what_check_says_of_a_far_host_holds_its_docker_daemon(
+    sshd: Sshd, far_daemon: Daemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    root = make_session_project(tmp_path / "project")
+    settings = sshd.settings(tmp_path / "base", docker=far_daemon.address).model_dump(exclude_none=True)
+    lines = [f"{name} = {json.dumps(value)}" for name, value in settings.items()]
+    (root / "hosts.toml").write_text("\n".join(["[hosts.bighost]", *lines]))
+    monkeypatch.setenv("REMATCH_ROOT", str(root))
+    check_far("bighost", as_json=True)
+    found = json.loads(capsys.readouterr().out)
+    assert found["containers"]["engine"].startswith("Docker ")
+    assert found["fit_for"]["containers"]
+    measure_command("tiny", profile="smoke", host="bighost", launcher="docker", dry_run=True, as_json=True)
+    planned = json.loads(capsys.readouterr().out)
+    assert planned["session"] == "tiny/smoke-bighost-container-1"
+    assert planned["unavailable"] == {}
 
 
 @needs_far_docker
