@@ -220,7 +220,7 @@ class Orders:
                 raise HostError("the agent is ending; nothing is started any more")
         where = address or usual_address()
         replies = exchange_in_a_row(where, row, timeout_s)
-        for request, reply in zip(row, replies):
+        for request, reply in zip(row, replies):  # noqa: B905 - its strictness is of Python 3.10
             made, removed = made_by(request, reply), removed_by(request, reply)
             if made is not None:
                 (self._containers / made).write_text(where)
@@ -231,9 +231,7 @@ class Orders:
             late = self._ended
         if late:
             remove_containers(self._containers)
-        return {
-            "replies": [{**asdict(one), "body": base64.b64encode(one.body).decode()} for one in replies]
-        }
+        return {"replies": [{**asdict(one), "body": base64.b64encode(one.body).decode()} for one in replies]}
 
     def do_start_ticks(self, pid: int) -> dict[str, Any]:
         stat = read_stat(pid)

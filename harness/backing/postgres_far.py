@@ -61,14 +61,13 @@ from harness.remote import SshHost
 LOG, WATCH_FILE = "database.log", "database.csv"
 QUIET_WITHIN_S = 30.0
 LOG_TAIL_BYTES = 8192
+READY = b"database system is ready to accept connections"
 #: Where distributions put the programs, the newest first; then whatever is on PATH.
 USUAL = (
     "$(ls -d /usr/lib/postgresql/*/bin /usr/pgsql-*/bin 2>/dev/null | sort -rV) "
     '$(dirname "$(readlink -f "$(command -v postgres || echo /nowhere/postgres)")")'
 )
-FIND = (
-    'for f in {places}; do if [ -x "$f/postgres" ] && [ -x "$f/initdb" ]; then echo "$f"; exit 0; fi; done; exit 1'
-)
+FIND = 'for f in {places}; do if [ -x "$f/postgres" ] && [ -x "$f/initdb" ]; then echo "$f"; exit 0; fi; done; exit 1'
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,7 +148,9 @@ class FarLent:
         try:
             with self._source.inside(self._database, "invariants", DATABASE) as connection:
                 deadline = time.monotonic() + QUIET_WITHIN_S
-                while n_clients(connection) > 1 and time.monotonic() < deadline:  # the watch is one of the others
+                while (
+                    n_clients(connection) > 1 and time.monotonic() < deadline
+                ):  # the watch is one of the others
                     time.sleep(0.02)
                 return read_invariants(connection, file)
         except psycopg.Error as problem:
@@ -290,7 +291,9 @@ class FarPostgres:
         programs = Path(found.stdout.strip())
         said = self._say(str(programs / "postgres"), "--version")
         version = re.search(r"\d+(\.\d+)*", said)
-        return FarHome(programs=programs, version=version.group() if version else said, run_as=self._account())
+        return FarHome(
+            programs=programs, version=version.group() if version else said, run_as=self._account()
+        )
 
     def _account(self) -> tuple[int, int] | None:
         if self.host.user.partition(":")[0] != "0":
@@ -332,9 +335,7 @@ class FarPostgres:
             self._serve(making, None, database_name="postgres", further={"fsync": "off"})
             try:
                 near = self.host.reach(Endpoint(host=ADDRESS, port=making.port))
-                login = Login(
-                    port=near.port, user=SUPERUSER, password=making.superuser, database="postgres"
-                )
+                login = Login(port=near.port, user=SUPERUSER, password=making.superuser, database="postgres")
                 fill(login, need, files)
             finally:
                 self._stop(making, "SIGINT")
@@ -356,7 +357,11 @@ class FarPostgres:
         self._run("mkdir", "-m", "700", str(database.folder))
         try:
             self._run(
-                "cp", "-a", str(template.folder / "data"), str(database.folder / "data"), within_s=COPY_WITHIN_S
+                "cp",
+                "-a",
+                str(template.folder / "data"),
+                str(database.folder / "data"),
+                within_s=COPY_WITHIN_S,
             )
             self._serve(database, need.cpus)
             try:
@@ -401,28 +406,32 @@ class FarPostgres:
             stderr=database.log,
             run_as=self.home.run_as,
         )
+        log_from = self.log_bytes(database)
         try:
             database.process = self.host.spawn(command)
         except HostError as problem:
             raise TrialFailure(Outcome.FAILED, f"the database cannot be started: {problem}") from problem
         try:
-            self._wait_until_in(database, database_name)
+            self._wait_until_in(database, database_name, log_from)
         except BaseException:
             self._stop(database, "SIGQUIT")
             raise
 
-    def _wait_until_in(self, database: Database, name: str) -> None:
+    def _wait_until_in(self, database: Database, name: str, log_from: int) -> None:
+        """Wait for its own word that it is ready, then get in: before, nobody listens on that port."""
         deadline = time.monotonic() + READY_WITHIN_S
-        while True:
-            try:
-                self.inside(database, "readiness", name).close()
-                return
-            except psycopg.OperationalError as problem:
-                how = self.ended(database)
-                if how is not None or time.monotonic() > deadline:
-                    slow = f"the database was not ready within {READY_WITHIN_S:g} s: {words_of(problem)}"
-                    raise TrialFailure(Outcome.FAILED, how or slow) from problem
+        while READY not in self.host.read(database.log)[log_from:]:
+            how = self.ended(database)
+            if how is not None or time.monotonic() > deadline:
+                slow = f"the database was not ready within {READY_WITHIN_S:g} s"
+                raise TrialFailure(Outcome.FAILED, how or slow)
             time.sleep(0.05)
+        try:
+            self.inside(database, "readiness", name).close()
+        except psycopg.OperationalError as problem:
+            raise TrialFailure(
+                Outcome.FAILED, f"the database is ready and lets nobody in: {words_of(problem)}"
+            ) from problem
 
     def _rest(self, *, but: str | None) -> None:
         """End the servers of databases that live on, their data in good order."""
@@ -452,9 +461,7 @@ class FarPostgres:
         Raises:
             HostError: it did not do it; with its last words.
         """
-        command = Command(
-            argv=words, folder=Path("/"), environment={"LC_ALL": "C"}, run_as=self.home.run_as
-        )
+        command = Command(argv=words, folder=Path("/"), environment={"LC_ALL": "C"}, run_as=self.home.run_as)
         done = self.host.run(command, within_s)
         if done.exit_code != 0:
             said = (done.stderr or done.stdout).strip().splitlines() or ["nothing"]

@@ -196,4 +196,3 @@ def _healthy(endpoint: Endpoint, path: str) -> bool:
             return connection.exchange(request_bytes("GET", path, {}, None, endpoint)).status == 200
     except (ExchangeError, OSError):
         return False
-

@@ -38,7 +38,9 @@ def measure_command(
             help="where the load comes from; default: the services' own host", autocompletion=completion.hosts
         ),
     ] = None,
-    launcher: Annotated[str, typer.Option(help="how services come up: process or container (docker)")] = "process",
+    launcher: Annotated[
+        str, typer.Option(help="how services come up: process or container (docker)")
+    ] = "process",
     seed: Annotated[int, typer.Option(help="decides the order of the trials")] = 1,
     new: Annotated[bool, typer.Option("--new", help="a new session, with the next free seed")] = False,
     dry_run: Annotated[

@@ -216,9 +216,7 @@ class ContainerLauncher:
             pid=pid,
             process_start_ticks=(self._host.start_ticks(pid) if pid else None) or 0,
             port=port,
-            launched=ClockReading(
-                wall_epoch_s=made.began_wall_epoch_s, monotonic_s=made.began_monotonic_s
-            ),
+            launched=ClockReading(wall_epoch_s=made.began_wall_epoch_s, monotonic_s=made.began_monotonic_s),
             cpu_affinity=order.cpus or (),
             cpu_limit=order.variant.runtime.cpus or (len(order.cpus) if order.cpus else None),
             artifact_sha256=order.build.artifact_sha256,
@@ -278,7 +276,9 @@ class ContainerLauncher:
             ours, theirs = self._process.builds_on.run(asked, 20.0), self._host.run(asked, 20.0)
             self._machines = ours.stdout.strip(), theirs.stdout.strip()
         here, there = self._machines
-        return None if here == there else f"what is built here is for {here}, and {self._host.name} is {there}"
+        return (
+            None if here == there else f"what is built here is for {here}, and {self._host.name} is {there}"
+        )
 
     def _connected(self) -> DockerClient | None:
         if self._client is None and self._silent is None:

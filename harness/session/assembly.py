@@ -174,7 +174,9 @@ def _backing(
     far = places.service if isinstance(places.service, SshHost) else None
     beside = process
     if far is not None and process.host is not far:
-        beside = ProcessLauncher(far, root, find_tools(Surroundings(project=root)), elsewhere=places.elsewhere)
+        beside = ProcessLauncher(
+            far, root, find_tools(Surroundings(project=root)), elsewhere=places.elsewhere
+        )
     postgres = next(tool for tool in tools if tool.name == "postgres")
     return {
         "postgresql": Postgres(LocalHost(), root, postgres) if far is None else FarPostgres(far),

@@ -123,9 +123,7 @@ class TestOverSsh(LauncherContract):
 @needs_far_docker
 class TestInAContainerOverSsh(LauncherContract):
     @pytest.fixture
-    def project(
-        self, tmp_path: Path, far: SshHost, far_daemon: Daemon, far_base: str
-    ) -> Iterator[Contained]:
+    def project(self, tmp_path: Path, far: SshHost, far_daemon: Daemon, far_base: str) -> Iterator[Contained]:
         made = Contained(tmp_path, far_daemon, far_base, far)
         yield made
         made.close()
@@ -178,7 +176,7 @@ def _accounts_were_read_there(record: TrialRecord) -> None:
     assert around.at_stop.memory_bytes is not None and around.at_stop.memory_bytes > 2**20
     assert around.at_stop.cpu_s is not None and around.at_stop.cpu_s > 0
     assert around.out_of_memory is False
-    assert 0 < around.create_s and 0 < around.start_s
+    assert around.create_s > 0 and around.start_s > 0
 
 
 @needs_far_docker
@@ -205,18 +203,21 @@ def test_database_and_upstream_stand_beside_a_far_service_and_leave_nothing_ther
             assert all(one.exit_code is not None for one in record.backing)
             rows = folder.open(record.planned.trial_id, "samples.csv").read().decode().splitlines()[1:]
             assert {row.split(",")[1] for row in rows} >= {"service", "database", "upstream", "generator"}
-            assert {"database.csv", "database.log"} <= {name.removesuffix(".zst").removesuffix(".gz") for name in record.files}
+            assert {"database.csv", "database.log"} <= {
+                name.removesuffix(".zst").removesuffix(".gz") for name in record.files
+            }
         assert eventually(lambda: set(Path("/var/tmp").glob("rematch-*")) - scratch == {open_folder})
         assert not running_with(str(programs))
 
 
 @needs_far_docker
 def test_what_check_says_of_a_far_host_holds_its_docker_daemon(
-    sshd: Sshd, far_daemon: Daemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    apart: Namespace, sshd: Sshd, far_daemon: Daemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     root = make_session_project(tmp_path / "project")
-    settings = sshd.settings(tmp_path / "base", docker=far_daemon.address).model_dump(exclude_none=True)
+    told = sshd.settings(tmp_path / "base", docker=far_daemon.address, service_address=apart.far)
+    settings = told.model_dump(exclude_none=True)
     lines = [f"{name} = {json.dumps(value)}" for name, value in settings.items()]
     (root / "hosts.toml").write_text("\n".join(["[hosts.bighost]", *lines]))
     monkeypatch.setenv("REMATCH_ROOT", str(root))
@@ -224,9 +225,10 @@ def test_what_check_says_of_a_far_host_holds_its_docker_daemon(
     found = json.loads(capsys.readouterr().out)
     assert found["containers"]["engine"].startswith("Docker ")
     assert found["fit_for"]["containers"]
-    measure_command("tiny", profile="smoke", host="bighost", launcher="docker", dry_run=True, as_json=True)
+    places = {"host": "bighost", "load_host": "local", "launcher": "docker"}
+    measure_command("tiny", profile="smoke", **places, dry_run=True, as_json=True)  # type: ignore[arg-type]
     planned = json.loads(capsys.readouterr().out)
-    assert planned["session"] == "tiny/smoke-bighost-container-1"
+    assert planned["session"] == "tiny/smoke-bighost-from-local-container-1"
     assert planned["unavailable"] == {}
 
 

@@ -71,7 +71,9 @@ def test_jmeter_is_sent_over_once_and_offers_its_load_from_there(
         assert "load/samples.jtl" in {name.removesuffix(".gz").removesuffix(".zst") for name in record.files}
     there = far.install(home)
     assert str(there).startswith(str(far.agent.base / "artifacts"))
-    assert far.run(Command(argv=("test", "-f", str(there / "bin" / jar.name)), folder=there), 20).exit_code == 0
+    assert (
+        far.run(Command(argv=("test", "-f", str(there / "bin" / jar.name)), folder=there), 20).exit_code == 0
+    )
 
 
 def test_forms_are_sent_over_and_aot_caches_made_there(far: SshHost, jdk: Jdk, tmp_path: Path) -> None:
