@@ -187,7 +187,7 @@ def _wait_until_healthy(instance: Instance, path: str, place: _Place) -> None:
             raise TrialFailure(
                 Outcome.FAILED, f"the upstream API did not answer GET {path} within {READY_WITHIN_S:g} s"
             )
-        time.sleep(0.002)
+        time.sleep(0.002 if place.host.here else 0.05)  # elsewhere every look is a channel of its own
 
 
 def _healthy(endpoint: Endpoint, path: str) -> bool:

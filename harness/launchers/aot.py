@@ -7,16 +7,16 @@ import contextlib
 import hashlib
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from pydantic import Field
 
 from harness.errors import HostError, RematchError
-from harness.exchange import Connection, ExchangeError, request_bytes
-from harness.hosts import Command, Host, Station
+from harness.exchange import Connection, request_bytes
+from harness.hosts import Command, Host, Process, Station
 from harness.loadgen.base import Endpoint
 from harness.model import Frozen, Request
+from harness.sampling import Watched
 
 #: JEP 514: the cache is made in one step since this release.
 AOT_SINCE = 25
@@ -63,7 +63,7 @@ def train(
     _say(host, "rm", "-f", str(unfinished(file)))
     process = host.spawn(command)
     try:
-        _send(host.reach(endpoint), requests, lambda: process.exited() is not None)
+        _send(host, process, endpoint, requests)
     finally:
         process.stop(ASSEMBLED_WITHIN_S)
     training_s = time.monotonic() - begin
@@ -95,24 +95,26 @@ def _say(host: Host, *words: str) -> str:
     return host.run(Command(argv=words, folder=Path("/")), FILES_WITHIN_S).stdout
 
 
-def _send(endpoint: Endpoint, requests: tuple[Request, ...], gone: Callable[[], bool]) -> None:
-    raw = [
-        request_bytes(r.method, r.path, r.headers, None if r.body is None else r.body.encode(), endpoint)
-        for r in requests
-    ]
-    deadline = time.monotonic() + READY_WITHIN_S
-    with Connection(endpoint) as connection:
-        while True:
-            try:
-                connection.exchange(raw[0])
-                break
-            except (ExchangeError, OSError):
-                if gone():
-                    return  # the missing cache and stderr tell
-                if time.monotonic() > deadline:
-                    raise RematchError(
-                        f"the training start of an AOT cache was not ready within {READY_WITHIN_S:g} s"
-                    ) from None
-                time.sleep(0.005)
+def _send(host: Station, process: Process, endpoint: Endpoint, requests: tuple[Request, ...]) -> None:
+    """Send the requests once it answers; of one that ended, the missing cache and stderr tell."""
+    first = host.first_answer(
+        endpoint,
+        _bytes_of(requests[0], endpoint),
+        Watched(process.pid, process.start_ticks, process.cpu_at_launch_s),
+        launched=process.launched,
+        deadline_s=READY_WITHIN_S,
+    ).first
+    if first.answer is None:
+        if first.gone:
+            return
+        raise RematchError(f"the training start of an AOT cache was not ready within {READY_WITHIN_S:g} s")
+    near = host.reach(endpoint)
+    raw = [_bytes_of(request, near) for request in requests]
+    with Connection(near) as connection:
         for number in range(TRAINING_REQUESTS):
             connection.exchange(raw[number % len(raw)])
+
+
+def _bytes_of(request: Request, endpoint: Endpoint) -> bytes:
+    body = None if request.body is None else request.body.encode()
+    return request_bytes(request.method, request.path, request.headers, body, endpoint)

@@ -117,7 +117,7 @@ class ContainerLauncher:
         environment = {**told, **order.environment}
         made, started, seen = self._up(client, self._wanted(order, image, argv, environment))
         state = json.loads(seen.body)
-        container = client.containers.prepare_model(state)  # type: ignore[no-untyped-call]
+        container = client.containers.prepare_model(state)
         try:
             around = self._around(order, client, image, made, started)
             record = self._record(order, image, argv, environment, port, state, made, around)

@@ -52,7 +52,7 @@ class DockerCarrier(BaseAdapter):
             name: str(value) for name, value in request.headers.items() if name.lower() not in _NOT_CARRIED
         }
         if hasattr(request.body, "read"):
-            reply = self._send_file(request, headers)
+            reply = self._send_file(request, request.body, headers)
         else:
             body = request.body or b""
             asked = EngineRequest(
@@ -67,10 +67,12 @@ class DockerCarrier(BaseAdapter):
     def close(self) -> None:
         """There is no connection of its own."""
 
-    def _send_file(self, request: requests.PreparedRequest, headers: Mapping[str, str]) -> EngineReply:
+    def _send_file(
+        self, request: requests.PreparedRequest, body: Any, headers: Mapping[str, str]
+    ) -> EngineReply:
         with tempfile.TemporaryDirectory(prefix="rematch-context-") as name:
             with (Path(name) / _BODY).open("wb") as target:
-                shutil.copyfileobj(request.body, target)  # type: ignore[arg-type]  # it has read(), as was asked before
+                shutil.copyfileobj(body, target)
             there = self._host.install(Path(name))
             try:
                 body_file = str(there / _BODY)

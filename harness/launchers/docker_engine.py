@@ -49,7 +49,7 @@ def connect(host: Station, root: Path, socket: str | None = None) -> DockerClien
             f"services in containers; get it{where} with: {get}; then start it (or set "
             f"{'DOCKER_HOST' if host.here else 'docker in hosts.toml'}) and be allowed to use its socket"
         ) from problem
-    client.api.mount("http://", DockerCarrier(host, socket))  # type: ignore[no-untyped-call]
+    client.api.mount("http://", DockerCarrier(host, socket))
     return client
 
 
