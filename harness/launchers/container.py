@@ -222,9 +222,16 @@ class ContainerLauncher:
             artifact_sha256=order.build.artifact_sha256,
             artifact_bytes=order.build.artifact_bytes,
             runtime_bytes=max(0, image.image_bytes - order.build.artifact_bytes),
-            runtime_version=form.tool if form is not None else None,
+            runtime_version=form.tool if form is not None else self._brought_along(order),
             container=around,
         )
+
+    def _brought_along(self, order: LaunchOrder) -> str | None:
+        """The runtime inside the artifact; of a runtime that the base image has, nobody here knows."""
+        if order.implementation.runtime != "go":
+            return None
+        built = self._process.builder.find(order.implementation, order.build.source_sha256)
+        return built.runtime_version if built is not None else None
 
     def _argv(self, order: LaunchOrder, image: Image, port: int) -> tuple[tuple[str, ...], dict[str, str]]:
         """The start of ``service.toml``, with the program and artifact that the image's ENTRYPOINT names."""
