@@ -107,6 +107,8 @@ def _offer(
     backing_after_s = backing_cpu_s(parts, notes)
     known = backing_before_s is not None and backing_after_s is not None
     notes.backing_cpu_s = backing_after_s - backing_before_s if known else None  # type: ignore[operator]  # known says so
+    if parts.backing_apart:
+        notes.backing_cpu_s = 0.0  # on a machine of their own they used nothing of this one
     if exit_code is not None and exit_code > _SIGNALLED:
         raise TrialFailure("failed", f"the load generator was killed by signal {exit_code - _SIGNALLED}")
     _run_after(command, there, parts)

@@ -125,7 +125,7 @@ def _is_skewed(clocks: Sequence[HostClock]) -> bool:
     """Whether a far wall clock was certainly wrong against ours, or moved against it during the load."""
     if any(abs(clock.wall_offset_s) - clock.uncertainty_s > CLOCK_SKEW_S for clock in clocks):
         return True
-    by_role = [[clock for clock in clocks if clock.role == role] for role in ("service", "load")]
+    by_role = [[clock for clock in clocks if clock.role == role] for role in ("service", "load", "database")]
     return any(
         abs(after.wall_offset_s - before.wall_offset_s) - before.uncertainty_s - after.uncertainty_s
         > CLOCK_SKEW_S

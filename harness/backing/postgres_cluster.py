@@ -107,7 +107,9 @@ def fill(login: Login, need: BackingNeed, files: tuple[Path, ...]) -> None:
         connection.execute(f"CREATE ROLE {OWNER} LOGIN".encode())
         connection.execute(f"CREATE DATABASE {DATABASE} OWNER {OWNER}".encode())
         connection.execute("ALTER DATABASE template0 IS_TEMPLATE false")
-    inside = Login(port=login.port, user=SUPERUSER, password=login.password, database=DATABASE)
+    inside = Login(
+        host=login.host, port=login.port, user=SUPERUSER, password=login.password, database=DATABASE
+    )
     with connect(inside, "template") as connection:
         connection.execute(f"SET ROLE {OWNER}".encode())
         for file in files:

@@ -131,7 +131,7 @@ class FarLent:
     @property
     def environment(self) -> Mapping[str, str]:
         return {
-            "PGHOST": ADDRESS,
+            "PGHOST": self._source.address,
             "PGPORT": str(self._database.port),
             "PGUSER": OWNER,
             "PGPASSWORD": self._database.owner,
@@ -183,12 +183,18 @@ class FarLent:
 
 
 class FarPostgres:
-    """See ``BackingSource``. One server at a time runs on ``host``; one that is never wiped rests in between."""
+    """See ``BackingSource``. One server at a time runs on ``host``; one that is never wiped rests in between.
+
+    ``open_to_others``: its service runs on another machine, so it listens where that can reach it, and
+    lets in whoever has the password, from anywhere.
+    """
 
     name: BackingName = "postgresql"
 
-    def __init__(self, host: SshHost) -> None:
+    def __init__(self, host: SshHost, *, open_to_others: bool = False) -> None:
         self.host = host
+        self.address = host.listen_address if open_to_others else ADDRESS
+        self._let_in = "all" if open_to_others else "127.0.0.1/32"
         self._home: FarHome | None = None
         self._bases: dict[Path, Path] = {}
         self._templates: dict[tuple[Path, str], Database] = {}
@@ -254,9 +260,12 @@ class FarPostgres:
 
     def inside(self, database: Database, purpose: str, name: str) -> Connection:
         """Return a connection of the superuser's, through that of the host."""
-        near = self.host.reach(Endpoint(host=ADDRESS, port=database.port))
-        return connect(
-            Login(port=near.port, user=SUPERUSER, password=database.superuser, database=name), purpose
+        return connect(self._login(database, name), purpose)
+
+    def _login(self, database: Database, name: str) -> Login:
+        near = self.host.reach(Endpoint(host=self.address, port=database.port))
+        return Login(
+            host=near.host, port=near.port, user=SUPERUSER, password=database.superuser, database=name
         )
 
     def ended(self, database: Database) -> str | None:
@@ -331,12 +340,10 @@ class FarPostgres:
                 "--auth", "scram-sha-256", "--pwfile", str(making.folder / "superuser"),
                 "--encoding", "UTF8", "--locale", "C", "--no-sync", within_s=INITDB_WITHIN_S,
             )  # fmt: skip
-            self._put("host all all 127.0.0.1/32 scram-sha-256\n", making.folder / "data" / "pg_hba.conf")
+            self._put(f"host all all {self._let_in} scram-sha-256\n", making.folder / "data" / "pg_hba.conf")
             self._serve(making, None, database_name="postgres", further={"fsync": "off"})
             try:
-                near = self.host.reach(Endpoint(host=ADDRESS, port=making.port))
-                login = Login(port=near.port, user=SUPERUSER, password=making.superuser, database="postgres")
-                fill(login, need, files)
+                fill(self._login(making, "postgres"), need, files)
             finally:
                 self._stop(making, "SIGINT")
         except BaseException:
@@ -392,8 +399,9 @@ class FarPostgres:
             TrialFailure: it did not come up, in its own words.
         """
         data = database.folder / "data"
-        database.port = self.host.free_port(ADDRESS)
-        told = {**server_settings(database.settings), **(further or {})}
+        database.port = self.host.free_port(self.address)
+        listening = {"listen_addresses": self.address}
+        told = {**server_settings(database.settings), **listening, **(further or {})}
         words = [word for name, value in told.items() for word in ("-c", f"{name}={value}")]
         program = str(self.home.programs / "postgres")
         database.argv = (program, "-D", str(data), "-p", str(database.port), *words)

@@ -38,6 +38,13 @@ def measure_command(
             help="where the load comes from; default: the services' own host", autocompletion=completion.hosts
         ),
     ] = None,
+    database_host: Annotated[
+        str | None,
+        typer.Option(
+            help="where database and upstream API stand; default: the services' own host",
+            autocompletion=completion.hosts,
+        ),
+    ] = None,
     launcher: Annotated[
         str, typer.Option(help="how services come up: process or container (docker)")
     ] = "process",
@@ -72,11 +79,16 @@ def measure_command(
 
     launcher = launcher_name(launcher)
     label = host if load_host in (None, host) else f"{host}-from-{load_host}"
-    assembly = assemble(find_root(), host=host, load_host=load_host, launcher=launcher)
+    if database_host not in (None, host):
+        label = f"{label}-with-{database_host}"
+    assembly = assemble(
+        find_root(), host=host, load_host=load_host, database_host=database_host, launcher=launcher
+    )
     with contextlib.closing(assembly):
         prepared = prepare(assembly, experiment, profile=profile, host=label, seed=seed, launcher=launcher)
         again = f"rematch measure {experiment} --profile {profile} --host {host}"
-        again += (f" --load-host {load_host}" if load_host else "") + f" --seed {seed}"
+        again += f" --load-host {load_host}" if load_host else ""
+        again += (f" --database-host {database_host}" if database_host else "") + f" --seed {seed}"
         again += "" if launcher == "process" else f" --launcher {launcher}"
         for gone in prepared.unavailable:
             print(f"not measured: {gone.variant}: {gone.reason}", file=sys.stderr)

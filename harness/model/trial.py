@@ -209,7 +209,7 @@ class HostClock(Frozen):
     quickest of the questions.
     """
 
-    role: Literal["service", "load"] = "service"
+    role: Literal["service", "load", "database"] = "service"
     host: str
     at: ClockReading = Field(description="when they were compared, here")
     wall_offset_s: float

@@ -22,7 +22,7 @@ from harness.errors import InputError, MissingTool
 from harness.hosts import Station
 from harness.launchers.base import Launcher
 from harness.launchers.container import ContainerLauncher
-from harness.launchers.process import ProcessLauncher, Training
+from harness.launchers.process import Elsewhere, ProcessLauncher, Training
 from harness.launchers.tools import find_tools
 from harness.loadgen.base import LoadGenerator
 from harness.loadgen.jmeter import JMeter
@@ -64,6 +64,7 @@ class Assembly:
     places: Mapping[str, Path] = field(default_factory=dict)
     sampling_hz: float = 50.0
     load_host: Station | None = None
+    database_host: Station | None = None
     stations: Stations | None = None
     load_words: Callable[[str], dict[str, str]] = lambda _generator: {}
     backing: Mapping[BackingName, BackingSource] = field(default_factory=dict)
@@ -98,11 +99,17 @@ class Assembly:
 
 
 def assemble(
-    root: Path, *, host: str = "local", launcher: str = "process", load_host: str | None = None
+    root: Path,
+    *,
+    host: str = "local",
+    launcher: str = "process",
+    load_host: str | None = None,
+    database_host: str | None = None,
 ) -> Assembly:
     """Return the real parts; ``close`` them when far hosts are among them.
 
-    ``load_host``: where the load comes from; default: the service's own host.
+    ``load_host``: where the load comes from, ``database_host``: where backing services stand; default:
+    the service's own host.
 
     Raises:
         InputError: unknown host or launcher.
@@ -114,7 +121,7 @@ def assemble(
     paths = {tool.name: tool.path for tool in tools if tool.usable}
     jdks = find_jdks(around)
     here = LocalHost()
-    places = stations(root, host, load_host, jdks)
+    places = stations(root, host, load_host, jdks, database_host)
     jmeter_jar = paths.get("jmeter")
     java = jdks[0].java if jdks else None
     backing: dict[BackingName, BackingSource] = {}
@@ -140,6 +147,7 @@ def assemble(
         root=root,
         host=places.service,
         load_host=places.load,
+        database_host=places.database,
         stations=places,
         load_words=lambda generator: load_words(places.load_host, generator, paths, java),
         launcher=contained if inside else process,
@@ -170,16 +178,17 @@ def assemble(
 def _backing(
     root: Path, places: Stations, tools: Sequence[Tool], process: ProcessLauncher
 ) -> dict[BackingName, BackingSource]:
-    """Backing services stand on the services' own machine, as processes."""
-    far = places.service if isinstance(places.service, SshHost) else None
+    """Backing services stand on the services' own machine, or on one for them, as processes."""
+    far = places.database or (places.service if isinstance(places.service, SshHost) else None)
     beside = process
     if far is not None and process.host is not far:
-        beside = ProcessLauncher(
-            far, root, find_tools(Surroundings(project=root)), elsewhere=places.elsewhere
-        )
+        elsewhere = Elsewhere(builds_on=LocalHost(), python=far.agent.python, architecture=far.architecture)
+        beside = ProcessLauncher(far, root, find_tools(Surroundings(project=root)), elsewhere=elsewhere)
     postgres = next(tool for tool in tools if tool.name == "postgres")
     return {
-        "postgresql": Postgres(LocalHost(), root, postgres) if far is None else FarPostgres(far),
+        "postgresql": Postgres(LocalHost(), root, postgres)
+        if far is None
+        else FarPostgres(far, open_to_others=places.database is not None),
         "upstream": Upstream(
             beside, lambda workload: load_implementations(root, workload).get(UPSTREAM), beside.host
         ),

@@ -10,12 +10,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.errors import HostError, MissingTool
+from harness.errors import HostError, InputError, MissingTool
 from harness.hosts import Command, Station
 from harness.launchers.process import Elsewhere
 from harness.local_host import LocalHost
 from harness.model import Machine
 from harness.remote import SshHost, load_settings
+from harness.remote.host import LOOPBACK
 from harness.remote.jdks import find_far_jdks
 from harness.remote.settings import FILE, LOCAL
 from harness.toolchains import Jdk
@@ -26,10 +27,11 @@ PROGRAMS = ("wrk", "wrk2", "k6", "oha", "vegeta")
 
 @dataclass(frozen=True, kw_only=True)
 class Stations:
-    """The machines of a session. ``load`` is ``None`` when the load comes from the service's own machine."""
+    """The machines of a session. ``None``: the load comes from, backing services stand on, the service's own."""
 
     service: Station
     load: Station | None = None
+    database: SshHost | None = None
     elsewhere: Elsewhere | None = None
     cpus: tuple[int, ...]
     machines: Mapping[str, Machine] = field(default_factory=dict)
@@ -42,7 +44,11 @@ class Stations:
     def named(self) -> dict[str, Path]:
         """Places of far machines, by the names that stand for them in the data."""
         names: dict[str, Path] = {}
-        for role, station in (("far", self.service), ("far_load", self.load)):
+        for role, station in (
+            ("far", self.service),
+            ("far_load", self.load),
+            ("far_database", self.database),
+        ):
             if isinstance(station, SshHost):
                 names[role] = Path(station.agent.base)
         if self.elsewhere is not None and self.elsewhere.jdks:
@@ -51,18 +57,26 @@ class Stations:
 
     def close(self) -> None:
         """End what runs on far machines, and the connections."""
-        for station in (self.service, self.load):
+        for station in (self.service, self.load, self.database):
             if isinstance(station, SshHost):
                 station.close()
 
 
-def stations(root: Path, host: str, load_host: str | None, jdks: Sequence[Jdk]) -> Stations:
-    """Connect to the hosts of these names; ``load_host``: ``None`` for the service's own.
+def stations(
+    root: Path, host: str, load_host: str | None, jdks: Sequence[Jdk], database_host: str | None = None
+) -> Stations:
+    """Connect to the hosts of these names; ``load_host``, ``database_host``: ``None`` for the service's own.
 
     Raises:
-        InputError: a name is unknown, or ``hosts.toml`` is wrong.
+        InputError: a name is unknown, or ``hosts.toml`` is wrong, or a database is to stand on this machine
+            and its service elsewhere.
         HostError: one cannot be reached, or is not the machine that is known by that name.
     """
+    if database_host == LOCAL != host:
+        raise InputError(
+            "the database of a far service stands beside it, or on a third host over SSH; not on this machine",
+            place="--database-host", found=database_host, allowed=f"{host}, or another host of {FILE}",
+        )  # fmt: skip
     apart = load_host is not None and load_host != host
     settings = load_settings(root, host)
     address = settings.service_address if apart else "127.0.0.1"
@@ -79,19 +93,41 @@ def stations(root: Path, host: str, load_host: str | None, jdks: Sequence[Jdk]) 
             python=far.agent.python,
             architecture=far.architecture,
         )
+    load: Station | None = None
+    database: SshHost | None = None
     try:
-        load = _load_station(root, load_host) if apart and load_host is not None else None
+        if apart and load_host is not None:
+            load = _load_station(root, load_host)
+        if database_host not in (None, host):
+            database = _database_station(root, str(database_host), load)
     except BaseException:
-        if isinstance(service, SshHost):
-            service.close()
+        for station in (service, load):
+            if isinstance(station, SshHost):
+                station.close()
         raise
-    machines = {"service": service, "load": load}
+    machines = {"service": service, "load": load, "database": database}
     facts = {role: one.machine_facts for role, one in machines.items() if isinstance(one, SshHost)}
-    return Stations(service=service, load=load, elsewhere=elsewhere, cpus=cpus, machines=facts)
+    return Stations(
+        service=service, load=load, database=database, elsewhere=elsewhere, cpus=cpus, machines=facts
+    )
 
 
 def _load_station(root: Path, name: str) -> Station:
     return LocalHost() if name == LOCAL else SshHost(name, load_settings(root, name))
+
+
+def _database_station(root: Path, name: str, load: Station | None) -> SshHost:
+    """The host of backing services: the load's, where that is the same, for two agents refuse each other."""
+    if isinstance(load, SshHost) and load.name == name:
+        return load
+    settings = load_settings(root, name)
+    if settings.service_address in LOOPBACK:
+        raise InputError(
+            "a database for services of other machines must listen where those reach it",
+            file=FILE, place=f"hosts.{name}.service_address", found=settings.service_address,
+            allowed="an address of that host in the network that it shares with the others",
+        )  # fmt: skip
+    return SshHost(name, settings)
 
 
 def load_words(

@@ -30,36 +30,44 @@ from harness.tests.sessions import LIMITS, tiny_assembly
 
 def far_assembly(root: Path, far: SshHost, load: Station | None = None) -> Assembly:
     """The small project's parts, with its services on ``far``."""
-    elsewhere = Elsewhere(builds_on=LocalHost(), python=sys.executable)
     places = Stations(
-        service=far, load=load, elsewhere=elsewhere, cpus=far.cpus, machines={"service": far.machine_facts}
+        service=far, load=load, elsewhere=elsewhere(), cpus=far.cpus, machines={"service": far.machine_facts}
     )
     return dataclasses.replace(
         tiny_assembly(root),
         host=far,
         load_host=load,
         stations=places,
-        launcher=ProcessLauncher(far, root, Tools(), grace_s=0.5, elsewhere=elsewhere),
+        launcher=ProcessLauncher(far, root, Tools(), grace_s=0.5, elsewhere=elsewhere()),
         places={"root": root, "python_env": Path(sys.prefix), **places.named},
     )
 
 
-def far_ledger_assembly(root: Path, far: SshHost) -> Assembly:
-    """The small project with a database and an upstream API, all of it on ``far``."""
-    assembly = far_assembly(root, far)
-    backing: dict[BackingName, BackingSource] = {"postgresql": FarPostgres(far)}
-    backing["upstream"] = Upstream(
-        assembly.launcher, lambda workload: load_implementations(root, workload).get("upstream-api"), far
-    )
-    return dataclasses.replace(assembly, backing=backing)
+def far_ledger_assembly(
+    root: Path, far: SshHost, load: Station | None = None, database: SshHost | None = None
+) -> Assembly:
+    """The small project with a database and an upstream API, on ``far`` or on a host of their own."""
+    where = database or far
+    beside = ProcessLauncher(where, root, Tools(), grace_s=0.5, elsewhere=elsewhere())
+    backing: dict[BackingName, BackingSource] = {
+        "postgresql": FarPostgres(where, open_to_others=database is not None),
+        "upstream": Upstream(
+            beside, lambda workload: load_implementations(root, workload).get("upstream-api"), where
+        ),
+    }
+    return dataclasses.replace(far_assembly(root, far, load), backing=backing, database_host=database)
+
+
+def elsewhere() -> Elsewhere:
+    """A machine that is this one under another address."""
+    return Elsewhere(builds_on=LocalHost(), python=sys.executable)
 
 
 class FarProject(Started[ProcessInstance]):
     """A project with a launcher of processes on a far host."""
 
     def __init__(self, root: Path, far: SshHost) -> None:
-        elsewhere = Elsewhere(builds_on=LocalHost(), python=sys.executable)
-        self._launcher = ProcessLauncher(far, make_project(root), Tools(), grace_s=0.5, elsewhere=elsewhere)
+        self._launcher = ProcessLauncher(far, make_project(root), Tools(), grace_s=0.5, elsewhere=elsewhere())
         super().__init__(root, far, self._launcher.launch)
 
     @property

@@ -21,6 +21,7 @@ import pytest
 from harness.backing.postgres_home import find_home
 from harness.cli.checking_far import check_far
 from harness.cli.measuring import measure_command
+from harness.errors import InputError
 from harness.launchers.container import ContainerLauncher
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.tools import Tools
@@ -28,6 +29,7 @@ from harness.local_host import LocalHost
 from harness.model import Outcome, TrialRecord, Variant
 from harness.remote import SshHost
 from harness.session import Assembly, measure, prepare
+from harness.session.stations import stations
 from harness.store import SessionFolder
 from harness.tests import dockerd, namespace
 from harness.tests.contained import Contained, client_of, container_launcher
@@ -208,6 +210,52 @@ def test_database_and_upstream_stand_beside_a_far_service_and_leave_nothing_ther
             }
         assert eventually(lambda: set(Path("/var/tmp").glob("rematch-*")) - scratch == {open_folder})
         assert not running_with(str(programs))
+
+
+@needs_far_docker
+def test_service_load_and_database_are_three_machines(apart: Namespace, sshd: Sshd, tmp_path: Path) -> None:
+    root = make_ledger_project(tmp_path / "project")
+    third = Sshd(tmp_path / "sshd", address=apart.near)
+    third.start()
+    service = database = None
+    try:
+        with reachable_folder() as open_folder:
+            programs = find_home(postgres_tool(), open_folder).programs
+            service = SshHost("bighost", sshd.settings(tmp_path / "base"), listen_address=apart.far)
+            told = third.settings(tmp_path / "third", postgres=str(programs), service_address=apart.near)
+            database = SshHost("datahost", told)
+            assembly = far_ledger_assembly(root, service, LocalHost(), database)
+            prepared = prepare(assembly, "tiny", profile="smoke", host="bighost", seed=1)
+            folder = measure(assembly, prepared, limits=LIMITS)
+    finally:
+        for host in (service, database):
+            if host is not None:
+                host.close()
+        third.stop()
+    for record in folder.records():
+        assert record.outcome == Outcome.OK, record.reason
+        assert record.invariants and all(one.holds for one in record.invariants)
+        assert {(clock.role, clock.host) for clock in record.clocks} == {
+            ("service", "bighost"), ("database", "datahost"),
+        }  # fmt: skip
+        assert record.instance is not None
+        assert record.instance.environment["PGHOST"] == apart.near
+        assert record.instance.environment["UPSTREAM_URL"].startswith(f"http://{apart.near}:")
+        rows = folder.open(record.planned.trial_id, "samples.csv").read().decode().splitlines()[1:]
+        assert {row.split(",")[1] for row in rows} == {"service", "database", "upstream", "generator"}
+        moments = [float(row.split(",")[0]) for row in rows]
+        assert moments == sorted(moments)
+        assert any(name.startswith("machine-database.csv") for name in record.files)
+
+
+def test_a_database_on_this_machine_for_a_far_service_is_refused_and_so_is_one_that_none_can_reach(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "hosts.toml").write_text("[hosts.bighost]\n[hosts.datahost]\n")
+    with pytest.raises(InputError, match="--database-host: .*found 'local'; allowed: bighost"):
+        stations(tmp_path, "bighost", None, (), "local")
+    with pytest.raises(InputError, match=r"hosts.datahost.service_address: .*found '127.0.0.1'"):
+        stations(tmp_path, "local", None, (), "datahost")
 
 
 @needs_far_docker
