@@ -8,14 +8,17 @@ statement is under way), then the backing services, then the sampler.
 from __future__ import annotations
 
 import contextlib
+from pathlib import Path
 
 from harness.backing import BackingNeed, BackingService, source_of
 from harness.errors import TrialFailure
 from harness.hosts import Sampling
 from harness.model import BackingSettings, InvariantReading, Outcome
-from harness.sampling import Watched, read_resources
+from harness.sampling import Watched, merge
 from harness.trial_order import Notes, Parts, TrialOrder, phase
 
+#: Of a machine that only backing services stand on: its sampler's files, in a folder of their own meanwhile.
+OWN_FOLDER, OWN_SAMPLES, OWN_MACHINE = "backing", "backing-samples.csv", "machine-database.csv"
 #: Roles in ``samples.csv``.
 ROLES = {"postgresql": "database", "upstream": "upstream"}
 #: How a trial may have ended when its database turns out to be gone: what it then says is a consequence.
@@ -35,12 +38,13 @@ def bring_up_backing(
     needs = order.implementation.needs
     if not needs:
         return
+    sampler = _sampler_there(order, parts, sampler, notes, cleanup)
     need = BackingNeed(
         workload=order.implementation.workload,
         contract=order.contract,
         settings=order.planned.configuration.backing or BackingSettings(),
         # not on the service's own CPUs, where it has any: the articles gave the database a machine of its own
-        cpus=notes.placement.generator if notes.placement else None,
+        cpus=notes.placement.generator if notes.placement and not parts.backing_apart else None,
     )
     with phase("backing", notes):
         for name in needs:
@@ -48,10 +52,37 @@ def bring_up_backing(
             cleanup.callback(_stop, service, parts, notes)
             record = service.record
             role = ROLES[name]
-            parts.ledger.note(pid=record.pid, role=role, port=record.port)
+            if parts.backing_host.here:  # over there the agent keeps the books
+                parts.ledger.note(pid=record.pid, role=role, port=record.port)
             sampler.add(role, watch_backing(service))
             notes.backing.append(service)
     cleanup.callback(_ask, notes)
+
+
+def _sampler_there(
+    order: TrialOrder, parts: Parts, sampler: Sampling, notes: Notes, cleanup: contextlib.ExitStack
+) -> Sampling:
+    """Return the sampler of the machine that backing services stand on."""
+    if not parts.backing_apart:
+        return sampler
+    ours = order.folder / OWN_FOLDER
+    ours.mkdir(exist_ok=True)
+    there = parts.backing_host.open_folder(ours)
+    notes.folders_there[there] = ours
+    cleanup.callback(parts.backing_host.close_folder, ours)
+    own = parts.backing_host.sampler(there / OWN_SAMPLES, there / OWN_MACHINE, parts.sampling_hz)
+    cleanup.callback(own.stop)
+    return own
+
+
+def lay_together(folder: Path, samples: str) -> None:
+    """Have what another machine's sampler wrote lie where it lies when one machine has it all."""
+    own = folder / OWN_FOLDER
+    merge(folder / samples, own / OWN_SAMPLES)
+    if (own / OWN_MACHINE).is_file():
+        (own / OWN_MACHINE).rename(folder / OWN_MACHINE)
+    with contextlib.suppress(OSError):  # there was none
+        own.rmdir()
 
 
 def watch_backing(service: BackingService) -> Watched:
@@ -65,18 +96,11 @@ def watch_backing(service: BackingService) -> Watched:
     )
 
 
-def backing_cpu_s(notes: Notes) -> float | None:
+def backing_cpu_s(parts: Parts, notes: Notes) -> float | None:
     """Return the CPU time that all backing services used so far; ``None`` when one of them cannot be asked."""
     total_s = 0.0
     for service in notes.backing:
-        known = watch_backing(service)
-        reading = read_resources(
-            known.pid,
-            known.start_ticks,
-            cpu_at_launch_s=known.cpu_at_launch_s,
-            pss=False,
-            short_lived=known.short_lived,
-        )
+        reading = parts.backing_host.resources(watch_backing(service), pss=False)
         if reading.cpu_s is None:
             return None
         total_s += reading.cpu_s
@@ -131,5 +155,5 @@ def _stop(service: BackingService, parts: Parts, notes: Notes) -> None:
     finally:
         record = service.record
         notes.backing_records.insert(0, record)  # stopped in reverse
-        if record.exit_code is not None:
+        if record.exit_code is not None and parts.backing_host.here:
             parts.ledger.forget(record.pid)

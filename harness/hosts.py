@@ -9,15 +9,17 @@ is all of them together, and is what a trial has one or two of.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
 from pydantic import Field
 
+from harness.engine import EngineReply, EngineRequest
 from harness.first_answer import FirstAnswer
 from harness.loadgen.base import Endpoint
-from harness.model import ClockReading, Frozen, HostClock, ResourceReading
+from harness.model import ClockReading, Frozen, GroupReading, HostClock, ResourceReading
 from harness.sampling import MachineReading, SamplerSummary, TreeResources, Watched
 
 
@@ -251,16 +253,51 @@ class Shelf(Protocol):
         """Return the size of all files below a folder of the host; links count as nothing."""
         ...
 
-    def install(self, folder: Path) -> Path:
+    def install(self, folder: Path, *, without: tuple[str, ...] = ()) -> Path:
         """Return where the host keeps a copy of a finished folder; it is sent once per content.
+
+        ``without``: files whose relative names begin so stay here.
 
         Raises:
             HostError: there is no room for it.
         """
         ...
 
+    def discard(self, folder: Path) -> None:
+        """Remove such a copy again; a folder that is ours stays."""
+        ...
 
-class Station(Host, Meter, Timepiece, Place, Shelf, Protocol):
+
+class Dock(Protocol):
+    """A host's Docker daemon, and the processes that it, and not we, started there."""
+
+    @property
+    def user(self) -> str:
+        """Who we are there, as ``uid:gid``."""
+        ...
+
+    def docker(
+        self, requests: Sequence[EngineRequest], *, address: str | None = None, timeout_s: float = 60.0
+    ) -> tuple[EngineReply, ...]:
+        """Ask the daemon there, one request right after the other; see ``engine.exchange_in_a_row``.
+
+        Moments are on this machine's clocks. ``address``: the daemon's; ``None``: the host's usual one.
+
+        Raises:
+            HostError: no daemon answers there.
+        """
+        ...
+
+    def start_ticks(self, pid: int) -> int | None:
+        """Return the start time of a running process there (see ``Process``); ``None``: it does not run."""
+        ...
+
+    def group(self, pid: int, start_ticks: int) -> GroupReading | None:
+        """Read the control group of a process there; ``None``: it is gone, or its group is not to be seen."""
+        ...
+
+
+class Station(Host, Meter, Timepiece, Place, Shelf, Dock, Protocol):
     """All that a trial needs of a machine."""
 
 
@@ -272,6 +309,7 @@ def now() -> ClockReading:
 __all__ = [
     "Command",
     "Completed",
+    "Dock",
     "Host",
     "Meter",
     "Place",

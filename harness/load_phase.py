@@ -57,7 +57,7 @@ def _offer(
     notes: Notes,
 ) -> None:
     """Run every generator in its folder on its host, and what it wants to be run afterwards."""
-    backing_before_s = backing_cpu_s(notes)
+    backing_before_s = backing_cpu_s(parts, notes)
     compare_clocks(parts, notes)
     notes.machine_before = parts.host.machine()
     with phase("measurement", notes), contextlib.ExitStack() as cleanup:
@@ -67,9 +67,11 @@ def _offer(
         _wait_for_load(engines, instance, order, parts, notes)
     notes.machine_after = parts.host.machine()
     compare_clocks(parts, notes)
-    backing_after_s = backing_cpu_s(notes)
+    backing_after_s = backing_cpu_s(parts, notes)
     known = backing_before_s is not None and backing_after_s is not None
     notes.backing_cpu_s = backing_after_s - backing_before_s if known else None  # type: ignore[operator]  # known says so
+    if parts.backing_apart:
+        notes.backing_cpu_s = 0.0  # on a machine of their own they used nothing of this one
     for engine in engines:
         _refuse_ended_badly(engine)
         _run_after(engine)

@@ -3,17 +3,23 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from harness.contents import folder_bytes
+from harness.engine import EngineReply, EngineRequest, exchange_in_a_row
 from harness.errors import HostError
 from harness.first_answer import gone_check, poll_first_answer
 from harness.hosts import Command, Completed, Sampling, Started, Stopped, StopSignal
 from harness.loadgen.base import Endpoint
-from harness.model import ClockReading, HostClock, ResourceReading
+from harness.model import ClockReading, GroupReading, HostClock, ResourceReading
 from harness.ports import free_port
+from harness.processes import read_stat
 from harness.sampling import MachineReading, Sampler, Watched, read_machine, read_resources, read_tree
+from harness.sampling.group import read_group
 from harness.spawning import Spawned, Spawner
 
 STUB = Path(__file__).with_name("spawn_stub.py")
@@ -110,8 +116,28 @@ class LocalHost:
     def folder_bytes(self, folder: Path) -> int | None:
         return folder_bytes(folder)
 
-    def install(self, folder: Path) -> Path:
+    def install(self, folder: Path, *, without: tuple[str, ...] = ()) -> Path:
         return folder
+
+    def discard(self, folder: Path) -> None:
+        pass  # it is ours
+
+    @property
+    def user(self) -> str:
+        return f"{os.getuid()}:{os.getgid()}"
+
+    def docker(
+        self, requests: Sequence[EngineRequest], *, address: str | None = None, timeout_s: float = 60.0
+    ) -> tuple[EngineReply, ...]:
+        return tuple(exchange_in_a_row(address, requests, timeout_s))
+
+    def start_ticks(self, pid: int) -> int | None:
+        stat = read_stat(pid)
+        return None if stat is None or stat.ended else stat.start_ticks
+
+    def group(self, pid: int, start_ticks: int) -> GroupReading | None:
+        found = read_group(pid, start_ticks)
+        return None if found is None else GroupReading.model_validate(asdict(found))
 
     def _copy(self, source: Path, target: Path) -> None:
         try:

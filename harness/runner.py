@@ -20,7 +20,7 @@ from types import MappingProxyType
 
 from pydantic import JsonValue
 
-from harness.backing_phase import bring_up_backing, environment_of, judge_backing
+from harness.backing_phase import bring_up_backing, environment_of, judge_backing, lay_together
 from harness.boundaries import BoundaryName, take_boundary
 from harness.conformance import check
 from harness.errors import TrialFailure
@@ -224,6 +224,7 @@ def _record(order: TrialOrder, notes: Notes) -> TrialRecord:
         )
     for folder in [one.folder for one in notes.generators] or ["load"]:
         merge(order.folder / SAMPLES, order.folder / folder / OWN_SAMPLES)
+    lay_together(order.folder, SAMPLES)
     extra: dict[str, JsonValue] = {"missed_ticks": notes.missed_ticks}
     if order.planned.configuration.variant.lean:
         extra["conformance"] = "not checked: a lean handler answers a constant"

@@ -85,6 +85,7 @@ class Parts:
     sampling_hz: float = SAMPLING_HZ
     backing: Mapping[BackingName, BackingSource] = field(default_factory=dict)
     other_host: Station | None = None
+    database_host: Station | None = None
 
     load_words: Mapping[str, str] = field(default_factory=dict)
     further_loads: tuple[LoadPlace, ...] = ()
@@ -93,6 +94,16 @@ class Parts:
     def load_apart(self) -> bool:
         """Whether the load comes from another machine than the service's."""
         return self.other_host is not None and self.other_host is not self.host
+
+    @property
+    def backing_apart(self) -> bool:
+        """Whether backing services stand on another machine than the service."""
+        return self.database_host is not None and self.database_host is not self.host
+
+    @property
+    def backing_host(self) -> Station:
+        """Where backing services stand: beside the service unless another host was named."""
+        return self.database_host or self.host
 
     @property
     def load_host(self) -> Station:
@@ -205,6 +216,10 @@ def compare_clocks(parts: Parts, notes: Notes) -> None:
         further = place.host.clock()
         if further is not None:
             notes.clocks.append(further.model_copy(update={"role": "further load"}))
+    if parts.backing_apart and notes.backing:
+        there = parts.backing_host.clock()
+        if there is not None:
+            notes.clocks.append(there.model_copy(update={"role": "database"}))
 
 
 __all__ = [

@@ -18,6 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from harness.agent.orders import CONTAINERS, SCRATCH, remove_containers, remove_scratch
 from harness.agent.server import Server
 from harness.processes import alive, kill_group, read_stat
 
@@ -110,6 +111,8 @@ def sweep(sessions: Path) -> list[dict[str, object]]:
         for note in folder.glob("running/*"):
             group, _, ticks = note.name.partition("-")
             kill_group(int(group), int(ticks))
+        remove_containers(folder / CONTAINERS)
+        remove_scratch(folder / SCRATCH)
         shutil.rmtree(str(folder), ignore_errors=True)
     return others
 

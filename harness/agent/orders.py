@@ -7,8 +7,10 @@ import base64
 import contextlib
 import hashlib
 import os
+import platform
 import shutil
 import socket
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -16,10 +18,20 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from harness.engine import (
+    EngineRequest,
+    exchange_in_a_row,
+    made_by,
+    remove_container,
+    removed_by,
+    usual_address,
+)
 from harness.errors import HostError
 from harness.first_answer import gone_check, poll_first_answer
 from harness.machine_facts import machine_facts, physical_cores
 from harness.ports import free_port
+from harness.processes import read_stat
+from harness.sampling.group import read_group
 from harness.sampling.machine import read_machine
 from harness.sampling.process import read_tree
 from harness.sampling.sampler import Sampler, Watched
@@ -38,10 +50,15 @@ SLOW = frozenset(
         "inventory",
         "folder_bytes",
         "remove",
+        "docker",
         "bye",
     }
 )
 CHUNK = 1 << 20
+#: Below the agent's folder: a file per container that lives, by its id; in it, whose daemon has it.
+CONTAINERS = "containers"
+#: Below the agent's folder: a file per folder that stands elsewhere and goes with it; in it, where that is.
+SCRATCH = "scratch"
 
 
 class _Endpoint:
@@ -56,6 +73,9 @@ class Orders:
         self._folder = folder
         self._running = folder / "running"
         self._running.mkdir()
+        self._containers = folder / CONTAINERS
+        self._containers.mkdir()
+        (folder / SCRATCH).mkdir()
         (folder / "work").mkdir()
         self._spawner = Spawner(folder / "spawn_stub.py", host=socket.gethostname(), skew_s=skew_s)
         self._lock = threading.Lock()
@@ -75,7 +95,7 @@ class Orders:
         return order(**told) or {}
 
     def end_all(self) -> None:
-        """End every process group that was started, and every sampler. Nothing is started after this."""
+        """End every process group, container and sampler that was started. Nothing is started after this."""
         with self._lock:
             self._ended = True
             processes, samplers = list(self._processes.values()), list(self._samplers.values())
@@ -83,6 +103,8 @@ class Orders:
             self._samplers.clear()
         for process in processes:
             self._end(process, 0.0, "SIGKILL")
+        remove_containers(self._containers)
+        remove_scratch(self._folder / SCRATCH)
         for sampler in samplers:
             try:
                 sampler.stop()
@@ -99,6 +121,8 @@ class Orders:
             "cores": physical_cores(os.sched_getaffinity(0)),
             "free_bytes": shutil.disk_usage(str(self._folder)).free,
             "environment": {name: os.environ.get(name, "") for name in ("HOME", "PATH", "JAVA_HOME")},
+            "user": f"{os.getuid()}:{os.getgid()}",
+            "architecture": platform.machine(),
         }
 
     def do_which(self, names: list[str]) -> dict[str, Any]:
@@ -182,6 +206,42 @@ class Orders:
             found = self._samplers.pop(sampler)
         return asdict(found.stop())
 
+    def do_docker(
+        self, requests: list[dict[str, Any]], address: str | None, timeout_s: float
+    ) -> dict[str, Any]:
+        """Ask the Docker daemon here; a container that comes to be is remembered until it is removed."""
+        row = [
+            EngineRequest(
+                one["method"], one["path"], one["headers"], base64.b64decode(one["body"]), one["body_file"]
+            )
+            for one in requests
+        ]
+        with self._lock:
+            if self._ended:
+                raise HostError("the agent is ending; nothing is started any more")
+        where = address or usual_address()
+        replies = exchange_in_a_row(where, row, timeout_s)
+        for request, reply in zip(row, replies):  # noqa: B905 - its strictness is of Python 3.10
+            made, removed = made_by(request, reply), removed_by(request, reply)
+            if made is not None:
+                (self._containers / made).write_text(where)
+            if removed is not None:
+                with contextlib.suppress(FileNotFoundError):
+                    (self._containers / removed).unlink()
+        with self._lock:
+            late = self._ended
+        if late:
+            remove_containers(self._containers)
+        return {"replies": [{**asdict(one), "body": base64.b64encode(one.body).decode()} for one in replies]}
+
+    def do_start_ticks(self, pid: int) -> dict[str, Any]:
+        stat = read_stat(pid)
+        return {"start_ticks": None if stat is None or stat.ended else stat.start_ticks}
+
+    def do_group(self, pid: int, start_ticks: int) -> dict[str, Any]:
+        found = read_group(pid, start_ticks)
+        return {"group": None if found is None else asdict(found)}
+
     def do_first_answer(
         self,
         address: str,
@@ -223,6 +283,14 @@ class Orders:
             )
         folder.mkdir(parents=True)
         return {"folder": str(folder)}
+
+    def do_scratch(self, parent: str, owner: list[int] | None) -> dict[str, Any]:
+        """Make a folder that another user may work in, where he can get at it; it goes with this agent."""
+        made = tempfile.mkdtemp(prefix="rematch-", dir=parent)
+        (self._folder / SCRATCH / os.path.basename(made)).write_text(made)
+        if owner is not None:
+            os.chown(made, owner[0], owner[1])
+        return {"folder": made}
 
     def do_inventory(self, folder: str) -> dict[str, Any]:
         """Hash and size of every file below, and whether it may be executed."""
@@ -283,6 +351,25 @@ class Orders:
         with contextlib.suppress(OSError):
             (self._running / f"{process.pid}-{process.start_ticks}").unlink()
         return asdict(report)
+
+
+def remove_containers(notes: Path) -> None:
+    """Remove the containers that these notes name; a note whose container would not go stays."""
+    for note in notes.glob("*"):
+        if remove_container(note.read_text(), note.name):
+            note.unlink()
+
+
+def remove_scratch(notes: Path) -> None:
+    """Remove the folders that these notes name; who worked in one may take a moment to be gone."""
+    for note in notes.glob("*"):
+        folder = note.read_text()
+        for _ in range(10):
+            shutil.rmtree(folder, ignore_errors=True)
+            if not os.path.exists(folder):
+                note.unlink()
+                break
+            time.sleep(0.1)
 
 
 def file_sha256(path: str) -> str:

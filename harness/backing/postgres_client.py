@@ -33,6 +33,7 @@ class Login:
     user: str
     password: str = field(repr=False)
     database: str = DATABASE
+    host: str = ADDRESS
 
 
 def connect(login: Login, purpose: str) -> Connection:
@@ -42,8 +43,8 @@ def connect(login: Login, purpose: str) -> Connection:
         psycopg.OperationalError: nobody answers, or does not let us in.
     """
     return psycopg.connect(
-        host=ADDRESS,
-        hostaddr=ADDRESS,
+        host=login.host,
+        hostaddr=ADDRESS if login.host == ADDRESS else None,
         port=login.port,
         user=login.user,
         password=login.password,

@@ -89,6 +89,41 @@ def sql_files(need: BackingNeed) -> tuple[Path, ...]:
     return tuple(need.contract / name for name in names)
 
 
+def template_key(version: str, files: tuple[Path, ...]) -> str:
+    """Return what names the template of these files, made by this version.
+
+    Raises:
+        InputError: a file of the contract cannot be read.
+    """
+    said = b"\0".join(read_sql(file) for file in files)
+    return hashlib.sha256(f"{RECIPE}\0{version}\0".encode() + said).hexdigest()[:16]
+
+
+def fill(login: Login, need: BackingNeed, files: tuple[Path, ...]) -> None:
+    """Make the service's role and database in a new cluster, with what the contract's files say.
+
+    Raises:
+        InputError: a file of the contract is wrong.
+    """
+    with connect(login, "template") as connection:
+        connection.execute(f"CREATE ROLE {OWNER} LOGIN".encode())
+        connection.execute(f"CREATE DATABASE {DATABASE} OWNER {OWNER}".encode())
+        connection.execute("ALTER DATABASE template0 IS_TEMPLATE false")
+    inside = Login(
+        host=login.host, port=login.port, user=SUPERUSER, password=login.password, database=DATABASE
+    )
+    with connect(inside, "template") as connection:
+        connection.execute(f"SET ROLE {OWNER}".encode())
+        for file in files:
+            apply_file(connection, file)
+        if (need.contract / INVARIANTS).is_file():
+            read_invariants(connection, need.contract / INVARIANTS)  # better refused now than after an hour
+        connection.execute("RESET ROLE")
+        connection.execute("VACUUM (FREEZE, ANALYZE)")
+        for unused in ("template0", "postgres"):  # half of all files to be copied
+            connection.execute(f"DROP DATABASE {unused}".encode())
+
+
 class Clusters:
     """Templates on disk, and clusters made of them on disk or in memory."""
 
@@ -105,8 +140,7 @@ class Clusters:
             HostError, TrialFailure: PostgreSQL could not do it.
         """
         files = sql_files(need)
-        said = b"\0".join(read_sql(file) for file in files)
-        key = hashlib.sha256(f"{RECIPE}\0{self._home.version}\0".encode() + said).hexdigest()[:16]
+        key = template_key(self._home.version, files)
         folder = self._base / "templates" / key
         folder.parent.mkdir(parents=True, exist_ok=True)
         with _locked(folder.parent / ".lock"):
@@ -246,23 +280,7 @@ class Clusters:
             self._host, self._home, making / "data", told, login, making / "server.log"
         )
         try:
-            with connect(login, "template") as connection:
-                connection.execute(f"CREATE ROLE {OWNER} LOGIN".encode())
-                connection.execute(f"CREATE DATABASE {DATABASE} OWNER {OWNER}".encode())
-                connection.execute("ALTER DATABASE template0 IS_TEMPLATE false")
-            inside = Login(port=login.port, user=SUPERUSER, password=password, database=DATABASE)
-            with connect(inside, "template") as connection:
-                connection.execute(f"SET ROLE {OWNER}".encode())
-                for file in files:
-                    apply_file(connection, file)
-                if (need.contract / INVARIANTS).is_file():
-                    read_invariants(
-                        connection, need.contract / INVARIANTS
-                    )  # better refused now than after an hour
-                connection.execute("RESET ROLE")
-                connection.execute("VACUUM (FREEZE, ANALYZE)")
-                for unused in ("template0", "postgres"):  # half of all files to be copied
-                    connection.execute(f"DROP DATABASE {unused}".encode())
+            fill(login, need, files)
         finally:
             server.stop("SIGINT")
         self._initdb(making, "--sync-only")  # a power cut must not leave a template with holes
@@ -321,4 +339,4 @@ def _locked(path: Path) -> Iterator[None]:
         yield
 
 
-__all__ = ["INVARIANTS", "Cluster", "Clusters", "sql_files"]
+__all__ = ["INVARIANTS", "Cluster", "Clusters", "fill", "sql_files", "template_key"]

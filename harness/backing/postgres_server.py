@@ -204,11 +204,16 @@ def free_shared_memory(data: Path) -> None:
 
 
 def last_words(log: Path) -> str:
-    """Return the last line of a server's log that complains, else its last line; without time and process."""
+    """Return what a server's log ends with; see ``words_of_log``."""
     try:
-        lines = log.read_text(errors="replace").splitlines()
+        return words_of_log(log.read_text(errors="replace"))
     except OSError:
-        lines = []
+        return words_of_log("")
+
+
+def words_of_log(text: str) -> str:
+    """Return the last line of a server's log that complains, else its last line; without time and process."""
+    lines = text.splitlines()
     bad = [line for line in lines if re.search(r"\b(PANIC|FATAL|ERROR):", line)]
     said = (bad or lines or ["nothing"])[-1]
     return re.sub(r"^\S+ \S+ \S+ \[\d+\] ", "", said)[:300]

@@ -8,9 +8,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from harness.backing.base import BackingNeed
-from harness.errors import InputError, TrialFailure
+from harness.errors import HostError, InputError, TrialFailure
 from harness.exchange import Connection, ExchangeError, request_bytes
+from harness.hosts import Station
 from harness.launchers.base import Instance, Launcher, LaunchOrder
+from harness.launchers.last_words import STDERR, TAIL_BYTES
 from harness.loadgen.base import Endpoint
 from harness.model import (
     BackingName,
@@ -31,8 +33,8 @@ ATTEMPTS_WHEN_PORT_TAKEN = 3
 class LentUpstream:
     """A running upstream API, as a trial has it."""
 
-    def __init__(self, instance: Instance, need: BackingNeed, ready_s: float, folder: Path) -> None:
-        self._instance, self._need, self._ready_s, self._folder = instance, need, ready_s, folder
+    def __init__(self, instance: Instance, need: BackingNeed, ready_s: float, place: _Place) -> None:
+        self._instance, self._need, self._ready_s, self._place = instance, need, ready_s, place
         self._stopped = False
 
     @property
@@ -66,24 +68,31 @@ class LentUpstream:
         if code is None:
             return None
         how = f"signal {code - 128}" if code > 128 else f"exit code {code}"
-        return f"the upstream API ended by itself ({how}; it said: {_last_words(self._folder)})"
+        return f"the upstream API ended by itself ({how}; it said: {self._place.last_words()})"
 
     def invariants(self) -> tuple[InvariantReading, ...]:
         return ()  # it keeps nothing
 
     def stop(self) -> BackingRecord:
-        self._stopped = True
-        self._instance.stop()
+        if not self._stopped:
+            self._stopped = True
+            self._instance.stop()
+            self._place.leave()
         return self.record
 
 
 class Upstream:
-    """See ``BackingSource``. ``find`` returns the implementation of a workload's upstream API, if it has one."""
+    """See ``BackingSource``. ``find`` returns the implementation of a workload's upstream API, if it has one.
+
+    ``host`` is where ``launcher`` launches.
+    """
 
     name: BackingName = "upstream"
 
-    def __init__(self, launcher: Launcher, find: Callable[[str], Implementation | None]) -> None:
-        self._launcher, self._find = launcher, find
+    def __init__(
+        self, launcher: Launcher, find: Callable[[str], Implementation | None], host: Station
+    ) -> None:
+        self._launcher, self._find, self._host = launcher, find, host
         self._builds: dict[str, BuildRecord] = {}
 
     def unavailable(self, need: BackingNeed) -> str | None:
@@ -101,20 +110,29 @@ class Upstream:
             self.prepare(need)
         below = folder / FOLDER
         below.mkdir(exist_ok=True)
+        place = _Place(self._host, below)
         began = time.monotonic()
+        try:
+            instance = self._healthy_instance(need, place)
+        except BaseException:
+            place.leave()
+            raise
+        return LentUpstream(instance, need, time.monotonic() - began, place)
+
+    def _healthy_instance(self, need: BackingNeed, place: _Place) -> Instance:
         for attempt in range(1, ATTEMPTS_WHEN_PORT_TAKEN + 1):
             instance = self._launcher.launch(
                 LaunchOrder(
                     implementation=self._implementation(need),
                     variant=_variant(need),
                     build=self._builds[need.workload],
-                    folder=below,
+                    folder=place.there,
                     cpus=need.cpus,
                 )
             )
             try:
-                _wait_until_healthy(instance, self._implementation(need).readiness, below)
-                return LentUpstream(instance, need, time.monotonic() - began, below)
+                _wait_until_healthy(instance, self._implementation(need).readiness, place)
+                return instance
             except BaseException as problem:
                 instance.stop()
                 again = isinstance(problem, TrialFailure) and instance.port_taken()
@@ -136,20 +154,40 @@ def _variant(need: BackingNeed) -> Variant:
     return Variant(implementation=IMPLEMENTATION, settings=need.settings.upstream)
 
 
-def _wait_until_healthy(instance: Instance, path: str, folder: Path) -> None:
+class _Place:
+    """Where one upstream API runs: its folder there, and how it is reached from here."""
+
+    def __init__(self, host: Station, ours: Path) -> None:
+        self.host, self._ours = host, ours
+        self.there = host.open_folder(ours)
+
+    def leave(self) -> None:
+        """Have what it wrote in our folder."""
+        self.host.close_folder(self._ours)
+
+    def last_words(self) -> str:
+        try:
+            said = self.host.read(self.there / STDERR, TAIL_BYTES)
+        except HostError:
+            return "nothing"
+        lines = said.decode(errors="replace").strip().splitlines()
+        return lines[-1][:300] if lines else "nothing"
+
+
+def _wait_until_healthy(instance: Instance, path: str, place: _Place) -> None:
     deadline = time.monotonic() + READY_WITHIN_S
-    while not _healthy(instance.endpoint, path):
+    while not _healthy(place.host.reach(instance.endpoint), path):
         code = instance.exited()
         if code is not None:
             raise TrialFailure(
                 Outcome.FAILED,
-                f"the upstream API exited with {code} before it was ready: {_last_words(folder)}",
+                f"the upstream API exited with {code} before it was ready: {place.last_words()}",
             )
         if time.monotonic() > deadline:
             raise TrialFailure(
                 Outcome.FAILED, f"the upstream API did not answer GET {path} within {READY_WITHIN_S:g} s"
             )
-        time.sleep(0.002)
+        time.sleep(0.002 if place.host.here else 0.05)  # elsewhere every look is a channel of its own
 
 
 def _healthy(endpoint: Endpoint, path: str) -> bool:
@@ -158,11 +196,3 @@ def _healthy(endpoint: Endpoint, path: str) -> bool:
             return connection.exchange(request_bytes("GET", path, {}, None, endpoint)).status == 200
     except (ExchangeError, OSError):
         return False
-
-
-def _last_words(folder: Path) -> str:
-    try:
-        lines = (folder / "service.stderr.txt").read_text(errors="replace").strip().splitlines()
-    except OSError:
-        lines = []
-    return lines[-1][:300] if lines else "nothing"

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import platform
 import time
 from typing import Any
 
@@ -33,6 +34,7 @@ def check_far(name: str, *, as_json: bool) -> None:
 
 
 def _look(name: str) -> dict[str, Any]:
+    from harness.launchers.docker_engine import engine_on
     from harness.remote import SshHost, load_settings
     from harness.remote.jdks import find_far_jdks
 
@@ -47,6 +49,14 @@ def _look(name: str) -> dict[str, Any]:
         if not jdks:
             remarks.append(
                 "no JDK: Java services cannot run there; apt-get install -y openjdk-25-jdk-headless, or any"
+            )
+        engine, no_engine = engine_on(host, find_root())
+        if no_engine is not None:
+            remarks.append(f"no containers there: {no_engine}")
+        if host.architecture != platform.machine():
+            remarks.append(
+                f"it is {host.architecture} and this machine {platform.machine()}: Go programs, trimmed runtimes and "
+                "native images that are built here do not run there"
             )
         if host.free_bytes < ROOM_WANTED_BYTES:
             remarks.append(
@@ -65,10 +75,13 @@ def _look(name: str) -> dict[str, Any]:
             "quiet": quiet,
             "jdks": [{"version": jdk.version, "vendor": jdk.vendor, "home": str(jdk.home)} for jdk in jdks],
             "programs": host.which(*PROGRAMS),
+            "architecture": host.architecture,
+            "containers": {"engine": engine, "reason": no_engine},
             "fit_for": {
                 "services": host.free_bytes >= ROOM_WANTED_BYTES // 8
                 and machine.descriptor_limit >= DESCRIPTORS_WANTED // 4,
                 "java": bool(jdks),
+                "containers": engine is not None and host.architecture == platform.machine(),
                 "full": not machine.small and bool(jdks),
                 "remarks": remarks,
             },
@@ -92,9 +105,10 @@ def _print(name: str, found: dict[str, Any]) -> None:
              if what.endswith("_share") and value is not None]  # fmt: skip
     print(f"over {WATCHED_S:.0f} s: {', '.join(known)}")
     print(f"JDKs: {', '.join(jdk['version'] for jdk in found['jdks']) or 'none'}")
+    print(f"containers: {found['containers']['engine'] or 'none'}")
     there = [program for program, path in found["programs"].items() if path is not None]
     print(f"programs: {', '.join(there) or 'none'}")
     for remark in found["fit_for"]["remarks"]:
         print(f"- {remark}")
-    fit = [role for role in ("services", "java", "full") if found["fit_for"][role]]
+    fit = [role for role in ("services", "java", "containers", "full") if found["fit_for"][role]]
     print(f"fit for: {', '.join(fit) or 'nothing'}")

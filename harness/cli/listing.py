@@ -17,7 +17,9 @@ def list_all(
     experiment: Annotated[
         str | None, typer.Argument(help="only this one", autocompletion=completion.experiments)
     ] = None,
-    launcher: Annotated[str, typer.Option(help="how services come up: process or container")] = "process",
+    launcher: Annotated[
+        str, typer.Option(help="how services come up: process or container (docker)")
+    ] = "process",
     as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False,
 ) -> None:
     """Experiments with their variants and profiles, and what cannot run here and why.

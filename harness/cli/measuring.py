@@ -39,7 +39,16 @@ def measure_command(
             autocompletion=completion.hosts,
         ),
     ] = None,
-    launcher: Annotated[str, typer.Option(help="how services come up: process or container")] = "process",
+    database_host: Annotated[
+        str | None,
+        typer.Option(
+            help="where database and upstream API stand; default: the services' own host",
+            autocompletion=completion.hosts,
+        ),
+    ] = None,
+    launcher: Annotated[
+        str, typer.Option(help="how services come up: process or container (docker)")
+    ] = "process",
     seed: Annotated[int, typer.Option(help="decides the order of the trials")] = 1,
     new: Annotated[bool, typer.Option("--new", help="a new session, with the next free seed")] = False,
     dry_run: Annotated[
@@ -59,15 +68,30 @@ def measure_command(
 
         rematch measure strings-rounds --profile quick --seed 2
     """
-    from harness.session import Interrupted, Silent, assemble, measure, prepare, remarks, suitable_progress
+    from harness.session import (
+        Interrupted,
+        Silent,
+        assemble,
+        launcher_name,
+        measure,
+        prepare,
+        remarks,
+        suitable_progress,
+    )
 
+    launcher = launcher_name(launcher)
     names = (load_host or host).replace(" ", "").replace(",", "-and-")
     label = host if names == host else f"{host}-from-{names}"
-    assembly = assemble(find_root(), host=host, load_host=load_host, launcher=launcher)
+    if database_host not in (None, host):
+        label = f"{label}-with-{database_host}"
+    assembly = assemble(
+        find_root(), host=host, load_host=load_host, database_host=database_host, launcher=launcher
+    )
     with contextlib.closing(assembly):
         prepared = prepare(assembly, experiment, profile=profile, host=label, seed=seed, launcher=launcher)
         again = f"rematch measure {experiment} --profile {profile} --host {host}"
-        again += (f" --load-host {load_host}" if load_host else "") + f" --seed {seed}"
+        again += f" --load-host {load_host}" if load_host else ""
+        again += (f" --database-host {database_host}" if database_host else "") + f" --seed {seed}"
         again += "" if launcher == "process" else f" --launcher {launcher}"
         for gone in prepared.unavailable:
             print(f"not measured: {gone.variant}: {gone.reason}", file=sys.stderr)

@@ -5,17 +5,18 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from pydantic import Field
 
 from harness.errors import HostError, RematchError
-from harness.exchange import Connection, ExchangeError, request_bytes
-from harness.hosts import Command, Host
+from harness.exchange import Connection, request_bytes
+from harness.hosts import Command, Host, Process, Station
 from harness.loadgen.base import Endpoint
 from harness.model import Frozen, Request
+from harness.sampling import Watched
 
 #: JEP 514: the cache is made in one step since this release.
 AOT_SINCE = 25
@@ -24,6 +25,7 @@ READY_WITHIN_S = 60.0
 
 #: At exit the JVM starts another one that assembles the cache; that takes seconds.
 ASSEMBLED_WITHIN_S = 120.0
+FILES_WITHIN_S = 60.0
 
 
 class AotCache(Frozen):
@@ -35,20 +37,21 @@ class AotCache(Frozen):
 
 
 def cache_file(folder: Path, java_version: str, flags: tuple[str, ...]) -> Path:
-    """Where the cache for these flags lies beside the artifact."""
+    """Where the cache for these flags lies beside the artifact, on the host that uses it."""
     key = hashlib.sha256("\0".join([java_version, *flags]).encode()).hexdigest()[:12]
     return folder / f"aot-{key}.aot"
 
 
-def find_cache(file: Path) -> AotCache | None:
+def find_cache(host: Host, file: Path) -> AotCache | None:
+    """Return what is known of a cache on a host, or ``None`` when it was never made there."""
     try:
-        return AotCache.model_validate_json(file.with_suffix(".json").read_text())
-    except (OSError, ValueError):
+        return AotCache.model_validate_json(host.read(file.with_suffix(".json")))
+    except (HostError, ValueError):
         return None
 
 
 def train(
-    host: Host, command: Command, endpoint: Endpoint, requests: tuple[Request, ...], file: Path
+    host: Station, command: Command, endpoint: Endpoint, requests: tuple[Request, ...], file: Path
 ) -> AotCache:
     """Start the service with ``command`` (which writes the cache to ``unfinished(file)``), send it
     some hundred requests, stop it, and keep the cache under its final name.
@@ -57,14 +60,15 @@ def train(
         RematchError: the service did not get ready, or left no cache.
     """
     begin = time.monotonic()
-    unfinished(file).unlink(missing_ok=True)
+    _say(host, "rm", "-f", str(unfinished(file)))
     process = host.spawn(command)
     try:
-        _send(endpoint, requests, lambda: process.exited() is not None)
+        _send(host, process, endpoint, requests)
     finally:
         process.stop(ASSEMBLED_WITHIN_S)
     training_s = time.monotonic() - begin
-    if not unfinished(file).is_file():
+    size = _say(host, "stat", "-c", "%s", str(unfinished(file))).strip()
+    if not size.isdigit():
         said = ""
         if command.stderr is not None:
             with contextlib.suppress(HostError):
@@ -72,11 +76,13 @@ def train(
         raise RematchError(
             f"the training start left no AOT cache ({said[:300] or 'nothing on stderr'}): {command.folder}"
         )
-    unfinished(file).rename(file)
-    cache = AotCache(file=file, training_s=training_s, cache_bytes=file.stat().st_size)
-    part = file.with_suffix(".json.part")
-    part.write_text(cache.model_dump_json())
-    part.rename(file.with_suffix(".json"))
+    _say(host, "mv", str(unfinished(file)), str(file))
+    cache = AotCache(file=file, training_s=training_s, cache_bytes=int(size))
+    note, part = file.with_suffix(".json"), file.with_suffix(".json.part")
+    with tempfile.TemporaryDirectory(prefix="rematch-aot-") as ours:
+        (Path(ours) / note.name).write_text(cache.model_dump_json())
+        host.put(Path(ours) / note.name, part)
+    _say(host, "mv", str(part), str(note))
     return cache
 
 
@@ -84,24 +90,31 @@ def unfinished(file: Path) -> Path:
     return file.with_suffix(".part.aot")
 
 
-def _send(endpoint: Endpoint, requests: tuple[Request, ...], gone: Callable[[], bool]) -> None:
-    raw = [
-        request_bytes(r.method, r.path, r.headers, None if r.body is None else r.body.encode(), endpoint)
-        for r in requests
-    ]
-    deadline = time.monotonic() + READY_WITHIN_S
-    with Connection(endpoint) as connection:
-        while True:
-            try:
-                connection.exchange(raw[0])
-                break
-            except (ExchangeError, OSError):
-                if gone():
-                    return  # the missing cache and stderr tell
-                if time.monotonic() > deadline:
-                    raise RematchError(
-                        f"the training start of an AOT cache was not ready within {READY_WITHIN_S:g} s"
-                    ) from None
-                time.sleep(0.005)
+def _say(host: Host, *words: str) -> str:
+    """Have a small program of the host's own work on its files; return what it printed."""
+    return host.run(Command(argv=words, folder=Path("/")), FILES_WITHIN_S).stdout
+
+
+def _send(host: Station, process: Process, endpoint: Endpoint, requests: tuple[Request, ...]) -> None:
+    """Send the requests once it answers; of one that ended, the missing cache and stderr tell."""
+    first = host.first_answer(
+        endpoint,
+        _bytes_of(requests[0], endpoint),
+        Watched(process.pid, process.start_ticks, process.cpu_at_launch_s),
+        launched=process.launched,
+        deadline_s=READY_WITHIN_S,
+    ).first
+    if first.answer is None:
+        if first.gone:
+            return
+        raise RematchError(f"the training start of an AOT cache was not ready within {READY_WITHIN_S:g} s")
+    near = host.reach(endpoint)
+    raw = [_bytes_of(request, near) for request in requests]
+    with Connection(near) as connection:
         for number in range(TRAINING_REQUESTS):
             connection.exchange(raw[number % len(raw)])
+
+
+def _bytes_of(request: Request, endpoint: Endpoint) -> bytes:
+    body = None if request.body is None else request.body.encode()
+    return request_bytes(request.method, request.path, request.headers, body, endpoint)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.errors import RematchError
+from harness.launchers.builds import BUILD_FILE, MADE_LATER
 from harness.launchers.images import Image, build_image, import_root, project_label, tag_of
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.rootfs import lay_out, libraries, runtime_root
@@ -73,12 +74,12 @@ class BuildImages:
             if form == "native" and made is not None:
                 shutil.copy2(made, context / "service")
                 (context / "Dockerfile").write_text(NATIVE_DOCKERFILE)
-                lay_out(work / "root", libraries(self._process.host, [made]))
+                lay_out(work / "root", libraries(self._process.builds_on, [made]))
                 base = self._base(client, work / "root", tag, ())
                 return build_image(client, context, tag, label=label, arguments={"BASE_IMAGE": base})
             if form == "jlink" and made is not None:
                 (work / "root").mkdir()
-                runtime_root(self._process.host, made.parent.parent, work / "root")
+                runtime_root(self._process.builds_on, made.parent.parent, work / "root")
                 base = self._base(client, work / "root", tag, ("ENV PATH=/opt/java/bin",))
             for file in sorted(built.folder.rglob("*")):
                 inner = file.relative_to(built.folder)
@@ -99,4 +100,4 @@ class BuildImages:
 def _made_later(inner: Path) -> bool:
     """Whether a file of a build's folder came after the build: caches, runtimes, native images, notes."""
     first = inner.parts[0]
-    return first.startswith((".tmp-", "jlink-", "native-", "aot-")) or first == "build.json"
+    return first.startswith(MADE_LATER) or first == BUILD_FILE

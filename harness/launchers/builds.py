@@ -26,6 +26,8 @@ from harness.processes import alive, read_stat
 from harness.toolchains import Surroundings, how_to_get, wanted
 
 BUILD_FILE = "build.json"
+#: How the names of what is made of a build later begin; it lies in the build's folder.
+MADE_LATER = (".tmp-", "jlink-", "native-", "aot-")
 
 #: A cold build fetches its libraries; one that takes longer than this hangs.
 BUILD_WITHIN_S = 1800.0

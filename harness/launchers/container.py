@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Services in containers of a Docker daemon on this machine: the same builds and flags as plain processes.
+"""Services in containers of a host's Docker daemon: the same builds and flags as plain processes.
 
-The image is the service's own ``Dockerfile`` (its stage ``prebuilt``) around what was built here. Where no
+The image is the service's own ``Dockerfile`` (its stage ``prebuilt``) around what was built here; the host's
+own daemon makes it of what is sent there, so nothing is installed or pulled on another machine. Where no
 base image was named, a Java service stands on a trimmed runtime with the libraries it loads, from scratch.
 Measured on the host's network (a proxy or bridge would be measured too), with the trial's folder as working
 directory. The daemon makes no log of collections or requests; stdout and stderr go through its own log.
@@ -10,17 +11,18 @@ directory. The daemon makes no log of collections or requests; stdout and stderr
 from __future__ import annotations
 
 import contextlib
-import os
-import time
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.errors import InputError, RematchError, TrialFailure
+from harness.engine import MADE, EngineReply, EngineRequest
+from harness.errors import HostError, InputError, RematchError, TrialFailure
+from harness.hosts import Command, Station
 from harness.launchers.arguments import expand, native_start, runtime_arguments, setting_flags
 from harness.launchers.base import LaunchOrder, masked
 from harness.launchers.build_images import BuildImages
-from harness.launchers.container_instance import ADDRESS, ContainerInstance
+from harness.launchers.container_instance import ContainerInstance
 from harness.launchers.control_group import bytes_of
 from harness.launchers.docker_engine import connect, engine_of, owner, sweep
 from harness.launchers.images import LABEL, OWNER, Image, find_image, project_label
@@ -35,8 +37,6 @@ from harness.model import (
     Outcome,
     Variant,
 )
-from harness.ports import free_port
-from harness.processes import read_stat
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -49,7 +49,8 @@ class ContainerLauncher:
     """Brings variants up in containers; see ``Launcher``. Artifacts are those that ``process`` builds.
 
     ``bases`` is runtime -> the base image to build on; a runtime that is not named stands on nothing but
-    its own files. ``socket`` is the daemon's address; default: DOCKER_HOST, or where it usually listens.
+    its own files. ``host`` is where containers run; default: where ``process`` builds. ``socket`` is the
+    daemon's address there; default: the host's usual one.
     """
 
     name = "container"
@@ -60,15 +61,19 @@ class ContainerLauncher:
         root: Path,
         *,
         bases: Mapping[str, str] | None = None,
+        host: Station | None = None,
         socket: str | None = None,
         grace_s: float = GRACE_S,
     ) -> None:
         self._process, self._root, self._socket, self._grace_s = process, root, socket, grace_s
+        self._host = host or process.host
         self._bases = dict(bases or {})
         self._made = BuildImages(process, root, self._bases)
         self._client: DockerClient | None = None
         self._silent: str | None = None
         self._images: dict[str, Image] = {}
+        self._engine: str | None = None
+        self._machines: tuple[str, str] | None = None
 
     def unavailable(self, implementation: Implementation, variant: Variant) -> str | None:
         if self._connected() is None:
@@ -76,6 +81,8 @@ class ContainerLauncher:
         dockerfile = self._process.builder.source_folder(implementation) / "Dockerfile"
         if not dockerfile.is_file():
             return f"{implementation.name} has no Dockerfile"
+        if (foreign := self._foreign_machine()) is not None:
+            return foreign
         if variant.runtime.aot_cache:
             return "an AOT cache belongs to the JDK that made it, and the container has another one"
         return self._process.unavailable(
@@ -96,8 +103,6 @@ class ContainerLauncher:
         return record
 
     def launch(self, order: LaunchOrder) -> ContainerInstance:
-        import docker.errors
-
         client = self._needed()
         if order.build.form is not None and order.build.form.problem is not None:
             raise TrialFailure(Outcome.FAILED, order.build.form.problem)
@@ -107,92 +112,126 @@ class ContainerLauncher:
             raise TrialFailure(
                 Outcome.FAILED, f"{order.implementation.name}: its image {tag} is gone; build again"
             )
-        port = free_port(ADDRESS)
+        port = self._host.free_port(self._host.listen_address)
         argv, told = self._argv(order, image, port)
         environment = {**told, **order.environment}
-        runtime = order.variant.runtime
-        quota = float(runtime.cpus) if runtime.cpus else None
-        cpuset = ",".join(map(str, order.cpus)) if order.cpus else None
-        user = f"{os.getuid()}:{os.getgid()}"
-        memory = None if runtime.memory_limit is None else bytes_of(runtime.memory_limit)
-        launched = ClockReading(wall_epoch_s=time.time(), monotonic_s=time.monotonic())
-        container: Any = None
+        made, started, seen = self._up(client, self._wanted(order, image, argv, environment))
+        state = json.loads(seen.body)
+        container = client.containers.prepare_model(state)
         try:
-            container = client.containers.create(
-                image.id,
-                entrypoint=[argv[0]],
-                command=list(argv[1:]),
-                environment=environment,
-                labels={LABEL: project_label(self._root), OWNER: owner()},
-                network_mode="host",
-                user=user,
-                working_dir=TRIAL,
-                volumes={str(order.folder): {"bind": TRIAL, "mode": "rw"}},
-                cpuset_cpus=cpuset,
-                nano_cpus=round(quota * 1e9) if quota else None,
-                mem_limit=memory,
-                memswap_limit=memory,
-            )
-            created = time.monotonic()
-            container.start()
-            started = time.monotonic()
-            container.reload()
-            return self._instance(
-                order, container, image, argv, environment, port, launched,
-                ContainerRecord(
-                    engine=engine_of(client),
-                    image_id=image.id,
-                    image_bytes=image.image_bytes,
-                    layer_bytes=image.layer_bytes,
-                    network="host",
-                    user=user,
-                    cpuset=cpuset,
-                    cpu_quota=quota,
-                    memory_limit_bytes=memory,
-                    create_s=created - launched.monotonic_s,
-                    start_s=started - created,
-                ),
-            )  # fmt: skip
-        except BaseException as problem:
-            if container is not None:
-                with contextlib.suppress(docker.errors.APIError):
-                    container.remove(force=True, v=True)
-            if isinstance(problem, docker.errors.APIError):
-                raise TrialFailure(
-                    Outcome.FAILED, f"the Docker daemon did not start it: {problem}"
-                ) from problem
+            around = self._around(order, client, image, made, started)
+            record = self._record(order, image, argv, environment, port, state, made, around)
+        except BaseException:
+            container.remove(force=True, v=True)
             raise
+        return ContainerInstance(container, record, order.folder, self._grace_s, self._host)
 
-    def _instance(
+    def _wanted(
+        self, order: LaunchOrder, image: Image, argv: tuple[str, ...], environment: Mapping[str, str]
+    ) -> dict[str, Any]:
+        """What the daemon is asked to make, in its own words."""
+        runtime = order.variant.runtime
+        memory = None if runtime.memory_limit is None else bytes_of(runtime.memory_limit)
+        limits: dict[str, Any] = {} if memory is None else {"Memory": memory, "MemorySwap": memory}
+        if runtime.cpus:
+            limits["NanoCpus"] = runtime.cpus * 10**9
+        if order.cpus:
+            limits["CpusetCpus"] = _cpuset(order)
+        return {
+            "Image": image.id,
+            "Entrypoint": [argv[0]],
+            "Cmd": list(argv[1:]),
+            "Env": [f"{name}={value}" for name, value in environment.items()],
+            "Labels": {LABEL: project_label(self._root), OWNER: owner()},
+            "User": self._host.user,
+            "WorkingDir": TRIAL,
+            "HostConfig": {"NetworkMode": "host", "Binds": [f"{order.folder}:{TRIAL}:rw"], **limits},
+        }
+
+    def _up(
+        self, client: DockerClient, wanted: Mapping[str, Any]
+    ) -> tuple[EngineReply, EngineReply, EngineReply]:
+        """Make and start a container on its host, without a word between this machine and that one.
+
+        Raises:
+            TrialFailure: the daemon did not start it; nothing is left of it.
+        """
+        version = f"/v{client.api.api_version}"
+        row = (
+            EngineRequest(
+                "POST", f"{version}/containers/create", {"Content-Type": "application/json"},
+                json.dumps(wanted).encode(),
+            ),
+            EngineRequest("POST", f"{version}/containers/{MADE}/start"),
+            EngineRequest("GET", f"{version}/containers/{MADE}/json"),
+        )  # fmt: skip
+        try:
+            replies = self._host.docker(row, address=self._socket)
+        except HostError as problem:
+            raise TrialFailure(Outcome.FAILED, str(problem)) from problem
+        if replies[-1].status < 400:
+            made, started, seen = replies
+            return made, started, seen
+        if len(replies) > 1:
+            _remove(client, json.loads(replies[0].body)["Id"])
+        said = replies[-1].body.decode(errors="replace")
+        with contextlib.suppress(ValueError, KeyError):
+            said = str(json.loads(said)["message"])
+        raise TrialFailure(Outcome.FAILED, f"the Docker daemon did not start it: {said}")
+
+    def _around(
+        self, order: LaunchOrder, client: DockerClient, image: Image, made: EngineReply, started: EngineReply
+    ) -> ContainerRecord:
+        runtime = order.variant.runtime
+        return ContainerRecord(
+            engine=self._engine or engine_of(client),
+            image_id=image.id,
+            image_bytes=image.image_bytes,
+            layer_bytes=image.layer_bytes,
+            network="host",
+            user=self._host.user,
+            cpuset=_cpuset(order),
+            cpu_quota=float(runtime.cpus) if runtime.cpus else None,
+            memory_limit_bytes=None if runtime.memory_limit is None else bytes_of(runtime.memory_limit),
+            create_s=made.ended_monotonic_s - made.began_monotonic_s,
+            start_s=started.ended_monotonic_s - started.began_monotonic_s,
+        )
+
+    def _record(
         self,
         order: LaunchOrder,
-        container: Any,
         image: Image,
         argv: tuple[str, ...],
         environment: Mapping[str, str],
         port: int,
-        launched: ClockReading,
+        state: Mapping[str, Any],
+        made: EngineReply,
         around: ContainerRecord,
-    ) -> ContainerInstance:
-        pid = int(container.attrs["State"]["Pid"])
-        stat = read_stat(pid) if pid else None
+    ) -> InstanceRecord:
+        pid = int(state["State"]["Pid"])
         form = order.build.form
-        record = InstanceRecord(
+        return InstanceRecord(
             argv=argv,
             environment=masked(environment),
             pid=pid,
-            process_start_ticks=stat.start_ticks if stat else 0,
+            process_start_ticks=(self._host.start_ticks(pid) if pid else None) or 0,
             port=port,
-            launched=launched,
+            launched=ClockReading(wall_epoch_s=made.began_wall_epoch_s, monotonic_s=made.began_monotonic_s),
             cpu_affinity=order.cpus or (),
             cpu_limit=order.variant.runtime.cpus or (len(order.cpus) if order.cpus else None),
             artifact_sha256=order.build.artifact_sha256,
             artifact_bytes=order.build.artifact_bytes,
             runtime_bytes=max(0, image.image_bytes - order.build.artifact_bytes),
-            runtime_version=form.tool if form is not None else None,
+            runtime_version=form.tool if form is not None else self._brought_along(order),
             container=around,
         )
-        return ContainerInstance(container, record, order.folder, self._grace_s)
+
+    def _brought_along(self, order: LaunchOrder) -> str | None:
+        """The runtime inside the artifact; of a runtime that the base image has, nobody here knows."""
+        if order.implementation.runtime != "go":
+            return None
+        built = self._process.builder.find(order.implementation, order.build.source_sha256)
+        return built.runtime_version if built is not None else None
 
     def _argv(self, order: LaunchOrder, image: Image, port: int) -> tuple[tuple[str, ...], dict[str, str]]:
         """The start of ``service.toml``, with the program and artifact that the image's ENTRYPOINT names."""
@@ -214,7 +253,7 @@ class ContainerLauncher:
             "artifact": image.entrypoint[-1],
             "java": image.entrypoint[0],
             "python": image.entrypoint[0],
-            "host": ADDRESS,
+            "host": self._host.listen_address,
             "port": str(port),
             "settings": setting_flags(implementation, variant, file),
             "runtime_args": told.argv,
@@ -235,13 +274,38 @@ class ContainerLauncher:
             raise RematchError(self._silent or "no Docker daemon answers")
         return client
 
+    def _foreign_machine(self) -> str | None:
+        """Why what is built here cannot run there: it is another kind of processor."""
+        if self._host.here:
+            return None
+        if self._machines is None:
+            asked = Command(argv=("uname", "-m"), folder=Path("/"))
+            ours, theirs = self._process.builds_on.run(asked, 20.0), self._host.run(asked, 20.0)
+            self._machines = ours.stdout.strip(), theirs.stdout.strip()
+        here, there = self._machines
+        return (
+            None if here == there else f"what is built here is for {here}, and {self._host.name} is {there}"
+        )
+
     def _connected(self) -> DockerClient | None:
         if self._client is None and self._silent is None:
             try:
-                self._client = connect(self._socket, self._root)
+                self._client = connect(self._host, self._root, self._socket)
+                self._engine = engine_of(self._client)
             except RematchError as problem:
                 self._silent = str(problem)
         return self._client
+
+
+def _remove(client: DockerClient, container: str) -> None:
+    import docker.errors
+
+    with contextlib.suppress(docker.errors.APIError):
+        client.containers.get(container).remove(force=True, v=True)
+
+
+def _cpuset(order: LaunchOrder) -> str | None:
+    return ",".join(map(str, order.cpus)) if order.cpus else None
 
 
 def _without_limit(variant: Variant) -> Any:

@@ -1,37 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A service that runs in a container of a Docker daemon on this machine."""
+"""A service that runs in a container of a host's Docker daemon."""
 
 from __future__ import annotations
 
 import contextlib
+import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from harness.errors import HostError
+from harness.hosts import Station
 from harness.launchers.last_words import STDERR, STDOUT, TAIL_BYTES, memory_complaint, port_complaint
 from harness.loadgen.base import Endpoint
 from harness.model import InstanceRecord
-from harness.processes import alive
-from harness.sampling.group import read_group
-
-#: Where it listens: it is on this machine's own network.
-ADDRESS = "127.0.0.1"
 
 
 class ContainerInstance:
-    """A running variant in its container; see ``Instance``."""
+    """A running variant in its container; see ``Instance``. ``folder`` is the trial's, on ``host``."""
 
     #: What the container's own set-up used before the program ran is on its process's account and
     #: cannot be told apart; the daemon's part is not on it.
     cpu_at_launch_s = 0.0
 
-    def __init__(self, container: Any, record: InstanceRecord, folder: Path, grace_s: float) -> None:
-        self._container = container
+    def __init__(
+        self, container: Any, record: InstanceRecord, folder: Path, grace_s: float, host: Station
+    ) -> None:
+        self._container, self.host = container, host
         self._record, self._folder, self._grace_s = record, folder, grace_s
         self._exit_code: int | None = None
         self._removed = False
-        self.endpoint = Endpoint(host=ADDRESS, port=record.port)
+        self.endpoint = Endpoint(host=host.listen_address, port=record.port)
 
     @property
     def record(self) -> InstanceRecord:
@@ -42,7 +42,7 @@ class ContainerInstance:
         return self._folder / STDERR
 
     def exited(self) -> int | None:
-        if self._exit_code is None and not alive(self._record.pid, self._record.process_start_ticks):
+        if self._exit_code is None and not self._alive():
             self._note_end()
         return self._exit_code
 
@@ -51,7 +51,7 @@ class ContainerInstance:
             return self._record
         begin = time.monotonic()
         how = "exited"
-        reading = read_group(self._record.pid, self._record.process_start_ticks)
+        reading = self.host.group(self._record.pid, self._record.process_start_ticks)
         if self.exited() is None:
             how = "SIGTERM"
             self._kill("SIGTERM")
@@ -89,7 +89,12 @@ class ContainerInstance:
         self._exit_code = int(self._container.wait(timeout=30)["StatusCode"])
         for name, wanted in ((STDOUT, "stdout"), (STDERR, "stderr")):
             said = self._container.logs(stdout=wanted == "stdout", stderr=wanted == "stderr")
-            (self._folder / name).write_bytes(said)
+            with tempfile.TemporaryDirectory(prefix="rematch-said-") as ours:
+                (Path(ours) / name).write_bytes(said)
+                self.host.put(Path(ours) / name, self._folder / name)
+
+    def _alive(self) -> bool:
+        return self.host.start_ticks(self._record.pid) == self._record.process_start_ticks
 
     def _kill(self, signal: str) -> None:
         import docker.errors
@@ -99,7 +104,7 @@ class ContainerInstance:
 
     def _ended_within(self, grace_s: float) -> bool:
         deadline = time.monotonic() + grace_s
-        while alive(self._record.pid, self._record.process_start_ticks):
+        while self._alive():
             if time.monotonic() > deadline:
                 return False
             time.sleep(0.005)
@@ -112,6 +117,6 @@ class ContainerInstance:
 
     def _tail(self, name: str) -> str:
         try:
-            return (self._folder / name).read_bytes()[-TAIL_BYTES:].decode(errors="replace")
-        except OSError:
+            return self.host.read(self._folder / name, TAIL_BYTES).decode(errors="replace")
+        except HostError:
             return ""

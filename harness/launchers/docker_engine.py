@@ -1,24 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Docker daemon of this machine: whether one answers, what it is, and what earlier sessions left in it."""
+"""The Docker daemon of a host: whether one answers, what it is, and what earlier sessions left in it."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.errors import RematchError
+from harness.engine import EngineRequest
+from harness.errors import HostError, RematchError
+from harness.hosts import Station
 from harness.launchers.images import LABEL, OWNER, project_label
+from harness.local_host import LocalHost
+from harness.machine_facts import hostname_hash
 from harness.processes import alive, read_stat
 from harness.toolchains import Surroundings, how_to_get, wanted
 
 if TYPE_CHECKING:
     from docker import DockerClient
 
+#: Where the SDK believes the daemon to be; what it asks there is carried to the host.
+_NOWHERE = "http://localhost:2375"
 
-def connect(socket: str | None, root: Path) -> DockerClient:
-    """Return a client of the daemon at ``socket``; ``None``: at DOCKER_HOST, or where it usually listens.
+
+def connect(host: Station, root: Path, socket: str | None = None) -> DockerClient:
+    """Return a client of the host's daemon; ``socket``: its address, ``None``: where it usually listens.
 
     Raises:
         RematchError: none answers; says what to do.
@@ -26,15 +34,22 @@ def connect(socket: str | None, root: Path) -> DockerClient:
     import docker
     import docker.errors
 
+    from harness.launchers.docker_carrier import DockerCarrier
+
     try:
-        client = docker.DockerClient(base_url=socket) if socket is not None else docker.from_env()
-        client.ping()
-    except (docker.errors.DockerException, OSError) as problem:
+        reply = host.docker([EngineRequest("GET", "/version")], address=socket)[0]
+        if reply.status != 200:
+            raise HostError(f"the Docker daemon answers with {reply.status}: {reply.body.decode()[:200]}")
+        client = docker.DockerClient(base_url=_NOWHERE, version=str(json.loads(reply.body)["ApiVersion"]))
+    except (docker.errors.DockerException, HostError, ValueError, KeyError) as problem:
         get = how_to_get(wanted("docker"), Surroundings(project=root))
+        where = "" if host.here else f" on {host.name}"
         raise RematchError(
-            f"no Docker daemon answers ({str(problem).splitlines()[0][:160]}): it is wanted to measure services in "
-            f"containers; get it with: {get}; then start it (or set DOCKER_HOST) and be allowed to use its socket"
+            f"no Docker daemon answers{where} ({str(problem).splitlines()[0][:200]}): it is wanted to measure "
+            f"services in containers; get it{where} with: {get}; then start it (or set "
+            f"{'DOCKER_HOST' if host.here else 'docker in hosts.toml'}) and be allowed to use its socket"
         ) from problem
+    client.api.mount("http://", DockerCarrier(host, socket))
     return client
 
 
@@ -44,10 +59,10 @@ def engine_of(client: DockerClient) -> str:
     return f"{version.get('Version')} (API {version.get('ApiVersion')})"
 
 
-def engine_here(root: Path, socket: str | None = None) -> tuple[str | None, str | None]:
-    """Return the Docker daemon that answers here, or ``None`` and why none does."""
+def engine_on(host: Station, root: Path, socket: str | None = None) -> tuple[str | None, str | None]:
+    """Return the Docker daemon that answers on a host, or ``None`` and why none does."""
     try:
-        client = connect(socket, root)
+        client = connect(host, root, socket)
     except RematchError as problem:
         return None, str(problem)
     try:
@@ -56,19 +71,28 @@ def engine_here(root: Path, socket: str | None = None) -> tuple[str | None, str 
         client.close()
 
 
+def engine_here(root: Path, socket: str | None = None) -> tuple[str | None, str | None]:
+    """Return the Docker daemon that answers on this machine, or ``None`` and why none does."""
+    return engine_on(LocalHost(), root, socket)
+
+
 def owner() -> str:
-    """Return what names this very process on the containers it makes: its id and start time."""
+    """Return what names this very process on the containers it makes: id, start time, machine."""
     stat = read_stat(os.getpid())
-    return f"{os.getpid()}:{stat.start_ticks if stat else 0}"
+    return f"{os.getpid()}:{stat.start_ticks if stat else 0}:{hostname_hash()}"
 
 
 def sweep(client: DockerClient, root: Path) -> None:
-    """Remove this project's containers whose harness is gone; those of a living one stay."""
+    """Remove this project's containers whose harness is gone.
+
+    Those of a living one stay, and those of a harness on another machine: that one's agent removes them.
+    """
     import docker.errors
 
     mine: dict[str, str | list[str] | bool] = {"label": f"{LABEL}={project_label(root)}"}
     for container in client.containers.list(all=True, filters=mine):
-        pid, _, ticks = container.labels.get(OWNER, "0:0").partition(":")
-        if not alive(int(pid), int(ticks)):
+        pid, _, rest = container.labels.get(OWNER, "0:0").partition(":")
+        ticks, _, machine = rest.partition(":")
+        if machine in ("", hostname_hash()) and not alive(int(pid), int(ticks)):
             with contextlib.suppress(docker.errors.APIError):  # somebody else removes it
                 container.remove(force=True, v=True)

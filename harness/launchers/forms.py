@@ -87,8 +87,7 @@ class Forms:
 
     def program(self, implementation: Implementation, form: Form, artifacts: Path) -> Path:
         """Return the native image, or the trimmed runtime's ``java``."""
-        folder = self.folder(implementation, form, artifacts)
-        return folder / IMAGE if form == "native" else folder / RUNTIME / "bin" / "java"
+        return program_in(self.folder(implementation, form, artifacts), form)
 
     def make(self, implementation: Implementation, form: Form, built: Built) -> FormBuild:
         """Return the form of this build, made now unless it stands already. A failure is a ``problem``."""
@@ -202,6 +201,11 @@ class Forms:
                 )
             self._label = label(answer.stdout)
         return self._label or "native-image"
+
+
+def program_in(folder: Path, form: Form) -> Path:
+    """Return the native image in the folder of a form, or the trimmed runtime's ``java``."""
+    return folder / IMAGE if form == "native" else folder / RUNTIME / "bin" / "java"
 
 
 def _has_jlink(jdk: Jdk) -> bool:

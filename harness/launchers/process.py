@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import platform
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.errors import HostError, TrialFailure
@@ -22,8 +23,8 @@ from harness.launchers.arguments import (
     setting_flags,
 )
 from harness.launchers.base import LaunchOrder, masked
-from harness.launchers.builds import Builder, Built
-from harness.launchers.forms import Forms, form_of
+from harness.launchers.builds import MADE_LATER, Builder, Built
+from harness.launchers.forms import Form, Forms, form_of, program_in
 from harness.launchers.last_words import STDERR, STDOUT
 from harness.launchers.limits import enclose
 from harness.launchers.process_instance import ProcessInstance
@@ -53,6 +54,7 @@ class Elsewhere:
     builds_on: Host
     jdks: tuple[Jdk, ...] = ()
     python: str = "python3"
+    architecture: str = field(default_factory=platform.machine)
 
 
 class ProcessLauncher:
@@ -79,9 +81,9 @@ class ProcessLauncher:
         self._elsewhere = elsewhere
         self._training = training
         self.host, self._root, self._tools, self._grace_s = host, root, tools, grace_s
-        builds_on = host if elsewhere is None else elsewhere.builds_on
-        self.builder = Builder(builds_on, root, tools, build_environment)
-        self.forms = Forms(builds_on, root, tools, build_environment)
+        self.builds_on: Host = host if elsewhere is None else elsewhere.builds_on
+        self.builder = Builder(self.builds_on, root, tools, build_environment)
+        self.forms = Forms(self.builds_on, root, tools, build_environment)
         self._runtime_bytes: dict[Path, int] = {}
         self._refusals: dict[tuple[str, ...], str | None] = {}
 
@@ -89,14 +91,23 @@ class ProcessLauncher:
         problem = misfit(implementation, variant.runtime)
         if problem is not None:
             return problem
-        if self._elsewhere is not None and implementation.needs:
-            needs = " and ".join(implementation.needs)
-            return f"{needs} runs beside the harness, and nothing of the kind is started on {self.host.name}"
         if self._elsewhere is not None and variant.runtime.memory_limit is not None:
-            return f"the memory of a plain process is limited on this machine only, not on {self.host.name}"
-        if implementation.runtime == "jvm":
-            return self._lacks_build(implementation) or self._jvm_unavailable(implementation, variant)
-        return self._lacks_build(implementation)
+            return (
+                f"the memory of a plain process is limited on this machine only, not on {self.host.name}: "
+                "measure it with --launcher container"
+            )
+        problem = self._lacks_build(implementation) or self._foreign_machine(implementation, variant)
+        if problem is None and implementation.runtime == "jvm":
+            return self._jvm_unavailable(implementation, variant)
+        return problem
+
+    def _foreign_machine(self, implementation: Implementation, variant: Variant) -> str | None:
+        """Why what is built here cannot run there: it is another kind of processor."""
+        here, there = platform.machine(), self._elsewhere.architecture if self._elsewhere else None
+        compiled = implementation.runtime in ("go", "native") or form_of(variant.runtime) is not None
+        if not compiled or there in (None, here):
+            return None
+        return f"what is built here is for {here}, and {self.host.name} is {there}"
 
     def _lacks_build(self, implementation: Implementation) -> str | None:
         missing = self.builder.missing_tool(implementation)
@@ -108,21 +119,18 @@ class ProcessLauncher:
 
     def _jvm_unavailable(self, implementation: Implementation, variant: Variant) -> str | None:
         form = form_of(variant.runtime)
-        if form is not None and self._elsewhere is not None:
-            return f"the form {form} is not offered on {self.host.name} yet"
-        jdk = self._jdk(implementation)
+        jdk = self._jdk(implementation, form)
         if jdk is None:
             where = "" if self._elsewhere is None else f" on {self.host.name}"
             return f"no JDK {implementation.min_java or ''} or newer{where}"
-        if variant.runtime.aot_cache and self._elsewhere is not None:
-            return f"an AOT cache is made where it is used, and that is not offered on {self.host.name} yet"
         if variant.runtime.aot_cache and jdk.major < aot.AOT_SINCE:
             return f"an AOT cache needs JDK {aot.AOT_SINCE} or newer; the one used here is {jdk.version}"
         if form is not None:
             reason = self.forms.unavailable(implementation, form, self.builder.find(implementation))
             if reason is not None or form == "native":
                 return reason
-        return self._refused(jdk.java, jvm_flags(variant.runtime, None, jdk.major))
+        flags = jvm_flags(variant.runtime, None, jdk.major)
+        return self._refused(self.builds_on if form is not None else self.host, jdk.java, flags)
 
     def build(
         self, implementation: Implementation, variant: Variant, backing: BackingSettings | None = None
@@ -159,19 +167,22 @@ class ProcessLauncher:
         Raises:
             InputError: the variant does not fit the implementation, or ``service.toml`` is wrong.
         """
-        artifacts = self.builder.folder(implementation, source_sha256)
-        if artifacts.is_dir():
-            artifacts = self.host.install(artifacts)
+        built = self.builder.folder(implementation, source_sha256)
+        artifacts = self.host.install(built, without=MADE_LATER) if built.is_dir() else built
+        form, program = form_of(variant.runtime), None
+        if form is not None:
+            made = self.forms.folder(implementation, form, built)
+            program = program_in(self.host.install(made) if made.is_dir() else made, form)
         cache = self._cache_file(implementation, variant, artifacts) if variant.runtime.aot_cache else None
         told = runtime_arguments(
             implementation,
             variant.runtime,
             cpu_limit=_cpu_limit(variant, cpus),
-            java_major=self.java_major(implementation),
+            java_major=self.java_major(implementation, form),
             aot_cache=cache,
         )
         return Command(
-            argv=self._argv(implementation, variant, artifacts, told.argv, port),
+            argv=self._argv(implementation, variant, artifacts, told.argv, port, program),
             folder=folder,
             environment=_merged(told.environment, environment or {}),
             cpus=cpus,
@@ -237,14 +248,13 @@ class ProcessLauncher:
         artifacts: Path,
         runtime_args: tuple[str, ...],
         port: int,
+        program: Path | None = None,
     ) -> tuple[str, ...]:
+        """The whole command line; ``program`` is that of the variant's form, where it has one."""
         file = self.builder.service_toml(implementation)
-        jdk = self._jdk(implementation)
-        start, program = implementation.start, None
         form = form_of(variant.runtime)
-        if form is not None:
-            program = self.forms.program(implementation, form, artifacts)
-            start = native_start(start) if form == "native" else start
+        jdk = self._jdk(implementation, form)
+        start = native_start(implementation.start) if form == "native" else implementation.start
         values: dict[str, str | tuple[str, ...]] = {
             "artifact": str(program if form == "native" else artifacts / implementation.artifact),
             "host": self.host.listen_address,
@@ -265,8 +275,10 @@ class ProcessLauncher:
     def _aot_cache(
         self, implementation: Implementation, variant: Variant, built: Built, backing: BackingSettings | None
     ) -> aot.AotCache:
-        file = self._cache_file(implementation, variant, built.folder)
-        found = aot.find_cache(file)
+        """The cache, made where it is used and by the JDK that uses it, unless it is there."""
+        artifacts = self.host.install(built.folder, without=MADE_LATER)
+        file = self._cache_file(implementation, variant, artifacts)
+        found = aot.find_cache(self.host, file)
         if found is not None:
             return found
         contract = self.builder.source_folder(implementation).parent / "contract"
@@ -278,40 +290,44 @@ class ProcessLauncher:
         port = self.host.free_port(self.host.listen_address)
         with (
             self._training(implementation, backing) as environment,
-            tempfile.TemporaryDirectory(prefix="rematch-aot-") as folder,
+            tempfile.TemporaryDirectory(prefix="rematch-aot-") as ours,
         ):
             command = Command(
-                argv=self._argv(implementation, variant, built.folder, runtime_args, port),
-                folder=Path(folder),
+                argv=self._argv(implementation, variant, artifacts, runtime_args, port),
+                folder=self.host.open_folder(Path(ours)),
                 environment=dict(environment),
                 stdout=Path(STDOUT),
                 stderr=Path(STDERR),
             )
-            return aot.train(
-                self.host, command, Endpoint(host=self.host.listen_address, port=port), requests, file
-            )
+            try:
+                endpoint = Endpoint(host=self.host.listen_address, port=port)
+                return aot.train(self.host, command, endpoint, requests, file)
+            finally:
+                self.host.close_folder(Path(ours))
 
-    def _refused(self, java: Path, flags: tuple[str, ...]) -> str | None:
+    def _refused(self, host: Host, java: Path, flags: tuple[str, ...]) -> str | None:
         """Whether this JVM starts with these flags at all; it says itself why not."""
         argv = (str(java), *flags, "-version")
-        if argv not in self._refusals:
-            completed = self.host.run(
-                Command(argv=argv, folder=self._root if self.host.here else Path("/")), 60.0
-            )
+        key = (host.name, *argv)
+        if key not in self._refusals:
+            completed = host.run(Command(argv=argv, folder=Path("/")), 60.0)
             said = (completed.stdout + completed.stderr).strip().splitlines() or ["it said nothing"]
-            self._refusals[argv] = (
+            self._refusals[key] = (
                 None if completed.exit_code == 0 else f"the JVM refuses {' '.join(flags)}: {said[0]}"
             )
-        return self._refusals[argv]
+        return self._refusals[key]
 
-    def _jdk(self, implementation: Implementation) -> Jdk | None:
-        """The JDK that runs it, which elsewhere is another than the one that built it."""
-        if self._elsewhere is None:
+    def _jdk(self, implementation: Implementation, form: Form | None = None) -> Jdk | None:
+        """The JDK that runs it, which elsewhere is another than the one that built it.
+
+        A form was made by the latter, and brings along what it needs of it.
+        """
+        if self._elsewhere is None or form is not None:
             return self._tools.jdk_for(implementation.min_java)
         return Tools(jdks=self._elsewhere.jdks).jdk_for(implementation.min_java)
 
-    def java_major(self, implementation: Implementation) -> int:
-        jdk = self._jdk(implementation)
+    def java_major(self, implementation: Implementation, form: Form | None = None) -> int:
+        jdk = self._jdk(implementation, form)
         return jdk.major if jdk is not None else 0
 
     def _runtime_version(
@@ -322,7 +338,9 @@ class ProcessLauncher:
         if build.form is not None and build.form.form == "native":
             return build.form.tool
         jdk = self._jdk(implementation)
-        if self._elsewhere is None or implementation.runtime != "jvm" or jdk is None:
+        # of a trimmed runtime, too, it is the JDK that made it
+        made_elsewhere = self._elsewhere is not None and build.form is None
+        if not made_elsewhere or implementation.runtime != "jvm" or jdk is None:
             return built.runtime_version
         return f"{jdk.version} ({jdk.vendor})" if jdk.vendor else jdk.version
 

@@ -234,7 +234,7 @@ class HostClock(Frozen):
     quickest of the questions.
     """
 
-    role: Literal["service", "load", "further load"] = "service"
+    role: Literal["service", "load", "further load", "database"] = "service"
     host: str
     at: ClockReading = Field(description="when they were compared, here")
     wall_offset_s: float

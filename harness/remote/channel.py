@@ -97,7 +97,10 @@ class AgentChannel:
             self.ask("bye")
 
     def _send(self, line: bytes) -> None:
-        with self._sending, contextlib.suppress(OSError):  # broken: the reader finds out and asks again
+        with (
+            self._sending,
+            contextlib.suppress(OSError, EOFError),
+        ):  # broken: the reader finds out, asks again
             if self._channel is not None:
                 self._channel.sendall(line)
 

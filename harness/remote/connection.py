@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import logging
 import socket
 
 import paramiko
@@ -13,6 +14,7 @@ from harness.errors import HostError
 from harness.remote.settings import Connecting
 
 CONNECT_WITHIN_S = 15.0
+LOG = "harness.remote.ssh"
 
 
 class _Refuse(paramiko.MissingHostKeyPolicy):
@@ -38,6 +40,7 @@ def connect(target: Connecting, within_s: float = CONNECT_WITHIN_S) -> paramiko.
         HostError: unreachable, not the host that is known, or it does not let us in.
     """
     client = paramiko.SSHClient()
+    _keep_quiet(client)
     for file in target.known_hosts:
         try:
             client.load_host_keys(str(file))
@@ -68,6 +71,14 @@ def connect(target: Connecting, within_s: float = CONNECT_WITHIN_S) -> paramiko.
     if transport.sock is not None and hasattr(transport.sock, "setsockopt"):
         transport.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return client
+
+
+def _keep_quiet(client: paramiko.SSHClient) -> None:
+    """What goes wrong is said by whom it concerns; paramiko would write it to stderr a second time."""
+    log = logging.getLogger(LOG)
+    if not log.handlers:
+        log.addHandler(logging.NullHandler())
+    client.set_log_channel(LOG)
 
 
 def fingerprint(key: paramiko.PKey) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from pathlib import Path, PurePosixPath
 
@@ -25,12 +25,30 @@ def put_file(channel: AgentChannel, source: Path, target: PurePosixPath | Path, 
     Raises:
         HostError: it cannot be read here or written there.
     """
+    _transfer(channel, lambda sftp: _put(sftp, source, target), f"{source} -> {target} on {host}")
+
+
+def put_files(
+    channel: AgentChannel, folder: Path, names: Iterable[str], target: PurePosixPath | Path, *, host: str
+) -> None:
+    """Send files of a folder one after the other, all in one session of the transfer.
+
+    Raises:
+        HostError: one cannot be read here or written there.
+    """
+    left = list(names)
 
     def put(sftp: paramiko.SFTPClient) -> None:
-        sftp.put(str(source), str(target), confirm=True)
-        sftp.chmod(str(target), stat.S_IMODE(source.stat().st_mode))
+        while left:
+            _put(sftp, folder / left[0], target / left[0])
+            left.pop(0)
 
-    _transfer(channel, put, f"{source} -> {target} on {host}")
+    _transfer(channel, put, lambda: f"{folder / left[0]} -> {target} on {host}")
+
+
+def _put(sftp: paramiko.SFTPClient, source: Path, target: PurePosixPath | Path) -> None:
+    sftp.put(str(source), str(target), confirm=True)
+    sftp.chmod(str(target), stat.S_IMODE(source.stat().st_mode))
 
 
 def get_file(channel: AgentChannel, source: PurePosixPath | Path, target: Path, *, host: str) -> None:
@@ -42,7 +60,9 @@ def get_file(channel: AgentChannel, source: PurePosixPath | Path, target: Path, 
     _transfer(channel, lambda sftp: sftp.get(str(source), str(target)), f"{source} on {host} -> {target}")
 
 
-def _transfer(channel: AgentChannel, act: Callable[[paramiko.SFTPClient], None], what: str) -> None:
+def _transfer(
+    channel: AgentChannel, act: Callable[[paramiko.SFTPClient], None], what: str | Callable[[], str]
+) -> None:
     """Do it, and once more over the next connection when this one breaks under it."""
     for attempt in range(ATTEMPTS):
         client = channel.client
@@ -53,7 +73,8 @@ def _transfer(channel: AgentChannel, act: Callable[[paramiko.SFTPClient], None],
         except (OSError, EOFError, AttributeError, paramiko.SSHException) as problem:
             transport = client.get_transport()
             if (transport is not None and transport.is_active()) or attempt == ATTEMPTS - 1:
-                raise HostError(f"{what}: {_words(problem)}") from problem
+                said = what if isinstance(what, str) else what()
+                raise HostError(f"{said}: {_words(problem)}") from problem
         channel.ask("ping")  # waits for the next connection, or says that the host is gone
 
 
@@ -87,8 +108,7 @@ def send_tree(
     sizes = {name: (folder / name).stat().st_size for name in tree}
     try:
         channel.ask("make_room", folder=part, files=sizes)
-        for name in tree:
-            put_file(channel, folder / name, PurePosixPath(part) / name, host=host)
+        put_files(channel, folder, tree, PurePosixPath(part), host=host)
         arrived = channel.ask("inventory", folder=part)
         wrong = sorted(name for name, sha256 in tree.items() if arrived.get(name, [None])[0] != sha256)
         if wrong:

@@ -6,19 +6,20 @@ from __future__ import annotations
 import base64
 import itertools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from harness.engine import EngineReply, EngineRequest
 from harness.errors import HostError
 from harness.exchange import Answer
 from harness.first_answer import FirstAnswer
 from harness.hosts import Command, Completed, Started, Stopped, StopSignal, now
 from harness.loadgen.base import Endpoint
 from harness.local_host import order_of
-from harness.model import ClockReading, HostClock, Machine, ResourceReading
+from harness.model import ClockReading, GroupReading, HostClock, Machine, ResourceReading
 from harness.remote.clock import Offset, Question, estimate_offset
 from harness.remote.files import fetch_tree, get_file, put_file, send_tree, tree_name, tree_of
 from harness.remote.settings import HostSettings
@@ -62,7 +63,8 @@ class SshHost:
         self._lock = threading.Lock()
         self._folders: dict[Path, str] = {}
         self._tunnels: dict[tuple[str, int], Tunnel] = {}
-        self._installed: dict[Path, Path] = {}
+        self._installed: dict[tuple[Path, tuple[str, ...]], Path] = {}
+        self._docker, self.postgres = settings.docker, settings.postgres
         self._sampled: list[Path] = []
         self._numbers = itertools.count(1)
         try:
@@ -76,6 +78,8 @@ class SshHost:
         self.cores = tuple(tuple(core) for core in facts["cores"])
         self.free_bytes: int = facts["free_bytes"]
         self.environment: dict[str, str] = facts["environment"]
+        self.user: str = facts["user"]
+        self.architecture: str = facts["architecture"]
 
     def close(self) -> None:
         """End everything over there and the connection. Never raises."""
@@ -186,18 +190,44 @@ class SshHost:
         with suppress(HostError):  # it goes with the agent's folder
             self._ask("remove", folder=folder)
 
-    def install(self, folder: Path) -> Path:
-        if folder in self._installed:
-            return self._installed[folder]
-        tree = tree_of(folder)
-        target = self.agent.base / "artifacts" / tree_name(folder, tree)
-        if not self._ask("exists", path=str(target))["exists"]:
-            send_tree(self.agent.channel, folder, tree, str(target), host=self.name)
-        self._installed[folder] = Path(target)
-        return Path(target)
+    def install(self, folder: Path, *, without: tuple[str, ...] = ()) -> Path:
+        key = (folder, without)
+        if key not in self._installed:
+            tree = {name: sha for name, sha in tree_of(folder).items() if not name.startswith(without)}
+            target = self.agent.base / "artifacts" / tree_name(folder, tree)
+            if not self._ask("exists", path=str(target))["exists"]:
+                send_tree(self.agent.channel, folder, tree, str(target), host=self.name)
+            self._installed[key] = Path(target)
+        return self._installed[key]
+
+    def discard(self, folder: Path) -> None:
+        for key in [key for key, there in self._installed.items() if there == folder]:
+            del self._installed[key]
+        with suppress(HostError):  # it is in nobody's way
+            self._ask("remove", folder=str(folder))
+
+    def docker(
+        self, requests: Sequence[EngineRequest], *, address: str | None = None, timeout_s: float = 60.0
+    ) -> tuple[EngineReply, ...]:
+        told = [{**asdict(one), "body": base64.b64encode(one.body).decode()} for one in requests]
+        where = address or self._docker
+        said = self._ask("docker", requests=told, address=where, timeout_s=timeout_s)
+        return tuple(_reply(one, self.offset) for one in said["replies"])
+
+    def start_ticks(self, pid: int) -> int | None:
+        found: int | None = self._ask("start_ticks", pid=pid)["start_ticks"]
+        return found
+
+    def group(self, pid: int, start_ticks: int) -> GroupReading | None:
+        found = self._ask("group", pid=pid, start_ticks=start_ticks)["group"]
+        return None if found is None else GroupReading.model_validate(found)
 
     def folder_bytes(self, folder: Path) -> int | None:
         return int(self._ask("folder_bytes", folder=str(folder))["bytes"])
+
+    def scratch(self, parent: Path, owner: tuple[int, int] | None) -> Path:
+        """Return a new folder there that belongs to another user; it goes when the agent goes."""
+        return Path(self._ask("scratch", parent=str(parent), owner=owner)["folder"])
 
     def which(self, *names: str) -> dict[str, str | None]:
         """Return where programs are on its PATH."""
@@ -279,6 +309,17 @@ class SshSampling:
         if self._summary is None:
             self._summary = SamplerSummary(**self._ask("sampler_stop", sampler=self._number))
         return self._summary
+
+
+def _reply(said: dict[str, Any], offset: Offset) -> EngineReply:
+    return EngineReply(
+        status=said["status"],
+        headers=said["headers"],
+        body=base64.b64decode(said["body"]),
+        began_wall_epoch_s=said["began_wall_epoch_s"] - offset.wall_s,
+        began_monotonic_s=said["began_monotonic_s"] - offset.monotonic_s,
+        ended_monotonic_s=said["ended_monotonic_s"] - offset.monotonic_s,
+    )
 
 
 def _answer(said: dict[str, Any] | None, offset: Offset) -> Answer | None:

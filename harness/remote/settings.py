@@ -34,6 +34,12 @@ class HostSettings(Frozen):
         default=None, description="of ours on the host, absolute; default: .cache/rematch in the user's home"
     )
     python: str | None = Field(default=None, description="a Python >= 3.8 on the host; default: found")
+    docker: str | None = Field(
+        default=None, description="its Docker daemon: unix://PATH; default: DOCKER_HOST there, or found"
+    )
+    postgres: str | None = Field(
+        default=None, description="folder of its PostgreSQL's programs (postgres, initdb); default: found"
+    )
     service_address: str = Field(
         default="127.0.0.1", description="where its services listen when the load comes from another machine"
     )

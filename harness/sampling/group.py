@@ -1,16 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The control group of another process: memory and CPU as the kernel charges them, version 1 and version 2."""
+"""The control group of another process: memory and CPU as the kernel charges them, version 1 and version 2.
+
+Standard library only, Python >= 3.8: the agent on a far host is built of this file too.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
-from harness.formats.cgroup import parse_cpu_stat
-from harness.model import GroupReading
+from harness.formats.cpu_stat import parse_cpu_stat
 from harness.sampling.process import ProcessReader
 
 
-def read_group(pid: int, start_ticks: int, root: Path = Path("/")) -> GroupReading | None:
+@dataclass(frozen=True)
+class GroupNumbers:
+    """What ``model.GroupReading`` has, as plain data; see there."""
+
+    version: str
+    memory_bytes: int | None
+    memory_max_bytes: int | None
+    cpu_s: float | None
+    n_throttled: int | None
+    throttled_s: float | None
+    rss_bytes: int | None
+    process_cpu_s: float | None
+
+
+def read_group(pid: int, start_ticks: int, root: Path = Path("/")) -> GroupNumbers | None:
     """Return what the groups of ``pid`` were charged, beside the process's own numbers.
 
     ``None``: the process is gone, or its groups cannot be seen from here. ``root`` is where ``proc``
@@ -35,7 +52,7 @@ def read_group(pid: int, start_ticks: int, root: Path = Path("/")) -> GroupReadi
 
 def read_folders(
     folders: dict[str, Path], *, rss_bytes: int | None, process_cpu_s: float | None
-) -> GroupReading:
+) -> GroupNumbers:
     """Read the group's files: ``folders`` is controller -> folder, ``""`` for version 2."""
     unified = folders.get("")
     if unified is not None:
@@ -43,7 +60,7 @@ def read_folders(
             parse_cpu_stat(_text(unified / "cpu.stat")),
             _named(unified / "cpu.stat", "usage_usec"),
         )
-        return GroupReading(
+        return GroupNumbers(
             version="v2",
             memory_bytes=_number(unified / "memory.current"),
             memory_max_bytes=_number(unified / "memory.peak"),
@@ -56,7 +73,7 @@ def read_folders(
     memory, cpu, account = (folders.get(name) for name in ("memory", "cpu", "cpuacct"))
     throttling = parse_cpu_stat(_text(cpu / "cpu.stat")) if cpu else None
     usage = _number(account / "cpuacct.usage") if account else None
-    return GroupReading(
+    return GroupNumbers(
         version="v1",
         memory_bytes=_number(memory / "memory.usage_in_bytes") if memory else None,
         memory_max_bytes=_number(memory / "memory.max_usage_in_bytes") if memory else None,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sessions: an experiment measured trial by trial, resumable, with progress."""
 
-from harness.session.assembly import Assembly, assemble
+from harness.session.assembly import Assembly, assemble, launcher_name
 from harness.session.interruption import Interrupted
 from harness.session.measuring import measure
 from harness.session.planning import Prepared, expected_s, prepare, session_s
@@ -26,6 +26,7 @@ __all__ = [
     "Silent",
     "assemble",
     "expected_s",
+    "launcher_name",
     "measure",
     "prepare",
     "remarks",

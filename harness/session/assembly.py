@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,6 +14,7 @@ from pathlib import Path
 
 from harness.backing import BackingNeed, BackingSource, running
 from harness.backing.postgres import Postgres
+from harness.backing.postgres_far import FarPostgres
 from harness.backing.upstream import IMPLEMENTATION as UPSTREAM
 from harness.backing.upstream import Upstream
 from harness.definitions import contract_folder, load_implementations
@@ -21,7 +22,7 @@ from harness.errors import InputError, MissingTool
 from harness.hosts import Station
 from harness.launchers.base import Launcher
 from harness.launchers.container import ContainerLauncher
-from harness.launchers.process import ProcessLauncher, Training
+from harness.launchers.process import Elsewhere, ProcessLauncher, Training
 from harness.launchers.tools import find_tools
 from harness.loadgen.base import LoadGenerator
 from harness.loadgen.jmeter import JMeter
@@ -35,6 +36,7 @@ from harness.loadgen.wrk2 import Wrk2
 from harness.local_host import LocalHost
 from harness.machine_facts import physical_cores
 from harness.model import BackingName, BackingSettings, Implementation, Load, LoadProfile, Variant
+from harness.remote import SshHost
 from harness.session.stations import Stations, load_words, stations
 from harness.toolchains import Surroundings, Tool, find_jdks, find_tool
 from harness.trial_order import LoadPlace
@@ -45,6 +47,8 @@ TOOLS = ("go", "jdk", "maven", "jmeter", "wrk", "k6", "oha", "vegeta", "wrk2", "
 MOST_WRK_THREADS = 16
 
 LAUNCHERS = ("process", "container")
+#: What else a launcher is called.
+ALSO = {"docker": "container"}
 
 #: runtime -> the variable that names a base image for its containers.
 BASE_IMAGES = {"jvm": "REMATCH_JAVA_BASE_IMAGE", "go": "REMATCH_GO_BASE_IMAGE"}
@@ -65,6 +69,7 @@ class Assembly:
     places: Mapping[str, Path] = field(default_factory=dict)
     sampling_hz: float = 50.0
     load_host: Station | None = None
+    database_host: Station | None = None
     stations: Stations | None = None
     load_words: Callable[[str], dict[str, str]] = lambda _generator: {}
     further_loads: Callable[[str], tuple[LoadPlace, ...]] = lambda _generator: ()
@@ -115,42 +120,43 @@ class Assembly:
 
 
 def assemble(
-    root: Path, *, host: str = "local", launcher: str = "process", load_host: str | None = None
+    root: Path,
+    *,
+    host: str = "local",
+    launcher: str = "process",
+    load_host: str | None = None,
+    database_host: str | None = None,
 ) -> Assembly:
     """Return the real parts; ``close`` them when far hosts are among them.
 
-    ``load_host``: where the load comes from, several joined by commas; default: the service's own host.
+    ``load_host``: where the load comes from, several joined by commas, ``database_host``: where backing
+    services stand; default: the service's own host.
 
     Raises:
         InputError: unknown host or launcher.
         HostError: a host cannot be reached or used.
     """
-    if launcher not in LAUNCHERS:
-        raise InputError("unknown launcher", place="--launcher", found=launcher, allowed=", ".join(LAUNCHERS))
-    if launcher == "container" and host != "local":
-        raise InputError(
-            "containers are started on this machine only", place="--host", found=host, allowed="local"
-        )
+    launcher = launcher_name(launcher)
     around = Surroundings(project=root)
     tools = tuple(find_tool(name, around) for name in TOOLS)
     paths = {tool.name: tool.path for tool in tools if tool.usable}
     jdks = find_jdks(around)
     here = LocalHost()
-    places = stations(root, host, load_host, jdks)
+    places = stations(root, host, load_host, jdks, database_host)
     jmeter_jar = paths.get("jmeter")
     java = jdks[0].java if jdks else None
     backing: dict[BackingName, BackingSource] = {}
+    inside = launcher == "container"
+    # what goes into a container is built, trimmed and trained with what is here, wherever it will run
     process = ProcessLauncher(
-        places.service,
+        here if inside else places.service,
         root,
         find_tools(around),
         training=training_of(root, backing),
-        elsewhere=places.elsewhere,
+        elsewhere=None if inside else places.elsewhere,
     )
-    backing["postgresql"] = Postgres(here, root, next(tool for tool in tools if tool.name == "postgres"))
-    backing["upstream"] = Upstream(
-        process, lambda workload: load_implementations(root, workload).get(UPSTREAM)
-    )
+    contained = ContainerLauncher(process, root, bases=_bases(), host=places.service)
+    backing |= _backing(root, places, tools, process)
     postgres = paths.get("postgres")
 
     def launch_command(implementation: Implementation, variant: Variant) -> tuple[str, ...]:
@@ -162,12 +168,13 @@ def assemble(
         root=root,
         host=places.service,
         load_host=places.load,
+        database_host=places.database,
         stations=places,
         load_words=lambda generator: load_words(places.load_host, generator, paths, java),
         further_loads=lambda generator: tuple(
             LoadPlace(host=one, words=load_words(one, generator, paths, java)) for one in places.further_loads
         ),
-        launcher=process if launcher == "process" else ContainerLauncher(process, root, bases=_bases()),
+        launcher=contained if inside else process,
         backing=backing,
         launch_command=launch_command,
         generators={
@@ -195,6 +202,38 @@ def assemble(
 def _wrk_threads(n_cpus: int) -> int:
     """Half the machine is the generator's: with two threads wrk would be the limit of a large one."""
     return min(max(2, n_cpus // 2), MOST_WRK_THREADS)
+
+
+def _backing(
+    root: Path, places: Stations, tools: Sequence[Tool], process: ProcessLauncher
+) -> dict[BackingName, BackingSource]:
+    """Backing services stand on the services' own machine, or on one for them, as processes."""
+    far = places.database or (places.service if isinstance(places.service, SshHost) else None)
+    beside = process
+    if far is not None and process.host is not far:
+        elsewhere = Elsewhere(builds_on=LocalHost(), python=far.agent.python, architecture=far.architecture)
+        beside = ProcessLauncher(far, root, find_tools(Surroundings(project=root)), elsewhere=elsewhere)
+    postgres = next(tool for tool in tools if tool.name == "postgres")
+    return {
+        "postgresql": Postgres(LocalHost(), root, postgres)
+        if far is None
+        else FarPostgres(far, open_to_others=places.database is not None),
+        "upstream": Upstream(
+            beside, lambda workload: load_implementations(root, workload).get(UPSTREAM), beside.host
+        ),
+    }
+
+
+def launcher_name(word: str) -> str:
+    """Return the launcher's own name.
+
+    Raises:
+        InputError: there is none of that name.
+    """
+    name = ALSO.get(word, word)
+    if name not in LAUNCHERS:
+        raise InputError("unknown launcher", place="--launcher", found=word, allowed=", ".join(LAUNCHERS))
+    return name
 
 
 def _bases() -> dict[str, str]:

@@ -56,6 +56,7 @@ def parts_for(assembly: Assembly, ledger: RunningProcesses, load: Load | None) -
         sampling_hz=assembly.sampling_hz,
         backing=assembly.backing,
         other_host=assembly.load_host,
+        database_host=assembly.database_host,
         load_words=assembly.load_words(load.generator) if load is not None else {},
         further_loads=assembly.further_loads(load.generator) if load is not None else (),
     )

@@ -17,6 +17,7 @@ from harness.local_host import LocalHost
 from harness.machine_facts import physical_cores
 from harness.model import Machine
 from harness.remote import SshHost, load_settings
+from harness.remote.host import LOOPBACK
 from harness.remote.jdks import find_far_jdks
 from harness.remote.settings import FILE, LOCAL
 from harness.toolchains import Jdk
@@ -27,12 +28,13 @@ PROGRAMS = ("wrk", "wrk2", "k6", "oha", "vegeta")
 
 @dataclass(frozen=True, kw_only=True)
 class Stations:
-    """The machines of a session. ``load`` is ``None`` when the load comes from the service's own machine;
-    ``further_loads``: where more of it comes from, when it comes from several others."""
+    """The machines of a session. ``None``: the load comes from, backing services stand on, the service's own;
+    ``further_loads``: where more of the load comes from, when it comes from several others."""
 
     service: Station
     load: Station | None = None
     further_loads: tuple[Station, ...] = ()
+    database: SshHost | None = None
     elsewhere: Elsewhere | None = None
     cpus: tuple[int, ...]
     cores: tuple[tuple[int, ...], ...] = ()
@@ -47,7 +49,8 @@ class Stations:
         """Places of far machines, by the names that stand for them in the data."""
         names: dict[str, Path] = {}
         further = [(f"far_load_{n}", one) for n, one in enumerate(self.further_loads, start=2)]
-        for role, station in (("far", self.service), ("far_load", self.load), *further):
+        roles = [("far", self.service), ("far_load", self.load), *further, ("far_database", self.database)]
+        for role, station in roles:
             if isinstance(station, SshHost):
                 names[role] = Path(station.agent.base)
         if self.elsewhere is not None and self.elsewhere.jdks:
@@ -56,18 +59,27 @@ class Stations:
 
     def close(self) -> None:
         """End what runs on far machines, and the connections."""
-        for station in (self.service, self.load, *self.further_loads):
+        for station in (self.service, self.load, *self.further_loads, self.database):
             if isinstance(station, SshHost):
                 station.close()
 
 
-def stations(root: Path, host: str, load_host: str | None, jdks: Sequence[Jdk]) -> Stations:
-    """Connect to the hosts of these names; ``load_host``: ``None`` for the service's own, several by commas.
+def stations(
+    root: Path, host: str, load_host: str | None, jdks: Sequence[Jdk], database_host: str | None = None
+) -> Stations:
+    """Connect to the hosts of these names; ``load_host``, ``database_host``: ``None`` for the service's own.
+    Several load hosts are joined by commas.
 
     Raises:
-        InputError: a name is unknown, stands twice, or ``hosts.toml`` is wrong.
+        InputError: a name is unknown, stands twice, or ``hosts.toml`` is wrong, or a database is to stand on
+            this machine and its service elsewhere.
         HostError: one cannot be reached, or is not the machine that is known by that name.
     """
+    if database_host == LOCAL != host:
+        raise InputError(
+            "the database of a far service stands beside it, or on a third host over SSH; not on this machine",
+            place="--database-host", found=database_host, allowed=f"{host}, or another host of {FILE}",
+        )  # fmt: skip
     names = _load_names(host, load_host)
     apart = bool(names)
     settings = load_settings(root, host)
@@ -84,23 +96,27 @@ def stations(root: Path, host: str, load_host: str | None, jdks: Sequence[Jdk]) 
             builds_on=LocalHost(),
             jdks=find_far_jdks(far, jdks[0].version if jdks else None),
             python=far.agent.python,
+            architecture=far.architecture,
         )
     loads: list[Station] = []
+    database: SshHost | None = None
     try:
         loads.extend(_load_station(root, name) for name in names)  # those before one that fails are kept
+        if database_host not in (None, host):
+            database = _database_station(root, str(database_host), loads)
     except BaseException:
         for one in (service, *loads):
             if isinstance(one, SshHost):
                 one.close()
         raise
-    machines = {"service": service} | {
-        "load" if n == 1 else f"load-{n}": one for n, one in enumerate(loads, start=1)
-    }
+    machines: dict[str, Station | None] = {"service": service, "database": database}
+    machines |= {"load" if n == 1 else f"load-{n}": one for n, one in enumerate(loads, start=1)}
     facts = {role: one.machine_facts for role, one in machines.items() if isinstance(one, SshHost)}
     return Stations(
         service=service,
         load=loads[0] if loads else None,
         further_loads=tuple(loads[1:]),
+        database=database,
         elsewhere=elsewhere,
         cpus=cpus,
         cores=cores,
@@ -125,6 +141,21 @@ def _load_names(host: str, load_host: str | None) -> tuple[str, ...]:
 
 def _load_station(root: Path, name: str) -> Station:
     return LocalHost() if name == LOCAL else SshHost(name, load_settings(root, name))
+
+
+def _database_station(root: Path, name: str, loads: Sequence[Station]) -> SshHost:
+    """The host of backing services: a load's, where that is the same, for two agents refuse each other."""
+    for load in loads:
+        if isinstance(load, SshHost) and load.name == name:
+            return load
+    settings = load_settings(root, name)
+    if settings.service_address in LOOPBACK:
+        raise InputError(
+            "a database for services of other machines must listen where those reach it",
+            file=FILE, place=f"hosts.{name}.service_address", found=settings.service_address,
+            allowed="an address of that host in the network that it shares with the others",
+        )  # fmt: skip
+    return SshHost(name, settings)
 
 
 def load_words(

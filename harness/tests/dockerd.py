@@ -10,11 +10,13 @@ import subprocess
 import sys
 import sysconfig
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from harness.launchers.images import LABEL, import_root
 from harness.launchers.rootfs import is_elf, lay_out, libraries
 from harness.local_host import LocalHost
+from harness.tests.instances import eventually
 
 READY_WITHIN_S = 40.0
 BRIDGE_ADDRESS = "10.213.77.1/24"
@@ -30,21 +32,24 @@ def why_not() -> str | None:
 
 
 class Daemon:
-    """A daemon that keeps everything below one folder. ``stop`` leaves nothing of it behind."""
+    """A daemon that keeps everything below one folder. ``stop`` leaves nothing of it behind.
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    ``prefix``: the words before it, such as ``nsenter --net=...``, where its containers' network is another.
+    """
+
+    def __init__(self, folder: Path, prefix: tuple[str, ...] = ()) -> None:
+        self.folder, self._prefix = folder, prefix
         self.address = f"unix://{folder}/docker.sock"
         self.log = folder / "dockerd.log"
         # A bridge of its own, though containers are on the host's network: with none, the daemon removes
         # the one of another daemon of this machine; with the usual one, it leaves it behind.
-        self._bridge = f"rm{os.getpid() % 10_000_000}"
+        self._bridge = f"rm{os.getpid() % 10_000_000}{'n' if prefix else ''}"
         self._bridged = False
         self._ip("link", "add", "name", self._bridge, "type", "bridge")
         self._bridged = True
         self._ip("addr", "add", BRIDGE_ADDRESS, "dev", self._bridge)
         argv = [
-            "dockerd", "--data-root", f"{folder}/root", "--exec-root", f"{folder}/exec",
+            *prefix, "dockerd", "--data-root", f"{folder}/root", "--exec-root", f"{folder}/exec",
             "--pidfile", f"{folder}/dockerd.pid", "-H", self.address, "--bridge", self._bridge,
             "--iptables=false", "--ip6tables=false", "--ip-forward=false", "--ip-masq=false",
         ]  # fmt: skip
@@ -83,7 +88,18 @@ class Daemon:
             self._ip("link", "del", self._bridge)
 
     def _ip(self, *words: str) -> None:
-        subprocess.run(["ip", *words], check=True, capture_output=True)
+        subprocess.run([*self._prefix, "ip", *words], check=True, capture_output=True)
+
+
+def tidy_daemon(folder: Path, prefix: tuple[str, ...] = ()) -> Iterator[Daemon]:
+    """Yield a running daemon, then end it and be sure that nothing of it is left. The body of a fixture."""
+    running = Daemon(folder, prefix)
+    try:
+        yield running
+    finally:
+        running.stop()
+        assert eventually(lambda: not processes_naming(folder), 20)
+        assert not mounts_below(folder)
 
 
 def mounts_below(folder: Path) -> list[str]:
@@ -131,5 +147,6 @@ __all__ = [
     "make_python_base",
     "mounts_below",
     "processes_naming",
+    "tidy_daemon",
     "why_not",
 ]

@@ -8,32 +8,71 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+from harness.backing import BackingSource
+from harness.backing.postgres_far import FarPostgres
+from harness.backing.upstream import Upstream
+from harness.definitions import load_implementations
 from harness.hosts import Station
 from harness.launchers.process import Elsewhere, ProcessLauncher
+from harness.launchers.process_instance import ProcessInstance
 from harness.launchers.tools import Tools
 from harness.local_host import LocalHost
+from harness.model import BackingName
 from harness.remote import SshHost
 from harness.session import Assembly, measure, prepare
 from harness.session.stations import Stations
 from harness.store import SessionFolder
+from harness.tests.instances import Started, make_project
 from harness.tests.sessions import LIMITS, tiny_assembly
 
 
 def far_assembly(root: Path, far: SshHost, load: Station | None = None) -> Assembly:
     """The small project's parts, with its services on ``far``."""
-    elsewhere = Elsewhere(builds_on=LocalHost(), python=sys.executable)
     places = Stations(
-        service=far, load=load, elsewhere=elsewhere, cpus=far.cpus, machines={"service": far.machine_facts}
+        service=far, load=load, elsewhere=elsewhere(), cpus=far.cpus, machines={"service": far.machine_facts}
     )
     return dataclasses.replace(
         tiny_assembly(root),
         host=far,
         load_host=load,
         stations=places,
-        launcher=ProcessLauncher(far, root, Tools(), grace_s=0.5, elsewhere=elsewhere),
+        launcher=ProcessLauncher(far, root, Tools(), grace_s=0.5, elsewhere=elsewhere()),
         places={"root": root, "python_env": Path(sys.prefix), **places.named},
     )
+
+
+def far_ledger_assembly(
+    root: Path, far: SshHost, load: Station | None = None, database: SshHost | None = None
+) -> Assembly:
+    """The small project with a database and an upstream API, on ``far`` or on a host of their own."""
+    where = database or far
+    beside = ProcessLauncher(where, root, Tools(), grace_s=0.5, elsewhere=elsewhere())
+    backing: dict[BackingName, BackingSource] = {
+        "postgresql": FarPostgres(where, open_to_others=database is not None),
+        "upstream": Upstream(
+            beside, lambda workload: load_implementations(root, workload).get("upstream-api"), where
+        ),
+    }
+    return dataclasses.replace(far_assembly(root, far, load), backing=backing, database_host=database)
+
+
+def elsewhere() -> Elsewhere:
+    """A machine that is this one under another address."""
+    return Elsewhere(builds_on=LocalHost(), python=sys.executable)
+
+
+class FarProject(Started[ProcessInstance]):
+    """A project with a launcher of processes on a far host."""
+
+    def __init__(self, root: Path, far: SshHost) -> None:
+        self._launcher = ProcessLauncher(far, make_project(root), Tools(), grace_s=0.5, elsewhere=elsewhere())
+        super().__init__(root, far, self._launcher.launch)
+
+    @property
+    def launcher(self) -> ProcessLauncher:
+        return self._launcher
 
 
 def measure_far(root: Path, far: SshHost, load: Station | None = None) -> SessionFolder:
@@ -41,6 +80,13 @@ def measure_far(root: Path, far: SshHost, load: Station | None = None) -> Sessio
     return measure(
         assembly, prepare(assembly, "tiny", profile="smoke", host="bighost", seed=1), limits=LIMITS
     )
+
+
+def shape(value: Any) -> Any:
+    """What a record is made of, whatever was measured."""
+    if isinstance(value, dict):
+        return {name: shape(one) for name, one in value.items() if name not in ("clocks", "files", "flags")}
+    return type(value).__name__ if not isinstance(value, list) else "list"
 
 
 def running_with(words: str) -> list[int]:

@@ -9,8 +9,10 @@ import time
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Generic, TypeVar
 
-from harness.launchers.base import LaunchOrder
+from harness.hosts import Station
+from harness.launchers.base import Instance, Launcher, LaunchOrder
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.process_instance import ProcessInstance
 from harness.launchers.tools import Tools
@@ -37,34 +39,58 @@ def make_project(root: Path) -> Path:
     return root
 
 
-class Project:
-    """A project with a launcher; every instance it started is stopped by ``close``."""
+AnInstance = TypeVar("AnInstance", bound=Instance)
 
-    def __init__(self, root: Path, *, grace_s: float = 2.0, tools: Tools | None = None) -> None:
-        self.root = make_project(root)
-        self.host = LocalHost()
-        self.launcher = ProcessLauncher(self.host, root, tools or Tools(), grace_s=grace_s)
+
+class Started(Generic[AnInstance]):
+    """Instances of the misbehaving service, each with a folder on ``host``; ``close`` stops them all."""
+
+    def __init__(self, root: Path, host: Station, launch: Callable[[LaunchOrder], AnInstance]) -> None:
+        self.root, self.host, self._launch = root, host, launch
         self.implementation = read_implementation(root / "services/strings/misbehaving")
-        self._started: list[ProcessInstance] = []
+        self._started: list[AnInstance] = []
+        self._folders: list[Path] = []
 
-    def launch(self, **settings: SettingValue) -> ProcessInstance:
+    @property
+    def launcher(self) -> Launcher:
+        raise NotImplementedError("the subclass has one")
+
+    def launch(self, **settings: SettingValue) -> AnInstance:
         return self.launch_variant(Variant(implementation="misbehaving", settings=settings))
 
-    def launch_variant(self, variant: Variant, **more: object) -> ProcessInstance:
-        folder = self.root / f"trial-{len(self._started) + 1}"
+    def launch_variant(self, variant: Variant, **more: object) -> AnInstance:
+        folder = self.root / f"trial-{len(self._folders) + 1}"
         folder.mkdir()
         order = LaunchOrder(
             implementation=self.implementation,
             variant=variant,
             build=self.launcher.build(self.implementation, variant),
-            folder=folder,
+            folder=self.host.open_folder(folder),
         ).model_copy(update=more)
-        self._started.append(self.launcher.launch(order))
+        self._folders.append(folder)
+        self._started.append(self._launch(order))
         return self._started[-1]
+
+    def fetch(self) -> None:
+        """Have the files of all instances in folders of this machine."""
+        for folder in self._folders:
+            self.host.close_folder(folder)
 
     def close(self) -> None:
         for instance in self._started:
             instance.stop()
+
+
+class Project(Started[ProcessInstance]):
+    """A project with a launcher of processes on this machine."""
+
+    def __init__(self, root: Path, *, grace_s: float = 2.0, tools: Tools | None = None) -> None:
+        self._launcher = ProcessLauncher(LocalHost(), make_project(root), tools or Tools(), grace_s=grace_s)
+        super().__init__(root, self._launcher.host, self._launcher.launch)
+
+    @property
+    def launcher(self) -> ProcessLauncher:
+        return self._launcher
 
 
 def eventually(holds: Callable[[], bool], within_s: float = 10.0) -> bool:

@@ -68,7 +68,7 @@ def ledger_assembly(root: Path, database: BackingSource) -> Assembly:
     backing: dict[BackingName, BackingSource] = {"postgresql": database}
     launcher = ProcessLauncher(host, root, Tools(), grace_s=0.5, training=training_of(root, backing))
     backing["upstream"] = Upstream(
-        launcher, lambda workload: load_implementations(root, workload).get("upstream-api")
+        launcher, lambda workload: load_implementations(root, workload).get("upstream-api"), host
     )
     return Assembly(
         root=root,

@@ -36,7 +36,8 @@ class Namespace:
 
     @property
     def prefix(self) -> tuple[str, ...]:
-        return ("ip", "netns", "exec", self.name)
+        # not ``ip netns exec``: that mounts a /sys of its own, without the control groups
+        return ("nsenter", f"--net=/run/netns/{self.name}")
 
     @property
     def near(self) -> str:

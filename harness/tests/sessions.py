@@ -147,7 +147,12 @@ def _default_signals() -> None:
 
 def _main() -> None:
     def assemble(
-        root: Path, *, host: str = "local", launcher: str = "process", load_host: str | None = None
+        root: Path,
+        *,
+        host: str = "local",
+        launcher: str = "process",
+        load_host: str | None = None,
+        database_host: str | None = None,
     ) -> Assembly:
         return tiny_assembly(root)
 

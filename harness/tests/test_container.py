@@ -8,29 +8,24 @@ import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from harness.errors import InputError, RematchError, TrialFailure
-from harness.launchers.base import Launcher, LaunchOrder
+from harness.launchers.base import Launcher
 from harness.launchers.container import ContainerLauncher
-from harness.launchers.container_instance import ContainerInstance
 from harness.launchers.images import LABEL, OWNER, project_label
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.rootfs import libraries
 from harness.launchers.tools import Tools
 from harness.local_host import LocalHost
 from harness.model import Outcome, RuntimeSettings, Variant
-from harness.model.backing import SettingValue
-from harness.processes import alive
 from harness.readiness import wait_first_response, warm_up
-from harness.session import Assembly, assemble, measure, prepare
-from harness.tests.contracts.launcher import HELLO, LauncherContract
-from harness.tests.dockerd import Daemon, make_python_base, mounts_below, processes_naming, why_not
-from harness.tests.fakes import FakeLoadGenerator
-from harness.tests.instances import eventually, make_project, read_implementation
-from harness.tests.sessions import LIMITS, make_session_project, measure_tiny, tiny_assembly
+from harness.session import assemble
+from harness.tests.contained import Contained, client_of
+from harness.tests.contracts.launcher import HELLO
+from harness.tests.dockerd import Daemon, make_python_base, tidy_daemon, why_not
+from harness.tests.instances import make_project, read_implementation
 
 REASON = why_not()
 #: Only root can start a daemon of its own, and set-up asks for one (``dockerd``) for root's tests alone; anybody
@@ -43,14 +38,8 @@ needs_docker = pytest.mark.skipif(
 @pytest.fixture(scope="module")
 def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
     interfaces = set(os.listdir("/sys/class/net"))
-    running = Daemon(tmp_path_factory.mktemp("docker"))
-    try:
-        yield running
-    finally:
-        running.stop()
-        assert eventually(lambda: not processes_naming(running.folder), 20)
-        assert not mounts_below(running.folder)
-        assert set(os.listdir("/sys/class/net")) == interfaces
+    yield from tidy_daemon(tmp_path_factory.mktemp("docker"))
+    assert set(os.listdir("/sys/class/net")) == interfaces
 
 
 @pytest.fixture(scope="module")
@@ -58,65 +47,11 @@ def base(daemon: Daemon, tmp_path_factory: pytest.TempPathFactory) -> str:
     return make_python_base(client_of(daemon), tmp_path_factory.mktemp("base"))
 
 
-def client_of(daemon: Daemon) -> Any:
-    import docker
-
-    return docker.DockerClient(base_url=daemon.address)
-
-
-class Contained:
-    """A project with a launcher of containers; see ``instances.Project``."""
-
-    def __init__(self, root: Path, daemon: Daemon, base: str) -> None:
-        self.root, self.client = make_project(root), client_of(daemon)
-        process = ProcessLauncher(LocalHost(), root, Tools())
-        self.launcher = ContainerLauncher(
-            process, root, bases={"other": base}, socket=daemon.address, grace_s=0.5
-        )
-        self.implementation = read_implementation(root / "services/strings/misbehaving")
-        self._started: list[ContainerInstance] = []
-
-    def launch(self, **settings: SettingValue) -> ContainerInstance:
-        return self.launch_variant(Variant(implementation="misbehaving", settings=settings))
-
-    def launch_variant(self, variant: Variant, **more: object) -> ContainerInstance:
-        folder = self.root / f"trial-{len(self._started) + 1}"
-        folder.mkdir()
-        order = LaunchOrder(
-            implementation=self.implementation,
-            variant=variant,
-            build=self.launcher.build(self.implementation, variant),
-            folder=folder,
-        ).model_copy(update=more)
-        self._started.append(self.launcher.launch(order))
-        return self._started[-1]
-
-    def containers(self) -> list[Any]:
-        wanted = {"label": f"{LABEL}={project_label(self.root)}"}
-        return list(self.client.containers.list(all=True, filters=wanted))
-
-    def close(self) -> None:
-        for instance in self._started:
-            instance.stop()
-        left = self.containers()
-        self.client.close()
-        assert left == []
-
-
 @pytest.fixture
 def project(tmp_path: Path, daemon: Daemon, base: str) -> Iterator[Contained]:
     made = Contained(tmp_path, daemon, base)
     yield made
     made.close()
-
-
-@needs_docker
-class TestContainerLauncher(LauncherContract):
-    @pytest.fixture
-    def project(self, tmp_path: Path, daemon: Daemon, base: str) -> Iterator[Contained]:
-        made = Contained(tmp_path, daemon, base)
-        yield made
-        made.close()
 
 
 @needs_docker
@@ -203,42 +138,6 @@ def test_a_build_that_fails_says_the_last_words_of_the_daemon(project: Contained
     dockerfile.write_text(dockerfile.read_text().replace("service.py", "no-such-file"))
     with pytest.raises(RematchError, match="could not build it.*no-such-file"):
         project.launch()
-
-
-@needs_docker
-def test_a_session_in_containers_has_the_same_record_as_one_of_processes(
-    tmp_path: Path, daemon: Daemon, base: str
-) -> None:
-    root = make_session_project(tmp_path)
-    definition = root / "harness/experiments/tiny.toml"
-    calm = '[variants.calm]\nimplementation = "misbehaving"\n'
-    pinned = calm + 'runtime = { cpus = 1, pin = "limit" }\n'
-    definition.write_text(definition.read_text().replace(calm, pinned))
-    plain = next(r for r in measure_tiny(root).records() if r.planned.configuration.variant_name == "calm")
-    process = tiny_assembly(root)
-    inside = Assembly(
-        root=root,
-        host=process.host,
-        launcher=ContainerLauncher(
-            ProcessLauncher(LocalHost(), root, Tools()), root, bases={"other": base}, socket=daemon.address
-        ),
-        generators={"locust": FakeLoadGenerator},
-        places=process.places,
-    )
-    prepared = prepare(inside, "tiny", profile="smoke", host="local", seed=1, launcher="container")
-    session = measure(inside, prepared, limits=LIMITS)
-    assert session.folder.name == "smoke-local-container-1"
-    record = next(r for r in session.records() if r.planned.configuration.variant_name == "calm")
-    assert record.outcome == plain.outcome == Outcome.OK
-    assert set(record.model_dump()) == set(plain.model_dump())
-    assert [b.name for b in record.boundaries] == [b.name for b in plain.boundaries]
-    assert set(record.files) == set(plain.files)
-    assert record.instance is not None and record.instance.container is not None
-    assert plain.instance is not None and plain.instance.container is None
-    assert record.instance.cpus_allowed == plain.instance.cpus_allowed == plain.instance.cpu_affinity
-    assert record.instance.container.cpuset == str(record.instance.cpu_affinity[0])
-    assert record.instance.container.cpu_quota == 1.0
-    assert not alive(record.instance.pid, record.instance.process_start_ticks)
 
 
 def test_without_a_daemon_the_variant_is_unavailable_with_the_way_to_one(tmp_path: Path) -> None:

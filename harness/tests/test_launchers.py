@@ -16,7 +16,7 @@ from harness.model import Implementation, Outcome, RuntimeSettings, Variant
 from harness.ports import free_port
 from harness.processes import group_members
 from harness.readiness import wait_first_response, warm_up
-from harness.tests.contracts.launcher import HELLO, LauncherContract
+from harness.tests.contracts.launcher import HELLO
 from harness.tests.instances import Project
 
 
@@ -25,14 +25,6 @@ def project(tmp_path: Path) -> Iterator[Project]:
     made = Project(tmp_path, grace_s=0.5)
     yield made
     made.close()
-
-
-class TestProcessLauncher(LauncherContract):
-    @pytest.fixture
-    def project(self, tmp_path: Path) -> Iterator[Project]:
-        made = Project(tmp_path, grace_s=0.5)
-        yield made
-        made.close()
 
 
 def test_it_is_a_launcher(project: Project) -> None:

@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,16 +15,15 @@ from harness.launchers.base import LaunchOrder
 from harness.launchers.builds import Builder
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.sources import copy_artifact, source_sha256
-from harness.launchers.tools import Tools, find_tools
+from harness.launchers.tools import Tools
 from harness.local_host import LocalHost
 from harness.model import BackingSettings, Implementation, RuntimeSettings, Variant
-from harness.project import find_root
 from harness.readiness import wait_first_response
 from harness.session.assembly import training_of
 from harness.tests.contracts.launcher import HELLO
 from harness.tests.fake_backing import FakeDatabase, ask
-from harness.tests.instances import CONTRACT
-from harness.toolchains import Jdk, Surroundings
+from harness.tests.tiny_java import make_java_project, reference_jdk
+from harness.toolchains import Jdk
 
 TOY = Implementation(
     name="toy",
@@ -144,54 +141,15 @@ def test_a_jar_brings_the_libraries_of_its_class_path(tmp_path: Path, jdk: Jdk) 
     assert size == 7 + (made / "target/a.jar").stat().st_size
 
 
-JAVA = """
-import com.sun.net.httpserver.HttpServer;
-import java.net.InetSocketAddress;
-public class Main {
-  public static void main(String[] words) throws Exception {
-    var server = HttpServer.create(new InetSocketAddress(words[0], Integer.parseInt(words[1])), 0);
-    byte[] answer = "{\\"v\\":\\"HELLO\\"}".getBytes();
-    server.createContext("/", exchange -> {
-      exchange.getRequestBody().readAllBytes();
-      exchange.sendResponseHeaders(200, answer.length);
-      try (var out = exchange.getResponseBody()) { out.write(answer); }
-    });
-    server.start();
-  }
-}
-"""
-
-
 @pytest.fixture(scope="module")
 def jdk() -> Jdk:
-    """The JDK that set-up found or brought; AOT caches need the reference release or a newer one."""
-    found = find_tools(Surroundings(project=find_root())).jdk_for(25)
-    assert found is not None, "no JDK 25 or newer: make setup"
-    return found
+    return reference_jdk()
 
 
 @pytest.fixture
-def java(tmp_path: Path, jdk: Jdk) -> Iterator[tuple[ProcessLauncher, Implementation]]:
-    folder = tmp_path / "services" / "strings" / "tiny"
-    folder.mkdir(parents=True)
-    (folder / "Main.java").write_text(JAVA)
-    (folder / "manifest").write_text("Main-Class: Main\n")
-    bin_folder = jdk.home / "bin"
-    (folder / "build.sh").write_text(
-        f"set -e; mkdir target; {bin_folder}/javac -d target Main.java;"
-        f"{bin_folder}/jar cfm target/service.jar manifest -C target Main.class"
-    )
-    shutil.copytree(CONTRACT, folder.parent / "contract")
-    implementation = TOY.model_copy(
-        update={
-            "name": "tiny",
-            "runtime": "jvm",
-            "min_java": 21,
-            "artifact": "target/service.jar",
-            "start": ("{java}", "{runtime_args}", "-jar", "{artifact}", "{host}", "{port}"),
-        }
-    )
-    yield ProcessLauncher(LocalHost(), tmp_path, Tools(jdks=(jdk,))), implementation
+def java(tmp_path: Path, jdk: Jdk) -> tuple[ProcessLauncher, Implementation]:
+    implementation = make_java_project(tmp_path, jdk)
+    return ProcessLauncher(LocalHost(), tmp_path, Tools(jdks=(jdk,))), implementation
 
 
 def test_an_aot_cache_is_trained_once_and_used(

@@ -200,11 +200,11 @@ def test_an_artifact_that_arrives_damaged_is_refused(
     (tmp_path / "art").mkdir()
     (tmp_path / "art" / "a").write_text("as it is here")
 
-    def damaged(client: object, source: Path, target: Path, *, host: str) -> None:
+    def damaged(sftp: object, source: Path, target: Path) -> None:
         Path(target).write_text("as it is not")
 
     with monkeypatch.context() as patch:
-        patch.setattr(files, "put_file", damaged)
+        patch.setattr(files, "_put", damaged)
         with pytest.raises(HostError, match="a arrived in .* with another content"):
             far.install(tmp_path / "art")
     assert far.install(tmp_path / "art").joinpath("a").read_text() == "as it is here"

@@ -6,7 +6,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,7 +13,7 @@ from harness.errors import HostError
 from harness.local_host import LocalHost
 from harness.model import Outcome, TrialRecord
 from harness.remote import SshHost
-from harness.tests.far import measure_far, running_with, when
+from harness.tests.far import measure_far, running_with, shape, when
 from harness.tests.instances import eventually
 from harness.tests.namespace import Namespace, why_not
 from harness.tests.sessions import make_session_project, measure_tiny, tiny_folder
@@ -39,13 +38,6 @@ def namespace() -> Iterator[Namespace]:
     made.make()
     yield made
     made.remove()
-
-
-def shape(value: Any) -> Any:
-    """What a record is made of, whatever was measured."""
-    if isinstance(value, dict):
-        return {name: shape(one) for name, one in value.items() if name not in ("clocks", "files", "flags")}
-    return type(value).__name__ if not isinstance(value, list) else "list"
 
 
 def test_the_same_experiment_gives_the_same_records_here_and_over_there(sshd: Sshd, tmp_path: Path) -> None:

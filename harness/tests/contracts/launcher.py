@@ -10,8 +10,9 @@ import pytest
 
 from harness.errors import InputError, TrialFailure
 from harness.exchange import Connection, request_bytes
+from harness.hosts import Station
 from harness.launchers.base import Instance, LaunchOrder
-from harness.model import Implementation, Outcome, Variant
+from harness.model import Implementation, Outcome, StartUp, Variant
 from harness.model.backing import SettingValue
 from harness.processes import alive
 from harness.readiness import wait_first_response
@@ -22,12 +23,22 @@ HELLO = load_requests(CONTRACT, "hello")[0]
 
 
 class Started(Protocol):
-    """What the contract needs of a project: see ``instances.Project``."""
+    """What the contract needs of a project: see ``instances.Started``."""
 
     @property
     def implementation(self) -> Implementation: ...
 
+    @property
+    def host(self) -> Station: ...
+
     def launch(self, **settings: SettingValue) -> Instance: ...
+
+    def fetch(self) -> None: ...
+
+
+def answered(project: Started, instance: Instance) -> StartUp:
+    """Wait for the first answer, asked where the instance runs."""
+    return wait_first_response(instance, HELLO, 20, host=project.host)
 
 
 class LauncherContract:
@@ -46,25 +57,26 @@ class LauncherContract:
 
     def test_a_service_answers_where_its_endpoint_says(self, project: Started) -> None:
         instance = project.launch()
-        started = wait_first_response(instance, HELLO, 20)
+        started = answered(project, instance)
         assert started.time_to_first_response_s > 0
         assert instance.endpoint.port == instance.record.port
-        with Connection(instance.endpoint) as connection:
-            answer = connection.exchange(request_bytes("GET", "/health", {}, None, instance.endpoint))
+        near = project.host.reach(instance.endpoint)
+        with Connection(near) as connection:
+            answer = connection.exchange(request_bytes("GET", "/health", {}, None, near))
         assert answer.body == b'{"status":"up"}'
         instance.stop()
 
     def test_two_instances_do_not_share_a_port(self, project: Started) -> None:
         one, other = project.launch(), project.launch()
         assert one.record.port != other.record.port
-        wait_first_response(one, HELLO, 20)
-        wait_first_response(other, HELLO, 20)
+        answered(project, one)
+        answered(project, other)
         one.stop()
         other.stop()
 
     def test_an_obedient_service_is_stopped_by_sigterm_and_the_record_says_so(self, project: Started) -> None:
         instance = project.launch()
-        wait_first_response(instance, HELLO, 20)
+        answered(project, instance)
         assert instance.record.exit_code is None
         record = instance.stop()
         assert (record.stop_signal, record.exit_code) == ("SIGTERM", 0)
@@ -74,7 +86,7 @@ class LauncherContract:
 
     def test_a_service_that_hangs_on_stop_is_killed(self, project: Started) -> None:
         instance = project.launch(hang_on_stop=True)
-        wait_first_response(instance, HELLO, 20)
+        answered(project, instance)
         record = instance.stop()
         assert (record.stop_signal, record.exit_code) == ("SIGKILL", 137)
 
@@ -96,12 +108,13 @@ class LauncherContract:
         instance = project.launch(log_file="access.log", port_taken="once")
         assert eventually(lambda: instance.exited() is not None)
         instance.stop()
+        project.fetch()
         assert [path.parent.name for path in tmp_path.rglob("port-was-taken")] == ["trial-1"]
 
     def test_readiness_of_a_service_that_ends_is_a_failure_with_its_own_words(self, project: Started) -> None:
         instance = project.launch(fail_start="no database at db:5432")
         with pytest.raises(TrialFailure) as caught:
-            wait_first_response(instance, HELLO, 20)
+            answered(project, instance)
         assert caught.value.outcome == Outcome.FAILED
         assert "exited with 3" in caught.value.reason
         instance.stop()
