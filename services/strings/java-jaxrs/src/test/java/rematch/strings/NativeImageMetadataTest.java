@@ -1,65 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 package rematch.strings;
 
-import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import com.fasterxml.jackson.core.JsonFactory;
-import com.fasterxml.jackson.core.JsonParser;
-import com.fasterxml.jackson.core.JsonToken;
 import java.io.IOException;
-import java.io.InputStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.ResourceBundle;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
-/** What native-image is told must be there: a library's new version may have renamed it, and no compiler complains. */
+/** What native-image is told must be there: a library's next version may rename it, and no compiler complains of that. */
 final class NativeImageMetadataTest {
 
-    private static final String FILE =
-            "/META-INF/native-image/rematch.strings/java-jaxrs/reachability-metadata.json";
-
-    private static Map<?, ?> metadata;
-
-    @BeforeAll
-    static void read() throws IOException {
-        try (InputStream in = Main.class.getResourceAsStream(FILE);
-                JsonParser parser = new JsonFactory().createParser(in)) {
-            parser.nextToken();
-            metadata = (Map<?, ?>) value(parser);
-        }
-    }
+    private static final Path FILE = Path.of("src", "main", "resources", "META-INF", "native-image", "rematch.strings",
+            "java-jaxrs", "reachability-metadata.json");
 
     @Test
-    void everyTypeIsThereWithItsMethodsAndFields() throws ReflectiveOperationException {
-        List<?> types = (List<?>) metadata.get("reflection");
+    void every_type_is_there_with_its_methods_and_fields() throws IOException, ReflectiveOperationException {
+        List<?> types = told("reflection");
         assertTrue(types.size() > 20);
         for (Object one : types) {
             Map<?, ?> said = (Map<?, ?>) one;
-            if (said.get("type") instanceof Map<?, ?> proxy) {
-                for (Object name : (List<?>) proxy.get("proxy")) {
+            if (said.get("type") instanceof String name) {
+                members(named(name), said);
+            } else {
+                for (Object name : list((Map<?, ?>) said.get("type"), "proxy")) {
                     assertTrue(named((String) name).isInterface());
                 }
-                continue;
-            }
-            Class<?> type = named((String) said.get("type"));
-            for (Object method : (List<?>) said.getOrDefault("methods", List.of())) {
-                assertDoesNotThrow(() -> find(type, (Map<?, ?>) method));
-            }
-            for (Object field : (List<?>) said.getOrDefault("fields", List.of())) {
-                type.getDeclaredField((String) ((Map<?, ?>) field).get("name"));
             }
         }
     }
 
     @Test
-    void everyResourceIsThere() {
-        for (Object one : (List<?>) metadata.get("resources")) {
+    void every_resource_is_there() throws IOException {
+        for (Object one : told("resources")) {
             Map<?, ?> said = (Map<?, ?>) one;
             if (said.get("bundle") instanceof String bundle) {
                 assertNotNull(ResourceBundle.getBundle(bundle));
@@ -69,16 +47,30 @@ final class NativeImageMetadataTest {
         }
     }
 
-    private static void find(Class<?> type, Map<?, ?> method) throws ReflectiveOperationException {
-        List<Class<?>> parameters = new ArrayList<>();
-        for (Object name : (List<?>) method.get("parameterTypes")) {
-            parameters.add(named((String) name));
+    private static List<?> told(String part) throws IOException {
+        return list((Map<?, ?>) ContractCase.json(Files.readString(FILE)), part);
+    }
+
+    private static List<?> list(Map<?, ?> fields, String name) {
+        return fields.get(name) instanceof List<?> found ? found : List.of();
+    }
+
+    private static void members(Class<?> type, Map<?, ?> said) throws ReflectiveOperationException {
+        for (Object one : list(said, "methods")) {
+            Map<?, ?> method = (Map<?, ?>) one;
+            List<Class<?>> parameters = new ArrayList<>();
+            for (Object name : list(method, "parameterTypes")) {
+                parameters.add(named((String) name));
+            }
+            Class<?>[] taken = parameters.toArray(Class<?>[]::new);
+            if (method.get("name").equals("<init>")) {
+                type.getDeclaredConstructor(taken);
+            } else {
+                type.getDeclaredMethod((String) method.get("name"), taken);
+            }
         }
-        Class<?>[] taken = parameters.toArray(Class<?>[]::new);
-        if (method.get("name").equals("<init>")) {
-            type.getDeclaredConstructor(taken);
-        } else {
-            type.getDeclaredMethod((String) method.get("name"), taken);
+        for (Object one : list(said, "fields")) {
+            type.getDeclaredField((String) ((Map<?, ?>) one).get("name"));
         }
     }
 
@@ -91,29 +83,5 @@ final class NativeImageMetadataTest {
                     ? named(name.substring(0, name.length() - 2)).arrayType()
                     : Class.forName(name, false, Main.class.getClassLoader());
         };
-    }
-
-    private static Object value(JsonParser parser) throws IOException {
-        switch (parser.currentToken()) {
-            case START_OBJECT -> {
-                Map<String, Object> object = new LinkedHashMap<>();
-                while (parser.nextToken() != JsonToken.END_OBJECT) {
-                    String name = parser.currentName();
-                    parser.nextToken();
-                    object.put(name, value(parser));
-                }
-                return object;
-            }
-            case START_ARRAY -> {
-                List<Object> array = new ArrayList<>();
-                while (parser.nextToken() != JsonToken.END_ARRAY) {
-                    array.add(value(parser));
-                }
-                return array;
-            }
-            default -> {
-                return parser.getText();
-            }
-        }
     }
 }
