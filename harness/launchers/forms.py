@@ -120,7 +120,8 @@ class Forms:
         sources, image = work / "src", work / IMAGE
         copy_sources(self._source(implementation), sources)
         prepared = implementation.forms.native_prepared
-        argv, said, why = (), "", None
+        argv: tuple[str, ...] = ()
+        said, why = "", None
         begin = time.monotonic()
         if prepared is not None:
             argv, why = self._prepare(implementation, prepared, sources, log.with_suffix(".build.log"))
@@ -131,7 +132,9 @@ class Forms:
             if prepared is not None and (sources / prepared.image).is_file():
                 (sources / prepared.image).rename(image)
             if completed is None or completed.exit_code != 0 or not image.is_file():
-                why = f"native-image could not compile it ({_why(said)}); all of it: {_short(log, self._root)}"
+                why = (
+                    f"native-image could not compile it ({_why(said)}); all of it: {_short(log, self._root)}"
+                )
         result = FormBuild(
             form="native",
             tool=self._tool(implementation, "native"),
@@ -157,7 +160,10 @@ class Forms:
         completed = self._run(argv, sources, log, {"JAVA_HOME": str(jdk.home)} if jdk is not None else {})
         said = "" if completed is None else completed.stdout + completed.stderr
         if completed is None or completed.exit_code != 0 or not (sources / prepared.words).is_file():
-            return argv, f"nothing to compile was prepared ({_why(said)}); all of it: {_short(log, self._root)}"
+            return (
+                argv,
+                f"nothing to compile was prepared ({_why(said)}); all of it: {_short(log, self._root)}",
+            )
         return argv, None
 
     def _image_command(

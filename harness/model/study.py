@@ -70,8 +70,12 @@ class PreparedImage(Frozen):
     Paths are relative to a copy of the service's folder, in which ``build`` is run.
     """
 
-    build: tuple[str, ...] = Field(min_length=1, description="leaves what native-image takes; words as in build")
-    words: str = Field(description="file that this build leaves: what native-image is told, in that file's folder")
+    build: tuple[str, ...] = Field(
+        min_length=1, description="leaves what native-image takes; words as in build"
+    )
+    words: str = Field(
+        description="file that this build leaves: what native-image is told, in that file's folder"
+    )
     image: str = Field(description="the native image that those words make")
 
 

@@ -239,7 +239,9 @@ def _prepared(folder: Path, script: str) -> Implementation:
 def test_an_image_that_a_framework_prepares_is_compiled_with_its_words_in_their_folder(
     built: Built, tmp_path: Path
 ) -> None:
-    java = _prepared(tmp_path, "grep -q same service.toml && mkdir made && echo '-Dx=1  -jar its.jar' > made/words.args")
+    java = _prepared(
+        tmp_path, "grep -q same service.toml && mkdir made && echo '-Dx=1  -jar its.jar' > made/words.args"
+    )
     tool = _compiler(tmp_path, 'echo "$(basename $PWD) $*" > hello-runner; echo "Peak RSS: 2.00GB"\n')
     forms = Forms(LocalHost(), tmp_path, Tools(native_image=tool))
     made = forms.make(java, "native", built)
@@ -255,13 +257,17 @@ def test_a_preparation_that_leaves_no_words_is_the_reason(built: Built, tmp_path
     forms = Forms(LocalHost(), tmp_path, Tools(native_image=_compiler(tmp_path, "exit 0\n")))
     made = forms.make(java, "native", built)
     assert made.image_bytes is None and made.argv[0] == "sh"
-    assert "nothing to compile was prepared (ERROR: this compiler is too old); all of it: " in (made.problem or "")
+    assert "nothing to compile was prepared (ERROR: this compiler is too old); all of it: " in (
+        made.problem or ""
+    )
 
 
 def test_a_preparation_by_maven_wants_maven(built: Built, tmp_path: Path) -> None:
     own = PreparedImage(build=("{mvn}", "package"), words="w", image="i")
     java = JAVA.model_copy(update={"forms": JavaForms(native_prepared=own)})
-    reason = Forms(LocalHost(), tmp_path, Tools(native_image=tmp_path / "ni")).unavailable(java, "native", None)
+    reason = Forms(LocalHost(), tmp_path, Tools(native_image=tmp_path / "ni")).unavailable(
+        java, "native", None
+    )
     assert reason is not None and reason.startswith("maven is missing")
 
 
