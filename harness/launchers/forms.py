@@ -81,7 +81,7 @@ class Forms:
         identity += WORDS if form == "jlink" else ()
         if needs.native_prepared is not None:
             identity += [*needs.native_prepared.build, needs.native_prepared.words]
-        identity += [*needs.native_registers, "", *needs.native_packages]
+        identity += [*needs.native_registers, ""]
         return artifacts / f"{form}-{hashlib.sha256('|'.join(identity).encode()).hexdigest()[:12]}"
 
     def find(self, implementation: Implementation, form: Form, built: Built) -> FormBuild | None:
@@ -178,10 +178,9 @@ class Forms:
             words = sources / needs.native_prepared.words
             return (str(tool), *further, *words.read_text().split()), words.parent
         configuration = None
-        if needs.native_registers or needs.native_packages:
+        if needs.native_registers:
             configuration = work / "registered"
-            jars = sorted(built.folder.rglob("*.jar"))
-            write_registrations(jars, needs.native_registers, configuration, packages=needs.native_packages)
+            write_registrations(sorted(built.folder.rglob("*.jar")), needs.native_registers, configuration)
         image = work / IMAGE
         argv = image_argv(tool, built.artifact, image, configuration=configuration, further=further)
         return argv, work

@@ -92,9 +92,6 @@ class JavaForms(Frozen):
         default=(),
         description="folders in the program's jars, as META-INF/services: classes named there are found by reflection",
     )
-    native_packages: tuple[str, ...] = Field(
-        default=(), description="packages, with those below, all of whose classes are found by reflection"
-    )
     native_prepared: PreparedImage | None = Field(
         default=None, description="None: the jar and what its manifest names are compiled"
     )

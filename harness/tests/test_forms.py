@@ -113,11 +113,9 @@ def test_classes_named_in_files_of_the_jars_are_registered_and_no_others(tmp_pat
         jar.writestr("com/x/Service.class", b"")
         jar.writestr("META-INF/services/com.x.Service", "com.x.Named # com.x.Absent\n")
         jar.writestr("META-INF/helidon/registry.json", '["com.x.Other"]')
-        jar.writestr("org/y/deep/Inside.class", b"")
-        jar.writestr("org/yy/Outside.class", b"")
-    write_registrations([tmp_path / "a.jar"], ("META-INF/services/",), tmp_path / "out", packages=("org.y",))
+    write_registrations([tmp_path / "a.jar"], ("META-INF/services/",), tmp_path / "out")
     reflect = json.loads((tmp_path / "out/reflect-config.json").read_text())
-    assert [entry["name"] for entry in reflect] == ["com.x.Named", "com.x.Service", "org.y.deep.Inside"]
+    assert [entry["name"] for entry in reflect] == ["com.x.Named", "com.x.Service"]
     resources = json.loads((tmp_path / "out/resource-config.json").read_text())
     assert resources["resources"]["includes"] == [{"pattern": r"\QMETA-INF/services/com.x.Service\E"}]
 

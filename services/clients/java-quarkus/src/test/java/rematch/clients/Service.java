@@ -12,10 +12,11 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 
-/** The jar that Quarkus built, started as production starts it. */
+/** The jar that Quarkus built, started as production starts it, or the native image that {@code -Drematch.image} names. */
 final class Service implements AutoCloseable {
 
     private static final Path JAR = Path.of("target", "service-runner.jar");
+    private static final String IMAGE = System.getProperty("rematch.image");
     private static final int STOP_WITHIN_S = 15;
 
     private final Process process;
@@ -28,7 +29,7 @@ final class Service implements AutoCloseable {
     }
 
     static Service start(Map<String, String> environment, String... flags) throws IOException {
-        List<String> command = new ArrayList<>(List.of(
+        List<String> command = new ArrayList<>(IMAGE != null ? List.of(IMAGE) : List.of(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "-XX:TieredStopAtLevel=1", "-jar", JAR.toString()));
         command.addAll(List.of(flags));
