@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         audit_session,
         defined_variants,
         latencies_by,
+        settle_s,
         timelines,
         warm_up_curves,
     )
@@ -124,6 +125,7 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "run_verify": ("harness.analysis.verify", "run_verify"),
     "summarise": ("harness.analysis.comparisons", "summarise"),
     "tidy_all": ("harness.stages.work", "tidy_all"),
+    "settle_s": ("harness.peaks", "settle_s"),
     "timelines": ("harness.peaks", "timelines"),
     "warm_up_cells": ("harness.publish.peaks", "warm_up_cells"),
     "warm_up_curves": ("harness.peaks", "warm_up_curves"),
@@ -184,6 +186,7 @@ __all__ = [
     "published_rounds",
     "run_stages",
     "run_verify",
+    "settle_s",
     "summarise",
     "tidy_all",
     "timelines",

@@ -105,7 +105,7 @@ def _definition_sha256(experiment: Experiment) -> str:
     if data["backing"] is None:
         del data["backing"]
     for profile in data["profiles"].values():
-        for name in ("scaled_loads", "calibration"):
+        for name in ("scaled_loads", "calibration", "settle_s"):
             if not profile[name]:
                 del profile[name]
     for levels in data["factors"].values():

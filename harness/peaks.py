@@ -29,7 +29,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class Timeline:
-    """One trial's requests over time with the pauses around them; arrays of one length, in seconds since the first."""
+    """One trial's settled requests over time with the pauses around them: arrays of one length, in seconds."""
 
     label: str
     trial: str
@@ -48,14 +48,30 @@ def defined_variants(experiment: str, *, root: Path | None = None) -> dict[str, 
 
 
 def attribute_peaks(evidence: Evidence | None) -> tuple[TrialAttribution, ...]:
-    """Attribute the tail of every kept trial that has single requests; duplicates (the A/A arm) are left out."""
+    """Attribute the tail of every kept trial that has single requests; duplicates (the A/A arm) are left out.
+
+    Requests begun while generator and service still settled (``settle_s`` of the profile) are left out too:
+    their latency is that of two programs that warm up, and it would be all there is to explain.
+    """
     if evidence is None:
         return ()
     sessions = {session.folder.name: session for session in evidence.sessions}
     return tuple(
-        attribute_trial(sessions[session_id], trial_id, requests)
+        attribute_trial(sessions[session_id], trial_id, settled(evidence, requests))
         for session_id, trial_id, _, requests in _with_requests(evidence, evidence.trials)
     )
+
+
+def settle_s(evidence: Evidence) -> float:
+    """Return how long the head of each load is that is left out of what is said of peaks, in seconds."""
+    header = evidence.header
+    return header.experiment.profiles[header.plan.profile].settle_s
+
+
+def settled(evidence: Evidence, requests: pd.DataFrame) -> pd.DataFrame:
+    """Return the requests without those begun in the head of the load that the profile calls settling."""
+    from_s = float(requests["start_epoch_s"].min()) + settle_s(evidence)
+    return requests[requests["start_epoch_s"] >= from_s]
 
 
 def timelines(
@@ -133,6 +149,7 @@ def _timeline(evidence: Evidence, one: TrialAttribution, quantile: float) -> Tim
     session_id, trial_id = one.trial.split("/")[-2:]
     requests = evidence.requests(session_id, trial_id)
     assert requests is not None  # it was attributed from them
+    requests = settled(evidence, requests)
     ok = requests[requests["ok"].astype(bool)].sort_values("start_epoch_s", kind="stable")
     start = ok["start_epoch_s"].to_numpy(dtype=np.float64)
     latency = ok["latency_s"].to_numpy(dtype=np.float64)

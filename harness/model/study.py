@@ -9,7 +9,7 @@ from pydantic import Field, JsonValue, model_validator
 
 from harness.model.backing import BackingName, BackingSettings, SettingValue
 from harness.model.base import Frozen
-from harness.model.load import CalibrationOrder, Load, ScaledLoad
+from harness.model.load import CalibrationOrder, Load, OpenLoad, OpenShare, ScaledLoad
 
 #: Stands for a capacity nobody has measured yet: a plan's order and length do not depend on it.
 NOMINAL_PER_S = 100.0
@@ -181,7 +181,26 @@ class ProfileDefinition(Frozen):
         default=None, description="explicit combinations of levels; None: every combination"
     )
     idle_s: float = Field(default=0.0, ge=0, description="start-up trials: how long to stay idle")
+    settle_s: float = Field(
+        default=0.0,
+        ge=0,
+        description="head of each load in which generator and service still warm up: kept, but no part of "
+        "what is said of peaks and their causes",
+    )
     large_host: bool = Field(default=False, description="planned for a large host")
+
+    @model_validator(mode="after")
+    def _something_is_left_when_settled(self) -> Self:
+        offered = {name: load.profile for name, load in self.loads.items()}
+        shares = {name: load.profile for name, load in self.scaled_loads.items()}
+        short = sorted(
+            name
+            for name, profile in {**offered, **shares}.items()
+            if isinstance(profile, OpenLoad | OpenShare) and profile.duration_s <= self.settle_s
+        )
+        if short:
+            raise ValueError(f"settle_s = {self.settle_s:g} leaves nothing of loads {short}")
+        return self
 
     @model_validator(mode="after")
     def _calibrated_where_scaled(self) -> Self:

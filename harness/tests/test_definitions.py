@@ -49,6 +49,12 @@ def root(tmp_path: Path) -> Path:
         ("blocks = 1", "blocks = 0", ["profiles.smoke.blocks", "greater than or equal to 1"]),
         ("blocks = 1", "", ["profiles.smoke.blocks", "missing key"]),
         ('"closed"', '"shut"', ["profiles.smoke.loads.few.profile", "'closed', 'open'"]),
+        (
+            "blocks = 1\n",
+            'blocks = 1\nsettle_s = 2\nloads.more = { generator = "jmeter", '
+            'profile = { model = "open", rate_per_s = 9, duration_s = 2 } }\n',
+            ["profiles.smoke", "settle_s = 2 leaves nothing of loads ['more']"],
+        ),
         ("loops = 5", "loops = 5, duration_s = 1", ["exactly one of loops, duration_s"]),
         (
             'generator = "locust"',
