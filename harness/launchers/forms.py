@@ -26,7 +26,7 @@ from harness.launchers.jlink import RUNTIME, WORDS, link_argv, modules_argv, rea
 from harness.launchers.native import IMAGE, image_argv, label, peak_rss_bytes, write_registrations
 from harness.launchers.sources import copy_sources
 from harness.launchers.tools import Tools
-from harness.model import FormBuild, Implementation, RuntimeSettings
+from harness.model import FormBuild, Implementation, PreparedImage, RuntimeSettings
 from harness.toolchains import Jdk, Surroundings, how_to_get, wanted
 
 Form = Literal["jlink", "native"]
@@ -57,9 +57,10 @@ class Forms:
             if implementation.forms.native_refused is not None:
                 return f"no native image of {implementation.name}: {implementation.forms.native_refused}"
             if self._tools.native_image is None:
-                row = wanted("native-image")
-                get = how_to_get(row, Surroundings(project=self._root))
-                return f"native-image is missing: it is wanted {row.why}; get it with: {get}"
+                return self._missing("native-image")
+            prepared = implementation.forms.native_prepared
+            if prepared is not None and prepared.build[0] == "{mvn}" and self._tools.maven is None:
+                return self._missing("maven")
         elif (jdk := self._tools.jdk_for(implementation.min_java)) is None or not _has_jlink(jdk):
             return "the JDK used here has no jlink and jdeps; get one with: make setup"
         made = self.find(implementation, form, built) if built is not None else None
@@ -68,12 +69,19 @@ class Forms:
         note = self.folder(implementation, form, built.folder) / "form.json"
         return f"{made.problem}; to try again remove {_short(note, self._root)}"
 
+    def _missing(self, tool: str) -> str:
+        row = wanted(tool)
+        get = how_to_get(row, Surroundings(project=self._root))
+        return f"{tool} is missing: it is wanted {row.why}; get it with: {get}"
+
     def folder(self, implementation: Implementation, form: Form, artifacts: Path) -> Path:
         """Where this form of exactly this build (``artifacts`` is its folder) is or would be kept."""
         needs = implementation.forms
         identity = [form, self._tool(implementation, form), *needs.modules, "", *needs.native_args, ""]
         identity += WORDS if form == "jlink" else ()
-        identity += [*needs.native_registers, "", *needs.native_packages]
+        if needs.native_prepared is not None:
+            identity += [*needs.native_prepared.build, needs.native_prepared.words]
+        identity += [*needs.native_registers, ""]
         return artifacts / f"{form}-{hashlib.sha256('|'.join(identity).encode()).hexdigest()[:12]}"
 
     def find(self, implementation: Implementation, form: Form, built: Built) -> FormBuild | None:
@@ -108,49 +116,81 @@ class Forms:
         return made
 
     def _native(self, implementation: Implementation, built: Built, work: Path, log: Path) -> FormBuild:
-        sources, configuration = work / "src", None
-        source = self._root / "services" / implementation.workload / implementation.name
-        copy_sources(source, sources)
-        jars = sorted(built.folder.rglob("*.jar"))
-        needs = implementation.forms
-        if needs.native_registers or needs.native_packages:
-            configuration = work / "registered"
-            write_registrations(jars, needs.native_registers, configuration, packages=needs.native_packages)
-        further = expand(
-            implementation.forms.native_args,
-            {"source": str(sources)},
-            file=source / "service.toml",
-            place="forms.native_args",
-        )
-        assert self._tools.native_image is not None  # unavailable() said so before
-        argv = image_argv(
-            self._tools.native_image,
-            built.artifact,
-            work / IMAGE,
-            configuration=configuration,
-            further=further,
-        )
+        sources, image = work / "src", work / IMAGE
+        copy_sources(self._source(implementation), sources)
+        prepared = implementation.forms.native_prepared
+        argv: tuple[str, ...] = ()
+        said, why = "", None
         begin = time.monotonic()
-        completed = self._run(argv, work, log)
-        image = work / IMAGE
-        made = completed is not None and completed.exit_code == 0 and image.is_file()
-        said = "" if completed is None else completed.stdout + completed.stderr
+        if prepared is not None:
+            argv, why = self._prepare(implementation, prepared, sources, log.with_suffix(".build.log"))
+        if why is None:
+            argv, folder = self._image_command(implementation, built, work)
+            completed = self._run(argv, folder, log)
+            said = "" if completed is None else completed.stdout + completed.stderr
+            if prepared is not None and (sources / prepared.image).is_file():
+                (sources / prepared.image).rename(image)
+            if completed is None or completed.exit_code != 0 or not image.is_file():
+                why = (
+                    f"native-image could not compile it ({_why(said)}); all of it: {_short(log, self._root)}"
+                )
         result = FormBuild(
             form="native",
             tool=self._tool(implementation, "native"),
             argv=argv,
             build_s=time.monotonic() - begin,
-            image_bytes=image.stat().st_size if made else None,
-            image_sha256=file_sha256(image) if made else None,
+            image_bytes=image.stat().st_size if why is None else None,
+            image_sha256=file_sha256(image) if why is None else None,
             peak_rss_bytes=peak_rss_bytes(said),
-            problem=None
-            if made
-            else f"native-image could not compile it ({_why(said)}); all of it: {_short(log, self._root)}",
+            problem=why,
         )
         for left in work.iterdir():  # what the compiler leaves beside the image is no part of it
             if left != image:
                 shutil.rmtree(left) if left.is_dir() else left.unlink()
         return result
+
+    def _prepare(
+        self, implementation: Implementation, prepared: PreparedImage, sources: Path, log: Path
+    ) -> tuple[tuple[str, ...], str | None]:
+        """Run the framework's own preparation; return its command, and why there is nothing to compile."""
+        jdk = self._tools.jdk_for(implementation.min_java)
+        values = {"mvn": str(self._tools.maven), "java": str(jdk.java) if jdk is not None else "java"}
+        argv = self._expand(implementation, prepared.build, values, "forms.native_prepared.build")
+        completed = self._run(argv, sources, log, {"JAVA_HOME": str(jdk.home)} if jdk is not None else {})
+        said = "" if completed is None else completed.stdout + completed.stderr
+        if completed is None or completed.exit_code != 0 or not (sources / prepared.words).is_file():
+            return (
+                argv,
+                f"nothing to compile was prepared ({_why(said)}); all of it: {_short(log, self._root)}",
+            )
+        return argv, None
+
+    def _image_command(
+        self, implementation: Implementation, built: Built, work: Path
+    ) -> tuple[tuple[str, ...], Path]:
+        """Return native-image's command and the folder to run it in."""
+        tool, needs, sources = self._tools.native_image, implementation.forms, work / "src"
+        assert tool is not None  # unavailable() said so before
+        values = {"source": str(sources)}
+        further = self._expand(implementation, needs.native_args, values, "forms.native_args")
+        if needs.native_prepared is not None:
+            words = sources / needs.native_prepared.words
+            return (str(tool), *further, *words.read_text().split()), words.parent
+        configuration = None
+        if needs.native_registers:
+            configuration = work / "registered"
+            write_registrations(sorted(built.folder.rglob("*.jar")), needs.native_registers, configuration)
+        image = work / IMAGE
+        argv = image_argv(tool, built.artifact, image, configuration=configuration, further=further)
+        return argv, work
+
+    def _source(self, implementation: Implementation) -> Path:
+        return self._root / "services" / implementation.workload / implementation.name
+
+    def _expand(
+        self, implementation: Implementation, words: tuple[str, ...], values: Mapping[str, str], place: str
+    ) -> tuple[str, ...]:
+        return expand(words, values, file=self._source(implementation) / "service.toml", place=place)
 
     def _jlink(self, implementation: Implementation, built: Built, work: Path, log: Path) -> FormBuild:
         jdk = self._tools.jdk_for(implementation.min_java)
@@ -177,8 +217,11 @@ class Forms:
             else f"no trimmed runtime could be made ({_why(said)}); all of it: {_short(log, self._root)}",
         )
 
-    def _run(self, argv: tuple[str, ...], folder: Path, log: Path) -> Completed | None:
-        command = Command(argv=argv, folder=folder, environment=self._environment)
+    def _run(
+        self, argv: tuple[str, ...], folder: Path, log: Path, environment: Mapping[str, str] | None = None
+    ) -> Completed | None:
+        told = {**self._environment, **(environment or {})}
+        command = Command(argv=argv, folder=folder, environment=told)
         try:
             completed = self._host.run(command, MADE_WITHIN_S)
         except HostError as problem:

@@ -46,11 +46,9 @@ def image_argv(
     return (str(tool), "--no-fallback", *registered, *further, "-jar", str(jar), "-o", str(image))
 
 
-def write_registrations(
-    jars: Iterable[Path], folders: tuple[str, ...], target: Path, *, packages: tuple[str, ...] = ()
-) -> None:
+def write_registrations(jars: Iterable[Path], folders: tuple[str, ...], target: Path) -> None:
     """Write ``reflect-config.json`` and ``resource-config.json``: the files below ``folders`` in the
-    jars, every class of the jars that is named in one of them or by its name, and all of ``packages``."""
+    jars, and every class of the jars that is named in one of them or by its name."""
     classes: set[str] = set()
     named: set[str] = set()
     files: set[str] = set()
@@ -64,8 +62,7 @@ def write_registrations(
                     files.add(entry)
                     text = archive.read(entry).decode("utf-8", "replace")
                     named.update(_CLASS_NAME.findall(f"{text} {entry.rpartition('/')[2]}"))
-    inside = {name for name in classes if name.startswith(tuple(f"{package}." for package in packages))}
-    reflect = [{"name": name, **_EVERYTHING} for name in sorted(named & classes | inside)]
+    reflect = [{"name": name, **_EVERYTHING} for name in sorted(named & classes)]
     resources = {"resources": {"includes": [{"pattern": rf"\Q{name}\E"} for name in sorted(files)]}}
     target.mkdir(parents=True, exist_ok=True)
     _write(target / "reflect-config.json", reflect)

@@ -64,6 +64,21 @@ class Request(Frozen):
     expect: Expectation
 
 
+class PreparedImage(Frozen):
+    """How a framework prepares its own native image: ``[forms.native_prepared]`` of a ``service.toml``.
+
+    Paths are relative to a copy of the service's folder, in which ``build`` is run.
+    """
+
+    build: tuple[str, ...] = Field(
+        min_length=1, description="leaves what native-image takes; words as in build"
+    )
+    words: str = Field(
+        description="file that this build leaves: what native-image is told, in that file's folder"
+    )
+    image: str = Field(description="the native image that those words make")
+
+
 class JavaForms(Frozen):
     """What the other forms of a Java program need: ``[forms]`` of its ``service.toml``."""
 
@@ -77,8 +92,8 @@ class JavaForms(Frozen):
         default=(),
         description="folders in the program's jars, as META-INF/services: classes named there are found by reflection",
     )
-    native_packages: tuple[str, ...] = Field(
-        default=(), description="packages, with those below, all of whose classes are found by reflection"
+    native_prepared: PreparedImage | None = Field(
+        default=None, description="None: the jar and what its manifest names are compiled"
     )
     native_refused: str | None = Field(
         default=None, description="why no native image of it is made: what was tried and what came of it"

@@ -24,7 +24,16 @@ from harness.launchers.process import ProcessLauncher
 from harness.launchers.sources import copy_artifact
 from harness.launchers.tools import Tools
 from harness.local_host import LocalHost
-from harness.model import BuildRecord, FormBuild, Implementation, JavaForms, Outcome, RuntimeSettings, Variant
+from harness.model import (
+    BuildRecord,
+    FormBuild,
+    Implementation,
+    JavaForms,
+    Outcome,
+    PreparedImage,
+    RuntimeSettings,
+    Variant,
+)
 from harness.session.preparing import build_name
 from harness.tests.synthetic import ROOT
 from harness.toolchains import Surroundings, find_jdks, find_tool
@@ -104,11 +113,9 @@ def test_classes_named_in_files_of_the_jars_are_registered_and_no_others(tmp_pat
         jar.writestr("com/x/Service.class", b"")
         jar.writestr("META-INF/services/com.x.Service", "com.x.Named # com.x.Absent\n")
         jar.writestr("META-INF/helidon/registry.json", '["com.x.Other"]')
-        jar.writestr("org/y/deep/Inside.class", b"")
-        jar.writestr("org/yy/Outside.class", b"")
-    write_registrations([tmp_path / "a.jar"], ("META-INF/services/",), tmp_path / "out", packages=("org.y",))
+    write_registrations([tmp_path / "a.jar"], ("META-INF/services/",), tmp_path / "out")
     reflect = json.loads((tmp_path / "out/reflect-config.json").read_text())
-    assert [entry["name"] for entry in reflect] == ["com.x.Named", "com.x.Service", "org.y.deep.Inside"]
+    assert [entry["name"] for entry in reflect] == ["com.x.Named", "com.x.Service"]
     resources = json.loads((tmp_path / "out/resource-config.json").read_text())
     assert resources["resources"]["includes"] == [{"pattern": r"\QMETA-INF/services/com.x.Service\E"}]
 
@@ -217,6 +224,49 @@ def test_a_compiler_that_fails_is_a_reason_that_stays_until_its_note_is_removed(
     assert "could not compile it (Error: Classes that should be initialized)" in (made.problem or "")
     reason = forms.unavailable(JAVA, "native", built)
     assert reason is not None and reason.startswith(made.problem or "-") and "to try again remove" in reason
+
+
+def _prepared(folder: Path, script: str) -> Implementation:
+    """The hello whose framework prepares its own image: by ``script``, in a copy of its folder."""
+    (folder / "services/strings/hello").mkdir(parents=True)
+    (folder / "services/strings/hello/service.toml").write_text("# the same\n")
+    own = PreparedImage(build=("sh", "-c", script), words="made/words.args", image="made/hello-runner")
+    return JAVA.model_copy(update={"forms": JavaForms(native_prepared=own, native_args=("-O2",))})
+
+
+def test_an_image_that_a_framework_prepares_is_compiled_with_its_words_in_their_folder(
+    built: Built, tmp_path: Path
+) -> None:
+    java = _prepared(
+        tmp_path, "grep -q same service.toml && mkdir made && echo '-Dx=1  -jar its.jar' > made/words.args"
+    )
+    tool = _compiler(tmp_path, 'echo "$(basename $PWD) $*" > hello-runner; echo "Peak RSS: 2.00GB"\n')
+    forms = Forms(LocalHost(), tmp_path, Tools(native_image=tool))
+    made = forms.make(java, "native", built)
+    assert made.problem is None and made.peak_rss_bytes == 2 * 2**30
+    assert made.argv == (str(tool), "-O2", "-Dx=1", "-jar", "its.jar")
+    image = forms.program(java, "native", built.folder)
+    assert image.read_text() == "made -O2 -Dx=1 -jar its.jar\n"
+    assert [left.name for left in image.parent.iterdir() if left != image] == ["form.json"]
+
+
+def test_a_preparation_that_leaves_no_words_is_the_reason(built: Built, tmp_path: Path) -> None:
+    java = _prepared(tmp_path, "echo 'ERROR: this compiler is too old'; exit 1")
+    forms = Forms(LocalHost(), tmp_path, Tools(native_image=_compiler(tmp_path, "exit 0\n")))
+    made = forms.make(java, "native", built)
+    assert made.image_bytes is None and made.argv[0] == "sh"
+    assert "nothing to compile was prepared (ERROR: this compiler is too old); all of it: " in (
+        made.problem or ""
+    )
+
+
+def test_a_preparation_by_maven_wants_maven(built: Built, tmp_path: Path) -> None:
+    own = PreparedImage(build=("{mvn}", "package"), words="w", image="i")
+    java = JAVA.model_copy(update={"forms": JavaForms(native_prepared=own)})
+    reason = Forms(LocalHost(), tmp_path, Tools(native_image=tmp_path / "ni")).unavailable(
+        java, "native", None
+    )
+    assert reason is not None and reason.startswith("maven is missing")
 
 
 def test_a_trial_of_a_form_that_could_not_be_made_failed_for_that_reason(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package rematch.clients;
 
+import io.quarkus.runtime.ImageMode;
 import io.quarkus.runtime.Quarkus;
 import io.quarkus.runtime.QuarkusApplication;
 import io.quarkus.runtime.annotations.QuarkusMain;
@@ -17,6 +18,9 @@ public final class Main implements QuarkusApplication {
     public static void main(String[] args) {
         try {
             Settings settings = Settings.parse(System.getenv(), args);
+            if (ImageMode.current() == ImageMode.NATIVE_RUN) {
+                settings.refuseUnlessReactive();
+            }
             Properties.of(settings).forEach(System::setProperty);
             String address = "host=" + settings.host() + " port=" + settings.port();
             Quarkus.run(Main.class, (status, failure) -> left(address, status, failure), args);

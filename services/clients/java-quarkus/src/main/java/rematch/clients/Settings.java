@@ -110,6 +110,16 @@ record Settings(String host, int port, Face face, Mode mode, boolean logging, Si
                 lean ? null : surroundings(environment));
     }
 
+    /** A native image has the resources that application.properties names, whatever it is told when it starts. */
+    void refuseUnlessReactive() throws BadSetting {
+        if (lean) {
+            throw new BadSetting("--lean is not allowed in a native image, which has the resources of --mode=reactive");
+        }
+        if (mode != Mode.REACTIVE) {
+            throw bad("--mode", mode.name().toLowerCase(Locale.ROOT), "reactive (in a native image)");
+        }
+    }
+
     private static Surroundings surroundings(Map<String, String> environment) throws BadSetting {
         String missing = NEEDED.stream()
                 .filter(name -> environment.getOrDefault(name, "").isEmpty())

@@ -40,7 +40,8 @@ final class ProcessTest {
     @Test
     void a_taken_port_is_one_line_and_status_1() throws Exception {
         try (ServerSocket taken = new ServerSocket(0)) {
-            Service service = Service.start(NOBODY, "--port=" + taken.getLocalPort(), "--host=0.0.0.0");
+            Service service = Service.start(NOBODY, "--port=" + taken.getLocalPort(), "--host=0.0.0.0",
+                    "--mode=reactive");
             List<String> said = service.rest();
             assertEquals(1, said.size(), said.toString());
             assertTrue(said.getFirst().contains("port=" + taken.getLocalPort()), said.toString());

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package rematch.clients;
 
+import static org.junit.jupiter.api.Assumptions.assumeFalse;
+
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -10,12 +12,17 @@ import java.util.Map;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Predicate;
+import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
-/** The jar that Quarkus built, started as production starts it. */
+/** The jar that Quarkus built, started as production starts it, or the native image that {@code -Drematch.image} names. */
 final class Service implements AutoCloseable {
 
     private static final Path JAR = Path.of("target", "service-runner.jar");
+    private static final String IMAGE = System.getProperty("rematch.image");
+    private static final Predicate<String> REFUSED =
+            Pattern.compile("--(mode|lean).*native image.*").asMatchPredicate();
     private static final int STOP_WITHIN_S = 15;
 
     private final Process process;
@@ -28,7 +35,7 @@ final class Service implements AutoCloseable {
     }
 
     static Service start(Map<String, String> environment, String... flags) throws IOException {
-        List<String> command = new ArrayList<>(List.of(
+        List<String> command = new ArrayList<>(IMAGE != null ? List.of(IMAGE) : List.of(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "-XX:TieredStopAtLevel=1", "-jar", JAR.toString()));
         command.addAll(List.of(flags));
@@ -47,6 +54,7 @@ final class Service implements AutoCloseable {
             said.add(line);
             line = err.readLine();
         }
+        assumeFalse(IMAGE != null && line == null && said.stream().anyMatch(REFUSED), "an image has mode reactive alone");
         if (line == null || !line.matches("listening host=127\\.0\\.0\\.1 port=[0-9]+")) {
             throw new IOException("it does not listen: " + said);
         }

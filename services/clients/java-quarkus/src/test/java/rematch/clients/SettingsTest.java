@@ -59,6 +59,16 @@ final class SettingsTest {
         assertFalse(message.contains("\n"));
     }
 
+    @Test
+    void a_native_image_is_reactive_or_says_that_it_is() throws Exception {
+        Settings.parse(ENVIRONMENT, "--port=1", "--mode=reactive").refuseUnlessReactive();
+        for (String flag : new String[] {"--mode=blocking", "--lean"}) {
+            Settings other = Settings.parse(ENVIRONMENT, "--port=1", flag);
+            String message = assertThrows(BadSetting.class, other::refuseUnlessReactive).getMessage();
+            assertTrue(message.startsWith(flag + " is not allowed"), message);
+        }
+    }
+
     @ParameterizedTest
     @ValueSource(strings = {"UPSTREAM_URL", "PGHOST", "PGPORT", "PGUSER", "PGPASSWORD", "PGDATABASE"})
     void what_is_missing_in_the_environment_is_named(String name) {

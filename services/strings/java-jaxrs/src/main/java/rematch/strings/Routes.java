@@ -36,6 +36,8 @@ final class Routes {
         ResourceConfig config = new ResourceConfig()
                 .property(CommonProperties.FEATURE_AUTO_DISCOVERY_DISABLE, true)
                 .property(ServerProperties.WADL_FEATURE_DISABLE, true)
+                // Images, XML and data sources: nobody asks for them here.
+                .property(CommonProperties.PROVIDER_DEFAULT_DISABLE, "ALL")
                 // Answers say their length themselves, so Jersey need not buffer them to learn it.
                 .property(CommonProperties.OUTBOUND_CONTENT_LENGTH_BUFFER, 0)
                 .register(new Entities.Reader())

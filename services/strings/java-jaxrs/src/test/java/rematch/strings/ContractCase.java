@@ -72,9 +72,17 @@ record ContractCase(String name, String method, String path, Map<?, ?> headers, 
                 }
                 yield fields;
             }
+            case START_ARRAY -> {
+                List<Object> items = new ArrayList<>();
+                while (parser.nextToken() != JsonToken.END_ARRAY) {
+                    items.add(value(parser));
+                }
+                yield items;
+            }
             case VALUE_NUMBER_INT -> parser.getIntValue();
             case VALUE_STRING -> parser.getText();
-            default -> throw new IOException("no contract case holds a " + parser.currentToken());
+            case VALUE_TRUE -> true;
+            default -> throw new IOException("neither a case nor metadata hold a " + parser.currentToken());
         };
     }
 }
