@@ -116,13 +116,15 @@ def warm_up_curves(evidence: Evidence | None, trials: pd.DataFrame | None = None
 
 
 def latencies_by(evidence: Evidence | None, factor: str) -> dict[str, dict[str, list[Floats]]]:
-    """Return variant -> level of the factor -> one array of latencies in seconds per kept trial."""
+    """Return variant -> level of the factor -> one array of settled latencies in seconds per kept trial."""
     found: dict[str, dict[str, list[Floats]]] = {}
     if evidence is None:
         return found
-    for level in evidence.trials[factor].unique():
-        for variant, arrays in evidence.latencies(evidence.cell(**{factor: str(level)})).items():
-            found.setdefault(variant, {})[str(level)] = arrays
+    for level in map(str, evidence.trials[factor].unique()):
+        for _, _, row, requests in _with_requests(evidence, evidence.cell(**{factor: level})):
+            rest = settled(evidence, requests)
+            values = rest.loc[rest["ok"].astype(bool), "latency_s"].to_numpy(dtype=np.float64)
+            found.setdefault(str(row["variant"]), {}).setdefault(level, []).append(values)
     return found
 
 
