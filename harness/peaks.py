@@ -124,7 +124,8 @@ def latencies_by(evidence: Evidence | None, factor: str) -> dict[str, dict[str, 
         for _, _, row, requests in _with_requests(evidence, evidence.cell(**{factor: level})):
             rest = settled(evidence, requests)
             values = rest.loc[rest["ok"].astype(bool), "latency_s"].to_numpy(dtype=np.float64)
-            found.setdefault(str(row["variant"]), {}).setdefault(level, []).append(values)
+            if len(values):
+                found.setdefault(str(row["variant"]), {}).setdefault(level, []).append(values)
     return found
 
 
