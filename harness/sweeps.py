@@ -39,6 +39,10 @@ class Sweep:
         """Return the row of a variant at a level of logging, if it was measured."""
         return next((r for r in self.rows if r.variant == variant and r.levels.get(LOGGING) == logging), None)
 
+    def at_ends(self, trials: pd.DataFrame) -> pd.DataFrame:
+        """Return the trials on the fewest cores and on the most."""
+        return trials[trials[CORES].isin([self.fewest, self.most])]
+
     @property
     def shared(self) -> tuple[int, ...]:
         """Numbers of cores at which service and generator had CPUs in common."""
