@@ -231,6 +231,29 @@ abstract class FaultsSuite {
     }
 
     @Test
+    void a_database_out_of_connections_is_told_and_those_that_there_are_go_on() throws Exception {
+        postgres.kill();
+        postgres.up(8);
+        List<Process> others = new ArrayList<>();
+        try {
+            for (int other = 0; other < 12; other++) {
+                others.add(postgres.idle());
+            }
+            Asking.until("somebody is refused", () -> others.stream().anyMatch(other -> !other.isAlive()));
+            for (Asking.Said said : asking.getAtOnce("/db", 12)) {
+                assertTrue(said.status() == 200 || said.toString().equals(NO_DATABASE), said.toString());
+            }
+        } finally {
+            for (Process other : others) {
+                other.destroyForcibly().waitFor();
+            }
+        }
+        Asking.until("there is room again", () -> status("/db") == 200);
+        postgres.kill();
+        postgres.up();
+    }
+
+    @Test
     void a_database_that_hangs_is_waited_for_no_longer_than_allowed() throws Exception {
         postgres.freeze();
         try {

@@ -53,8 +53,12 @@ final class Postgres {
 
     /** Starts the server, again after a {@link #kill}, and waits until it answers. */
     void up() throws IOException, InterruptedException {
+        up(60);
+    }
+
+    void up(int maxConnections) throws IOException, InterruptedException {
         server = run(List.of(bin.resolve("postgres").toString(), "-D", folder.resolve("data").toString(), "-h", "127.0.0.1", "-p",
-                Integer.toString(port), "-k", "", "-c", "fsync=off", "-c", "max_connections=60"));
+                Integer.toString(port), "-k", "", "-c", "fsync=off", "-c", "max_connections=" + maxConnections));
         long until = System.nanoTime() + TimeUnit.SECONDS.toNanos(START_WITHIN_S);
         while (psql("template1", "-c", "select 1").waitFor() != 0) {
             if (!server.isAlive() || System.nanoTime() > until) {
@@ -100,6 +104,11 @@ final class Postgres {
     /** Starts something that goes on. */
     Process hold(String sql) throws IOException {
         return psql("clients", "-c", sql);
+    }
+
+    /** A connection that does nothing for as long as its process lives. */
+    Process idle() throws IOException {
+        return psql("clients", "-f", "-"); // waits for statements that never come
     }
 
     /** The table as the contract has it. */
