@@ -114,7 +114,12 @@ class FarLent:
             name="postgresql",
             version=source.home.version,
             settings=need.settings,
-            argv=tuple(word.replace(str(database.folder), "{database}") for word in database.argv),
+            argv=tuple(
+                word.replace(str(database.folder), "{database}").replace(
+                    str(source.home.programs), "{postgresql}"
+                )
+                for word in database.argv
+            ),
             pid=self._process.pid,
             process_start_ticks=self._process.start_ticks,
             port=database.port,

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import secrets
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -156,10 +157,10 @@ class ContainerLauncher:
         Raises:
             TrialFailure: the daemon did not start it; nothing is left of it.
         """
-        version = f"/v{client.api.api_version}"
+        version, name = f"/v{client.api.api_version}", f"rematch-{secrets.token_hex(8)}"
         row = (
             EngineRequest(
-                "POST", f"{version}/containers/create", {"Content-Type": "application/json"},
+                "POST", f"{version}/containers/create?name={name}", {"Content-Type": "application/json"},
                 json.dumps(wanted).encode(),
             ),
             EngineRequest("POST", f"{version}/containers/{MADE}/start"),
@@ -167,17 +168,16 @@ class ContainerLauncher:
         )  # fmt: skip
         try:
             replies = self._host.docker(row, address=self._socket)
+            if replies[-1].status < 400:
+                made, started, seen = replies
+                return made, started, seen
+            said = f"the Docker daemon did not start it: {_complaint(replies[-1])}"
         except HostError as problem:
-            raise TrialFailure(Outcome.FAILED, str(problem)) from problem
-        if replies[-1].status < 400:
-            made, started, seen = replies
-            return made, started, seen
-        if len(replies) > 1:
-            _remove(client, json.loads(replies[0].body)["Id"])
-        said = replies[-1].body.decode(errors="replace")
-        with contextlib.suppress(ValueError, KeyError):
-            said = str(json.loads(said)["message"])
-        raise TrialFailure(Outcome.FAILED, f"the Docker daemon did not start it: {said}")
+            said = str(problem)
+        with contextlib.suppress(HostError):  # the host's agent, or the next session, removes it
+            removal = EngineRequest("DELETE", f"{version}/containers/{name}?force=1&v=1")
+            self._host.docker((removal,), address=self._socket)
+        raise TrialFailure(Outcome.FAILED, said)
 
     def _around(
         self, order: LaunchOrder, client: DockerClient, image: Image, made: EngineReply, started: EngineReply
@@ -297,11 +297,11 @@ class ContainerLauncher:
         return self._client
 
 
-def _remove(client: DockerClient, container: str) -> None:
-    import docker.errors
-
-    with contextlib.suppress(docker.errors.APIError):
-        client.containers.get(container).remove(force=True, v=True)
+def _complaint(reply: EngineReply) -> str:
+    said = reply.body.decode(errors="replace")
+    with contextlib.suppress(ValueError, KeyError, TypeError):
+        said = str(json.loads(said)["message"])
+    return said
 
 
 def _cpuset(order: LaunchOrder) -> str | None:

@@ -19,7 +19,7 @@ from requests.structures import CaseInsensitiveDict
 from harness.engine import EngineReply, EngineRequest
 from harness.hosts import Station
 
-#: An image is built in one exchange.
+#: Where the SDK sets no limit: an image is built in one exchange.
 WITHIN_S = 1800.0
 _BODY = "body.tar"
 #: What belongs to the SDK's own connection, which there is none of.
@@ -52,7 +52,7 @@ class DockerCarrier(BaseAdapter):
             name: str(value) for name, value in request.headers.items() if name.lower() not in _NOT_CARRIED
         }
         if hasattr(request.body, "read"):
-            reply = self._send_file(request, request.body, headers)
+            reply = self._send_file(request, request.body, headers, timeout)
         else:
             body = request.body or b""
             asked = EngineRequest(
@@ -61,14 +61,14 @@ class DockerCarrier(BaseAdapter):
                 headers,
                 body.encode() if isinstance(body, str) else body,
             )
-            reply = self._ask(asked)
+            reply = self._ask(asked, timeout)
         return _response(reply, request)
 
     def close(self) -> None:
         """There is no connection of its own."""
 
     def _send_file(
-        self, request: requests.PreparedRequest, body: Any, headers: Mapping[str, str]
+        self, request: requests.PreparedRequest, body: Any, headers: Mapping[str, str], timeout: Any
     ) -> EngineReply:
         with tempfile.TemporaryDirectory(prefix="rematch-context-") as name:
             with (Path(name) / _BODY).open("wb") as target:
@@ -76,14 +76,16 @@ class DockerCarrier(BaseAdapter):
             there = self._host.install(Path(name))
             try:
                 body_file = str(there / _BODY)
-                return self._ask(
-                    EngineRequest(request.method or "POST", _path(request), headers, body_file=body_file)
+                asked = EngineRequest(
+                    request.method or "POST", _path(request), headers, body_file=body_file
                 )
+                return self._ask(asked, timeout)
             finally:
                 self._host.discard(there)
 
-    def _ask(self, asked: EngineRequest) -> EngineReply:
-        return self._host.docker([asked], address=self._address, timeout_s=WITHIN_S)[0]
+    def _ask(self, asked: EngineRequest, timeout: Any) -> EngineReply:
+        within_s = float(timeout) if isinstance(timeout, (int, float)) else WITHIN_S
+        return self._host.docker([asked], address=self._address, timeout_s=within_s)[0]
 
 
 class _Whole(io.BytesIO):
