@@ -13,7 +13,7 @@ import os
 import secrets
 import signal
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -59,7 +59,8 @@ class ControlGroup:
 
     def read(self) -> GroupReading:
         """Return what the group was charged so far, also after its last process has ended."""
-        return read_folders(self.folders, rss_bytes=None, process_cpu_s=None)
+        found = read_folders(self.folders, rss_bytes=None, process_cpu_s=None)
+        return GroupReading.model_validate(asdict(found))
 
     def out_of_memory(self) -> bool:
         """Whether the kernel killed in it because its memory was used up."""

@@ -8,11 +8,11 @@ what its variant tells the runtime. The record says which of the two it was, and
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from harness.launchers.control_group import ControlGroup, bytes_of, find_parents, make_group
-from harness.model import LimitsRecord, RuntimeSettings
+from harness.model import GroupReading, LimitsRecord, RuntimeSettings
 from harness.sampling.group import read_group
 
 NOT_ENFORCED = (
@@ -35,7 +35,8 @@ class Enclosure:
     def note(self, pid: int, start_ticks: int) -> None:
         """Read what the group was charged; call it before the process is stopped."""
         if self.group is not None and self.record.at_stop is None:
-            reading = read_group(pid, start_ticks) or self.group.read()
+            found = read_group(pid, start_ticks)
+            reading = self.group.read() if found is None else GroupReading.model_validate(asdict(found))
             self.record = self.record.model_copy(update={"at_stop": reading})
 
     def release(self) -> None:

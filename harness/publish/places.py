@@ -9,7 +9,8 @@ from harness.analysis.comparisons import MOST_NOISE
 from harness.analysis.places import PlaceRow, place_rows
 from harness.evidence import Evidence
 from harness.model import Verdict
-from harness.publish.peaks import NOT_MEASURED, publish_names
+from harness.publish.formatting import NOT_MEASURED
+from harness.publish.peaks import publish_names
 from harness.publish.publisher import Cell, Published, Publisher, slug
 from harness.stages.parameters import StageParameters
 from harness.stages.sessions import session_of

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from harness.analysis.comparisons import Comparison
 from harness.analysis.core_sweep import ScalingRow
 from harness.model import Estimate
-from harness.publish.peaks import NOT_MEASURED, publish_names
+from harness.publish.formatting import NOT_MEASURED
+from harness.publish.peaks import publish_names
 from harness.publish.publisher import Cell, Published, Publisher, slug
 from harness.sweeps import OFF, ON, Sweep
 

@@ -38,7 +38,9 @@ class _Daemon(BaseHTTPRequestHandler):
         asked.append((self.command, self.path, body))
         said = json.dumps({"Id": ID} if "create" in self.path else {"message": "here"}).encode()
         known = ID in self.path or "create" in self.path or self.path == "/build"
-        status = 404 if not known else 201 if "create" in self.path else 204 if self.command == "DELETE" else 200
+        status = (
+            404 if not known else 201 if "create" in self.path else 204 if self.command == "DELETE" else 200
+        )
         said = b"" if status == 204 else said
         self.send_response(status)
         self.send_header("Content-Length", str(len(said)))
@@ -70,7 +72,10 @@ def test_a_row_names_what_its_first_request_made(daemon: tuple[str, list[tuple[s
     row = [CREATE, EngineRequest("POST", "/v1.41/containers/{Id}/start"), EngineRequest("GET", "/v1.41/containers/{Id}/json")]  # fmt: skip
     replies = exchange_in_a_row(address, row, 10)
     assert [reply.status for reply in replies] == [201, 200, 200]
-    assert [path for _, path, _ in asked][1:] == [f"/v1.41/containers/{ID}/start", f"/v1.41/containers/{ID}/json"]
+    assert [path for _, path, _ in asked][1:] == [
+        f"/v1.41/containers/{ID}/start",
+        f"/v1.41/containers/{ID}/json",
+    ]
     moments = [moment for one in replies for moment in (one.began_monotonic_s, one.ended_monotonic_s)]
     assert moments == sorted(moments)
 
@@ -121,7 +126,9 @@ def test_what_was_made_and_what_is_gone_is_read_from_the_exchange() -> None:
 
 
 def test_where_nobody_answers_the_address_is_named(tmp_path: Path) -> None:
-    with pytest.raises(HostError, match=rf"no Docker daemon answers at unix://{tmp_path}/no.sock: No such file"):
+    with pytest.raises(
+        HostError, match=rf"no Docker daemon answers at unix://{tmp_path}/no.sock: No such file"
+    ):
         exchange_in_a_row(f"unix://{tmp_path}/no.sock", [EngineRequest("GET", "/version")], 5)
     with pytest.raises(HostError, match="unix://PATH or tcp://HOST:PORT .*, not at ssh://there"):
         exchange_in_a_row("ssh://there", [EngineRequest("GET", "/version")], 5)
