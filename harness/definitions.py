@@ -98,26 +98,27 @@ def _definition_sha256(experiment: Experiment) -> str:
     was before there were backing services and calibrations.
     """
     data = experiment.model_dump(mode="json")
+    _drop_if(None, data, "backing")
+    if "backing" in data:
+        _drop_if(BackingSettings().authentication, data["backing"], "authentication")
     for variant in data["variants"].values():
-        for setting in ("form", "memory_limit", "pin"):
-            if variant["runtime"][setting] is None:
-                del variant["runtime"][setting]
-    if data["backing"] is None:
-        del data["backing"]
-    elif data["backing"]["authentication"] == BackingSettings().authentication:
-        del data["backing"]["authentication"]
+        _drop_if(None, variant["runtime"], "form", "memory_limit", "pin")
     for profile in data["profiles"].values():
         for load in (*profile["loads"].values(), *profile["scaled_loads"].values()):
-            if load["processes"] == 1:
-                del load["processes"]
-        for name in ("scaled_loads", "calibration", "settle_s"):
-            if not profile[name]:
-                del profile[name]
+            _drop_if(1, load, "processes")
+        _drop_if({}, profile, "scaled_loads")
+        _drop_if(None, profile, "calibration")
+        _drop_if(0.0, profile, "settle_s")
     for levels in data["factors"].values():
         for level in levels.values():
-            if not level["backing"]:
-                del level["backing"]
+            _drop_if({}, level, "backing")
     return hashlib.sha256(json.dumps(data, separators=(",", ":"), ensure_ascii=False).encode()).hexdigest()
+
+
+def _drop_if(unused: object, data: dict[str, Any], *names: str) -> None:
+    for name in names:
+        if data[name] == unused:
+            del data[name]
 
 
 def load_implementations(root: Path, workload: str) -> dict[str, Implementation]:

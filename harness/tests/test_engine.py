@@ -47,7 +47,14 @@ class _Daemon(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(said)
 
-    do_GET = do_POST = do_DELETE = _answer
+    def do_GET(self) -> None:
+        self._answer()
+
+    def do_POST(self) -> None:
+        self._answer()
+
+    def do_DELETE(self) -> None:
+        self._answer()
 
     def address_string(self) -> str:
         return "unix"
@@ -101,8 +108,8 @@ def test_the_agent_remembers_a_container_until_it_is_removed_and_removes_what_is
     (tmp_path / "agent").mkdir()
     orders = Orders(tmp_path / "agent", 0.0)
     notes = tmp_path / "agent" / "containers"
-    create = {"method": "POST", "path": CREATE.path, "headers": {}, "body": "e30=", "body_file": None}
-    remove = {"method": "DELETE", "path": f"/v1.41/containers/{ID}?force=1", "headers": {}, "body": "", "body_file": None}  # fmt: skip
+    create: dict[str, object] = {"method": "POST", "path": CREATE.path, "headers": {}, "body": "e30=", "body_file": None}
+    remove: dict[str, object] = {"method": "DELETE", "path": f"/v1.41/containers/{ID}?force=1", "headers": {}, "body": "", "body_file": None}  # fmt: skip
     orders.carry_out("docker", {"requests": [create], "address": address, "timeout_s": 10})
     assert [note.read_text() for note in notes.iterdir()] == [address]
     orders.carry_out("docker", {"requests": [remove], "address": address, "timeout_s": 10})
