@@ -108,7 +108,13 @@ def test_the_agent_remembers_a_container_until_it_is_removed_and_removes_what_is
     (tmp_path / "agent").mkdir()
     orders = Orders(tmp_path / "agent", 0.0)
     notes = tmp_path / "agent" / "containers"
-    create: dict[str, object] = {"method": "POST", "path": CREATE.path, "headers": {}, "body": "e30=", "body_file": None}
+    create: dict[str, object] = {
+        "method": "POST",
+        "path": CREATE.path,
+        "headers": {},
+        "body": "e30=",
+        "body_file": None,
+    }
     remove: dict[str, object] = {"method": "DELETE", "path": f"/v1.41/containers/{ID}?force=1", "headers": {}, "body": "", "body_file": None}  # fmt: skip
     orders.carry_out("docker", {"requests": [create], "address": address, "timeout_s": 10})
     assert [note.read_text() for note in notes.iterdir()] == [address]
