@@ -76,9 +76,7 @@ class DockerCarrier(BaseAdapter):
             there = self._host.install(Path(name))
             try:
                 body_file = str(there / _BODY)
-                asked = EngineRequest(
-                    request.method or "POST", _path(request), headers, body_file=body_file
-                )
+                asked = EngineRequest(request.method or "POST", _path(request), headers, body_file=body_file)
                 return self._ask(asked, timeout)
             finally:
                 self._host.discard(there)

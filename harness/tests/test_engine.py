@@ -38,14 +38,23 @@ class _Daemon(BaseHTTPRequestHandler):
         asked.append((self.command, self.path, body))
         said = json.dumps({"Id": ID} if "create" in self.path else {"message": "here"}).encode()
         known = ID in self.path or "create" in self.path or self.path == "/build"
-        status = 404 if not known else 201 if "create" in self.path else 204 if self.command == "DELETE" else 200
+        status = (
+            404 if not known else 201 if "create" in self.path else 204 if self.command == "DELETE" else 200
+        )
         said = b"" if status == 204 else said
         self.send_response(status)
         self.send_header("Content-Length", str(len(said)))
         self.end_headers()
         self.wfile.write(said)
 
-    do_GET = do_POST = do_DELETE = _answer
+    def do_GET(self) -> None:
+        self._answer()
+
+    def do_POST(self) -> None:
+        self._answer()
+
+    def do_DELETE(self) -> None:
+        self._answer()
 
     def address_string(self) -> str:
         return "unix"
@@ -70,7 +79,10 @@ def test_a_row_names_what_its_first_request_made(daemon: tuple[str, list[tuple[s
     row = [CREATE, EngineRequest("POST", "/v1.41/containers/{Id}/start"), EngineRequest("GET", "/v1.41/containers/{Id}/json")]  # fmt: skip
     replies = exchange_in_a_row(address, row, 10)
     assert [reply.status for reply in replies] == [201, 200, 200]
-    assert [path for _, path, _ in asked][1:] == [f"/v1.41/containers/{ID}/start", f"/v1.41/containers/{ID}/json"]
+    assert [path for _, path, _ in asked][1:] == [
+        f"/v1.41/containers/{ID}/start",
+        f"/v1.41/containers/{ID}/json",
+    ]
     moments = [moment for one in replies for moment in (one.began_monotonic_s, one.ended_monotonic_s)]
     assert moments == sorted(moments)
 
@@ -96,8 +108,14 @@ def test_the_agent_remembers_a_container_until_it_is_removed_and_removes_what_is
     (tmp_path / "agent").mkdir()
     orders = Orders(tmp_path / "agent", 0.0)
     notes = tmp_path / "agent" / "containers"
-    create = {"method": "POST", "path": CREATE.path, "headers": {}, "body": "e30=", "body_file": None}
-    remove = {"method": "DELETE", "path": f"/v1.41/containers/{ID}?force=1", "headers": {}, "body": "", "body_file": None}  # fmt: skip
+    create: dict[str, object] = {
+        "method": "POST",
+        "path": CREATE.path,
+        "headers": {},
+        "body": "e30=",
+        "body_file": None,
+    }
+    remove: dict[str, object] = {"method": "DELETE", "path": f"/v1.41/containers/{ID}?force=1", "headers": {}, "body": "", "body_file": None}  # fmt: skip
     orders.carry_out("docker", {"requests": [create], "address": address, "timeout_s": 10})
     assert [note.read_text() for note in notes.iterdir()] == [address]
     orders.carry_out("docker", {"requests": [remove], "address": address, "timeout_s": 10})
@@ -121,7 +139,9 @@ def test_what_was_made_and_what_is_gone_is_read_from_the_exchange() -> None:
 
 
 def test_where_nobody_answers_the_address_is_named(tmp_path: Path) -> None:
-    with pytest.raises(HostError, match=rf"no Docker daemon answers at unix://{tmp_path}/no.sock: No such file"):
+    with pytest.raises(
+        HostError, match=rf"no Docker daemon answers at unix://{tmp_path}/no.sock: No such file"
+    ):
         exchange_in_a_row(f"unix://{tmp_path}/no.sock", [EngineRequest("GET", "/version")], 5)
     with pytest.raises(HostError, match="unix://PATH or tcp://HOST:PORT .*, not at ssh://there"):
         exchange_in_a_row("ssh://there", [EngineRequest("GET", "/version")], 5)
