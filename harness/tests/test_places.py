@@ -320,7 +320,10 @@ def test_a_controller_that_is_gone_leaves_no_container_on_the_far_host(
     assert client.containers.get(made).status == "running"
     controller.kill()
     controller.communicate()
-    assert eventually(lambda: made not in {one.id for one in client.containers.list(all=True)}, within_s=60)
+    assert eventually(
+        lambda: made not in {one.id for one in client.containers.list(all=True, ignore_removed=True)},
+        within_s=60,
+    )
     assert eventually(lambda: not list((tmp_path / "sessions").iterdir()))
     client.close()
 
