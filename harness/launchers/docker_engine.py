@@ -90,7 +90,7 @@ def sweep(client: DockerClient, root: Path) -> None:
     import docker.errors
 
     mine: dict[str, str | list[str] | bool] = {"label": f"{LABEL}={project_label(root)}"}
-    for container in client.containers.list(all=True, filters=mine):
+    for container in client.containers.list(all=True, filters=mine, ignore_removed=True):
         pid, _, rest = container.labels.get(OWNER, "0:0").partition(":")
         ticks, _, machine = rest.partition(":")
         if machine in ("", hostname_hash()) and not alive(int(pid), int(ticks)):

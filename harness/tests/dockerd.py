@@ -43,14 +43,14 @@ class Daemon:
         self.log = folder / "dockerd.log"
         # A bridge of its own, though containers are on the host's network: with none, the daemon removes
         # the one of another daemon of this machine; with the usual one, it leaves it behind.
-        self._bridge = f"rm{os.getpid() % 10_000_000}{'n' if prefix else ''}"
-        self._bridged = False
-        self._ip("link", "add", "name", self._bridge, "type", "bridge")
-        self._bridged = True
-        self._ip("addr", "add", BRIDGE_ADDRESS, "dev", self._bridge)
+        self.bridge = f"rm{os.getpid() % 10_000_000}{'n' if prefix else ''}"
+        self.bridged = False
+        self._ip("link", "add", "name", self.bridge, "type", "bridge")
+        self.bridged = True
+        self._ip("addr", "add", BRIDGE_ADDRESS, "dev", self.bridge)
         argv = [
             *prefix, "dockerd", "--data-root", f"{folder}/root", "--exec-root", f"{folder}/exec",
-            "--pidfile", f"{folder}/dockerd.pid", "-H", self.address, "--bridge", self._bridge,
+            "--pidfile", f"{folder}/dockerd.pid", "-H", self.address, "--bridge", self.bridge,
             "--iptables=false", "--ip6tables=false", "--ip-forward=false", "--ip-masq=false",
         ]  # fmt: skip
         with self.log.open("wb") as log:
@@ -84,8 +84,8 @@ class Daemon:
             self._process.wait(10)
         for mount in sorted(mounts_below(self.folder), reverse=True):
             subprocess.run(["umount", "-l", mount], check=False)
-        if self._bridged:
-            self._ip("link", "del", self._bridge)
+        if self.bridged:
+            self._ip("link", "del", self.bridge)
 
     def _ip(self, *words: str) -> None:
         subprocess.run([*self._prefix, "ip", *words], check=True, capture_output=True)
@@ -100,6 +100,7 @@ def tidy_daemon(folder: Path, prefix: tuple[str, ...] = ()) -> Iterator[Daemon]:
         running.stop()
         assert eventually(lambda: not processes_naming(folder), 20)
         assert not mounts_below(folder)
+        assert not Path("/sys/class/net", running.bridge).exists()
 
 
 def mounts_below(folder: Path) -> list[str]:

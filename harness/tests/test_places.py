@@ -314,7 +314,7 @@ def test_what_check_says_of_a_far_host_holds_its_docker_daemon(
 def test_a_controller_that_is_gone_leaves_no_container_on_the_far_host(
     sshd: Sshd, far_daemon: Daemon, far_base: str, tmp_path: Path
 ) -> None:
-    settings = sshd.settings(tmp_path, docker=far_daemon.address, grace_s=2.0)
+    settings = sshd.settings(tmp_path, docker=far_daemon.address, grace_s=6.0)
     code = (
         "import json, sys, time; from harness.engine import EngineRequest\n"
         "from harness.remote import HostSettings, SshHost\n"
@@ -332,7 +332,10 @@ def test_a_controller_that_is_gone_leaves_no_container_on_the_far_host(
     assert client.containers.get(made).status == "running"
     controller.kill()
     controller.communicate()
-    assert eventually(lambda: made not in {one.id for one in client.containers.list(all=True)}, within_s=60)
+    assert eventually(
+        lambda: made not in {one.id for one in client.containers.list(all=True, ignore_removed=True)},
+        within_s=60,
+    )
     assert eventually(lambda: not list((tmp_path / "sessions").iterdir()))
     client.close()
 
