@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package rematch.clients;
 
+import io.netty.channel.EventLoopGroup;
+import io.quarkus.netty.MainEventLoopGroup;
 import io.smallrye.mutiny.Uni;
 import io.vertx.mutiny.sqlclient.Pool;
 import io.vertx.mutiny.sqlclient.Row;
@@ -12,6 +14,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /** The table of movies, asked without waiting over PostgreSQL's reactive client. */
@@ -22,19 +25,22 @@ final class ReactiveMovies implements Movies {
     private final Instance<Pool> pool;
     private final Answers answers;
     private final Duration within;
+    private final ScheduledExecutorService clock;
     private final AtomicInteger asking = new AtomicInteger();
 
-    ReactiveMovies(Instance<Pool> pool, Answers answers, Settings settings) {
+    ReactiveMovies(Instance<Pool> pool, Answers answers, Settings settings,
+            @MainEventLoopGroup EventLoopGroup eventLoops) {
         this.pool = pool;
         this.answers = answers;
         this.within = Duration.ofMillis(settings.poolWaitMs());
+        this.clock = eventLoops;
     }
 
     /** All films by director, in the order of the rows; it fails when there is no answer within the pool's wait. */
     Uni<Map<String, List<Answers.Film>>> byDirector() {
         asking.incrementAndGet();
         return pool.get().preparedQuery(STATEMENT).execute()
-                .ifNoItem().after(within).fail()
+                .ifNoItem().after(within).on(clock).fail()
                 .onTermination().invoke(asking::decrementAndGet)
                 .map(this::grouped);
     }

@@ -2,12 +2,12 @@
 package rematch.clients;
 
 import io.smallrye.mutiny.Uni;
-import io.smallrye.mutiny.infrastructure.Infrastructure;
 import io.smallrye.mutiny.subscription.Cancellable;
 import io.smallrye.mutiny.subscription.UniEmitter;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Queue;
+import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 
@@ -20,13 +20,18 @@ import java.util.function.Supplier;
 final class Turnstile {
 
     private final Duration grace;
+    private final ScheduledExecutorService clock;
     private final Queue<Call<?>> waiting = new ArrayDeque<>();
     private int free;
 
-    /** @param grace the longest time that getting a connection can take */
-    Turnstile(int calls, Duration grace) {
+    /**
+     * @param grace the longest time that getting a connection can take
+     * @param clock with threads that nobody's waiting keeps busy
+     */
+    Turnstile(int calls, Duration grace, ScheduledExecutorService clock) {
         this.free = calls;
         this.grace = grace;
+        this.clock = clock;
     }
 
     /** The call's outcome; who cancels it gives up waiting. */
@@ -122,7 +127,7 @@ final class Turnstile {
         }
 
         private void cancelLater() {
-            Infrastructure.getDefaultWorkerPool().schedule(this::cancel, grace.toMillis(), TimeUnit.MILLISECONDS);
+            clock.schedule(this::cancel, grace.toMillis(), TimeUnit.MILLISECONDS);
         }
 
         private void cancel() {

@@ -1,28 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 package rematch.clients;
 
+import io.netty.channel.EventLoopGroup;
+import io.quarkus.netty.MainEventLoopGroup;
 import io.smallrye.mutiny.Uni;
 import jakarta.inject.Singleton;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.ScheduledExecutorService;
 import java.util.function.Supplier;
 import org.eclipse.microprofile.rest.client.inject.RestClient;
 
 /**
  * Calls of the upstream in the time allowed, which the REST client's own timeouts do not bound: they count the wait for
- * a connection and the silence of the other side each for itself.
+ * a connection and the silence of the other side each for itself. Time is kept by the event loops: Mutiny would run out
+ * of it on a worker thread, and there is none while all of them wait for answers.
  */
 @Singleton
 final class UpstreamCalls {
 
     private final Upstream upstream;
     private final Duration within;
+    private final ScheduledExecutorService clock;
     private final Turnstile turnstile;
 
-    UpstreamCalls(@RestClient Upstream upstream, Settings settings) {
+    UpstreamCalls(@RestClient Upstream upstream, Settings settings,
+            @MainEventLoopGroup EventLoopGroup eventLoops) {
         this.upstream = upstream;
         this.within = Duration.ofMillis(settings.upstreamTimeoutMs());
-        this.turnstile = new Turnstile(settings.upstreamConnections(), within);
+        this.clock = eventLoops;
+        this.turnstile = new Turnstile(settings.upstreamConnections(), within, clock);
     }
 
     Uni<List<Upstream.Phone>> phones(int id) {
@@ -34,7 +41,7 @@ final class UpstreamCalls {
     }
 
     private <T> Uni<T> inTime(Supplier<Uni<T>> call) {
-        return turnstile.pass(call).ifNoItem().after(within).fail();
+        return turnstile.pass(call).ifNoItem().after(within).on(clock).fail();
     }
 
     /** Jackson cannot be told to refuse {@code null} where an object should be. */

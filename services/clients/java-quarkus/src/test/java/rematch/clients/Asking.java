@@ -10,6 +10,7 @@ import java.net.http.HttpRequest.BodyPublishers;
 import java.net.http.HttpResponse;
 import java.net.http.HttpResponse.BodyHandlers;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -28,6 +29,9 @@ final class Asking implements AutoCloseable {
             return status + " " + body;
         }
     }
+
+    /** A request without an answer fails the test, which would otherwise wait for ever. */
+    private static final Duration UNANSWERED = Duration.ofSeconds(40);
 
     private final HttpClient http = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
     private final int port;
@@ -81,7 +85,8 @@ final class Asking implements AutoCloseable {
 
     private HttpRequest request(String method, String path, BodyPublisher body, Map<String, String> headers) {
         HttpRequest.Builder request =
-                HttpRequest.newBuilder(URI.create("http://127.0.0.1:" + port + path)).method(method, body);
+                HttpRequest.newBuilder(URI.create("http://127.0.0.1:" + port + path)).method(method, body)
+                        .timeout(UNANSWERED);
         headers.forEach(request::header);
         return request.build();
     }
