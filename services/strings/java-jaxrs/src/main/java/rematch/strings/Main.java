@@ -25,6 +25,7 @@ public final class Main {
     // Held because java.util.logging forgets loggers, and their levels, that nobody holds.
     private static final Logger GRIZZLY = Logger.getLogger("org.glassfish.grizzly");
     private static final Logger SHUTDOWN = Logger.getLogger("org.glassfish.grizzly.nio.GracefulShutdownRunner");
+    private static final Logger HTTP_SERVER = Logger.getLogger("org.glassfish.grizzly.http.server.HttpServer");
     private static final Logger PROVIDERS = Logger.getLogger("org.glassfish.jersey.internal.inject.Providers");
 
     /** A service that accepts connections, until it is closed. */
@@ -76,6 +77,7 @@ public final class Main {
 
     static Running serve(Settings settings, AccessLog log) throws IOException {
         GRIZZLY.setLevel(Level.WARNING);
+        HTTP_SERVER.setLevel(Level.OFF); // tells at length of a port that cannot be opened; so does the exception below
         SHUTDOWN.setLevel(Level.SEVERE); // warns of every graceful shutdown
         PROVIDERS.setLevel(Level.SEVERE); // warns of every resource that is registered as an instance
         NetworkListener listener = new NetworkListener("strings", settings.host(), settings.port());
@@ -87,11 +89,15 @@ public final class Main {
         listener.getKeepAlive().setIdleTimeoutInSeconds(300);
 
         HttpServer server = new HttpServer();
-        server.addListener(listener);
         server.getServerConfiguration().setPassTraceRequest(true); // TRACE is for the routes to refuse
         server.getServerConfiguration().addHttpHandler(new Guard(ContainerFactory.createContainer(
                 HttpHandler.class, Routes.application(settings, log, new Metrics()))), "/");
+        // Started with its listeners it would open the port before its handlers are there, and answer 404 meanwhile.
         server.start();
+        server.addListener(listener);
+        if (!listener.isStarted()) {
+            listener.start(); // fails again, and says why
+        }
         return new Running(server);
     }
 
