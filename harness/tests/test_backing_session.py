@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -38,6 +39,19 @@ from harness.tests.sessions import (
 )
 
 MD5 = 'backing = { authentication = "md5" }'
+
+#: What definitions could not say when the first sessions were measured.
+UNUSED: dict[str, Any] = {
+    "variants": {"__all__": {"runtime": {"form", "memory_limit", "pin"}}},
+    "profiles": {
+        "__all__": {
+            "scaled_loads": True,
+            "calibration": True,
+            "settle_s": True,
+            "loads": {"__all__": {"processes"}},
+        }
+    },
+}
 
 
 @pytest.fixture(scope="module")
@@ -304,16 +318,8 @@ def test_an_experiment_without_backing_services_keeps_the_hash_it_had_before_the
     before = study.experiment.model_dump_json(
         exclude={
             "backing": True,
-            "variants": {"__all__": {"runtime": {"form", "memory_limit", "pin"}}},
             "factors": {"__all__": {"__all__": {"backing"}}},
-            "profiles": {
-                "__all__": {
-                    "scaled_loads": True,
-                    "calibration": True,
-                    "settle_s": True,
-                    "loads": {"__all__": {"processes"}},
-                }
-            },
+            **UNUSED,
         }
     )
     assert "backing" not in before
@@ -328,8 +334,7 @@ def test_who_does_not_name_how_passwords_are_checked_keeps_the_hash_from_before_
     before = study.experiment.model_dump_json(
         exclude={
             "backing": {"authentication"},
-            "variants": {"__all__": {"runtime": {"form", "memory_limit"}}},
-            "profiles": {"__all__": {"scaled_loads", "calibration"}},
+            **UNUSED,
         }
     )
     assert '"backing":{' in before
