@@ -51,7 +51,8 @@ from harness.processes import alive, read_stat
 #: Part of the key: to be raised when templates are made in another way.
 RECIPE = "2"
 #: Who may come in from where. Under ``md5`` a user of whose password a SCRAM verifier is kept is asked for that.
-LETS_IN, ADMISSION = "pg_hba.conf", "host all all 127.0.0.1/32 {}\n"
+NEAR = "127.0.0.1/32"
+LETS_IN, ADMISSION = "pg_hba.conf", "host all all {} {}\n"
 SCHEMA, INDEX, INVARIANTS = "schema.sql", "index.sql", "invariants.sql"
 INITDB_WITHIN_S = 120.0
 COPY_WITHIN_S = 120.0
@@ -170,7 +171,7 @@ class Clusters:
         authentication = need.settings.authentication
         try:
             if authentication != "scram-sha-256":
-                (cluster.data / LETS_IN).write_text(ADMISSION.format(authentication))
+                (cluster.data / LETS_IN).write_text(ADMISSION.format(NEAR, authentication))
             old = Login(port=0, user=SUPERUSER, password=cluster.superuser, database=MAINTENANCE)
             server, login = self.serve(cluster, old)
             try:
@@ -273,7 +274,7 @@ class Clusters:
             stream.write(password)
         self._give(secret)
         self._initialise(making, secret)
-        (making / "data" / LETS_IN).write_text(ADMISSION.format("scram-sha-256"))
+        (making / "data" / LETS_IN).write_text(ADMISSION.format(NEAR, "scram-sha-256"))
         login = Login(port=0, user=SUPERUSER, password=password, database="postgres")
         told = {**server_settings(BackingSettings()), "fsync": "off"}
         server, login = start_server(

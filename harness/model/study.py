@@ -95,6 +95,9 @@ class JavaForms(Frozen):
     native_prepared: PreparedImage | None = Field(
         default=None, description="None: the jar and what its manifest names are compiled"
     )
+    native_packages: tuple[str, ...] = Field(
+        default=(), max_length=0, exclude=True, description="of early sessions, which name it, always empty"
+    )
     native_refused: str | None = Field(
         default=None, description="why no native image of it is made: what was tried and what came of it"
     )

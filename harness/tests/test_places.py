@@ -18,6 +18,9 @@ from typing import Any
 
 import pytest
 
+from harness.backing.base import BackingNeed
+from harness.backing.postgres_client import MAINTENANCE
+from harness.backing.postgres_far import FarPostgres
 from harness.backing.postgres_home import find_home
 from harness.cli.checking_far import check_far
 from harness.cli.measuring import measure_command
@@ -26,7 +29,7 @@ from harness.launchers.container import ContainerLauncher
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.tools import Tools
 from harness.local_host import LocalHost
-from harness.model import Outcome, TrialRecord, Variant
+from harness.model import BackingSettings, Outcome, TrialRecord, Variant
 from harness.processes import alive
 from harness.remote import SshHost
 from harness.session import Assembly, measure, prepare
@@ -240,6 +243,32 @@ def test_database_and_upstream_stand_beside_a_far_service_and_leave_nothing_ther
             for one in record.backing
             if alive(one.pid, one.process_start_ticks)
         ]
+
+
+@needs_far_docker
+def test_passwords_of_a_far_database_are_checked_as_told(sshd: Sshd, tmp_path: Path) -> None:
+    root = make_ledger_project(tmp_path / "project")
+    with reachable_folder() as open_folder:
+        programs = find_home(postgres_tool(), open_folder).programs
+        host = SshHost("bighost", sshd.settings(tmp_path / "base", postgres=str(programs)))
+        try:
+            source = FarPostgres(host)
+            for told in ("scram-sha-256", "md5"):
+                settings = BackingSettings.model_validate({"authentication": told})
+                contract = root / "services" / "ledger" / "contract"
+                need = BackingNeed(workload="ledger", contract=contract, settings=settings)
+                lent = source.start(need, tmp_path)
+                with lent.server.inside(lent.database, "test", MAINTENANCE) as connection:
+                    rules = connection.execute("SELECT auth_method FROM pg_hba_file_rules").fetchall()
+                    kept = connection.execute(
+                        "SELECT rolpassword FROM pg_authid WHERE rolname = 'rematch'"
+                    ).fetchall()
+                assert rules == [(told,)]
+                assert kept[0][0].startswith("md5") == (told == "md5")
+                lent.stop()
+            source.close()
+        finally:
+            host.close()
 
 
 @needs_far_docker
