@@ -159,7 +159,7 @@ def calibration_words(evidences: Sequence[Evidence | None]) -> str:
         if evidence is not None and found is not None:
             what = "requests" if found.n_steps == 1 else f"passes of {found.n_steps} requests"
             said.append(
-                f"{evidence.experiment}: {found.capacity_per_s:.3g} {what} per second, "
+                f"{evidence.experiment}: {found.capacity_per_s:,.0f} {what} per second, "
                 f"{evidence.variants[found.variant]}, {found.order.users} users without a pause"
             )
     return "; ".join(said) or "none: the loads are plain numbers"
