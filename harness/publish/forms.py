@@ -50,13 +50,14 @@ def build_cells(evidence: Evidence | None) -> list[dict[str, Cell] | None]:
         made = _form_build(evidence, variant)
         if made is None:
             continue
+        short = made.tool.partition(" (")[0]  # whole it stands in the text, and would be as wide as the page
         rows.append(
             {
                 "variant": variant.label or name,
                 "build": _plain(made.build_s, "s"),
                 "peak": _plain(made.peak_rss_bytes, "B"),
                 "size": _plain(made.image_bytes, "B"),
-                "tool": made.tool if made.problem is None else f"{made.tool}: {made.problem}",
+                "tool": short if made.problem is None else f"{short}: {made.problem}",
             }
         )
     return rows
