@@ -36,6 +36,7 @@ from harness.model import (
     Implementation,
     InstanceRecord,
     Outcome,
+    RuntimeSettings,
     Variant,
 )
 
@@ -132,7 +133,7 @@ class ContainerLauncher:
     ) -> dict[str, Any]:
         """What the daemon is asked to make, in its own words."""
         runtime = order.variant.runtime
-        memory = None if runtime.memory_limit is None else bytes_of(runtime.memory_limit)
+        memory = _memory_bytes(runtime)
         limits: dict[str, Any] = {} if memory is None else {"Memory": memory, "MemorySwap": memory}
         if runtime.cpus:
             limits["NanoCpus"] = runtime.cpus * 10**9
@@ -192,7 +193,7 @@ class ContainerLauncher:
             user=self._host.user,
             cpuset=_cpuset(order),
             cpu_quota=float(runtime.cpus) if runtime.cpus else None,
-            memory_limit_bytes=None if runtime.memory_limit is None else bytes_of(runtime.memory_limit),
+            memory_limit_bytes=_memory_bytes(runtime),
             create_s=made.ended_monotonic_s - made.began_monotonic_s,
             start_s=started.ended_monotonic_s - started.began_monotonic_s,
         )
@@ -308,7 +309,11 @@ def _cpuset(order: LaunchOrder) -> str | None:
     return ",".join(map(str, order.cpus)) if order.cpus else None
 
 
-def _without_limit(variant: Variant) -> Any:
+def _memory_bytes(runtime: RuntimeSettings) -> int | None:
+    return None if runtime.memory_limit is None else bytes_of(runtime.memory_limit)
+
+
+def _without_limit(variant: Variant) -> RuntimeSettings:
     return variant.runtime.model_copy(update={"memory_limit": None})
 
 

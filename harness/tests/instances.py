@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import abc
 import json
 import shutil
 import time
@@ -42,7 +43,7 @@ def make_project(root: Path) -> Path:
 AnInstance = TypeVar("AnInstance", bound=Instance)
 
 
-class Started(Generic[AnInstance]):
+class Started(abc.ABC, Generic[AnInstance]):
     """Instances of the misbehaving service, each with a folder on ``host``; ``close`` stops them all."""
 
     def __init__(self, root: Path, host: Station, launch: Callable[[LaunchOrder], AnInstance]) -> None:
@@ -52,8 +53,9 @@ class Started(Generic[AnInstance]):
         self._folders: list[Path] = []
 
     @property
+    @abc.abstractmethod
     def launcher(self) -> Launcher:
-        raise NotImplementedError("the subclass has one")
+        """What brings them up."""
 
     def launch(self, **settings: SettingValue) -> AnInstance:
         return self.launch_variant(Variant(implementation="misbehaving", settings=settings))
