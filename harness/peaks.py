@@ -74,6 +74,17 @@ def settled(evidence: Evidence, requests: pd.DataFrame) -> pd.DataFrame:
     return requests[requests["start_epoch_s"] >= from_s]
 
 
+def settling(evidence: Evidence | None) -> str:
+    """Return one sentence on what is left out of what is said of peaks, counted; empty: nothing is."""
+    if evidence is None or settle_s(evidence) == 0:
+        return ""
+    n_left_out = n_all = 0
+    for _, _, _, requests in _with_requests(evidence, evidence.trials):
+        n_all += len(requests)
+        n_left_out += len(requests) - len(settled(evidence, requests))
+    return f"Without the first {settle_s(evidence):g} s of each load, {n_left_out:,} of {n_all:,} requests."
+
+
 def timelines(
     evidence: Evidence | None,
     attributed: Sequence[TrialAttribution],
