@@ -23,7 +23,7 @@ from harness.analysis.recovery import recovery
 from harness.definitions import load_requests
 from harness.errors import InputError
 from harness.evidence import Evidence
-from harness.model import Calibration, ClosedLoad, Estimate, Load, TrialRecord
+from harness.model import Calibration, ClosedLoad, Estimate, Load, OpenLoad, TrialRecord
 from harness.store import SessionFolder
 
 #: Of a trial, what the table of its parts keeps.
@@ -104,10 +104,12 @@ def parts_table(evidence: Evidence | None, *, n_parts: int = 4) -> pd.DataFrame 
         load = record.planned.configuration.load
         if requests is None or load is None or load.profile.duration_s is None:
             continue
+        profile = load.profile
         clock = record.started
         parts = parts_of(
             requests,
             duration_s=load.profile.duration_s,
+            begins_s=profile.begins_s if isinstance(profile, OpenLoad) else (0.0,),
             n_parts=n_parts,
             samples=evidence.trial_samples(session_id, trial_id),
             epoch_to_monotonic_s=clock.monotonic_s - clock.wall_epoch_s,

@@ -71,7 +71,8 @@ class EchoOrder:
 def bounded(profile: LoadProfile, n_steps: int = 1) -> LoadProfile:
     """Return the same load, short enough to be tried before the first trial; ``n_steps``: of a flow."""
     if not isinstance(profile, ClosedLoad):
-        return profile.model_copy(update={"duration_s": min(profile.duration_s, MAX_S)})
+        once = {"parts": 1, "pause_s": 0.0}
+        return profile.model_copy(update={"duration_s": min(profile.duration_s, MAX_S), **once})
     if profile.duration_s is not None:
         return profile.model_copy(
             update={

@@ -18,7 +18,14 @@ from harness.model.base import Frozen
 MOST_USERS = 100_000
 #: Generators on one host; each is a process with a memory of its own.
 MOST_PROCESSES = 64
+#: Of one open load.
+MOST_PARTS = 100
 GeneratorName = Literal["jmeter", "locust", "wrk", "wrk2", "k6", "oha", "vegeta"]
+#: How arrivals are spaced in time.
+Spacing = Literal["constant", "poisson"]
+#: What becomes of an arrival that is due while every connection waits for an answer: what the tool does with
+#: it, or it waits, is sent as soon as one is free, and its latency counts from when it was due.
+WhenBusy = Literal["tool", "wait"]
 
 
 class ClosedLoad(Frozen):
@@ -44,14 +51,43 @@ class ClosedLoad(Frozen):
 class OpenLoad(Frozen):
     """Arrivals at ``rate_per_s`` for ``duration_s``, whether or not earlier ones were answered.
 
-    Of a flow each arrival is one pass through all its steps, which wait for each other.
+    Of a flow each arrival is one pass through all its steps, which wait for each other. ``duration_s`` is
+    that of each of ``parts`` loads, which one generator offers one after another, ``pause_s`` apart.
     """
 
     model: Literal["open"] = "open"
     rate_per_s: float = Field(gt=0)
     duration_s: float = Field(gt=0)
-    arrivals: Literal["constant", "poisson"] = "poisson"
+    arrivals: Spacing = "poisson"
     connections: int = Field(default=100, ge=1)
+    busy: WhenBusy = "tool"
+    parts: int = Field(default=1, ge=1, le=MOST_PARTS)
+    pause_s: float = Field(default=0.0, ge=0)
+
+    @model_validator(mode="after")
+    def _parts_to_pause_between(self) -> Self:
+        _refuse_lone_pause(self.parts, self.pause_s)
+        return self
+
+    @property
+    def begins_s(self) -> tuple[float, ...]:
+        """When each part begins, in seconds after the first one."""
+        return tuple(part * (self.duration_s + self.pause_s) for part in range(self.parts))
+
+    @property
+    def paused_s(self) -> float:
+        """All pauses together."""
+        return (self.parts - 1) * self.pause_s
+
+    @property
+    def whole_s(self) -> float:
+        """From the first part's begin to the last one's end."""
+        return self.parts * self.duration_s + self.paused_s
+
+
+def _refuse_lone_pause(parts: int, pause_s: float) -> None:
+    if pause_s and parts == 1:
+        raise ValueError("pause_s stands between parts, and there is one: set parts")
 
 
 LoadProfile = Annotated[ClosedLoad | OpenLoad, Field(discriminator="model")]
@@ -68,13 +104,21 @@ class Load(Frozen):
 
 
 class OpenShare(Frozen):
-    """An open loop whose rate is a share of a measured capacity."""
+    """An open loop whose rate is a share of a measured capacity; all else as of ``OpenLoad``."""
 
     model: Literal["open"] = "open"
     rate_share: float = Field(gt=0, le=10)
     duration_s: float = Field(gt=0)
-    arrivals: Literal["constant", "poisson"] = "poisson"
+    arrivals: Spacing = "poisson"
     connections: int = Field(default=100, ge=1)
+    busy: WhenBusy = "tool"
+    parts: int = Field(default=1, ge=1, le=MOST_PARTS)
+    pause_s: float = Field(default=0.0, ge=0)
+
+    @model_validator(mode="after")
+    def _parts_to_pause_between(self) -> Self:
+        _refuse_lone_pause(self.parts, self.pause_s)
+        return self
 
 
 class ClosedShare(Frozen):
@@ -104,9 +148,7 @@ class ScaledLoad(Frozen):
         if isinstance(share, OpenShare):
             profile = OpenLoad(
                 rate_per_s=round(max(share.rate_share * capacity_per_s, 1.0), 1),
-                duration_s=share.duration_s,
-                arrivals=share.arrivals,
-                connections=share.connections,
+                **share.model_dump(exclude={"rate_share"}),  # all other fields are those of a load
             )
         else:
             users = round(share.users_share * capacity_per_s * share.ramp_up_s)
@@ -165,7 +207,9 @@ class LoadSummary(Frozen):
     offered_per_s: float | None = Field(
         description="requests per second (of a flow: arrivals per second times steps); None in a closed loop"
     )
-    achieved_per_s: float = Field(ge=0, description="answers per second, errors included")
+    achieved_per_s: float = Field(
+        ge=0, description="answers per second, errors included; pauses between parts are left out"
+    )
     latency_mean_s: float | None
     latency_quantiles_s: dict[str, float] = Field(
         default_factory=dict, description="only what the tool printed itself, keys like p99"

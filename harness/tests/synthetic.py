@@ -335,7 +335,7 @@ def _write_requests(
 def _lasts_s(load: Load | None, speed: float) -> float:
     """An open loop lasts as long as it was told; the others as long as the service takes."""
     profile = load.profile if load else None
-    return profile.duration_s if isinstance(profile, OpenLoad) else N_REQUESTS / speed
+    return profile.whole_s if isinstance(profile, OpenLoad) else N_REQUESTS / speed
 
 
 def _write_database(folder: Path, launched_epoch_s: float, until_s: float) -> None:
