@@ -22,6 +22,7 @@ import csv
 import json
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib import resources
@@ -84,8 +85,11 @@ class K6:
             return "k6's arrivals are evenly spaced: set arrivals = constant, or use jmeter for poisson"
         if profile.duration_s is not None and profile.duration_s < SHORTEST_S:
             return f"k6 runs for at least {SHORTEST_S:g} s, found duration_s {profile.duration_s:g}"
-        if isinstance(profile, ClosedLoad) and profile.ramp_up_s > (profile.duration_s or math.inf):
-            return f"ramp_up_s {profile.ramp_up_s:g} is longer than duration_s {profile.duration_s}"
+        if isinstance(profile, ClosedLoad):
+            if profile.ramp_up_s > (profile.duration_s or math.inf):
+                return f"ramp_up_s {profile.ramp_up_s:g} is longer than duration_s {profile.duration_s}"
+            if profile.stages and (profile.whole_s or 0) < SHORTEST_S:
+                return f"k6 runs for at least {SHORTEST_S:g} s, found stages of {profile.whole_s:g} s"
         return None if is_flow(requests) else unsupported_mix(requests)
 
     def command(self, order: LoadOrder) -> LoadCommand:
@@ -231,6 +235,8 @@ def scenario(profile: LoadProfile) -> dict[str, object]:
             "preAllocatedVUs": profile.connections,
             "maxVUs": profile.connections,
         }
+    if profile.stages:
+        return _ramping([(stage.duration_s, stage.users) for stage in profile.stages], begins_with=1)
     if profile.loops is not None:
         return {
             "executor": "per-vu-iterations",
@@ -241,11 +247,15 @@ def scenario(profile: LoadProfile) -> dict[str, object]:
     duration_s = profile.duration_s or 0.0
     if not profile.ramp_up_s:
         return {"executor": "constant-vus", "vus": profile.users, "duration": _span(duration_s)}
-    stages = [(profile.ramp_up_s, profile.users), (duration_s - profile.ramp_up_s, profile.users)]
+    ramp = [(profile.ramp_up_s, profile.users), (duration_s - profile.ramp_up_s, profile.users)]
+    return _ramping([stage for stage in ramp if stage[0] > 0], begins_with=0)
+
+
+def _ramping(stages: Sequence[tuple[float, int]], *, begins_with: int) -> dict[str, object]:
     return {
         "executor": "ramping-vus",
-        "startVUs": 0,
-        "stages": [{"duration": _span(took_s), "target": users} for took_s, users in stages if took_s > 0],
+        "startVUs": begins_with,
+        "stages": [{"duration": _span(took_s), "target": users} for took_s, users in stages],
         "gracefulRampDown": f"{LAST_ANSWERS_S}s",
     }
 
@@ -255,10 +265,8 @@ def _span(duration_s: float) -> str:
 
 
 def _offering_s(profile: LoadProfile) -> float:
-    if isinstance(profile, OpenLoad):
+    if profile.whole_s is not None:
         return profile.whole_s
-    if profile.duration_s is not None:
-        return profile.duration_s
     loops = profile.loops or 1
     return profile.ramp_up_s + profile.users * loops / ASSUMED_PER_S + loops * profile.think_time_s
 

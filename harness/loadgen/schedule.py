@@ -13,7 +13,7 @@ def plain_only(tool: str, profile: LoadProfile, *, waits: bool = False) -> str |
         waits: by itself it sends late what found every connection busy, and counts from when it was due.
     """
     if not isinstance(profile, OpenLoad):
-        return None
+        return f"{tool} knows no stages of users: use k6" if profile.stages else None
     if profile.parts > 1:
         return f"{tool} offers one load and ends: use k6 for parts = {profile.parts}"
     if profile.busy == "wait" and not waits:

@@ -28,10 +28,18 @@ Spacing = Literal["constant", "poisson"]
 WhenBusy = Literal["tool", "wait"]
 
 
-class ClosedLoad(Frozen):
-    """Virtual users that wait. Ends after ``loops`` requests per user, or after ``duration_s``.
+class Stage(Frozen):
+    """A stretch of a closed load at whose end there are ``users``; on the way there they come, or go, evenly."""
 
-    Of a flow ``loops`` are passes through all its steps; ``think_time_s`` stands between requests.
+    users: int = Field(ge=0, le=MOST_USERS)
+    duration_s: float = Field(gt=0)
+
+
+class ClosedLoad(Frozen):
+    """Virtual users that wait. Ends after ``loops`` requests per user, after ``duration_s``, or with its ``stages``.
+
+    Of a flow ``loops`` are passes through all its steps; ``think_time_s`` stands between requests. Stages
+    begin with one user, and ``users`` are the most that they come to.
     """
 
     model: Literal["closed"] = "closed"
@@ -40,12 +48,23 @@ class ClosedLoad(Frozen):
     loops: int | None = Field(default=None, ge=1)
     duration_s: float | None = Field(default=None, gt=0)
     think_time_s: float = Field(default=0.0, ge=0)
+    stages: tuple[Stage, ...] = ()
 
     @model_validator(mode="after")
     def _one_end(self) -> Self:
-        if (self.loops is None) == (self.duration_s is None):
-            raise ValueError("a closed load needs exactly one of loops, duration_s")
+        ends = (self.loops is not None, self.duration_s is not None, bool(self.stages))
+        if sum(ends) != 1:
+            raise ValueError("a closed load needs exactly one of loops, duration_s, stages")
+        if self.stages and self.users != max(stage.users for stage in self.stages):
+            raise ValueError(f"users must be the most of the stages, found {self.users}")
+        if self.stages and self.ramp_up_s:
+            raise ValueError("stages ramp by themselves: leave out ramp_up_s")
         return self
+
+    @property
+    def whole_s(self) -> float | None:
+        """How long it lasts; ``None``: until every user has made its loops."""
+        return sum(stage.duration_s for stage in self.stages) if self.stages else self.duration_s
 
 
 class OpenLoad(Frozen):

@@ -21,7 +21,6 @@ from harness.model import (
     Implementation,
     Level,
     Load,
-    OpenLoad,
     Plan,
     ProfileDefinition,
     ProfileName,
@@ -236,8 +235,7 @@ def load_s(assembly: Assembly, load: Load, requests: tuple[Request, ...]) -> flo
         generator, asked = assembly.generator(load.generator), _orders(assembly, load, requests)
         return max(generator.command(order).expected_s for order in asked)
     except RematchError:  # the tool is missing: whoever starts the session is told
-        profile = load.profile
-        return profile.whole_s if isinstance(profile, OpenLoad) else profile.duration_s or 10.0
+        return load.profile.whole_s or 10.0
 
 
 def session_s(assembly: Assembly, prepared: Prepared) -> float:

@@ -313,5 +313,5 @@ def _load_s(load: Load | None) -> float:
         return profile.whole_s
     if isinstance(profile, ClosedLoad):
         requests = profile.users * (profile.loops or 0)
-        return profile.duration_s or profile.ramp_up_s + requests / _CLOSED_PER_S
+        return profile.whole_s or profile.ramp_up_s + requests / _CLOSED_PER_S
     return 0.0

@@ -16,7 +16,7 @@ from harness.loadgen.base import Endpoint, LoadGenerator, LoadOrder
 from harness.loadgen.k6 import K6, LOG, PLAN, SAMPLES, TOTALS, scenario, scenarios
 from harness.loadgen.outcome import ORDER_FILE, order_text
 from harness.model import ClosedLoad, LoadProfile, OpenLoad, Outcome, Request
-from harness.model.load import WhenBusy
+from harness.model.load import Stage, WhenBusy
 from harness.tests.answering_server import AnsweringServer, answering_server, request_to
 from harness.tests.available import program_or_not_run
 from harness.tests.contracts.flow import FlowContract, OpenFlowContract
@@ -56,6 +56,7 @@ def order_for(
         (OpenLoad(rate_per_s=10, duration_s=1, arrivals="poisson"), "evenly spaced"),
         (ClosedLoad(users=1, duration_s=0.5), "at least 1 s"),
         (ClosedLoad(users=1, duration_s=2, ramp_up_s=3), "longer than duration_s"),
+        (ClosedLoad(users=1, stages=(Stage(users=1, duration_s=0.5),)), "at least 1 s"),
     ],
 )
 def test_what_k6_cannot_express_is_refused_with_the_reason(profile: LoadProfile, why: str) -> None:
@@ -248,6 +249,22 @@ def test_a_ramp_and_think_time_hold_back_requests(k6: K6, tmp_path: Path) -> Non
         summary = k6.read(tmp_path)
         assert summary.n_requests == server.seen.total()
     assert 2 <= summary.n_requests <= 2 * 11  # no user can ask more often than its think time lets it
+
+
+def test_stages_of_users_come_and_go_as_they_say(k6: K6, tmp_path: Path) -> None:
+    """The published way: one user, two, four, none."""
+    profile = ClosedLoad(users=4, stages=tuple(Stage(users=users, duration_s=1) for users in (1, 2, 4, 0)))
+    with answering_server(delay_s=0.02) as server:
+        assert offer(k6, order_for(tmp_path, server, profile)).exit_code == 0
+        assert server.n_connections == 4
+    table, summary = read_k6(tmp_path / SAMPLES), k6.read(tmp_path)
+    since_s = table.start_epoch_s - table.start_epoch_s.min()
+    in_each = [int(np.count_nonzero((since_s >= s) & (since_s < s + 1))) for s in range(4)]
+    assert in_each[0] < in_each[1] < in_each[2]
+    assert in_each[3] < in_each[2]
+    assert summary.n_errors == 0
+    assert (summary.offered_per_s, summary.n_dropped) == (None, None)
+    assert since_s.max() < 4.5
 
 
 def test_users_of_a_load_by_loops_begin_one_after_another(k6: K6, tmp_path: Path) -> None:
