@@ -61,7 +61,7 @@ def pressure_table(evidence: Evidence | None) -> pd.DataFrame | None:
     for _, row in evidence.trials.iterrows():
         session, trial_id = sessions[str(row["session_id"])], str(row["trial_id"])
         record = session.record(trial_id)
-        rows.append(dict(row) | _pressure(evidence, record) | _database(session, record))
+        rows.append(dict(row) | _pressure(evidence, record) | database_columns(session, record))
     frame = pd.DataFrame(rows)
     return frame.astype({name: "float64" for name in _FLOATS if name in frame})
 
@@ -193,7 +193,8 @@ def _pressure(evidence: Evidence, record: TrialRecord) -> dict[str, object]:
     return found | {name: getattr(queue, name) for name in kept} | under_load
 
 
-def _database(folder: SessionFolder, record: TrialRecord) -> dict[str, object]:
+def database_columns(folder: SessionFolder, record: TrialRecord) -> dict[str, object]:
+    """Return ``most_connections`` and ``most_active`` of one trial; empty: its database told nothing."""
     load, trial_id = record.load, record.planned.trial_id
     if load is None or load.start_epoch_s is None or not folder.has(trial_id, DATABASE_FILE):
         return {}
