@@ -80,6 +80,11 @@ def judge_load(load: LoadSummary) -> tuple[Outcome, str | None]:
     if load.n_flows_right is not None and load.n_flows_right < OVERLOADED_SHARE * arrivals:
         passes = f"{load.n_flows_right} of {arrivals} arrivals went rightly through all steps"
         return Outcome.OVERLOADED, passes + _kinds(load)
+    if load.n_flows is None and load.n_dropped is not None:  # however late they came
+        right = load.n_requests - load.n_errors
+        if right < OVERLOADED_SHARE * arrivals:
+            return Outcome.OVERLOADED, f"{right} of {arrivals} arrivals answered rightly" + _kinds(load)
+        return Outcome.OK, None
     right_per_s = load.achieved_per_s * (1 - load.n_errors / load.n_requests)
     if right_per_s < OVERLOADED_SHARE * load.offered_per_s:
         unit = "arrivals/s" if load.n_flows is None else "requests/s of its arrivals"

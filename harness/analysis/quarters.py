@@ -80,7 +80,8 @@ def last_part(requests: pd.DataFrame, duration_s: float, begins_s: Sequence[floa
     """Return the requests of the last part of a schedule, as ``parts_of`` tells them."""
     since_s = (requests["start_epoch_s"] - requests["start_epoch_s"].min()).to_numpy(dtype=np.float64)
     place = _places(since_s, np.asarray(begins_s, dtype=np.float64), duration_s, 1)
-    return requests[place == len(begins_s) - 1]
+    chosen: pd.DataFrame = requests[place == len(begins_s) - 1]
+    return chosen
 
 
 def _places(since_s: Floats, begins_s: Floats, duration_s: float, n_each: int) -> IntArray:

@@ -108,13 +108,13 @@ def percentile_cells(
     """
     rows: list[Mapping[str, Cell] | None] = []
     for name, mine in _kept(used).groupby("variant", sort=False):
-        cells = {column: _mean(mine, column, "s") for column in PERCENTILES}
+        cells: dict[str, Cell] = {column: _mean(mine, column, "s") for column in PERCENTILES}
         rows.append({"variant": labels.get(str(name), str(name)), "who": "here"} | cells)
     best = published[published["load"] == "best"]
     if rows and len(best):
         rows.append(None)
     for _, row in best.iterrows():
-        theirs = {column: _plain(row[column.replace("_s", "_ms")] / 1e3, "s") for column in PERCENTILES}
+        theirs: dict[str, Cell] = {column: _plain(row[column.replace("_s", "_ms")] / 1e3, "s") for column in PERCENTILES}
         rows.append({"variant": LABELS[str(row["stack"])], "who": "published, best of five"} | theirs)
     return rows
 
@@ -127,7 +127,7 @@ def publish_use(
     said = []
     with publisher.together():
         for name in variants:
-            mine = None if used is None else _kept(used)[lambda frame, name=name: frame["variant"] == name]
+            mine = None if used is None else _at(used, "variant", name)
             for word, column, unit in (
                 ("connections", "most_connections", "1"),
                 ("cores", "most_cores", "cores"),
@@ -166,14 +166,11 @@ def publish_faces(
                 found = effect_between(used, "face", metric, variant=name, base="matched", other="published")
                 said.append(publisher.comparison(f"{prefix}.{word}", name, found))
         for face in ("published", "matched"):
-            mine = None if used is None else _kept(used)[lambda frame, face=face: frame["face"] == face]
-            told = mine is not None and mine["upstream_opened"].notna().any()
-            key = f"{prefix}.opened.{face}"
-            said.append(
-                publisher.number(key, _mean(mine.dropna(subset=["upstream_opened"]), "upstream_opened", "1"))  # type: ignore[union-attr]  # told says so
-                if told
-                else publisher.absent(key, "1", NOT_MEASURED)
-            )
+            key, mine = f"{prefix}.opened.{face}", None if used is None else _at(used, "face", face)
+            if mine is None or mine["upstream_opened"].isna().all():
+                said.append(publisher.absent(key, "1", NOT_MEASURED))
+            else:
+                said.append(publisher.number(key, _mean(mine, "upstream_opened", "1")))
     return Published("\n".join(one.text for one in said))
 
 
@@ -196,6 +193,12 @@ def face_cells(used: pd.DataFrame, labels: Mapping[str, str]) -> list[Mapping[st
             for face, mine in of_variant.groupby("face", sort=False)
         ]
     return rows
+
+
+def _at(used: pd.DataFrame, column: str, value: str) -> pd.DataFrame:
+    kept = _kept(used)
+    chosen: pd.DataFrame = kept[kept[column] == value]
+    return chosen
 
 
 def _kept(used: pd.DataFrame) -> pd.DataFrame:
