@@ -17,9 +17,10 @@ from harness.formats.detect import open_any
 from harness.formats.gc_events import GcLog
 from harness.formats.gctrace import read_gctrace
 from harness.formats.jfr_json import read_jfr_json
-from harness.formats.jvm_log import read_jvm_log, rotated_parts
+from harness.formats.jvm_log import read_jvm_log
 from harness.formats.source import read_head
 from harness.formats.table import AggregateTable
+from harness.formats.unified_log import rotated_parts
 
 #: Stalls shown on a page; all of them stand in the JSON.
 SHOWN = 10
