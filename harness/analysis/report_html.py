@@ -19,7 +19,7 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from harness.analysis.matching import Span
-from harness.analysis.report import QUANTILES, Report
+from harness.analysis.report_result import QUANTILES, Report
 
 FloatArray = npt.NDArray[np.float64]
 

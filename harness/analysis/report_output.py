@@ -11,7 +11,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from harness.analysis.report import QUANTILES, Gathered, Report, gather, report_table, stretches
+from harness.analysis.report import report_table
+from harness.analysis.report_requests import Gathered, gather, stretches
+from harness.analysis.report_result import QUANTILES, Report
 from harness.errors import InputError
 from harness.formats.detect import open_any
 from harness.formats.gc_events import GcLog

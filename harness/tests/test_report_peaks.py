@@ -11,8 +11,10 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from harness.analysis.report import Report, gather, report_file, slowest_of_slices
+from harness.analysis.report import report_file
 from harness.analysis.report_output import main, read_runtime_log
+from harness.analysis.report_requests import gather, slowest_of_slices
+from harness.analysis.report_result import Report
 from harness.analysis.verify.queueing import (
     Pauses,
     ServiceLaw,
