@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """From the table of trials to what the notebooks say: summaries, comparisons, and the measured noise.
 
-All three take the frame that :func:`harness.analysis.tidy.load_trials` returns (see ``docs/data.md``).
+All three take the frame that :func:`harness.analysis.loading.load_trials` returns (see ``docs/data.md``).
 Excluded trials never enter an estimate, and are counted in every result. Duplicates (the A/A arm) enter
 :func:`aa_noise` only.
 """
