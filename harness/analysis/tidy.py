@@ -30,6 +30,7 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 _CODE = (
     "analysis/tidy.py",
     "analysis/trial_files.py",
+    "analysis/trial_resources.py",
     "analysis/trial_rows.py",
     "analysis/trial_runtime.py",
     "analysis/schema.py",
