@@ -16,17 +16,9 @@ if TYPE_CHECKING:
     from harness.analysis.checks import Assumptions, check_assumptions, unseen_mode_share
     from harness.analysis.clocks import ClockOffset, estimate_clock_offset
     from harness.analysis.comparisons import AANoise, Comparison, aa_noise, compare, summarise
-    from harness.analysis.decisions import (
-        EquivalenceTest,
-        RandomizationTest,
-        adjust_pvalues,
-        default_margin,
-        equivalence_test,
-        grade,
-        randomization_test,
-        verdict,
-    )
+    from harness.analysis.decisions import adjust_pvalues, default_margin, grade, verdict
     from harness.analysis.effects import effect_size_ci, mean_ci
+    from harness.analysis.equivalence import EquivalenceTest, equivalence_test
     from harness.analysis.matching import (
         Coincidence,
         Matching,
@@ -49,6 +41,7 @@ if TYPE_CHECKING:
     )
     from harness.analysis.pooled import cluster_bootstrap_quantile, pooled_quantile, pooled_quantile_ratio_ci
     from harness.analysis.quantiles import bootstrap_quantile, quantile_ci
+    from harness.analysis.randomization import RandomizationTest, randomization_test
     from harness.analysis.scaling import BandPoint, ScalingFit, fit_usl
     from harness.analysis.slow_periods import Stall
     from harness.analysis.stalls import detect_stalls, detectability_limit
@@ -97,18 +90,18 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
         "summarise",
     ),
     "decisions": (
-        "EquivalenceTest",
-        "RandomizationTest",
         "adjust_pvalues",
         "default_margin",
-        "equivalence_test",
         "grade",
-        "randomization_test",
         "verdict",
     ),
     "effects": (
         "effect_size_ci",
         "mean_ci",
+    ),
+    "equivalence": (
+        "EquivalenceTest",
+        "equivalence_test",
     ),
     "matching": (
         "Coincidence",
@@ -138,6 +131,10 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     "quantiles": (
         "bootstrap_quantile",
         "quantile_ci",
+    ),
+    "randomization": (
+        "RandomizationTest",
+        "randomization_test",
     ),
     "scaling": (
         "BandPoint",

@@ -9,7 +9,6 @@ Excluded trials never enter an estimate, and are counted in every result. Duplic
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -18,17 +17,19 @@ from pydantic import Field
 from harness.analysis.checks import check_assumptions
 from harness.analysis.decisions import (
     FEWEST_FOR_P,
+    MOST_NOISE,
     Family,
     Grade,
     adjust_pvalues,
     default_margin,
-    equivalence_test,
     grade,
-    randomization_test,
     verdict,
+    without_equality,
 )
 from harness.analysis.effects import effect_size_ci
+from harness.analysis.equivalence import equivalence_test
 from harness.analysis.noise import AANoise, aa_noise, no_ratio
+from harness.analysis.randomization import randomization_test
 from harness.analysis.summaries import requests_of, resolution_of, summarise
 from harness.analysis.trial_table import (
     inputs_of,
@@ -40,9 +41,6 @@ from harness.analysis.trial_table import (
 from harness.errors import InputError
 from harness.model import Estimate, Verdict
 from harness.model.base import Frozen
-
-#: A margin widened to more than this would call things equal that nobody would.
-MOST_NOISE = 0.25
 
 
 class Comparison(Frozen):
@@ -204,7 +202,7 @@ def _judge(
         warnings += ("the mean-based and the rank-based interval disagree about 1: look at the trials",)
     said = verdict(ratio, equivalence, margin=margin)
     if too_noisy:
-        said = _WITHOUT_EQUALITY.get(said, said)
+        said = without_equality(said)
     if len(a) < FEWEST_FOR_P:
         said = Verdict.INCONCLUSIVE
         warnings += (f"{len(a)} blocks: too few for a verdict, below {FEWEST_FOR_P} no p-value is printed",)
@@ -219,12 +217,6 @@ def _judge(
             "warnings": tuple(dict.fromkeys((*warnings, *ratio.warnings))),
         }
     )
-
-
-#: What remains of a verdict where the noise forbids calling anything equal.
-_WITHOUT_EQUALITY = MappingProxyType(
-    {Verdict.EQUIVALENT: Verdict.INCONCLUSIVE, Verdict.DIFFERENT_BUT_NEGLIGIBLE: Verdict.DIFFERENT}
-)
 
 
 def _with_adjusted(comparison: Comparison, p: float | None, level: float) -> Comparison:

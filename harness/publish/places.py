@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from harness.analysis.comparisons import MOST_NOISE
+from harness.analysis.decisions import MOST_NOISE
 from harness.analysis.places import PlaceRow, place_rows
 from harness.evidence import Evidence
 from harness.model import Verdict
