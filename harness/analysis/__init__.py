@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from harness.analysis.attribution import Attribution, CauseShare, attributable_fraction, attribute_latency
+    from harness.analysis.attribution import Attribution, CauseShare, attributable_fraction
     from harness.analysis.audit import AATest, AuditCheck, PlanAudit, aa_test, audit_plan
     from harness.analysis.changepoints import ChangePoints, detect_changepoints
     from harness.analysis.checks import Assumptions, check_assumptions, unseen_mode_share
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         lower_bound_overhead,
         metered_latency,
     )
+    from harness.analysis.overlap import attribute_latency
     from harness.analysis.planning import (
         PlannedRepetitions,
         VarianceComponents,
@@ -60,7 +61,6 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
         "Attribution",
         "CauseShare",
         "attributable_fraction",
-        "attribute_latency",
     ),
     "audit": (
         "AATest",
@@ -116,6 +116,7 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
         "lower_bound_overhead",
         "metered_latency",
     ),
+    "overlap": ("attribute_latency",),
     "planning": (
         "PlannedRepetitions",
         "VarianceComponents",

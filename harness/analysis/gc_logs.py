@@ -29,7 +29,8 @@ from harness.analysis.attribution import (
 from harness.analysis.attribution_intervals import MIN_TAIL
 from harness.analysis.clocks import ClockOffset, estimate_clock_offset
 from harness.analysis.exposure import Exposure, exposure
-from harness.analysis.matching import Span, match_events
+from harness.analysis.matching import match_events
+from harness.analysis.spans import Span
 from harness.analysis.placed_logs import Paused, PlacedLog, generator_log, joined, service_log, throttled
 from harness.analysis.slow_periods import Stall
 from harness.analysis.stalls import detect_stalls, detectability_limit

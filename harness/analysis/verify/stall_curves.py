@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import Field
 
-from harness.analysis.matching import Span
+from harness.analysis.spans import Span
 from harness.analysis.slow_periods import ALPHA
 from harness.analysis.stalls import detect_stalls
 from harness.analysis.verify.queueing import Pauses

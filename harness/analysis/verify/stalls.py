@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import ndimage, signal
 
-from harness.analysis.matching import Span, match_events
+from harness.analysis.matching import match_events
+from harness.analysis.spans import Span
 from harness.analysis.stalls import detect_stalls
 from harness.analysis.verify.queueing import (
     Arrivals,
