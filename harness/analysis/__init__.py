@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from harness.analysis.changepoints import ChangePoints, detect_changepoints
     from harness.analysis.checks import Assumptions, check_assumptions, unseen_mode_share
     from harness.analysis.clocks import ClockOffset, estimate_clock_offset
+    from harness.analysis.collector_cost import lower_bound_overhead
     from harness.analysis.comparisons import AANoise, Comparison, aa_noise, compare, summarise
     from harness.analysis.decisions import adjust_pvalues, default_margin, grade, verdict
     from harness.analysis.effects import effect_size_ci, mean_ci
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from harness.analysis.omission import (
         OmissionCheck,
         coordinated_omission_check,
-        lower_bound_overhead,
         metered_latency,
     )
     from harness.analysis.overlap import attribute_latency
@@ -82,6 +82,7 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
         "ClockOffset",
         "estimate_clock_offset",
     ),
+    "collector_cost": ("lower_bound_overhead",),
     "comparisons": (
         "AANoise",
         "Comparison",
@@ -113,7 +114,6 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     "omission": (
         "OmissionCheck",
         "coordinated_omission_check",
-        "lower_bound_overhead",
         "metered_latency",
     ),
     "overlap": ("attribute_latency",),
