@@ -15,7 +15,9 @@ from harness.articles import at_most_load, effect_between
 from harness.evidence import Evidence
 from harness.model import Estimate
 from harness.publish.formatting import NOT_MEASURED
-from harness.publish.publisher import Cell, Published, Publisher, slug
+from harness.publish.cells import Cell
+from harness.publish.pages import Published
+from harness.publish.publisher import Publisher, slug
 
 #: column of the pressure table -> unit in the paper
 _PRESSURE = {
