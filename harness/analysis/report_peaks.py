@@ -18,7 +18,8 @@ import numpy.typing as npt
 from harness.analysis.attribution import Attribution, attributable_fractions
 from harness.analysis.clocks import ClockOffset, estimate_clock_offset
 from harness.analysis.intervals import t_critical
-from harness.analysis.matching import coincidence_test, match_events
+from harness.analysis.matching import coincidence_test
+from harness.analysis.peak_causes import TOLERANCE_S, stall_causes
 from harness.analysis.spans import CauseName, Span, inside
 from harness.analysis.slow_periods import Stall
 from harness.analysis.stalls import detect_stalls
@@ -28,8 +29,6 @@ from harness.model import Estimate
 FloatArray = npt.NDArray[np.float64]
 #: What is taken apart by cause.
 TAILS: Mapping[str, float] = {"p99": 0.99, "p99.9": 0.999}
-#: A stall and a pause belong together when they touch within this.
-TOLERANCE_S = 0.005
 LEVEL = 0.95
 
 
@@ -63,7 +62,7 @@ class Peaks:
             self.causes += [None] * len(stalls)
             self._refusals.append((refusal, offset.offset_s if offset else None))
             return
-        self.causes += _causes(stalls, events)
+        self.causes += stall_causes(stalls, events)
         self._offsets += [offset.offset_s] if offset is not None and offset.offset_s is not None else []
         apart = attributable_fractions(start, latency, events, quantiles=list(TAILS.values()))
         self._apart.append(dict(zip(TAILS, apart, strict=True)))
@@ -199,12 +198,3 @@ def _why_not(
     if offset.offset_s is not None and not offset.supports_attribution:
         return offset.why, offset
     return None, offset
-
-
-def _causes(stalls: Sequence[Stall], events: Mapping[CauseName, Sequence[Span]]) -> list[str | None]:
-    named: list[str | None] = ["unexplained"] * len(stalls)
-    spans = [(stall.start_s, stall.end_s) for stall in stalls]
-    for cause in reversed(list(events)):
-        for found, _ in match_events(spans, events[cause], tolerance_s=TOLERANCE_S).pairs:
-            named[found] = cause
-    return named
