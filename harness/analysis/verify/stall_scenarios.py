@@ -9,6 +9,7 @@ three, written when every threshold had long been fixed.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple, get_args
 
 import numpy as np
@@ -26,6 +27,10 @@ from harness.analysis.verify.queueing import (
 )
 
 Requests = tuple[FloatArray, FloatArray]
+#: A rate and a time to arrivals; arrivals and a time to service times; a number and a shortest length to pauses.
+Arrive = Callable[[float, float, np.random.Generator], FloatArray]
+Serve = Callable[[FloatArray, float, np.random.Generator], FloatArray]
+PauseLaw = Callable[[int, float, np.random.Generator], Pauses]
 SLOW_LOADS = 4
 
 
@@ -35,7 +40,7 @@ class Scenario(NamedTuple):
     group: str
     name: str
     simulate: Callable[[float, Pauses, np.random.Generator], Requests]
-    pauses: Callable[[int, float, np.random.Generator], Pauses]
+    pauses: PauseLaw
     calm_share: float
     #: Slow loads cost little: more pauses there, so that one pause does not decide a cell.
     more: int = 1
@@ -44,22 +49,19 @@ class Scenario(NamedTuple):
 def open_loops() -> list[Scenario]:
     """Four arrival processes, independent and autocorrelated service, three rates; a third of the servers busy."""
     return [
-        _open(f"{kind}, AR {rho:g}", f"{rate:g}/s", kind, ServiceLaw(rho=rho), rate)
+        _open(
+            f"{kind}, AR {rho:g}",
+            f"{rate:g}/s",
+            rate,
+            partial(arrival_times, kind),
+            _by_law(ServiceLaw(rho=rho)),
+            _one_a_second,
+            calm_share=0.3 if rate > 2000 else 1.0,
+        )
         for kind in get_args(Arrivals)
         for rho in (0.0, 0.9)
         for rate in (200.0, 1000.0, 4000.0)
     ]
-
-
-def _open(group: str, name: str, kind: Arrivals, law: ServiceLaw, rate: float) -> Scenario:
-    def simulate(duration_s: float, pauses: Pauses, rng: np.random.Generator) -> Requests:
-        arrivals = arrival_times(kind, rate, duration_s, rng)
-        service = service_times(len(arrivals), law, rng)
-        return simulate_open(arrivals, service, servers=max(6, int(rate * 0.01)), pauses=pauses)
-
-    return Scenario(
-        group, name, simulate, _one_a_second, 0.3 if rate > 2000 else 1.0, SLOW_LOADS if rate < 500 else 1
-    )
 
 
 def closed_loops() -> list[Scenario]:
@@ -94,29 +96,11 @@ def closed_loops() -> list[Scenario]:
 
 def held_out() -> list[Scenario]:
     """Batches and waves of arrivals, Weibull service, clustered or heavy-tailed pauses."""
-    law = ServiceLaw(median_s=0.002, rho=0.8, outlier_share=0.005, tail="weibull")
-
-    def scenario(
-        arrive: Callable[[float, float, np.random.Generator], FloatArray],
-        rate: float,
-        pauses: Callable[[int, float, np.random.Generator], Pauses],
-    ) -> Scenario:
-        def simulate(duration_s: float, paused: Pauses, rng: np.random.Generator) -> Requests:
-            arrivals = arrive(rate, duration_s, rng)
-            service = service_times(len(arrivals), law, rng)
-            return simulate_open(arrivals, service, servers=max(6, int(rate * 0.01)), pauses=paused)
-
-        return Scenario(
-            "held out",
-            f"{arrive.__name__} {rate:g}/s, {pauses.__name__}",
-            simulate,
-            pauses,
-            1.0,
-            SLOW_LOADS if rate < 500 else 1,
-        )
-
+    serve = _by_law(ServiceLaw(median_s=0.002, rho=0.8, outlier_share=0.005, tail="weibull"))
     return [
-        scenario(arrive, rate, pauses)
+        _open(
+            "held out", f"{arrive.__name__} {rate:g}/s, {pauses.__name__}", rate, arrive, serve, pauses
+        )
         for arrive in (batches, waves)
         for rate in (400.0, 1500.0)
         for pauses in (clustered_exponential, pareto)
@@ -129,23 +113,36 @@ def fresh() -> list[Scenario]:
     The thresholds of the detector were fixed before this was written. The numbers here were chosen once,
     for what services do, before any score was seen, and are not to be changed after one was.
     """
+    return [
+        _open("fresh", f"self-similar {rate:g}/s, {pauses.__name__}", rate, self_similar, cached, pauses)
+        for rate in (300.0, 1200.0)
+        for pauses in (bursts, jittered)
+    ]
 
-    def scenario(rate: float, pauses: Callable[[int, float, np.random.Generator], Pauses]) -> Scenario:
-        def simulate(duration_s: float, paused: Pauses, rng: np.random.Generator) -> Requests:
-            arrivals = self_similar(rate, duration_s, rng)
-            service = cached(arrivals, duration_s, rng)
-            return simulate_open(arrivals, service, servers=max(6, int(rate * 0.01)), pauses=paused)
 
-        return Scenario(
-            "fresh",
-            f"self-similar {rate:g}/s, {pauses.__name__}",
-            simulate,
-            pauses,
-            1.0,
-            SLOW_LOADS if rate < 500 else 1,
-        )
+def _open(
+    group: str,
+    name: str,
+    rate_per_s: float,
+    arrive: Arrive,
+    serve: Serve,
+    pauses: PauseLaw,
+    *,
+    calm_share: float = 1.0,
+) -> Scenario:
+    def simulate(duration_s: float, paused: Pauses, rng: np.random.Generator) -> Requests:
+        arrivals = arrive(rate_per_s, duration_s, rng)
+        service = serve(arrivals, duration_s, rng)
+        return simulate_open(arrivals, service, servers=max(6, int(rate_per_s * 0.01)), pauses=paused)
 
-    return [scenario(rate, pauses) for rate in (300.0, 1200.0) for pauses in (bursts, jittered)]
+    return Scenario(group, name, simulate, pauses, calm_share, SLOW_LOADS if rate_per_s < 500 else 1)
+
+
+def _by_law(law: ServiceLaw) -> Serve:
+    def serve(arrivals: FloatArray, _duration_s: float, rng: np.random.Generator) -> FloatArray:
+        return service_times(len(arrivals), law, rng)
+
+    return serve
 
 
 def self_similar(rate_per_s: float, duration_s: float, rng: np.random.Generator) -> FloatArray:
