@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from harness.analysis.checks import Assumptions, check_assumptions, unseen_mode_share
     from harness.analysis.clocks import ClockOffset, estimate_clock_offset
     from harness.analysis.collector_cost import lower_bound_overhead
-    from harness.analysis.comparisons import AANoise, Comparison, aa_noise, compare, summarise
+    from harness.analysis.comparisons import Comparison, compare
     from harness.analysis.decisions import adjust_pvalues, default_margin, grade, verdict
     from harness.analysis.effects import effect_size_ci, mean_ci
     from harness.analysis.equivalence import EquivalenceTest, equivalence_test
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         match_events,
         precision_recall,
     )
+    from harness.analysis.noise import AANoise, aa_noise
     from harness.analysis.omission import (
         OmissionCheck,
         coordinated_omission_check,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from harness.analysis.slow_periods import Stall
     from harness.analysis.stalls import detect_stalls, detectability_limit
     from harness.analysis.steady_state import SteadyState, WarmUp, classify_warmup, steady_state_start
+    from harness.analysis.summaries import summarise
     from harness.analysis.within_trial import (
         RunStatistics,
         batch_means_ci,
@@ -84,11 +86,8 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     ),
     "collector_cost": ("lower_bound_overhead",),
     "comparisons": (
-        "AANoise",
         "Comparison",
-        "aa_noise",
         "compare",
-        "summarise",
     ),
     "decisions": (
         "adjust_pvalues",
@@ -110,6 +109,10 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
         "coincidence_test",
         "match_events",
         "precision_recall",
+    ),
+    "noise": (
+        "AANoise",
+        "aa_noise",
     ),
     "omission": (
         "OmissionCheck",
@@ -153,6 +156,7 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
         "classify_warmup",
         "steady_state_start",
     ),
+    "summaries": ("summarise",),
     "within_trial": (
         "RunStatistics",
         "batch_means_ci",

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the table of trials to what the notebooks say: summaries, comparisons, and the measured noise.
+"""Every variant against the reference, block by block, at a margin that the measured noise allows.
 
-All three take the frame that :func:`harness.analysis.loading.load_trials` returns (see ``docs/data.md``).
+The frame is the one that :func:`harness.analysis.loading.load_trials` returns (see ``docs/data.md``).
 Excluded trials never enter an estimate, and are counted in every result. Duplicates (the A/A arm) enter
-:func:`aa_noise` only.
+:func:`harness.analysis.noise.aa_noise` only.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from harness.analysis.effects import effect_size_ci
 from harness.analysis.equivalence import equivalence_test
 from harness.analysis.noise import AANoise, aa_noise, no_ratio
 from harness.analysis.randomization import randomization_test
-from harness.analysis.summaries import requests_of, resolution_of, summarise
+from harness.analysis.summaries import requests_of, resolution_of
 from harness.analysis.trial_table import (
     inputs_of,
     pair_by_block,
@@ -254,6 +254,3 @@ def _disagree(ratio: Estimate, robust: Estimate) -> bool:
     if ratio.low is None or ratio.high is None or robust.low is None or robust.high is None:
         return False
     return (ratio.low <= 1 <= ratio.high) != (robust.low <= 1 <= robust.high)
-
-
-__all__ = ["AANoise", "Comparison", "aa_noise", "compare", "summarise"]

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from harness.analysis.comparisons import compare, summarise
+from harness.analysis.comparisons import compare
+from harness.analysis.summaries import summarise
 from harness.analysis.overload import ERROR_KINDS
 from harness.analysis.quarters import COLUMN as PART
 from harness.analysis.trial_table import inputs_of

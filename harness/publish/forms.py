@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from harness.analysis.comparisons import Comparison, compare, summarise
+from harness.analysis.comparisons import Comparison, compare
+from harness.analysis.summaries import summarise
 from harness.definitions import load_study
 from harness.evidence import Evidence
 from harness.model import BuildRecord, Estimate, FormBuild, Variant

@@ -12,7 +12,8 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from harness.analysis.comparisons import Comparison, summarise
+from harness.analysis.comparisons import Comparison
+from harness.analysis.summaries import summarise
 from harness.analysis.trial_table import unit_of
 from harness.errors import InputError
 from harness.figures.style import save, stamp
