@@ -4,6 +4,7 @@
 from harness.model.backing import BackingName, BackingSettings
 from harness.model.base import Frozen
 from harness.model.estimate import Estimate, Verdict
+from harness.model.implementation import Implementation, JavaForms, PreparedImage
 from harness.model.load import (
     Calibration,
     CalibrationOrder,
@@ -18,6 +19,14 @@ from harness.model.load import (
     ScaledLoad,
 )
 from harness.model.plan import Configuration, Plan, PlannedTrial, configurations, make_plan
+from harness.model.readings import (
+    ClockReading,
+    GroupReading,
+    HostClock,
+    MachineWindow,
+    ResourceReading,
+)
+from harness.model.request import Captures, Expectation, Request
 from harness.model.session import (
     BuildRecord,
     EchoReading,
@@ -27,38 +36,24 @@ from harness.model.session import (
     SessionHeader,
     Unavailable,
 )
+from harness.model.started import BackingRecord, ContainerRecord, InstanceRecord, LimitsRecord
 from harness.model.study import (
-    Captures,
-    Expectation,
     Experiment,
-    Implementation,
-    JavaForms,
     Level,
-    PreparedImage,
     ProfileDefinition,
     ProfileName,
-    Request,
     RuntimeSettings,
     Variant,
 )
 from harness.model.trial import (
     SCHEMA_VERSION,
-    BackingRecord,
     Boundary,
-    ClockReading,
     ConformanceResult,
-    ContainerRecord,
     Flag,
     GeneratorRecord,
-    GroupReading,
-    HostClock,
-    InstanceRecord,
     InvariantReading,
-    LimitsRecord,
-    MachineWindow,
     Outcome,
     Phase,
-    ResourceReading,
     StartUp,
     StoredFile,
     TrialRecord,

@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 
 from harness.evidence import Evidence
 from harness.model import Flag
-from harness.publish.publisher import Cell, Published, Publisher
+from harness.publish.cells import Cell
+from harness.publish.pages import Published
+from harness.publish.publisher import Publisher
 
 #: What a flag is called at the head of a column; when it is set stands in ``harness.verdicts``.
 FLAG_WORDS: dict[Flag, str] = {

@@ -16,8 +16,9 @@ from harness.errors import InputError
 from harness.stages import RunAllParameters, StageFailed, StageParameters, check_parameters, make_plan, run
 from harness.stages.fingerprint import Memory, of_files, why_stale
 from harness.stages.notebook import closure
-from harness.stages.plan import PlannedStage, StagePlan, judge, remember
+from harness.stages.planned import PlannedStage, StagePlan
 from harness.stages.progress import LineProgress
+from harness.stages.staleness import judge, remember
 from harness.stages.table import StageTable
 from harness.tests.synthetic import ROOT, make_project, make_session
 
