@@ -46,7 +46,7 @@ from harness.backing.tree_copy import restore
 from harness.errors import HostError, InputError
 from harness.hosts import Command, Host
 from harness.model import BackingSettings
-from harness.processes import alive, read_stat
+from harness.processes import alive, this_process
 
 #: Part of the key: to be raised when templates are made in another way.
 RECIPE = "2"
@@ -246,7 +246,8 @@ class Clusters:
         place.mkdir(parents=True, exist_ok=True)
         self._sweep(place)
         refuse_full(place)
-        folder = place / f"{_owner()}-{secrets.token_hex(4)}"
+        pid, ticks = this_process()
+        folder = place / f"{pid}-{ticks}-{secrets.token_hex(4)}"
         self._own(folder)
         copying = Command(
             argv=("cp", "-a", str(template / "data"), str(folder / "data")),
@@ -325,11 +326,6 @@ class Clusters:
                 end_leftovers(folder / "data")
                 free_shared_memory(folder / "data")
                 shutil.rmtree(folder, ignore_errors=True)
-
-
-def _owner() -> str:
-    stat = read_stat(os.getpid())
-    return f"{os.getpid()}-{stat.start_ticks if stat is not None else 0}"
 
 
 @contextlib.contextmanager

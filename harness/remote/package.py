@@ -26,6 +26,7 @@ _MODULES = (
     "processes.py",
     "sampling/cgroup.py",
     "sampling/group.py",
+    "sampling/group_files.py",
     "sampling/machine.py",
     "sampling/process.py",
     "sampling/sampler.py",
