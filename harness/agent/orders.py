@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import hashlib
 import os
 import platform
 import shutil
@@ -18,6 +17,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from harness.contents import file_sha256, folder_bytes
 from harness.engine import (
     EngineRequest,
     exchange_in_a_row,
@@ -54,7 +54,6 @@ SLOW = frozenset(
         "bye",
     }
 )
-CHUNK = 1 << 20
 #: Below the agent's folder: a file per container that lives, by its id; in it, whose daemon has it.
 CONTAINERS = "containers"
 #: Below the agent's folder: a file per folder that stands elsewhere and goes with it; in it, where that is.
@@ -301,7 +300,7 @@ class Orders:
                 if os.path.isfile(path) and not os.path.islink(path):
                     stat = os.stat(path)
                     found[os.path.relpath(path, folder)] = [
-                        file_sha256(path),
+                        file_sha256(Path(path)),
                         stat.st_size,
                         stat.st_mode & 0o111,
                     ]
@@ -309,11 +308,7 @@ class Orders:
 
     def do_folder_bytes(self, folder: str) -> dict[str, Any]:
         """The size of all files below; links count as nothing."""
-        total = 0
-        for here, _, names in os.walk(folder):
-            paths = [os.path.join(here, name) for name in names]
-            total += sum(os.lstat(path).st_size for path in paths if not os.path.islink(path))
-        return {"bytes": total}
+        return {"bytes": folder_bytes(Path(folder))}
 
     def do_exists(self, path: str) -> dict[str, Any]:
         return {"exists": os.path.exists(path)}
@@ -370,12 +365,3 @@ def remove_scratch(notes: Path) -> None:
                 note.unlink()
                 break
             time.sleep(0.1)
-
-
-def file_sha256(path: str) -> str:
-    """Return the hash of a file's content."""
-    digest = hashlib.sha256()
-    with open(path, "rb") as stream:
-        for chunk in iter(lambda: stream.read(CHUNK), b""):
-            digest.update(chunk)
-    return digest.hexdigest()

@@ -16,6 +16,7 @@ _MODULES = (
     "agent/orders.py",
     "agent/relay.py",
     "agent/server.py",
+    "contents.py",
     "engine.py",
     "errors.py",
     "exchange.py",
