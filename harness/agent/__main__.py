@@ -18,7 +18,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from harness.agent.orders import CONTAINERS, SCRATCH, remove_containers, remove_scratch
+from harness.agent.containers import CONTAINERS, remove_containers
+from harness.agent.files import SCRATCH, remove_scratch
 from harness.agent.server import Server
 from harness.processes import alive, kill_group, this_process
 

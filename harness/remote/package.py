@@ -13,6 +13,8 @@ _HARNESS = Path(__file__).resolve().parent.parent
 _MODULES = (
     "agent/__init__.py",
     "agent/__main__.py",
+    "agent/containers.py",
+    "agent/files.py",
     "agent/orders.py",
     "agent/relay.py",
     "agent/server.py",
