@@ -28,7 +28,7 @@ from harness.backing.postgres_client import (
     read_invariants,
     words_of,
 )
-from harness.backing.postgres_cluster import INVARIANTS, Cluster, Clusters, sql_files
+from harness.backing.postgres_cluster import Cluster, Clusters
 from harness.backing.postgres_home import (
     PostgresHome,
     base_folder,
@@ -38,6 +38,7 @@ from harness.backing.postgres_home import (
     memory_unavailable,
 )
 from harness.backing.postgres_server import RESERVED, Server
+from harness.backing.postgres_template import INVARIANTS
 from harness.backing.postgres_watch import Watch, n_clients
 from harness.errors import InputError, MissingTool, TrialFailure
 from harness.hosts import Host
@@ -170,7 +171,7 @@ class Postgres:
         return memory_unavailable() if need.settings.storage == "memory" else None
 
     def prepare(self, need: BackingNeed) -> None:
-        self._ready().template(need)
+        self._ready().templates.of(need)
 
     def start(self, need: BackingNeed, folder: Path) -> Lent:
         """See ``BackingSource.start``."""
@@ -250,4 +251,4 @@ class Postgres:
         server.stop("SIGINT")
 
 
-__all__ = ["LOG", "WATCH_FILE", "Lent", "Postgres", "sql_files"]
+__all__ = ["LOG", "WATCH_FILE", "Lent", "Postgres"]

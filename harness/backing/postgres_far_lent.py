@@ -12,9 +12,9 @@ import psycopg
 
 from harness.backing.base import BackingNeed
 from harness.backing.postgres_client import DATABASE, MAINTENANCE, OWNER, read_invariants, words_of
-from harness.backing.postgres_cluster import INVARIANTS
 from harness.backing.postgres_far_server import Database, FarServer
 from harness.backing.postgres_server import GRACE_S, RESERVED
+from harness.backing.postgres_template import INVARIANTS
 from harness.backing.postgres_watch import Watch, n_clients
 from harness.errors import TrialFailure
 from harness.model import BackingRecord, InvariantReading, Outcome

@@ -22,7 +22,6 @@ from harness.backing.postgres_client import (
     connect,
     words_of,
 )
-from harness.backing.postgres_cluster import ADMISSION, LETS_IN, NEAR
 from harness.backing.postgres_home import ACCOUNTS, ELSEWHERE, MEMORY
 from harness.backing.postgres_server import (
     GRACE_S,
@@ -31,6 +30,7 @@ from harness.backing.postgres_server import (
     server_settings,
     words_of_log,
 )
+from harness.backing.postgres_template import ADMISSION, LETS_IN, NEAR
 from harness.errors import HostError, InputError, MissingTool, TrialFailure
 from harness.hosts import Command, Process, StopSignal
 from harness.loadgen.base import Endpoint
