@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from harness.engine import EngineReply
 from harness.errors import InputError, RematchError, TrialFailure
 from harness.hosts import Command, Station
-from harness.launchers.arguments import expand, native_start, runtime_arguments, setting_flags
+from harness.launchers.arguments import cpu_limit, expand, native_start, runtime_arguments, setting_flags
 from harness.launchers.base import LaunchOrder, masked
 from harness.launchers.build_images import BuildImages
 from harness.launchers.container_instance import ContainerInstance
@@ -163,7 +163,7 @@ class ContainerLauncher:
             port=port,
             launched=ClockReading(wall_epoch_s=made.began_wall_epoch_s, monotonic_s=made.began_monotonic_s),
             cpu_affinity=order.cpus or (),
-            cpu_limit=order.variant.runtime.cpus or (len(order.cpus) if order.cpus else None),
+            cpu_limit=cpu_limit(order.variant, order.cpus),
             artifact_sha256=order.build.artifact_sha256,
             artifact_bytes=order.build.artifact_bytes,
             runtime_bytes=max(0, image.image_bytes - order.build.artifact_bytes),
@@ -186,12 +186,11 @@ class ContainerLauncher:
             raise InputError(
                 "the image has no ENTRYPOINT", file=file.with_name("Dockerfile"), place="ENTRYPOINT"
             )
-        limit = variant.runtime.cpus or (len(order.cpus) if order.cpus else None)
         told = runtime_arguments(
             implementation,
             _without_limit(variant),
-            cpu_limit=limit,
-            java_major=self._process.java_major(implementation),
+            cpu_limit=cpu_limit(variant, order.cpus),
+            java_major=self._process.runtimes.java_major(implementation),
         )
         native = variant.runtime.form == "native"
         values: dict[str, str | tuple[str, ...]] = {

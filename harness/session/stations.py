@@ -12,7 +12,7 @@ from pathlib import Path
 
 from harness.errors import HostError, InputError, MissingTool
 from harness.hosts import Command, Station
-from harness.launchers.process import Elsewhere
+from harness.launchers.runtimes import Elsewhere
 from harness.local_host import LocalHost
 from harness.machine_facts import physical_cores
 from harness.model import Machine

@@ -15,8 +15,9 @@ from harness.backing.postgres_far import FarPostgres
 from harness.backing.upstream import Upstream
 from harness.definitions import load_implementations
 from harness.hosts import Station
-from harness.launchers.process import Elsewhere, ProcessLauncher
+from harness.launchers.process import ProcessLauncher
 from harness.launchers.process_instance import ProcessInstance
+from harness.launchers.runtimes import Elsewhere
 from harness.launchers.tools import Tools
 from harness.local_host import LocalHost
 from harness.model import BackingName
