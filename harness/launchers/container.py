@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.engine import EngineReply
 from harness.errors import InputError, RematchError, TrialFailure
-from harness.hosts import Command, Station
+from harness.hosts import Command
 from harness.launchers.arguments import cpu_limit, expand, native_start, runtime_arguments, setting_flags
 from harness.launchers.base import LaunchOrder, masked
 from harness.launchers.build_images import BuildImages
@@ -37,6 +37,7 @@ from harness.model import (
     RuntimeSettings,
     Variant,
 )
+from harness.station import Station
 
 if TYPE_CHECKING:
     from docker import DockerClient

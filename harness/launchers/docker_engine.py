@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from harness.engine import EngineRequest
 from harness.errors import HostError, RematchError
-from harness.hosts import Station
 from harness.launchers.images import LABEL, OWNER, project_label
 from harness.local_host import LocalHost
 from harness.machine_facts import hostname_hash
 from harness.processes import alive, this_process
+from harness.station import Station
 from harness.toolchains import Surroundings, how_to_get, wanted
 
 if TYPE_CHECKING:

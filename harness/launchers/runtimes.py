@@ -8,11 +8,12 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.hosts import Command, Host, Station
+from harness.hosts import Command, Host
 from harness.launchers.builds import Built
 from harness.launchers.forms import Form
 from harness.launchers.tools import Tools
 from harness.model import BuildRecord, Implementation
+from harness.station import Station
 from harness.toolchains import Jdk
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from harness.hosts import Command, Station
+from harness.hosts import Command
 from harness.launchers import aot
 from harness.launchers.arguments import (
     cpu_limit,
@@ -21,6 +21,7 @@ from harness.launchers.forms import Forms, form_of, program_in
 from harness.launchers.last_words import STDERR, STDOUT
 from harness.launchers.runtimes import Runtimes
 from harness.model import Implementation, Variant
+from harness.station import Station
 
 
 class StartCommands:

@@ -16,7 +16,7 @@ from harness.engine import EngineReply, EngineRequest
 from harness.errors import HostError
 from harness.exchange import Answer
 from harness.first_answer import FirstAnswer
-from harness.hosts import Command, Completed, Started, now
+from harness.hosts import Command, Completed, now
 from harness.loadgen.base import Endpoint
 from harness.local_host import order_of
 from harness.model import ClockReading, GroupReading, HostClock, Machine, ResourceReading
@@ -27,6 +27,7 @@ from harness.remote.settings import HostSettings
 from harness.remote.start import Agent, start_agent
 from harness.remote.tunnel import Tunnel
 from harness.sampling import MachineReading, TreeResources, Watched, as_reading, on_our_clock
+from harness.station import Started
 
 #: Below this a trial is not begun over there: its samples and logs must fit.
 MIN_FREE_BYTES = 64 << 20

@@ -19,7 +19,6 @@ from harness.backing.upstream import IMPLEMENTATION as UPSTREAM
 from harness.backing.upstream import Upstream
 from harness.definitions import contract_folder, load_implementations
 from harness.errors import InputError, MissingTool
-from harness.hosts import Station
 from harness.launchers.base import Launcher
 from harness.launchers.container import ContainerLauncher
 from harness.launchers.process import ProcessLauncher, Training
@@ -39,6 +38,7 @@ from harness.machine_facts import physical_cores
 from harness.model import BackingName, BackingSettings, Implementation, Load, LoadProfile, Variant
 from harness.remote import SshHost
 from harness.session.stations import Stations, load_words, stations
+from harness.station import Station
 from harness.toolchains import Surroundings, Tool, find_jdks, find_tool
 from harness.trial_order import LoadPlace
 
