@@ -12,9 +12,9 @@ from pathlib import Path
 
 from harness.backing import BackingNeed, BackingService, source_of
 from harness.errors import TrialFailure
-from harness.hosts import Sampling
 from harness.model import BackingSettings, InvariantReading, Outcome
 from harness.sampling import Watched, merge
+from harness.station import Sampling
 from harness.trial_order import Notes, Parts, TrialOrder, phase
 
 #: Of a machine that only backing services stand on: its sampler's files, in a folder of their own meanwhile.

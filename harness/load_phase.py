@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from harness.backing import refuse_ended
 from harness.backing_phase import backing_cpu_s
 from harness.errors import HostError, TrialFailure
-from harness.hosts import Command, Sampling
+from harness.hosts import Command
 from harness.launchers.base import Instance
 from harness.load_engines import OWN_SAMPLES, Engine, keep_records, make_engines, read_together
 from harness.model import MachineWindow
 from harness.sampling import machine_window
+from harness.station import Sampling
 from harness.trial_order import Notes, Parts, TrialOrder, compare_clocks, phase
 from harness.verdicts import crash, judge_load
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from harness.backing import BackingService, BackingSource
-from harness.hosts import Station, now
+from harness.hosts import now
 from harness.launchers.base import Instance, Launcher
 from harness.loadgen.base import LoadGenerator
 from harness.model import (
@@ -35,6 +35,7 @@ from harness.model import (
 )
 from harness.placement import Placement
 from harness.sampling import MachineReading, Watched
+from harness.station import Station
 from harness.workloads import Case
 
 PhaseName = Literal["backing", "start-up", "conformance", "warm-up", "measurement", "cool-down", "idle"]

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,15 +11,13 @@ import psycopg
 
 from harness.backing.base import BackingNeed
 from harness.backing.postgres_client import DATABASE, MAINTENANCE, OWNER, read_invariants, words_of
-from harness.backing.postgres_cluster import INVARIANTS
 from harness.backing.postgres_far_server import Database, FarServer
+from harness.backing.postgres_lent import LOG
 from harness.backing.postgres_server import GRACE_S, RESERVED
-from harness.backing.postgres_watch import Watch, n_clients
+from harness.backing.postgres_template import INVARIANTS
+from harness.backing.postgres_watch import WATCH_FILE, Watch, wait_until_quiet
 from harness.errors import TrialFailure
 from harness.model import BackingRecord, InvariantReading, Outcome
-
-LOG, WATCH_FILE = "database.log", "database.csv"
-QUIET_WITHIN_S = 30.0
 
 
 class FarLent:
@@ -78,11 +75,7 @@ class FarLent:
             return ()
         try:
             with self.server.inside(self.database, "invariants", DATABASE) as connection:
-                deadline = time.monotonic() + QUIET_WITHIN_S
-                while (
-                    n_clients(connection) > 1 and time.monotonic() < deadline
-                ):  # the watch is one of the others
-                    time.sleep(0.02)
+                wait_until_quiet(connection)
                 return read_invariants(connection, file)
         except psycopg.Error as problem:
             gone = self.server.ended(self.database)
