@@ -149,7 +149,7 @@ def test_a_database_killed_under_load_fails_the_trial_and_says_so(tmp_path: Path
                 except (OSError, ValueError):
                     continue
                 answered = any(len(rows.read_text().splitlines()) > 5 for rows in generator)
-                    if said["role"] == "database" and answered:
+                if said["role"] == "database" and answered:
                     os.kill(said["pid"], signal.SIGKILL)
                     killed.append(said["pid"])
 
