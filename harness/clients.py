@@ -11,7 +11,7 @@ import pandas as pd
 
 from harness.analysis.client_use import PERCENTILES, most_cores, percentiles_of
 from harness.analysis.quarters import last_part
-from harness.analysis.trial_rows import load_window
+from harness.analysis.trial_resources import load_window
 from harness.analysis.trial_runtime import boundary_metrics
 from harness.articles import database_columns
 from harness.errors import InputError

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from harness.analysis.inputs import Floats
 from harness.analysis.quantiles import quantile_refused, rank
-from harness.analysis.trial_rows import cpu_in_window
+from harness.analysis.trial_resources import cpu_in_window
 from harness.errors import InputError
 
 IntArray = NDArray[np.int64]

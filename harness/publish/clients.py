@@ -9,15 +9,17 @@ from pathlib import Path
 import pandas as pd
 
 from harness.analysis.client_use import PERCENTILES
-from harness.analysis.comparisons import summarise
+from harness.analysis.summaries import summarise
 from harness.analysis.quarters import COLUMN as PART
 from harness.articles import effect_between
 from harness.errors import InputError
 from harness.evidence import Evidence
 from harness.model import Estimate
 from harness.project import find_root
+from harness.publish.cells import Cell
 from harness.publish.formatting import NOT_MEASURED
-from harness.publish.publisher import Cell, Published, Publisher, slug
+from harness.publish.pages import Published
+from harness.publish.publisher import Publisher, slug
 
 FOLDER = Path("data") / "published"
 NUMBERS = (

@@ -16,8 +16,9 @@ from harness.errors import InputError
 from harness.stages import RunAllParameters, StageFailed, StageParameters, check_parameters, make_plan, run
 from harness.stages.fingerprint import Memory, of_files, why_stale
 from harness.stages.notebook import closure
-from harness.stages.plan import PlannedStage, StagePlan, judge, remember
+from harness.stages.planned import PlannedStage, StagePlan
 from harness.stages.progress import LineProgress
+from harness.stages.staleness import judge, remember
 from harness.stages.table import StageTable
 from harness.tests.synthetic import ROOT, make_project, make_session
 
@@ -233,7 +234,7 @@ def test_analysing_needs_nothing_of_the_measuring_side() -> None:
     code = (
         "import sys, harness\n"
         "for name in harness.__all__: getattr(harness, name)\n"
-        "heavy = {'locust', 'docker', 'paramiko', 'gevent', 'harness.session', 'harness.runner', 'harness.hosts', 'harness.local_host'}\n"
+        "heavy = {'locust', 'docker', 'paramiko', 'gevent', 'harness.session', 'harness.runner', 'harness.hosts', 'harness.station', 'harness.local_host'}\n"
         "print(sorted(heavy & set(sys.modules)))\n"
     )
     path = {**os.environ, "PYTHONPATH": str(ROOT)}
