@@ -9,8 +9,8 @@ from pathlib import Path
 import pandas as pd
 
 from harness.analysis.client_use import PERCENTILES
-from harness.analysis.summaries import summarise
 from harness.analysis.quarters import COLUMN as PART
+from harness.analysis.summaries import summarise
 from harness.articles import effect_between
 from harness.errors import InputError
 from harness.evidence import Evidence
@@ -116,7 +116,9 @@ def percentile_cells(
     if rows and len(best):
         rows.append(None)
     for _, row in best.iterrows():
-        theirs: dict[str, Cell] = {column: _plain(row[column.replace("_s", "_ms")] / 1e3, "s") for column in PERCENTILES}
+        theirs: dict[str, Cell] = {
+            column: _plain(row[column.replace("_s", "_ms")] / 1e3, "s") for column in PERCENTILES
+        }
         rows.append({"variant": LABELS[str(row["stack"])], "who": "published, best of five"} | theirs)
     return rows
 
