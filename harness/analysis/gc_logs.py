@@ -19,6 +19,7 @@ from pydantic import Field
 
 from harness.analysis.attribution import Attribution
 from harness.analysis.attribution_intervals import MIN_TAIL
+from harness.analysis.checks import judge_resolution
 from harness.analysis.exposure import Exposure, exposure
 from harness.analysis.laid_pauses import RESAMPLES, LaidPauses
 from harness.analysis.peak_causes import stall_causes
@@ -26,7 +27,7 @@ from harness.analysis.placed_logs import generator_log, service_log, throttled
 from harness.analysis.placing import why_not_laid
 from harness.analysis.slow_periods import Stall
 from harness.analysis.spans import CauseName, Paused, Span, covered_s, inside, joined
-from harness.analysis.stalls import detect_stalls, detectability_limit
+from harness.analysis.stalls import detect_stalls, detectability_limit, ordinary_p99
 from harness.errors import InputError
 from harness.model import Frozen, TrialRecord
 from harness.store import SessionFolder
@@ -134,7 +135,7 @@ def attribute_trial(
         rate_per_s=rate,
         window=window,
         latency_s=levels,
-        detectability_s=detectability_limit(rate, max(float(np.quantile(latency, 0.99)), 1e-9)),
+        detectability_s=detectability_limit(rate, ordinary_p99(start, latency, events)),
         n_pauses=len(spans) if known else None,
         paused_s=covered_s(spans) if known else None,
         longest_pause_s=max((high - low for low, high in spans), default=0.0) if known else None,
@@ -153,8 +154,20 @@ def attribute_trial(
         stalls=stalls,
         stall_causes=stall_causes(stalls, events | {"cgroup_throttle": throttled(session, record)}),
         events=events,
-        warnings=(*service.warnings, *(f"generator: {warning}" for warning in generator.warnings)),
+        warnings=(
+            *service.warnings,
+            *(f"generator: {warning}" for warning in generator.warnings),
+            *_coarse(levels, _resolution(record)),
+        ),
     )
+
+
+def _coarse(levels: Mapping[str, float], resolution_s: float) -> list[str]:
+    """Warn of percentiles that are a few steps of the tool's resolution: time beyond them is rounding, too."""
+    said = (
+        (name, judge_resolution(value, resolution_s or None, "quantile")[2]) for name, value in levels.items()
+    )
+    return [f"{name}: {warning}" for name, warnings in said for warning in warnings]
 
 
 def _most_taken_s(spans: Sequence[Span], length_s: float) -> float:

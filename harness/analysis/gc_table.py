@@ -119,13 +119,27 @@ def _row(group: Sequence[TrialAttribution], quantile: str, level: float) -> Attr
         most_share=over(
             f"most of {quantile} that pauses can have taken", "share", lambda t: t.most_share.get(quantile)
         ),
-        service_tail=over("share of the tail: the service's pauses", "share", tail(*SERVICE_CAUSES)),
-        generator_tail=over("share of the tail: the generator's pauses", "share", tail("generator_stall")),
-        unexplained_tail=over("share of the tail: unexplained", "share", tail("unexplained")),
+        service_tail=part(over("share of the tail: the service's pauses", "share", tail(*SERVICE_CAUSES))),
+        generator_tail=part(
+            over("share of the tail: the generator's pauses", "share", tail("generator_stall"))
+        ),
+        unexplained_tail=part(over("share of the tail: unexplained", "share", tail("unexplained"))),
         cycles_per_s=over("collections at work beside the program", "1/s", lambda t: t.cycles_per_s),
         cycle_excess=over(
             f"share of requests beyond {quantile} that come with a collection at work", "share", excess
         ),
+    )
+
+
+def part(share: Estimate) -> Estimate:
+    """Return a share of a whole with an interval that stays one: t knows nothing of 0 and 1.
+
+    To cut an interval at what is possible takes no coverage away from it.
+    """
+    if share.low is None or share.high is None:
+        return share
+    return share.model_copy(
+        update={"low": min(max(share.low, 0.0), 1.0), "high": max(min(share.high, 1.0), 0.0)}
     )
 
 
@@ -157,6 +171,9 @@ def _over(
         what=what,
         inputs=tuple(trial.trial for trial, _ in found),
     )
+    if len(found) == 1 and len(group) > 1:
+        why = f"one trial of {len(group)} speaks ({found[0][1]:.3g}), the others: {_why_nothing(group, quantile)}"
+        return estimate.model_copy(update={"value": None, "low": None, "high": None, "warnings": (why,)})
     if len(found) < len(group):
         short = (
             f"{len(group) - len(found)} of {len(group)} trials cannot say: {_why_nothing(group, quantile)}"
