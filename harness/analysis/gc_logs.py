@@ -50,6 +50,7 @@ class TrialAttribution(Frozen):
     n_requests: int = Field(description="answered correctly")
     rate_per_s: float
     window: Span = Field(description="first request to last answer, epoch seconds")
+    rss_bytes: int | None = Field(description="the service's resident memory when the load was over")
     latency_s: dict[str, float] = Field(description="p50 and those of ``QUANTILES`` that may be said")
     detectability_s: float = Field(description="shorter pauses leave no trace in the latencies alone")
     n_pauses: int | None = Field(description="of the service within the window; None: its log is not known")
@@ -134,6 +135,7 @@ def attribute_trial(
         n_requests=len(start),
         rate_per_s=rate,
         window=window,
+        rss_bytes=_rss_bytes(record),
         latency_s=levels,
         detectability_s=detectability_limit(rate, ordinary_p99(start, latency, events)),
         n_pauses=len(spans) if known else None,
@@ -178,6 +180,11 @@ def _most_taken_s(spans: Sequence[Span], length_s: float) -> float:
     at = np.concatenate([low, high - length_s])  # the most is reached with an edge on an edge
     filled = np.minimum(high, at[:, None] + length_s) - np.maximum(low, at[:, None])
     return float(min(np.maximum(filled, 0.0).sum(axis=1).max(), length_s))
+
+
+def _rss_bytes(record: TrialRecord) -> int | None:
+    after = [one.reading.rss_bytes for one in record.boundaries if one.name == "after-load"]
+    return after[0] if after else None
 
 
 def _resolution(record: TrialRecord) -> float:

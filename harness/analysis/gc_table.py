@@ -27,6 +27,7 @@ class AttributionRow(Frozen):
     n_trials: int
     n_refused: int = Field(description="trials whose pauses could not be laid over their requests")
     why_refused: str | None
+    rss_bytes: Estimate = Field(description="the service's resident memory when the load was over")
     latency_s: Estimate = Field(description="the quantile as measured")
     pauses_per_s: Estimate
     paused_share: Estimate = Field(description="of the time under load")
@@ -102,6 +103,7 @@ def _row(group: Sequence[TrialAttribution], quantile: str, level: float) -> Attr
         n_trials=len(group),
         n_refused=sum(refusals.values()),
         why_refused=refusals.most_common(1)[0][0] if refusals else None,
+        rss_bytes=over("resident memory after the load", "B", lambda t: t.rss_bytes, "log"),
         latency_s=over(f"{quantile} of latency", "s", lambda t: t.latency_s.get(quantile), "log"),
         pauses_per_s=over(
             "pauses per second", "1/s", lambda t: None if t.n_pauses is None else t.n_pauses / t.window_s
