@@ -14,8 +14,8 @@ from typing import Literal
 import pandas as pd
 from pydantic import Field
 
-from harness.analysis.spans import CauseName, Paused, Span, joined
 from harness.analysis.go_clock import fits_launch, runtime_start
+from harness.analysis.spans import CauseName, Paused, Span, joined
 from harness.errors import InputError
 from harness.formats.cgroup import CpuStat, throttle_spans
 from harness.formats.gc_events import GcLog
@@ -29,7 +29,6 @@ JVM_LOG, GO_LOG, GENERATOR_LOG = "gc.log", "service.stderr.txt", "load/generator
 MACHINE = "machine.csv"
 #: From right before a Go program is executed to the first reading of its runtime's clock, at the most.
 LAUNCH_TO_CLOCK_S = 0.005
-
 
 
 class PlacedLog(Frozen):

@@ -20,8 +20,8 @@ from harness.analysis.clocks import ClockOffset, estimate_clock_offset
 from harness.analysis.intervals import t_critical
 from harness.analysis.matching import coincidence_test
 from harness.analysis.peak_causes import TOLERANCE_S, stall_causes
-from harness.analysis.spans import CauseName, Span, inside
 from harness.analysis.slow_periods import Stall
+from harness.analysis.spans import CauseName, Span, inside
 from harness.analysis.stalls import detect_stalls
 from harness.formats.gc_events import GcLog
 from harness.model import Estimate

@@ -10,7 +10,15 @@ import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 import pyarrow.compute as pc  # type: ignore[import-untyped]  # pyarrow ships no types
 from pyarrow import csv as arrow_csv
 
-from harness.formats.row_layout import EPOCH_MS, EPOCH_NS, EPOCH_S, PER_S, Layout, is_good_code, is_transaction
+from harness.formats.row_layout import (
+    EPOCH_MS,
+    EPOCH_NS,
+    EPOCH_S,
+    PER_S,
+    Layout,
+    is_good_code,
+    is_transaction,
+)
 from harness.formats.source import Block
 from harness.formats.table import BoolArray, CodeArray, FloatArray, RequestChunk, Unreadable
 

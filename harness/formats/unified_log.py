@@ -92,4 +92,3 @@ def _first_stamp(path: Path) -> tuple[float, str]:
         if line is not None:
             return (line.uptime_s if line.uptime_s is not None else line.epoch_s or 0.0, path.name)
     return (float("inf"), path.name)
-

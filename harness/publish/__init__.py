@@ -9,8 +9,8 @@ from harness.publish.cells import comparison_rows
 from harness.publish.contribution import clear, merge, read_values, trace
 from harness.publish.formatting import Shown, show
 from harness.publish.latex import escape
-from harness.publish.published import published_rounds
 from harness.publish.pages import Published
+from harness.publish.published import published_rounds
 from harness.publish.publisher import Publisher
 
 __all__ = [

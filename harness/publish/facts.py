@@ -8,8 +8,8 @@ import pandas as pd
 from harness.evidence import Evidence, open_evidence
 from harness.model import Estimate, Provenance
 from harness.project import find_root
-from harness.publish.contribution import read_values
 from harness.publish.cells import Cell
+from harness.publish.contribution import read_values
 from harness.publish.pages import Published
 from harness.publish.publisher import Publisher, slug
 from harness.stages.parameters import StageParameters

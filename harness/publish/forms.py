@@ -12,8 +12,8 @@ from harness.definitions import load_study
 from harness.evidence import Evidence
 from harness.model import BuildRecord, Estimate, FormBuild, Variant
 from harness.project import find_root
-from harness.publish.formatting import NOT_MEASURED
 from harness.publish.cells import Cell
+from harness.publish.formatting import NOT_MEASURED
 from harness.publish.pages import Published
 from harness.publish.publisher import Publisher, slug
 

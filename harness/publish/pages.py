@@ -35,6 +35,7 @@ def table_page(
     numeric: Sequence[bool],
 ) -> str:
     """Return a table with caption and notes; ``numeric`` columns are set flush right."""
+
     def line(row: Sequence[str], tag: str) -> str:
         return (
             "<tr>"

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from harness.analysis.decisions import MOST_NOISE
 from harness.analysis.places import PlaceRow, place_rows
 from harness.evidence import Evidence
-from harness.publish.formatting import NOT_COMPARED, NOT_MEASURED, verdict_words
-from harness.publish.peaks import publish_names
 from harness.publish.cells import Cell
+from harness.publish.formatting import NOT_COMPARED, NOT_MEASURED, verdict_words
 from harness.publish.pages import Published
+from harness.publish.peaks import publish_names
 from harness.publish.publisher import Publisher, slug
 from harness.stages.parameters import StageParameters
 from harness.stages.sessions import session_of
@@ -111,7 +111,11 @@ def _publish(publisher: Publisher, prefix: str, name: str, row: PlaceRow | None)
         publisher.text(f"{prefix}.verdict.{slug(name)}", NOT_COMPARED)
         return
     publisher.number(f"{prefix}.ratio.{slug(name)}", row.ratio)
-    publisher.text(f"{prefix}.verdict.{slug(name)}", verdict_words(row.verdict, row.ratio, row.margin), inputs=row.ratio.inputs)
+    publisher.text(
+        f"{prefix}.verdict.{slug(name)}",
+        verdict_words(row.verdict, row.ratio, row.margin),
+        inputs=row.ratio.inputs,
+    )
 
 
 __all__ = [

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from harness.analysis.comparisons import Comparison
 from harness.analysis.core_sweep import ScalingRow
 from harness.model import Estimate
-from harness.publish.formatting import NOT_MEASURED
-from harness.publish.peaks import publish_names
 from harness.publish.cells import Cell
+from harness.publish.formatting import NOT_MEASURED
 from harness.publish.pages import Published
+from harness.publish.peaks import publish_names
 from harness.publish.publisher import Publisher, slug
 from harness.sweeps import OFF, ON, Sweep
 

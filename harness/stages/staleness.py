@@ -17,7 +17,6 @@ from harness.stages.planned import PlannedStage
 from harness.store import Store
 
 
-
 def judge(root: Path, settings: StageParameters, stage: PlannedStage) -> PlannedStage:
     """Return the stage with state and reason as things stand now. Measuring is judged by the store alone."""
     if stage.kind in ("check", "measure") or stage.state == "skipped":

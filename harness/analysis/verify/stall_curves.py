@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import Field
 
-from harness.analysis.spans import Span
 from harness.analysis.slow_periods import ALPHA
+from harness.analysis.spans import Span
 from harness.analysis.stalls import detect_stalls
 from harness.analysis.verify.queueing import FloatArray, Pauses
 from harness.analysis.verify.stall_scenarios import Scenario, fresh, held_out

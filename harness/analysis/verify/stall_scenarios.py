@@ -98,9 +98,7 @@ def held_out() -> list[Scenario]:
     """Batches and waves of arrivals, Weibull service, clustered or heavy-tailed pauses."""
     serve = _by_law(ServiceLaw(median_s=0.002, rho=0.8, outlier_share=0.005, tail="weibull"))
     return [
-        _open(
-            "held out", f"{arrive.__name__} {rate:g}/s, {pauses.__name__}", rate, arrive, serve, pauses
-        )
+        _open("held out", f"{arrive.__name__} {rate:g}/s, {pauses.__name__}", rate, arrive, serve, pauses)
         for arrive in (batches, waves)
         for rate in (400.0, 1500.0)
         for pauses in (clustered_exponential, pareto)
