@@ -6,6 +6,7 @@ from harness.model.base import Frozen
 from harness.model.estimate import Estimate, Verdict
 from harness.model.implementation import Implementation, JavaForms, PreparedImage
 from harness.model.load import (
+    AnswerCount,
     Calibration,
     CalibrationOrder,
     ClosedLoad,
@@ -56,11 +57,13 @@ from harness.model.trial import (
     Phase,
     StartUp,
     StoredFile,
+    StoredReading,
     TrialRecord,
 )
 
 __all__ = [
     "SCHEMA_VERSION",
+    "AnswerCount",
     "BackingName",
     "BackingRecord",
     "BackingSettings",
@@ -114,6 +117,7 @@ __all__ = [
     "SessionHeader",
     "StartUp",
     "StoredFile",
+    "StoredReading",
     "TrialRecord",
     "Unavailable",
     "Variant",

@@ -60,6 +60,25 @@ class InvariantReading(Frozen):
         return self.found == self.expected
 
 
+class StoredReading(Frozen):
+    """What the load left in the database, held against what the service said it had done.
+
+    ``contract/stored.sql`` counts the traces of a request before the load and after it. A right answer
+    is a promise that the trace is there; more traces than requests were sent is one too many.
+    """
+
+    request: str
+    n_stored: int
+    n_right: int = Field(ge=0)
+    n_sent: int | None = Field(
+        default=None, description="None: the load was cut short, or may have been; some of it left no row"
+    )
+
+    @property
+    def holds(self) -> bool:
+        return self.n_right <= self.n_stored and (self.n_sent is None or self.n_stored <= self.n_sent)
+
+
 class StartUp(Frozen):
     """From launch to the first correct answer."""
 
@@ -149,6 +168,7 @@ class TrialRecord(Frozen):
     )
     boundaries: tuple[Boundary, ...] = ()
     invariants: tuple[InvariantReading, ...] = ()
+    stored: tuple[StoredReading, ...] = ()
     machine: MachineWindow | None = None
     placement: str = Field(default="", description="in words: what was pinned where, or why not")
     clocks: tuple[HostClock, ...] = Field(

@@ -32,7 +32,7 @@ from harness.model import ClosedLoad, LoadSummary, OpenLoad, Outcome, TrialRecor
 from harness.remote import SshHost
 from harness.runner import Limits
 from harness.session import Assembly, measure, prepare
-from harness.session.planning import commands_of
+from harness.session.outlook import commands_of
 from harness.session.stations import Stations, stations
 from harness.store import SessionFolder
 from harness.tests.fakes import FakeLoadGenerator
