@@ -23,7 +23,7 @@ from harness.analysis.recovery import recovery
 from harness.definitions import load_requests
 from harness.errors import InputError
 from harness.evidence import Evidence
-from harness.model import Calibration, ClosedLoad, Estimate, Load, TrialRecord
+from harness.model import Calibration, ClosedLoad, Estimate, Load, OpenLoad, TrialRecord
 from harness.store import SessionFolder
 
 #: Of a trial, what the table of its parts keeps.
@@ -61,7 +61,7 @@ def pressure_table(evidence: Evidence | None) -> pd.DataFrame | None:
     for _, row in evidence.trials.iterrows():
         session, trial_id = sessions[str(row["session_id"])], str(row["trial_id"])
         record = session.record(trial_id)
-        rows.append(dict(row) | _pressure(evidence, record) | _database(session, record))
+        rows.append(dict(row) | _pressure(evidence, record) | database_columns(session, record))
     frame = pd.DataFrame(rows)
     return frame.astype({name: "float64" for name in _FLOATS if name in frame})
 
@@ -104,10 +104,12 @@ def parts_table(evidence: Evidence | None, *, n_parts: int = 4) -> pd.DataFrame 
         load = record.planned.configuration.load
         if requests is None or load is None or load.profile.duration_s is None:
             continue
+        profile = load.profile
         clock = record.started
         parts = parts_of(
             requests,
             duration_s=load.profile.duration_s,
+            begins_s=profile.begins_s if isinstance(profile, OpenLoad) else (0.0,),
             n_parts=n_parts,
             samples=evidence.trial_samples(session_id, trial_id),
             epoch_to_monotonic_s=clock.monotonic_s - clock.wall_epoch_s,
@@ -191,7 +193,8 @@ def _pressure(evidence: Evidence, record: TrialRecord) -> dict[str, object]:
     return found | {name: getattr(queue, name) for name in kept} | under_load
 
 
-def _database(folder: SessionFolder, record: TrialRecord) -> dict[str, object]:
+def database_columns(folder: SessionFolder, record: TrialRecord) -> dict[str, object]:
+    """Return ``most_connections`` and ``most_active`` of one trial; empty: its database told nothing."""
     load, trial_id = record.load, record.planned.trial_id
     if load is None or load.start_epoch_s is None or not folder.has(trial_id, DATABASE_FILE):
         return {}

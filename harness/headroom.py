@@ -71,11 +71,13 @@ class EchoOrder:
 def bounded(profile: LoadProfile, n_steps: int = 1) -> LoadProfile:
     """Return the same load, short enough to be tried before the first trial; ``n_steps``: of a flow."""
     if not isinstance(profile, ClosedLoad):
-        return profile.model_copy(update={"duration_s": min(profile.duration_s, MAX_S)})
-    if profile.duration_s is not None:
+        once = {"parts": 1, "pause_s": 0.0}
+        return profile.model_copy(update={"duration_s": min(profile.duration_s, MAX_S), **once})
+    if profile.whole_s is not None:
         return profile.model_copy(
             update={
-                "duration_s": min(profile.duration_s, MAX_S),
+                "stages": (),  # all users from the start
+                "duration_s": min(profile.whole_s, MAX_S),
                 "ramp_up_s": min(profile.ramp_up_s, 1.0),
                 "think_time_s": profile.think_time_s,
             }

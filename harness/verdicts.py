@@ -76,14 +76,24 @@ def judge_load(load: LoadSummary) -> tuple[Outcome, str | None]:
         return Outcome.OVERLOADED, f"{load.n_errors} of {begun} {what} went wrong{_kinds(load)}"
     if load.offered_per_s is None:
         return Outcome.OK, None
+    return _judge_open(load, begun, load.offered_per_s)
+
+
+def _judge_open(load: LoadSummary, begun: int, offered_per_s: float) -> tuple[Outcome, str | None]:
+    """Tell whether enough of an open loop's arrivals were answered rightly."""
     arrivals = begun + (load.n_dropped or 0)
     if load.n_flows_right is not None and load.n_flows_right < OVERLOADED_SHARE * arrivals:
         passes = f"{load.n_flows_right} of {arrivals} arrivals went rightly through all steps"
         return Outcome.OVERLOADED, passes + _kinds(load)
+    if load.n_flows is None and load.n_dropped is not None:  # however late they came
+        right = load.n_requests - load.n_errors
+        if right < OVERLOADED_SHARE * arrivals:
+            return Outcome.OVERLOADED, f"{right} of {arrivals} arrivals answered rightly" + _kinds(load)
+        return Outcome.OK, None
     right_per_s = load.achieved_per_s * (1 - load.n_errors / load.n_requests)
-    if right_per_s < OVERLOADED_SHARE * load.offered_per_s:
+    if right_per_s < OVERLOADED_SHARE * offered_per_s:
         unit = "arrivals/s" if load.n_flows is None else "requests/s of its arrivals"
-        said = f"{right_per_s:.0f} of {load.offered_per_s:.0f} {unit} answered"
+        said = f"{right_per_s:.0f} of {offered_per_s:.0f} {unit} answered"
         return Outcome.OVERLOADED, said + _kinds(load)
     return Outcome.OK, None
 

@@ -14,8 +14,8 @@ WRITING = ("latex",)
 CHECKING = ("poppler", "sshd")
 #: Brought where a package is in reach, done without elsewhere: the experiments that use it say so and go on.
 WISHED = ("wrk",)
-#: Built from source, which takes minutes: for the tests, not before every paper.
-WISHED_BY_TESTS = ("k6",)
+#: Built from source once, in a minute or two: the clients' loads are its, and without it the rest is measured.
+BUILT = ("k6",)
 #: oha is built by `make generators` only: it needs a compiler of Rust and more minutes.
 GENERATORS = ("k6", "oha")
 
@@ -41,6 +41,4 @@ def wishes(purpose: Purpose, profile: str, *, root: bool = False) -> tuple[str, 
     """
     if not set(MEASURING) <= set(needs(purpose, profile)):
         return ()
-    if purpose == "paper":
-        return WISHED
-    return (*WISHED, *WISHED_BY_TESTS, *(("dockerd",) if purpose == "test" and root else ()))
+    return (*WISHED, *BUILT, *(("dockerd",) if purpose == "test" and root else ()))

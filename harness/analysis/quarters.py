@@ -1,20 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One long load cut into equal parts: how a fresh process changes from the first to the last of them.
+"""The parts of a load: how a fresh process changes from the first to the last of them.
 
-The published measurement offered four loads of 20 s to one process; here one load of four times the
-length is cut into four parts by when each request began. Between published loads was a pause of unknown
-length, here there is none, so what a service does when it is left alone does not show.
+The published measurement offered four loads of 20 s to one process, with pauses of unknown length between
+them. A load with parts and pauses is cut by its schedule: a request belongs to the part in which it was due,
+however late it was answered. A load without is cut into parts of equal length by when each request began.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from harness.analysis.inputs import Floats
 from harness.analysis.quantiles import quantile_refused, rank
 from harness.analysis.trial_resources import cpu_in_window
 from harness.errors import InputError
 
+IntArray = NDArray[np.int64]
 N_PARTS = 4
 COLUMN = "part"
 METRICS = ("latency_mean_s", "latency_p50_s", "latency_p99_s", "latency_max_s", "throughput_per_s")
@@ -25,6 +30,7 @@ def parts_of(
     requests: pd.DataFrame,
     *,
     duration_s: float,
+    begins_s: Sequence[float] = (0.0,),
     n_parts: int = N_PARTS,
     samples: pd.DataFrame | None = None,
     epoch_to_monotonic_s: float = 0.0,
@@ -33,32 +39,58 @@ def parts_of(
 
     Args:
         requests: of one trial, as ``docs/data.md`` has them.
-        duration_s: for how long requests were sent; the first one begins the first part.
+        duration_s: for how long requests were sent in each part of the schedule; the first request begins it.
+        begins_s: when each part of the schedule begins, in seconds after the first one.
+        n_parts: how many to return: each part of the schedule is cut into equally many of equal length.
         samples: of the same trial, for ``service_cores`` and ``rss_max_bytes``; NaN without them.
         epoch_to_monotonic_s: what to add to an epoch time to be on the clock of the samples.
 
     Raises:
-        InputError: no request, a duration that is not above zero, or fewer than one part.
+        InputError: no request, a duration that is not above zero, fewer than one part, or a number of parts
+            that the parts of the schedule cannot be cut into.
     """
     if duration_s <= 0 or n_parts < 1:
         raise InputError(
             "parts of a load need a length", found=f"{n_parts} of {duration_s} s", allowed="above zero"
         )
+    if n_parts % len(begins_s):
+        n = len(begins_s)
+        raise InputError(
+            f"the load has {n} parts, each to be cut alike", found=n_parts, allowed=f"{n}, {2 * n}..."
+        )
     if requests.empty:
         raise InputError("no request to cut", found="0", allowed="at least one")
     begin = float(requests["start_epoch_s"].min())
-    since = requests["start_epoch_s"].to_numpy(dtype=np.float64) - begin
-    place = np.minimum((since / duration_s * n_parts).astype(int), n_parts - 1)
-    length_s = duration_s / n_parts
+    since_s = requests["start_epoch_s"].to_numpy(dtype=np.float64) - begin
+    n_each = n_parts // len(begins_s)
+    length_s = duration_s / n_each
+    place = _places(since_s, np.asarray(begins_s, dtype=np.float64), duration_s, n_each)
     rows = []
     for part in range(n_parts):
-        start = begin + part * length_s + epoch_to_monotonic_s
+        start = begin + begins_s[part // n_each] + part % n_each * length_s + epoch_to_monotonic_s
         rows.append(
             {COLUMN: str(part + 1)}
             | _latencies(requests[place == part], length_s)
             | _resources(samples, (start, start + length_s))
         )
     return pd.DataFrame(rows)
+
+
+def last_part(requests: pd.DataFrame, duration_s: float, begins_s: Sequence[float]) -> pd.DataFrame:
+    """Return the requests of the last part of a schedule, as ``parts_of`` tells them."""
+    since_s = (requests["start_epoch_s"] - requests["start_epoch_s"].min()).to_numpy(dtype=np.float64)
+    place = _places(since_s, np.asarray(begins_s, dtype=np.float64), duration_s, 1)
+    chosen: pd.DataFrame = requests[place == len(begins_s) - 1]
+    return chosen
+
+
+def _places(since_s: Floats, begins_s: Floats, duration_s: float, n_each: int) -> IntArray:
+    """The part of each request. What began in a pause was due where it is nearer to: before it when a late
+    generator sent it late, after it when the first request of all, from which is counted, was late."""
+    ends_s = begins_s[:-1] + duration_s
+    scheduled = np.searchsorted((ends_s + begins_s[1:]) / 2, since_s, side="right")
+    within = ((since_s - begins_s[scheduled]) / duration_s * n_each).astype(np.int64)
+    return np.asarray(scheduled * n_each + np.clip(within, 0, n_each - 1), dtype=np.int64)
 
 
 def _latencies(mine: pd.DataFrame, length_s: float) -> dict[str, object]:

@@ -12,7 +12,7 @@ from harness.analysis.quantiles import quantile_refused, rank
 from harness.analysis.schema import factor_column
 from harness.analysis.trial_resources import memory_columns, processor_columns, reading_at
 from harness.formats.table import RequestTable
-from harness.model import BuildRecord, Outcome, SessionHeader, TrialRecord
+from harness.model import BuildRecord, OpenLoad, Outcome, SessionHeader, TrialRecord
 
 #: column -> quantile
 LATENCIES = {
@@ -98,6 +98,7 @@ def _load(record: TrialRecord) -> dict[str, object]:
     if load is None:
         return {}
     n_right = load.n_requests - load.n_errors
+    asking_s = load.duration_s - _paused_s(record)
     return {
         "n_requests": load.n_requests,
         "n_errors": load.n_errors,
@@ -105,10 +106,16 @@ def _load(record: TrialRecord) -> dict[str, object]:
         "n_flows": load.n_flows,
         "n_flows_right": load.n_flows_right,
         "offered_per_s": load.offered_per_s,
-        "throughput_per_s": n_right / load.duration_s if load.duration_s > 0 else None,
+        "throughput_per_s": n_right / asking_s if asking_s > 0 else None,
         "measurement_s": load.duration_s,
         "latency_resolution_s": load.resolution_s,
     }
+
+
+def _paused_s(record: TrialRecord) -> float:
+    """For how long nothing was asked, between the parts of a load."""
+    load = record.planned.configuration.load
+    return load.profile.paused_s if load is not None and isinstance(load.profile, OpenLoad) else 0.0
 
 
 def _latency_of_requests(table: RequestTable) -> dict[str, object]:

@@ -25,7 +25,10 @@ def runtime_columns(session: SessionFolder, record: TrialRecord) -> dict[str, ob
     implementation = session.header.implementations.get(variant.implementation)
     if implementation is None or implementation.runtime != "go":
         return {}
-    before, after = _metrics(session, record, "before-load"), _metrics(session, record, "after-load")
+    before, after = (
+        boundary_metrics(session, record, "before-load"),
+        boundary_metrics(session, record, "after-load"),
+    )
     if after is None:
         return {}
     columns: dict[str, object] = {
@@ -64,7 +67,8 @@ def native_memory(session: SessionFolder, record: TrialRecord) -> pd.DataFrame |
     return pd.DataFrame(rows, columns=list(NATIVE_COLUMNS)) if rows else None
 
 
-def _metrics(session: SessionFolder, record: TrialRecord, name: str) -> RuntimeMetrics | None:
+def boundary_metrics(session: SessionFolder, record: TrialRecord, name: str) -> RuntimeMetrics | None:
+    """Return what a service's ``GET /metrics`` said at a boundary; ``None``: it was not asked, or did not answer."""
     trial = record.planned.trial_id
     file = next((b.runtime_metrics_file for b in record.boundaries if b.name == name), None)
     if file is None or not session.has(trial, file):

@@ -191,6 +191,8 @@ def audit_trials(trials: pd.DataFrame, loads: Mapping[str, LoadProfile]) -> pd.D
 def _audit(row: pd.Series, profile: ClosedLoad) -> PlanAudit | None:
     if pd.isna(row["latency_mean_s"]) or pd.isna(row["throughput_per_s"]) or row["latency_mean_s"] <= 0:
         return None
+    if profile.stages:
+        return None  # the law is about users who are all there
     loops = profile.loops or max(round(float(row["n_requests"]) / profile.users), 1)
     return audit_plan(
         threads=profile.users,

@@ -82,6 +82,10 @@ def _definition_sha256(experiment: Experiment) -> str:
     for profile in data["profiles"].values():
         for load in (*profile["loads"].values(), *profile["scaled_loads"].values()):
             _drop_if(1, load, "processes")
+            _drop_if("tool", load["profile"], "busy")
+            _drop_if(1, load["profile"], "parts")
+            _drop_if(0.0, load["profile"], "pause_s")
+            _drop_if([], load["profile"], "stages")
         _drop_if({}, profile, "scaled_loads")
         _drop_if(None, profile, "calibration")
         _drop_if(0.0, profile, "settle_s")
@@ -93,7 +97,7 @@ def _definition_sha256(experiment: Experiment) -> str:
 
 def _drop_if(unused: object, data: dict[str, Any], *names: str) -> None:
     for name in names:
-        if data[name] == unused:
+        if name in data and data[name] == unused:
             del data[name]
 
 

@@ -61,7 +61,7 @@ def percentiles(
         ends.append((float(middle[-1]), look.label, look.colour))
     log_scale(axes, "y")
     _nines(axes, depth)
-    if resolution_s:
+    if resolution_s and 2 * resolution_s * 1e3 > axes.get_ylim()[0]:  # else nothing drawn lies below it
         axes.axhspan(axes.get_ylim()[0], 2 * resolution_s * 1e3, color=BAND, linewidth=0, zorder=0)
     axes.set_ylabel("latency / ms (log)")
     axes.set_xlabel("percentile of requests (axis of nines)")

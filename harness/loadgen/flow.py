@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from harness.loadgen.captures import CARRIED, expects, needs, steps_of
 from harness.loadgen.renderings import Pieces, pieces, renderings
@@ -156,8 +157,8 @@ def right_answers(expect: Expectation) -> tuple[Pieces, ...] | None:
     if expect.one_of is None and expect.json_value is None:
         return None
     values = expect.one_of if expect.one_of is not None else (expect.json_value,)
-    alike = zip(*(renderings(value) for value in values), strict=True)
-    return tuple(dict.fromkeys(cut for cuts in alike for cut in cuts))
+    alike = zip_longest(*(renderings(value) for value in values), fillvalue=())
+    return tuple(dict.fromkeys(cut for cuts in alike for cut in cuts if cut))
 
 
 def flow_document(requests: Sequence[Request]) -> dict[str, object]:

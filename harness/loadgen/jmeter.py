@@ -39,6 +39,7 @@ from harness.loadgen.outcome import (
     read_order,
     summarise,
 )
+from harness.loadgen.schedule import plain_only
 from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad, Request
 
 SAMPLES = "samples.jtl"
@@ -84,7 +85,7 @@ class JMeter:
             for what, value_s in (("ramp_up_s", profile.ramp_up_s), ("duration_s", profile.duration_s)):
                 if value_s is not None and value_s != int(value_s):
                     return f"JMeter counts {what} in whole seconds, found {value_s}: choose a whole number"
-        return unsupported_mix(requests)
+        return plain_only("JMeter", profile) or unsupported_mix(requests)
 
     def command(self, order: LoadOrder) -> LoadCommand:
         """A JVM without GUI, its plan and its properties; JMeter's own pauses go to ``generator-gc.log``."""

@@ -9,6 +9,11 @@ the connecting. Bodies are compared as the other adapters do.
 Open loop: each connection of the profile is one virtual user, all made before the first arrival. An arrival
 that finds all of them waiting is never sent. k6 counts those in ``totals.json`` (``dropped_iterations``);
 ``n_dropped`` counts them and what was not answered in time, as the arrivals that left no row.
+Parts of a load are scenarios with a start time each, and connections of their own.
+
+With ``busy = "wait"`` no arrival is dropped while the load lasts: the virtual users take arrivals from one
+queue in the order in which they are due, and sleep until then. One that is taken too late counts from when
+it was due, so its row begins there; the parts of a load are one queue with gaps, over the same connections.
 """
 
 from __future__ import annotations
@@ -17,6 +22,7 @@ import csv
 import json
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib import resources
@@ -74,13 +80,16 @@ class K6:
     name: str = "k6"
 
     def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
-        """Refuses random arrivals, and less than a second."""
+        """Refuses random arrivals, and less than a second of them."""
         if isinstance(profile, OpenLoad) and profile.arrivals != "constant":
             return "k6's arrivals are evenly spaced: set arrivals = constant, or use jmeter for poisson"
         if profile.duration_s is not None and profile.duration_s < SHORTEST_S:
             return f"k6 runs for at least {SHORTEST_S:g} s, found duration_s {profile.duration_s:g}"
-        if isinstance(profile, ClosedLoad) and profile.ramp_up_s > (profile.duration_s or math.inf):
-            return f"ramp_up_s {profile.ramp_up_s:g} is longer than duration_s {profile.duration_s}"
+        if isinstance(profile, ClosedLoad):
+            if profile.ramp_up_s > (profile.duration_s or math.inf):
+                return f"ramp_up_s {profile.ramp_up_s:g} is longer than duration_s {profile.duration_s}"
+            if profile.stages and (profile.whole_s or 0) < SHORTEST_S:
+                return f"k6 runs for at least {SHORTEST_S:g} s, found stages of {profile.whole_s:g} s"
         return None if is_flow(requests) else unsupported_mix(requests)
 
     def command(self, order: LoadOrder) -> LoadCommand:
@@ -129,12 +138,12 @@ class K6:
         kinds = _errors_by_kind(path) if table.n_errors else Counter[str]()
         dropped = None
         if isinstance(order.profile, OpenLoad):
-            dropped = n_dropped(table, order, n_arrivals(order.profile))
+            dropped = n_dropped(table, order, order.profile.parts * n_arrivals(order.profile))
         return summarise(table, order, errors_by_kind=kinds, n_dropped=dropped, bodies_checked=True)
 
 
 def n_arrivals(profile: OpenLoad) -> int:
-    """How many arrivals the schedule holds."""
+    """How many arrivals the schedule of each part holds."""
     return int(profile.rate_per_s * profile.duration_s)
 
 
@@ -148,6 +157,7 @@ def plan_document(order: LoadOrder) -> dict[str, object]:
         "flow": flow,
         "round": [] if flow else one_round(order.requests),
         "arrivals": n_arrivals(profile) if isinstance(profile, OpenLoad) else None,
+        "due": _due(profile) if isinstance(profile, OpenLoad) and profile.busy == "wait" else None,
         "base": f"http://{order.endpoint.host}:{order.endpoint.port}",
         "timeout": f"{TIMEOUT_S}s",
         "think_time_s": profile.think_time_s if isinstance(profile, ClosedLoad) else 0,
@@ -155,7 +165,7 @@ def plan_document(order: LoadOrder) -> dict[str, object]:
         if isinstance(profile, ClosedLoad) and staggered
         else 0,
         "options": {
-            "scenarios": {"load": {**scenario(profile), "gracefulStop": f"{LAST_ANSWERS_S}s"}},
+            "scenarios": scenarios(profile),
             "systemTags": [],
             "summaryTrendStats": [],
         },
@@ -184,11 +194,37 @@ def _mix_document(requests: tuple[Request, ...]) -> dict[str, object]:
     }
 
 
+def scenarios(profile: LoadProfile) -> dict[str, dict[str, object]]:
+    """The profile as k6's scenarios: one, or one for each part that nobody queues for."""
+    last = {"gracefulStop": f"{LAST_ANSWERS_S}s"}
+    if not isinstance(profile, OpenLoad) or profile.parts == 1 or profile.busy == "wait":
+        return {"load": {**scenario(profile), **last}}
+    return {
+        f"part-{number}": {**scenario(profile), **last, "startTime": _span(begin_s)}
+        for number, begin_s in enumerate(profile.begins_s, start=1)
+    }
+
+
+def _due(profile: OpenLoad) -> dict[str, object]:
+    """When arrivals are due, in ms after the first one: ``n`` times ``every`` in each part."""
+    return {
+        "every_ms": 1e3 / profile.rate_per_s,
+        "begins_ms": [begin_s * 1e3 for begin_s in profile.begins_s],
+    }
+
+
 def scenario(profile: LoadProfile) -> dict[str, object]:
-    """The profile as one of k6's executors.
+    """The profile, or one part of it, as one of k6's executors.
 
     Users of a load by loops are all there from the start, and the script has them wait for their turn.
     """
+    if isinstance(profile, OpenLoad) and profile.busy == "wait":
+        return {
+            "executor": "shared-iterations",
+            "vus": profile.connections,
+            "iterations": profile.parts * n_arrivals(profile),
+            "maxDuration": _span(profile.whole_s + LAST_ANSWERS_S),
+        }
     if isinstance(profile, OpenLoad):
         rate = Fraction(profile.rate_per_s).limit_denominator(1000)
         return {
@@ -199,6 +235,8 @@ def scenario(profile: LoadProfile) -> dict[str, object]:
             "preAllocatedVUs": profile.connections,
             "maxVUs": profile.connections,
         }
+    if profile.stages:
+        return _ramping([(stage.duration_s, stage.users) for stage in profile.stages], begins_with=1)
     if profile.loops is not None:
         return {
             "executor": "per-vu-iterations",
@@ -209,11 +247,15 @@ def scenario(profile: LoadProfile) -> dict[str, object]:
     duration_s = profile.duration_s or 0.0
     if not profile.ramp_up_s:
         return {"executor": "constant-vus", "vus": profile.users, "duration": _span(duration_s)}
-    stages = [(profile.ramp_up_s, profile.users), (duration_s - profile.ramp_up_s, profile.users)]
+    ramp = [(profile.ramp_up_s, profile.users), (duration_s - profile.ramp_up_s, profile.users)]
+    return _ramping([stage for stage in ramp if stage[0] > 0], begins_with=0)
+
+
+def _ramping(stages: Sequence[tuple[float, int]], *, begins_with: int) -> dict[str, object]:
     return {
         "executor": "ramping-vus",
-        "startVUs": 0,
-        "stages": [{"duration": _span(took_s), "target": users} for took_s, users in stages if took_s > 0],
+        "startVUs": begins_with,
+        "stages": [{"duration": _span(took_s), "target": users} for took_s, users in stages],
         "gracefulRampDown": f"{LAST_ANSWERS_S}s",
     }
 
@@ -223,8 +265,8 @@ def _span(duration_s: float) -> str:
 
 
 def _offering_s(profile: LoadProfile) -> float:
-    if profile.duration_s is not None:
-        return profile.duration_s
+    if profile.whole_s is not None:
+        return profile.whole_s
     loops = profile.loops or 1
     return profile.ramp_up_s + profile.users * loops / ASSUMED_PER_S + loops * profile.think_time_s
 

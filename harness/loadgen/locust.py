@@ -29,6 +29,7 @@ from harness.loadgen.outcome import (
     read_order,
     summarise,
 )
+from harness.loadgen.schedule import plain_only
 from harness.model import ClosedLoad, LoadProfile, LoadSummary, Request
 
 SAMPLES, TOTALS, SCRIPT = "samples.csv", "totals.json", "locustfile.py"
@@ -52,6 +53,9 @@ class Locust:
         """Refuses open loops: a Locust user waits for its answer, so arrivals would follow the answers."""
         if not isinstance(profile, ClosedLoad):
             return "Locust's users wait for their answers, so it has no open loop: use jmeter (or k6, vegeta)"
+        plain = plain_only("Locust", profile)
+        if plain is not None:
+            return plain
         names = [request.name for request in requests]
         return None if len(set(names)) == len(names) else f"the mix names a request twice: {names}"
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from itertools import zip_longest
 
 from harness.loadgen.renderings import renderings
 from harness.model import Expectation, Request
@@ -56,7 +57,8 @@ def right_bodies(expect: Expectation) -> tuple[str, ...] | None:
         return None
     texts = (
         cut
-        for alike in zip(*(renderings(value, places=False) for value in values), strict=True)
+        for alike in zip_longest(*(renderings(value, places=False) for value in values), fillvalue=())
         for cut in alike
+        if cut
     )
     return tuple(dict.fromkeys("".join(piece for piece in cut if isinstance(piece, str)) for cut in texts))

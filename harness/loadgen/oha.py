@@ -23,6 +23,7 @@ from harness.formats.oha_files import read_oha_db, statuses
 from harness.loadgen.base import LoadCommand, LoadOrder
 from harness.loadgen.flow import no_flow
 from harness.loadgen.outcome import ORDER_FILE, existing, last_words, open_text, order_text, read_order
+from harness.loadgen.schedule import plain_only
 from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad, Request
 
 SAMPLES, TOTALS, BODY = "samples.db", "totals.json", "body.txt"
@@ -71,7 +72,7 @@ class Oha:
             return (
                 f"oha takes 2xx and 3xx as right, and {requests[0].name} expects {requests[0].expect.status}"
             )
-        return _refusal(profile)
+        return plain_only("oha", profile, waits=True) or _refusal(profile)
 
     def command(self, order: LoadOrder) -> LoadCommand:
         """oha without its screen; the body stands in a file, so that any byte of it is sent."""

@@ -110,7 +110,10 @@ def summarise(
     """Totals of a table with at least one row."""
     duration_s = table.duration_s or 0.0
     counted = passes(table, order)
-    rate_per_s = order.profile.rate_per_s if isinstance(order.profile, OpenLoad) else None
+    rate_per_s, paused_s = None, 0.0
+    if isinstance(order.profile, OpenLoad):
+        rate_per_s, paused_s = order.profile.rate_per_s, order.profile.paused_s
+    asking_s = duration_s - paused_s
     if rate_per_s is not None and counted is not None:
         rate_per_s *= len(order.requests)  # the rate is that of passes; what is compared with it are requests
     return LoadSummary(
@@ -119,7 +122,7 @@ def summarise(
         start_epoch_s=table.first_start_epoch_s,
         duration_s=duration_s,
         offered_per_s=rate_per_s,
-        achieved_per_s=table.n_requests / duration_s if duration_s > 0 else 0.0,
+        achieved_per_s=table.n_requests / asking_s if asking_s > 0 else 0.0,
         latency_mean_s=float(table.latency_s.mean()),
         resolution_s=table.resolution_s,
         has_requests=True,

@@ -2,7 +2,8 @@
 """Right answers as text: a load generator compares text, because that is what it can afford.
 
 A JSON value is right in its usual renderings: with and without spaces, with and without a final
-newline, in the order of keys given, and its decimals as the contract writes them.
+newline, in the order of keys given, and its decimals as the contract writes them; and where there are
+characters that HTML takes for its own, also with these escaped, as Go's ``encoding/json`` does by default.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ class Carried:
     as_json: bool = False
 
 
+#: Outside of JSON's strings these do not occur, so that all of a text may be translated.
+_HTML = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 Piece = str | Carried
 Pieces = tuple[Piece, ...]
 
@@ -48,13 +51,18 @@ def pieces(text: str) -> Pieces:
 
 
 def renderings(value: JsonValue, *, places: bool = True) -> tuple[Pieces, ...]:
-    """The four renderings of a JSON value, the likeliest first; without ``places`` each is one plain text."""
+    """The renderings of a JSON value, four or eight, the likeliest first; without ``places`` each is one plain text."""
     made: list[Pieces] = []
     for comma, colon in ((",", ":"), (", ", ": ")):
         found: list[Piece] = []
         _render(value, comma, colon, found, places)
         made += [_joined(found), _joined([*found, "\n"])]
-    return tuple(made)
+    escaped = [_html_escaped(text) for text in made]
+    return tuple(made if escaped == made else made + escaped)
+
+
+def _html_escaped(cut: Pieces) -> Pieces:
+    return tuple(piece.translate(_HTML) if isinstance(piece, str) else piece for piece in cut)
 
 
 def _render(value: JsonValue, comma: str, colon: str, into: list[Piece], places: bool) -> None:

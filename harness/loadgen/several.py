@@ -31,6 +31,8 @@ def shares(profile: LoadProfile, n: int) -> tuple[LoadProfile, ...]:
     if n == 1:
         return (profile,)
     if isinstance(profile, ClosedLoad):
+        if profile.stages:
+            raise UnsupportedLoad(f"stages of users are one generator's, and {n} were asked for")
         if profile.users < n:
             raise UnsupportedLoad(f"{profile.users} users cannot be divided among {n} load generators")
         least, more = divmod(profile.users, n)

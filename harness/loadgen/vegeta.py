@@ -32,6 +32,7 @@ from harness.loadgen.outcome import (
     read_order,
     summarise,
 )
+from harness.loadgen.schedule import plain_only
 from harness.model import LoadProfile, LoadSummary, OpenLoad, Request
 
 SAMPLES, RESULTS, TARGETS = "samples.csv", "results.bin", "targets.jsonl"
@@ -56,7 +57,7 @@ class Vegeta:
         wrong = [request.name for request in requests if not 200 <= request.expect.status < 400]
         if wrong:
             return f"vegeta counts every status but 2xx and 3xx as an error, and {wrong} expect another"
-        return no_flow("vegeta", requests) or unsupported_mix(requests)
+        return plain_only("vegeta", profile) or no_flow("vegeta", requests) or unsupported_mix(requests)
 
     def command(self, order: LoadOrder) -> LoadCommand:
         """The attack, then the encoding of what it left."""

@@ -18,6 +18,7 @@ from harness.loadgen.flow import no_flow
 from harness.loadgen.lua_script import even_threads, render_script
 from harness.loadgen.mix import unsupported_mix
 from harness.loadgen.outcome import ORDER_FILE, existing, last_words, open_text, order_text
+from harness.loadgen.schedule import plain_only
 from harness.model import ClosedLoad, Frozen, LoadProfile, LoadSummary, Request
 
 SCRIPT, RESULT = "mix.lua", "wrk.json"
@@ -57,7 +58,8 @@ class Wrk:
         A script of wrk's could read answers, but it would have to cut JSON from text and keep apart
         the connections of its thread, which wrk does not name to it.
         """
-        refusal = _refusal(profile) or no_flow("wrk", requests)
+        stages = plain_only("wrk", profile) if isinstance(profile, ClosedLoad) else None
+        refusal = stages or _refusal(profile) or no_flow("wrk", requests)
         if refusal is not None:
             return refusal
         wrong = [request.name for request in requests if not 200 <= request.expect.status < 400]

@@ -19,6 +19,7 @@ from harness.loadgen.flow import no_flow
 from harness.loadgen.lua_script import even_threads, render_script
 from harness.loadgen.mix import unsupported_mix
 from harness.loadgen.outcome import ORDER_FILE, existing, last_words, order_text, read_order
+from harness.loadgen.schedule import plain_only
 from harness.model import LoadProfile, LoadSummary, OpenLoad, Request
 
 SCRIPT, RESULT = "mix.lua", "wrk2.txt"
@@ -42,7 +43,8 @@ class Wrk2:
         wrong = [request.name for request in requests if not 200 <= request.expect.status < 400]
         if wrong:
             return f"wrk2 counts every status but 2xx and 3xx as an error, and {wrong} expect another"
-        return no_flow("wrk2", requests) or unsupported_mix(requests)
+        plain = plain_only("wrk2", profile, waits=True)
+        return plain or no_flow("wrk2", requests) or unsupported_mix(requests)
 
     def command(self, order: LoadOrder) -> LoadCommand:
         """wrk2 with a script made for this load; what it prints is what there is."""

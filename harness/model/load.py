@@ -18,13 +18,28 @@ from harness.model.base import Frozen
 MOST_USERS = 100_000
 #: Generators on one host; each is a process with a memory of its own.
 MOST_PROCESSES = 64
+#: Of one open load.
+MOST_PARTS = 100
 GeneratorName = Literal["jmeter", "locust", "wrk", "wrk2", "k6", "oha", "vegeta"]
+#: How arrivals are spaced in time.
+Spacing = Literal["constant", "poisson"]
+#: What becomes of an arrival that is due while every connection waits for an answer: what the tool does with
+#: it, or it waits, is sent as soon as one is free, and its latency counts from when it was due.
+WhenBusy = Literal["tool", "wait"]
+
+
+class Stage(Frozen):
+    """A stretch of a closed load at whose end there are ``users``; on the way there they come, or go, evenly."""
+
+    users: int = Field(ge=0, le=MOST_USERS)
+    duration_s: float = Field(gt=0)
 
 
 class ClosedLoad(Frozen):
-    """Virtual users that wait. Ends after ``loops`` requests per user, or after ``duration_s``.
+    """Virtual users that wait. Ends after ``loops`` requests per user, after ``duration_s``, or with its ``stages``.
 
-    Of a flow ``loops`` are passes through all its steps; ``think_time_s`` stands between requests.
+    Of a flow ``loops`` are passes through all its steps; ``think_time_s`` stands between requests. Stages
+    begin with one user, and ``users`` are the most that they come to.
     """
 
     model: Literal["closed"] = "closed"
@@ -33,25 +48,65 @@ class ClosedLoad(Frozen):
     loops: int | None = Field(default=None, ge=1)
     duration_s: float | None = Field(default=None, gt=0)
     think_time_s: float = Field(default=0.0, ge=0)
+    stages: tuple[Stage, ...] = ()
 
     @model_validator(mode="after")
     def _one_end(self) -> Self:
-        if (self.loops is None) == (self.duration_s is None):
-            raise ValueError("a closed load needs exactly one of loops, duration_s")
+        ends = (self.loops is not None, self.duration_s is not None, bool(self.stages))
+        if sum(ends) != 1:
+            raise ValueError("a closed load needs exactly one of loops, duration_s, stages")
+        if self.stages and self.users != max(stage.users for stage in self.stages):
+            raise ValueError(f"users must be the most of the stages, found {self.users}")
+        if self.stages and self.ramp_up_s:
+            raise ValueError("stages ramp by themselves: leave out ramp_up_s")
         return self
+
+    @property
+    def whole_s(self) -> float | None:
+        """How long it lasts; ``None``: until every user has made its loops."""
+        return sum(stage.duration_s for stage in self.stages) if self.stages else self.duration_s
 
 
 class OpenLoad(Frozen):
     """Arrivals at ``rate_per_s`` for ``duration_s``, whether or not earlier ones were answered.
 
-    Of a flow each arrival is one pass through all its steps, which wait for each other.
+    Of a flow each arrival is one pass through all its steps, which wait for each other. ``duration_s`` is
+    that of each of ``parts`` loads, which one generator offers one after another, ``pause_s`` apart.
     """
 
     model: Literal["open"] = "open"
     rate_per_s: float = Field(gt=0)
     duration_s: float = Field(gt=0)
-    arrivals: Literal["constant", "poisson"] = "poisson"
+    arrivals: Spacing = "poisson"
     connections: int = Field(default=100, ge=1)
+    busy: WhenBusy = "tool"
+    parts: int = Field(default=1, ge=1, le=MOST_PARTS)
+    pause_s: float = Field(default=0.0, ge=0)
+
+    @model_validator(mode="after")
+    def _parts_to_pause_between(self) -> Self:
+        _refuse_lone_pause(self.parts, self.pause_s)
+        return self
+
+    @property
+    def begins_s(self) -> tuple[float, ...]:
+        """When each part begins, in seconds after the first one."""
+        return tuple(part * (self.duration_s + self.pause_s) for part in range(self.parts))
+
+    @property
+    def paused_s(self) -> float:
+        """All pauses together."""
+        return (self.parts - 1) * self.pause_s
+
+    @property
+    def whole_s(self) -> float:
+        """From the first part's begin to the last one's end."""
+        return self.parts * self.duration_s + self.paused_s
+
+
+def _refuse_lone_pause(parts: int, pause_s: float) -> None:
+    if pause_s and parts == 1:
+        raise ValueError("pause_s stands between parts, and there is one: set parts")
 
 
 LoadProfile = Annotated[ClosedLoad | OpenLoad, Field(discriminator="model")]
@@ -68,13 +123,21 @@ class Load(Frozen):
 
 
 class OpenShare(Frozen):
-    """An open loop whose rate is a share of a measured capacity."""
+    """An open loop whose rate is a share of a measured capacity; all else as of ``OpenLoad``."""
 
     model: Literal["open"] = "open"
     rate_share: float = Field(gt=0, le=10)
     duration_s: float = Field(gt=0)
-    arrivals: Literal["constant", "poisson"] = "poisson"
+    arrivals: Spacing = "poisson"
     connections: int = Field(default=100, ge=1)
+    busy: WhenBusy = "tool"
+    parts: int = Field(default=1, ge=1, le=MOST_PARTS)
+    pause_s: float = Field(default=0.0, ge=0)
+
+    @model_validator(mode="after")
+    def _parts_to_pause_between(self) -> Self:
+        _refuse_lone_pause(self.parts, self.pause_s)
+        return self
 
 
 class ClosedShare(Frozen):
@@ -104,9 +167,7 @@ class ScaledLoad(Frozen):
         if isinstance(share, OpenShare):
             profile = OpenLoad(
                 rate_per_s=round(max(share.rate_share * capacity_per_s, 1.0), 1),
-                duration_s=share.duration_s,
-                arrivals=share.arrivals,
-                connections=share.connections,
+                **share.model_dump(exclude={"rate_share"}),  # all other fields are those of a load
             )
         else:
             users = round(share.users_share * capacity_per_s * share.ramp_up_s)
@@ -172,7 +233,9 @@ class LoadSummary(Frozen):
     offered_per_s: float | None = Field(
         description="requests per second (of a flow: arrivals per second times steps); None in a closed loop"
     )
-    achieved_per_s: float = Field(ge=0, description="answers per second, errors included")
+    achieved_per_s: float = Field(
+        ge=0, description="answers per second, errors included; pauses between parts are left out"
+    )
     latency_mean_s: float | None
     latency_quantiles_s: dict[str, float] = Field(
         default_factory=dict, description="only what the tool printed itself, keys like p99"

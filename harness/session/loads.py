@@ -32,7 +32,7 @@ def load_s(assembly: Assembly, load: Load, requests: tuple[Request, ...]) -> flo
         generator, asked = assembly.generator(load.generator), load_orders(assembly, load, requests)
         return max(generator.command(order).expected_s for order in asked)
     except RematchError:  # the tool is missing: whoever starts the session is told
-        return load.profile.duration_s or 10.0
+        return load.profile.whole_s or 10.0
 
 
 def load_command(assembly: Assembly, configuration: Configuration, study: Study) -> tuple[str, ...]:

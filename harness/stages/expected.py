@@ -42,8 +42,8 @@ def _trial_s(trial: PlannedTrial) -> float:
 def _load_s(load: Load | None) -> float:
     profile = load.profile if load else None
     if isinstance(profile, OpenLoad):
-        return profile.duration_s
+        return profile.whole_s
     if isinstance(profile, ClosedLoad):
         requests = profile.users * (profile.loops or 0)
-        return profile.duration_s or profile.ramp_up_s + requests / _CLOSED_PER_S
+        return profile.whole_s or profile.ramp_up_s + requests / _CLOSED_PER_S
     return 0.0

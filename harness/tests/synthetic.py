@@ -66,6 +66,8 @@ _SPEED = {"on": 0.7, "off": 1.0, "none": 0.96, "calls-1000": 1.0}
 _EPOCH = 1_700_000_000.0
 _LOAD_STARTS_S = 2.5
 N_REQUESTS = 1200
+#: Connections to the upstream that the made-up published Go opens under load.
+OPENED_PUBLISHED = 800
 
 
 def make_project(
@@ -218,13 +220,10 @@ def _trial(
             n_descriptors=20,
         )
         tells = paused and name.startswith("go") and which == "after-load"
-        return Boundary.model_validate(
-            {
-                "name": which,
-                "reading": reading,
-                "runtime_metrics_file": synthetic_pauses.AFTER_LOAD if tells else None,
-            }
-        )
+        told = synthetic_pauses.AFTER_LOAD if tells else None
+        if cell.workload == "clients" and name.startswith("go") and which != "first-response":
+            told = _write_opened(folder, which, cell.levels.get("face") == "published")
+        return Boundary.model_validate({"name": which, "reading": reading, "runtime_metrics_file": told})
 
     loaded = cell.load is not None
     paused = experiment.startswith(_WITH_PAUSES)
@@ -252,7 +251,7 @@ def _trial(
     else:
         phases.append(Phase(name="idle", start=clock(first_s), end=clock(first_s + 1)))
         boundaries.append(boundary("idle", first_s + 1, 0.45))
-    if cell.workload == "bank":
+    if cell.workload != "strings":
         _write_database(folder, _EPOCH + begun, last_s)
     _write_samples(folder, begun, memory, last_s if loaded else first_s + 1)
     return TrialRecord(
@@ -335,7 +334,7 @@ def _write_requests(
 def _lasts_s(load: Load | None, speed: float) -> float:
     """An open loop lasts as long as it was told; the others as long as the service takes."""
     profile = load.profile if load else None
-    return profile.duration_s if isinstance(profile, OpenLoad) else N_REQUESTS / speed
+    return profile.whole_s if isinstance(profile, OpenLoad) else N_REQUESTS / speed
 
 
 def _write_database(folder: Path, launched_epoch_s: float, until_s: float) -> None:
@@ -348,6 +347,14 @@ def _write_database(folder: Path, launched_epoch_s: float, until_s: float) -> No
     frame.assign(n_active=3, n_idle=5, xact_commit=(seconds * 100).astype(int)).to_csv(
         folder / "database.csv", index=False
     )
+
+
+def _write_opened(folder: Path, boundary: str, published: bool) -> str:
+    """Go's count of connections to the upstream: the published face opens one for most requests."""
+    opened = {"before-load": 30, "after-load": OPENED_PUBLISHED + 30 if published else 30}[boundary]
+    name = f"boundary-{boundary}.prom"
+    (folder / name).write_text(f"upstream_connections_opened_total {opened}\n", "utf-8")
+    return name
 
 
 def _write_samples(folder: Path, begun: float, memory: float, until_s: float) -> None:

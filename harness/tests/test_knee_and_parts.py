@@ -129,6 +129,53 @@ def test_a_part_without_right_answers_has_no_latency_but_counts_its_errors() -> 
     assert parts["n_errors"].tolist() == [100, 0, 0, 0]
 
 
+def test_a_schedule_with_pauses_is_cut_where_its_parts_were_due_however_late_they_were_answered() -> None:
+    begins = (0.0, 3.0, 6.0)
+    start = np.concatenate([begin + np.arange(0, 2, 0.01) for begin in begins])
+    latency = np.where(start < 2, 4.0, 0.002)  # all of the first part is answered in later ones
+    parts = parts_of(requests(1e9 + start, latency), duration_s=2, begins_s=begins, n_parts=3)
+    assert parts["n_requests"].tolist() == [200, 200, 200]
+    assert parts["latency_mean_s"].round(6).tolist() == [4.0, 0.002, 0.002]
+    assert parts["throughput_per_s"].round(6).tolist() == [100.0, 100.0, 100.0]
+
+
+@given(st.floats(-0.4, 0.4), st.integers(0, 99))
+@settings(max_examples=30, deadline=None)
+def test_a_late_generator_and_a_late_first_request_move_nothing_into_another_part(
+    late_s: float, seed: int
+) -> None:
+    """What counts from the first request may be early in later parts; a slow generator may reach into the pause."""
+    begins = (0.0, 3.0, 6.0)
+    jitter = np.random.default_rng(seed).uniform(0, 0.05, 60)
+    start = np.concatenate([begin + np.linspace(0, 2, 20, endpoint=False) for begin in begins]) + jitter
+    start[20:] += late_s
+    parts = parts_of(requests(1e9 + start, np.full(60, 0.01)), duration_s=2, begins_s=begins, n_parts=3)
+    assert parts["n_requests"].tolist() == [20, 20, 20]
+
+
+def test_parts_of_a_schedule_can_be_cut_further_and_only_alike() -> None:
+    start = np.concatenate([begin + np.arange(0, 2, 0.01) for begin in (0.0, 3.0)])
+    all_of_it = requests(1e9 + start, np.full(start.size, 0.002))
+    finer = parts_of(all_of_it, duration_s=2, begins_s=(0.0, 3.0), n_parts=8)
+    assert finer["n_requests"].tolist() == [50] * 8
+    with pytest.raises(InputError, match="2 parts"):
+        parts_of(all_of_it, duration_s=2, begins_s=(0.0, 3.0), n_parts=3)
+
+
+def test_the_processor_time_of_a_pause_is_in_no_part() -> None:
+    start = np.concatenate([begin + np.arange(0, 2, 0.01) for begin in (0.0, 3.0)])
+    at = np.arange(-1, 7, 0.05)
+    cpu = np.interp(
+        at, [0, 2, 3, 5], [0, 2, 4, 5]
+    )  # a core, then two while nothing is asked, then half a one
+    samples = pd.DataFrame({"monotonic_s": at, "role": "service", "cpu_s": cpu, "rss_bytes": 1e8})
+    parts = parts_of(
+        requests(1e9 + start, np.full(start.size, 0.002)), duration_s=2, begins_s=(0.0, 3.0), n_parts=2,
+        samples=samples, epoch_to_monotonic_s=-1e9,
+    )  # fmt: skip
+    assert parts["service_cores"].round(2).tolist() == [1.0, 0.5]
+
+
 def test_nothing_to_cut_is_refused() -> None:
     with pytest.raises(InputError):
         parts_of(requests(np.array([]), np.array([])), duration_s=1)

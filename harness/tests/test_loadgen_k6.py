@@ -7,14 +7,17 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from harness.analysis.overload import backlog
 from harness.errors import MissingTool, TrialFailure
-from harness.formats.k6_samples import HEADER
+from harness.formats.k6_samples import HEADER, read_k6
 from harness.loadgen.base import Endpoint, LoadGenerator, LoadOrder
-from harness.loadgen.k6 import K6, LOG, PLAN, SAMPLES, TOTALS, scenario
+from harness.loadgen.k6 import K6, LOG, PLAN, SAMPLES, TOTALS, scenario, scenarios
 from harness.loadgen.outcome import ORDER_FILE, order_text
 from harness.model import ClosedLoad, LoadProfile, OpenLoad, Outcome, Request
+from harness.model.load import Stage, WhenBusy
 from harness.tests.answering_server import AnsweringServer, answering_server, request_to
 from harness.tests.available import program_or_not_run
 from harness.tests.contracts.flow import FlowContract, OpenFlowContract
@@ -54,6 +57,7 @@ def order_for(
         (OpenLoad(rate_per_s=10, duration_s=1, arrivals="poisson"), "evenly spaced"),
         (ClosedLoad(users=1, duration_s=0.5), "at least 1 s"),
         (ClosedLoad(users=1, duration_s=2, ramp_up_s=3), "longer than duration_s"),
+        (ClosedLoad(users=1, stages=(Stage(users=1, duration_s=0.5),)), "at least 1 s"),
     ],
 )
 def test_what_k6_cannot_express_is_refused_with_the_reason(profile: LoadProfile, why: str) -> None:
@@ -64,6 +68,75 @@ def test_a_rate_becomes_whole_iterations_in_whole_seconds() -> None:
     found = scenario(OpenLoad(rate_per_s=2.5, duration_s=1.5, arrivals="constant", connections=7))
     assert (found["executor"], found["rate"], found["timeUnit"]) == ("constant-arrival-rate", 5, "2s")
     assert (found["duration"], found["preAllocatedVUs"], found["maxVUs"]) == ("1500000us", 7, 7)
+
+
+FOUR = OpenLoad(rate_per_s=20, duration_s=1, arrivals="constant", connections=3, parts=4, pause_s=0.5)
+
+
+def test_parts_of_a_load_are_scenarios_one_after_another_each_with_all_its_arrivals() -> None:
+    found = scenarios(FOUR)
+    assert [one["startTime"] for one in found.values()] == ["0us", "1500000us", "3000000us", "4500000us"]
+    assert all(one["executor"] == "constant-arrival-rate" and one["rate"] == 20 for one in found.values())
+
+
+def test_arrivals_that_may_wait_are_one_queue_over_the_same_connections() -> None:
+    found = scenarios(FOUR.model_copy(update={"busy": "wait"}))
+    assert list(found) == ["load"]
+    assert (found["load"]["vus"], found["load"]["iterations"]) == (3, 80)
+
+
+@pytest.mark.parametrize("busy", ["tool", "wait"])
+def test_one_process_offers_its_parts_on_schedule_with_nothing_between_them(
+    k6: K6, tmp_path: Path, busy: WhenBusy
+) -> None:
+    profile = OpenLoad(
+        rate_per_s=20, duration_s=1, arrivals="constant", connections=20, busy=busy, parts=3, pause_s=1
+    )
+    with answering_server() as server:
+        assert offer(k6, order_for(tmp_path, server, profile)).exit_code == 0
+        n_connections = server.n_connections
+    table, summary = read_k6(tmp_path / SAMPLES), k6.read(tmp_path)
+    since_s = np.sort(table.start_epoch_s - table.start_epoch_s.min())
+    found = [int(np.count_nonzero((since_s >= b - 0.5) & (since_s < b + 1.5))) for b in (0, 2, 4)]
+    assert sum(found) == summary.n_requests
+    assert (summary.n_requests + (summary.n_dropped or 0), summary.n_errors) == (60, 0)
+    assert summary.achieved_per_s == pytest.approx(summary.n_requests / (summary.duration_s - 2))  # no pauses
+    assert all(found)
+    if busy == "wait":
+        assert found == [20, 20, 20]
+        assert n_connections <= 20  # kept from one part to the next
+
+
+def test_what_waits_for_a_connection_is_sent_later_and_counts_from_when_it_was_due(
+    k6: K6, tmp_path: Path
+) -> None:
+    """One connection, an answer every 50 ms, and an arrival every 20 ms: the last one waits for a second and more."""
+    profile = OpenLoad(rate_per_s=50, duration_s=1, arrivals="constant", connections=1, busy="wait")
+    with answering_server(delay_s=0.05) as server:
+        offer(k6, order_for(tmp_path, server, profile))
+        assert server.n_connections == 1
+    table, summary = read_k6(tmp_path / SAMPLES), k6.read(tmp_path)
+    assert (summary.n_requests, summary.n_dropped) == (50, 0)
+    in_turn = np.argsort(table.start_epoch_s)
+    due_s = table.start_epoch_s[in_turn] - table.start_epoch_s.min()
+    assert due_s[5:] == pytest.approx(np.arange(5, 50) / 50, abs=0.03)
+    assert table.latency_s[in_turn][-1] >= 50 * 0.05 - 1
+    assert (np.diff(table.latency_s[in_turn]) > 0).mean() > 0.8  # the queue grows
+
+
+def test_a_pass_that_waited_counts_the_wait_once(k6: K6, tmp_path: Path) -> None:
+    profile = OpenLoad(rate_per_s=20, duration_s=1, arrivals="constant", connections=1, busy="wait")
+    steps = tuple(
+        request_to("/right", name=name).model_copy(update={"step": step})
+        for step, name in enumerate(("first", "second"), start=1)
+    )
+    with answering_server(delay_s=0.05) as server:
+        order = LoadOrder(profile=profile, requests=steps, endpoint=server.endpoint, folder=tmp_path)
+        assert offer(k6, order).exit_code == 0
+    table, summary = read_k6(tmp_path / SAMPLES), k6.read(tmp_path)
+    assert (summary.n_flows, summary.n_flows_right, summary.n_dropped) == (20, 20, 0)
+    assert np.median(table.latency_s[table.label == "second"]) < 0.2
+    assert table.latency_s[table.label == "first"].max() > 0.5
 
 
 @pytest.mark.parametrize(
@@ -179,6 +252,21 @@ def test_a_ramp_and_think_time_hold_back_requests(k6: K6, tmp_path: Path) -> Non
         summary = k6.read(tmp_path)
         assert summary.n_requests == server.seen.total()
     assert 2 <= summary.n_requests <= 2 * 11  # no user can ask more often than its think time lets it
+
+
+def test_stages_of_users_come_and_go_as_they_say(k6: K6, tmp_path: Path) -> None:
+    """The published way: one user, two, four, none."""
+    profile = ClosedLoad(users=4, stages=tuple(Stage(users=users, duration_s=1) for users in (1, 2, 4, 0)))
+    with answering_server(delay_s=0.02) as server:
+        assert offer(k6, order_for(tmp_path, server, profile)).exit_code == 0
+        assert server.n_connections == 4
+    table, summary = read_k6(tmp_path / SAMPLES), k6.read(tmp_path)
+    since_s = table.start_epoch_s - table.start_epoch_s.min()
+    under_way = backlog(table.start_epoch_s, table.latency_s, table.start_epoch_s)
+    assert np.median(under_way[since_s < 0.9]) == 1
+    assert np.median(under_way[(since_s > 2.6) & (since_s < 3.0)]) >= 2
+    assert summary.n_errors == 0
+    assert (summary.offered_per_s, summary.n_dropped) == (None, None)
 
 
 def test_users_of_a_load_by_loops_begin_one_after_another(k6: K6, tmp_path: Path) -> None:

@@ -50,6 +50,11 @@ def test_a_json_value_is_right_in_its_usual_renderings(answer: str) -> None:
     assert answer in (right_bodies(expectation(json={"v": "É", "n": 5})) or ())
 
 
+@pytest.mark.parametrize("answer", ['{"v":"<A & B>"}', '{"v":"\\u003cA \\u0026 B\\u003e"}\n'])
+def test_what_html_takes_for_its_own_may_be_escaped_as_go_does(answer: str) -> None:
+    assert answer in (right_bodies(expectation(one_of=[{"v": "plain"}, {"v": "<A & B>"}])) or ())
+
+
 @pytest.mark.parametrize("answer", ['{"v":"É","n":"5"}', '{"n":5,"v":"É"}', '{"v":"É"}', ""])
 def test_another_value_or_order_of_keys_is_not_right(answer: str) -> None:
     assert answer not in (right_bodies(expectation(json={"v": "É", "n": 5})) or ())

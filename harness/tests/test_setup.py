@@ -242,7 +242,7 @@ def test_rebuilding_the_paper_from_recorded_data_needs_only_latex() -> None:
 @pytest.mark.parametrize("profile", ["smoke", "quick", "full"])
 def test_measuring_needs_the_services_tools_and_a_load_generator(profile: str) -> None:
     assert {"go", "jdk", "maven", "jmeter", "postgres", "latex"} == set(scope.needs("paper", profile))
-    assert scope.wishes("paper", profile) == ("wrk",)
+    assert scope.wishes("paper", profile) == ("wrk", "k6")
 
 
 def test_oha_is_built_when_it_is_asked_for_and_never_else() -> None:
@@ -251,9 +251,11 @@ def test_oha_is_built_when_it_is_asked_for_and_never_else() -> None:
         assert "oha" not in (*scope.needs(purpose, "quick"), *scope.wishes(purpose, "quick"))
 
 
-def test_k6_is_built_for_the_tests_and_not_before_every_paper() -> None:
-    assert "k6" in scope.wishes("test", "quick")
-    assert "k6" not in (*scope.needs("paper", "quick"), *scope.wishes("paper", "quick"))
+def test_k6_is_built_where_something_is_measured_and_a_machine_without_it_measures_the_rest() -> None:
+    for purpose in ("all", "test", "paper"):
+        assert "k6" in scope.wishes(purpose, "quick")
+        assert "k6" not in scope.needs(purpose, "quick")
+    assert "k6" not in scope.wishes("paper", "sample")
 
 
 def test_in_a_conda_environment_that_lacks_tools_conda_is_named_and_apt_left_alone(

@@ -6,6 +6,8 @@ import exec from "k6/execution";
 import http from "k6/http";
 
 const plan = JSON.parse(open("./plan.json"));
+// Until the first arrival of a queue is due: time for all virtual users to begin.
+const LEAD_MS = 100;
 const carried = new RegExp(`^${plan.carried}$`);
 
 export const options = plan.options;
@@ -18,7 +20,8 @@ export function setup() {
   while (wall_ms === before_ms) {
     wall_ms = Date.now();
   }
-  return { zero_ms: wall_ms - exec.instance.currentTestRunDuration };
+  const now_ms = exec.instance.currentTestRunDuration;
+  return { zero_ms: wall_ms - now_ms, first_ms: now_ms + LEAD_MS };
 }
 
 function text(value) {
@@ -65,8 +68,8 @@ class Step {
     return { headers, redirects: 0, timeout: plan.timeout, responseType: this.reads ? "text" : "none" };
   }
 
-  // Ask, judge, log; true when the answer was right.
-  ask(clock, values) {
+  // Ask, judge, log; true when the answer was right. What waited for its turn counts from when it was due.
+  ask(clock, values, due_ms) {
     const url = plan.base + filled(this.path, values);
     const body = this.body === null ? null : filled(this.body, values);
     const params = this.params || this.prepare(values);
@@ -78,7 +81,9 @@ class Step {
       took_ms = exec.instance.currentTestRunDuration - began_ms;
     }
     const fault = this.fault(response, values);
-    const start_s = ((clock.zero_ms + began_ms) / 1000).toFixed(6);
+    const from_ms = due_ms === null ? began_ms : due_ms;
+    took_ms += began_ms - from_ms;
+    const start_s = ((clock.zero_ms + from_ms) / 1000).toFixed(6);
     console.log(`${start_s},${took_ms.toFixed(6)},${fault === ""},${this.name},${fault}`);
     return fault === "";
   }
@@ -142,23 +147,41 @@ function think() {
   }
 }
 
+// Sleep until this arrival is due. Returns when that was if it had been due before it was taken, else null.
+function wait_until_due(clock) {
+  if (plan.due === null) {
+    return null;
+  }
+  const number = exec.scenario.iterationInTest;
+  const begin_ms = plan.due.begins_ms[Math.floor(number / plan.arrivals)];
+  const due_ms = clock.first_ms + begin_ms + (number % plan.arrivals) * plan.due.every_ms;
+  const early_ms = due_ms - exec.instance.currentTestRunDuration;
+  if (early_ms <= 0) {
+    return due_ms;
+  }
+  sleep(early_ms / 1000);
+  return null; // it was in time, and a late timer is not the service's
+}
+
 // One iteration: a request of the mix, or a pass through the flow that ends at its first wrong answer.
 export default function (clock) {
-  if (plan.arrivals !== null && exec.scenario.iterationInTest >= plan.arrivals) {
+  const turn = exec.scenario.iterationInTest;
+  if (plan.arrivals !== null && plan.due === null && turn >= plan.arrivals) {
     return; // k6 counts both ends of the time: 21 arrivals in a second at 20 per second
   }
+  let due_ms = wait_until_due(clock);
   const values = {};
   if (!plan.flow) {
     think();
-    const turn = exec.scenario.iterationInTest % plan.round.length;
-    steps[plan.round[turn]].ask(clock, values);
+    steps[plan.round[turn % plan.round.length]].ask(clock, values, due_ms);
     return;
   }
   for (const step of steps) {
     think();
-    if (!step.ask(clock, values)) {
+    if (!step.ask(clock, values, due_ms)) {
       return;
     }
+    due_ms = null; // the steps after the first are due when the one before is answered
   }
 }
 

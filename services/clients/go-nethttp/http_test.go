@@ -329,3 +329,41 @@ func TestAnswersAreWholeWhenManyAskAtOnce(t *testing.T) {
 	}
 	group.Wait()
 }
+
+// TestDrippingClientsAreCutOff sends a byte now and then, so that silence is not what ends it.
+func TestDrippingClientsAreCutOff(t *testing.T) {
+	server := newServer(leanRoutes())
+	if server.ReadHeaderTimeout != 10*time.Second || server.ReadTimeout != 30*time.Second || server.IdleTimeout >= 0 {
+		t.Errorf("a slow head, a slow body or an idle connection is not treated as the contract says: %+v", server)
+	}
+	server.ReadHeaderTimeout, server.ReadTimeout = 100*time.Millisecond, 200*time.Millisecond
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = server.Serve(listener) }()
+	defer server.Close()
+	for _, begun := range []string{"GET /hello HTTP/1.1\r\nX: ", "GET /hello HTTP/1.1\r\nHost: x\r\nContent-Length: 60000\r\n\r\n"} {
+		conn, err := net.Dial("tcp", listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		closed := make(chan struct{})
+		go func() { _, _ = io.Copy(io.Discard, conn); close(closed) }() // ends when the server closed the connection
+		_, _ = io.WriteString(conn, begun)
+		dripping := time.NewTicker(20 * time.Millisecond)
+		defer dripping.Stop()
+		for late := time.After(20 * time.Second); ; {
+			select {
+			case <-closed:
+			case <-dripping.C:
+				_, _ = io.WriteString(conn, "a") // fails once it is closed
+				continue
+			case <-late:
+				t.Errorf("%q: never cut off", begun)
+			}
+			break
+		}
+	}
+}

@@ -75,8 +75,7 @@ func serve(ctx context.Context, opts options, behind backing, stdout, stderr io.
 		return err
 	}
 	defer closeBacking()
-	// No read or write time limit: a body is bounded by size, and 100 idle connections are the norm here.
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	server := newServer(handler)
 	fmt.Fprintf(stderr, "listening host=%s port=%d\n", opts.host, listener.Addr().(*net.TCPAddr).Port)
 
 	served := make(chan error, 1)
@@ -92,6 +91,11 @@ func serve(ctx context.Context, opts options, behind backing, stdout, stderr io.
 		_ = server.Close()
 	}
 	return nil
+}
+
+// newServer bounds how long a slow client may take to say what it wants; idle connections are kept.
+func newServer(handler http.Handler) *http.Server {
+	return &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, IdleTimeout: -1}
 }
 
 // routes returns what the face answers, and how to give back what it holds.

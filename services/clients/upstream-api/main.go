@@ -108,8 +108,7 @@ func serve(ctx context.Context, opts options, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	// No read or write time limit: a body is bounded by size, and idle connections are the norm here.
-	server := &http.Server{Handler: routes(opts), ReadHeaderTimeout: 10 * time.Second}
+	server := newServer(routes(opts))
 	fmt.Fprintf(stderr, "listening host=%s port=%d\n", opts.host, listener.Addr().(*net.TCPAddr).Port)
 
 	served := make(chan error, 1)
@@ -137,4 +136,9 @@ func routes(opts options) http.Handler {
 	metrics := promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorLog: log.Default()})
 	wanted := faults{delay: time.Duration(opts.delayMs) * time.Millisecond, garbage: opts.garbage}
 	return newSite(wanted, served, metrics)
+}
+
+// newServer bounds how long a slow client may take to say what it wants; idle connections are kept.
+func newServer(handler http.Handler) *http.Server {
+	return &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, IdleTimeout: -1}
 }

@@ -64,6 +64,7 @@ class Service implements WebMvcConfigurer {
     @Bean
     WebServerFactoryCustomizer<TomcatServletWebServerFactory> tomcat() {
         return factory -> {
+            factory.setProtocol(HeadLimit.class.getName());
             factory.addContextCustomizers(context -> {
                 if (context.getParent() instanceof org.apache.catalina.core.StandardHost host) {
                     host.setErrorReportValveClass(ErrorValve.class.getName());

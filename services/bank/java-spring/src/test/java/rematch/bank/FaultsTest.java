@@ -176,6 +176,51 @@ final class FaultsTest {
         Invariants.hold(database);
     }
 
+    @Test
+    void a_head_that_drips_in_is_cut_off_although_it_is_never_silent() throws Exception {
+        String patience = "server.tomcat.connection-timeout";
+        System.setProperty(patience, "500ms");
+        try {
+            serve();
+        } finally {
+            System.clearProperty(patience);
+        }
+        try (Socket dripping = begun("GET /client/1/balance HTTP/1.1\r\nX: ")) {
+            Thread closed = Thread.ofVirtual().start(() -> awaitEnd(dripping));
+            await(() -> {
+                try {
+                    dripping.getOutputStream().write('a'); // every 20 ms
+                } catch (IOException gone) {
+                    // as it should be
+                }
+                return !closed.isAlive();
+            });
+        }
+        try (Socket two = begun("GET /health HTTP/1.1\r\nHost: x\r\n\r\n")) { // a kept connection may be idle for longer
+            readAnswer(two);
+            TimeUnit.MILLISECONDS.sleep(800);
+            two.getOutputStream().write("GET /health HTTP/1.1\r\nHost: x\r\n\r\n".getBytes(StandardCharsets.US_ASCII));
+            readAnswer(two);
+        }
+    }
+
+    private static void awaitEnd(Socket socket) {
+        try {
+            socket.getInputStream().readAllBytes();
+        } catch (IOException reset) {
+            // closed as well
+        }
+    }
+
+    private static void readAnswer(Socket socket) throws IOException {
+        StringBuilder answer = new StringBuilder();
+        while (answer.indexOf("{\"status\":\"up\"}") < 0) {
+            int next = socket.getInputStream().read();
+            assertTrue(next >= 0, "closed after " + answer);
+            answer.append((char) next);
+        }
+    }
+
     private Socket begun(String part) throws IOException {
         Socket socket = new Socket("127.0.0.1", running.port());
         socket.setSoTimeout(30_000);

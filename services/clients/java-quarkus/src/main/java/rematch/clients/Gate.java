@@ -10,6 +10,7 @@ import io.vertx.core.http.HttpServerResponse;
 import io.vertx.ext.web.RoutingContext;
 import jakarta.enterprise.event.Observes;
 import jakarta.inject.Singleton;
+import org.eclipse.microprofile.config.ConfigProvider;
 
 /**
  * Stands before the resources: refuses what the contract does not know, reads bodies nobody looks at, and times,
@@ -20,11 +21,13 @@ final class Gate {
 
     private static final int FIRST = 1_000;
     private static final int LIMIT_BYTES = 65_536;
+    private static final int TIMED_OUT = 408;
     private static final String JSON = "application/json";
 
     private final Settings settings;
     private final AccessLog log;
     private final Metrics metrics;
+    private final long longestMs = ConfigProvider.getConfig().getValue("rematch.request-limit-ms", Long.class);
 
     Gate(Settings settings, AccessLog log, Metrics metrics) {
         this.settings = settings;
@@ -52,6 +55,9 @@ final class Gate {
         Visit visit = new Visit(context, Route.of(context.request().path()), System.nanoTime());
         if (observed && visit.route.observed()) {
             context.addEndHandler(done -> observe(visit));
+        }
+        if (visit.hasBody()) {
+            visit.limit(longestMs);
         }
         Refusal refusal = visit.judge();
         if (refusal != null) {
@@ -129,6 +135,17 @@ final class Gate {
 
         boolean hasBody() {
             return declared > 0 || request().headers().contains(HttpHeaders.TRANSFER_ENCODING);
+        }
+
+        /** A body that is not whole by then, wanted or not, costs its client the connection. */
+        void limit(long longestMs) {
+            long timer = context.vertx().setTimer(longestMs, late -> {
+                if (!context.response().headWritten()) {
+                    context.response().setStatusCode(TIMED_OUT); // for the log: nobody is answered
+                }
+                request().connection().close();
+            });
+            request().end().onComplete(whole -> context.vertx().cancelTimer(timer));
         }
 
         void readBody() {

@@ -6,9 +6,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import java.io.IOException;
+import java.io.OutputStream;
 import java.io.UncheckedIOException;
+import java.net.Socket;
 import java.net.http.HttpRequest.BodyPublisher;
 import java.net.http.HttpRequest.BodyPublishers;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -69,6 +72,12 @@ final class ContractTest {
         return cases("published", false);
     }
 
+    @TestFactory
+    Stream<DynamicTest> the_published_face_answers_alike_when_threads_wait() throws Exception {
+        serve("--face=published");
+        return cases("published", false);
+    }
+
     @ParameterizedTest
     @ValueSource(strings = {"blocking", "reactive"})
     void turns_go_round_whoever_asks(String mode) throws Exception {
@@ -115,6 +124,19 @@ final class ContractTest {
             assertTrue(asking.get("/db?client=1").body().endsWith(",\"films\":[]}"));
         } finally {
             postgres.fill();
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"blocking", "reactive"})
+    void a_slow_body_is_given_30_seconds_and_here_less(String mode) throws Exception {
+        Map<String, String> environment = new HashMap<>(postgres.environment(upstream.url()));
+        environment.put("REMATCH_REQUEST_LIMIT_MS", "300"); // the contract's are not for a test to wait
+        try (Service slow = Service.start(environment, "--port=0", "--mode=" + mode)) {
+            int port = slow.port();
+            try (Asking another = new Asking(port)) {
+                assertCutOff(port, another);
+            }
         }
     }
 
@@ -176,6 +198,32 @@ final class ContractTest {
             return Files.readAllLines(file);
         } catch (IOException failed) {
             throw new UncheckedIOException(failed);
+        }
+    }
+
+    /** A byte now and then: it is not silence that ends it. */
+    private static void assertCutOff(int port, Asking another) throws Exception {
+        try (Socket dripping = new Socket("127.0.0.1", port)) {
+            Thread closed = Thread.ofVirtual().start(() -> awaitEnd(dripping));
+            OutputStream out = dripping.getOutputStream();
+            out.write("GET /hello HTTP/1.1\r\nHost: x\r\nContent-Length: 60000\r\n\r\n".getBytes(StandardCharsets.US_ASCII));
+            Asking.until("it is cut off", () -> {
+                try {
+                    out.write('a');
+                } catch (IOException gone) {
+                    // as it should be
+                }
+                return !closed.isAlive();
+            });
+        }
+        assertEquals(200, another.get("/hello").status());
+    }
+
+    private static void awaitEnd(Socket socket) {
+        try {
+            socket.getInputStream().readAllBytes();
+        } catch (IOException reset) {
+            // closed as well
         }
     }
 

@@ -11,7 +11,13 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.LongAdder;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
@@ -218,6 +224,92 @@ abstract class FaultsSuite {
         assertEquals(200, said.status());
         assertTrue(said.body().contains("[" + "{\"ddd\":-1,\"number\":2147483647},".repeat(1_200)), said.body());
         assertEquals(said.body().length(), said.whole().headers().firstValueAsLong("Content-Length").orElse(-1));
+    }
+
+    @Test
+    void a_database_that_is_killed_under_load_costs_answers_only_while_it_is_gone() throws Exception {
+        try (Crowd crowd = new Crowd("/db")) {
+            Asking.until("requests are answered", () -> crowd.right() > 50);
+            postgres.kill();
+            try {
+                long failed = crowd.said(NO_DATABASE);
+                Asking.until("requests fail", () -> crowd.said(NO_DATABASE) > failed + 20);
+            } finally {
+                postgres.up();
+            }
+            long before = crowd.right();
+            Asking.until("requests are answered again", () -> crowd.right() > before + 50);
+            crowd.assertSaidOnly(NO_DATABASE);
+        }
+    }
+
+    @Test
+    void an_upstream_that_is_killed_under_load_costs_answers_only_while_it_is_gone() throws Exception {
+        try (Crowd crowd = new Crowd("/hello")) {
+            Asking.until("requests are answered", () -> crowd.right() > 50);
+            upstream.down();
+            try {
+                long failed = crowd.said(UNAVAILABLE);
+                Asking.until("requests fail", () -> crowd.said(UNAVAILABLE) > failed + 20);
+            } finally {
+                upstream.up();
+            }
+            long before = crowd.right();
+            Asking.until("requests are answered again", () -> crowd.right() > before + 50);
+            crowd.assertSaidOnly(UNAVAILABLE);
+        }
+    }
+
+    /** Who goes on asking while something fails, and notes what was said. */
+    private final class Crowd implements AutoCloseable {
+
+        private static final int USERS = 8;
+
+        private final Map<String, LongAdder> counts = new ConcurrentHashMap<>();
+        private final AtomicBoolean enough = new AtomicBoolean();
+        private final ExecutorService users = Executors.newFixedThreadPool(USERS);
+
+        Crowd(String path) {
+            for (int user = 0; user < USERS; user++) {
+                users.execute(() -> {
+                    while (!enough.get()) {
+                        note(path);
+                    }
+                });
+            }
+        }
+
+        private void note(String path) {
+            String said;
+            try {
+                Asking.Said answer = asking.get(path);
+                said = answer.status() == 200 ? "200" : answer.toString();
+            } catch (IOException unanswered) {
+                said = unanswered.toString();
+            } catch (InterruptedException hurried) {
+                return;
+            }
+            counts.computeIfAbsent(said, kind -> new LongAdder()).increment();
+        }
+
+        long right() {
+            return said("200");
+        }
+
+        long said(String what) {
+            LongAdder count = counts.get(what);
+            return count == null ? 0 : count.sum();
+        }
+
+        void assertSaidOnly(String fault) {
+            assertEquals(Set.of("200", fault), counts.keySet());
+        }
+
+        @Override
+        public void close() {
+            enough.set(true);
+            users.close();
+        }
     }
 
     @Test

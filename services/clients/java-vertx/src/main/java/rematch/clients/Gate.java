@@ -16,7 +16,10 @@ import io.vertx.ext.web.RoutingContext;
 final class Gate implements Handler<RoutingContext> {
 
     private static final int LIMIT_BYTES = 65_536;
+    private static final int TIMED_OUT = 408;
 
+    /** Tests wait for less. */
+    private final long longestMs = Long.getLong("rematch.request-limit-ms", 30_000);
     private final boolean observed;
     private final AccessLog log;
     private final Metrics metrics;
@@ -33,6 +36,9 @@ final class Gate implements Handler<RoutingContext> {
         Visit visit = new Visit(context, Route.of(context.request().path()), System.nanoTime());
         if (observed && visit.route.observed()) {
             context.addEndHandler(done -> observe(visit));
+        }
+        if (visit.hasBody()) {
+            visit.limit(longestMs);
         }
         Refusal refusal = visit.judge();
         if (refusal != null) {
@@ -90,6 +96,17 @@ final class Gate implements Handler<RoutingContext> {
 
         boolean hasBody() {
             return declared > 0 || request().headers().contains(HttpHeaders.TRANSFER_ENCODING);
+        }
+
+        /** A body that is not whole by then, wanted or not, costs its client the connection. */
+        void limit(long longestMs) {
+            long timer = context.vertx().setTimer(longestMs, late -> {
+                if (!context.response().headWritten()) {
+                    context.response().setStatusCode(TIMED_OUT); // for the log: nobody is answered
+                }
+                request().connection().close();
+            });
+            request().end().onComplete(whole -> context.vertx().cancelTimer(timer));
         }
 
         void readBody() {

@@ -6,8 +6,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.vertx.core.json.Json;
 import io.vertx.core.json.JsonArray;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.net.Socket;
 import java.net.http.HttpRequest.BodyPublisher;
 import java.net.http.HttpRequest.BodyPublishers;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -114,6 +118,17 @@ final class ContractTest {
     }
 
     @Test
+    void a_slow_body_is_given_30_seconds_and_here_less() throws Exception {
+        System.setProperty("rematch.request-limit-ms", "300"); // the contract's are not for a test to wait
+        try {
+            serve();
+        } finally {
+            System.clearProperty("rematch.request-limit-ms");
+        }
+        assertCutOff();
+    }
+
+    @Test
     void requests_are_counted_and_timed_by_path_and_status() throws Exception {
         serve();
         asking.get("/hello");
@@ -167,6 +182,32 @@ final class ContractTest {
         assertEquals("{\"status\":\"up\"}", asking.get("/health").body());
         assertEquals(404, asking.get("/db").status());
         assertEquals(404, asking.send("POST", "/hello", BodyPublishers.noBody(), Map.of()).status());
+    }
+
+    /** A byte now and then: it is not silence that ends it. */
+    private void assertCutOff() throws Exception {
+        try (Socket dripping = new Socket("127.0.0.1", running.port())) {
+            Thread closed = Thread.ofVirtual().start(() -> awaitEnd(dripping));
+            OutputStream out = dripping.getOutputStream();
+            out.write("GET /hello HTTP/1.1\r\nHost: x\r\nContent-Length: 60000\r\n\r\n".getBytes(StandardCharsets.US_ASCII));
+            Asking.until("it is cut off", () -> {
+                try {
+                    out.write('a');
+                } catch (IOException gone) {
+                    // as it should be
+                }
+                return !closed.isAlive();
+            });
+        }
+        assertEquals(200, asking.get("/hello").status());
+    }
+
+    private static void awaitEnd(Socket socket) {
+        try {
+            socket.getInputStream().readAllBytes();
+        } catch (IOException reset) {
+            // closed as well
+        }
     }
 
     private void serve(String... flags) throws Exception {

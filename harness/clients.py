@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From an experiment on the clients to tables of what each service used, and of its latency by percentile.
+
+``None`` in place of the evidence stands for an experiment that was not measured, and then nothing is returned.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from harness.analysis.client_use import PERCENTILES, most_cores, percentiles_of
+from harness.analysis.quarters import last_part
+from harness.analysis.trial_resources import load_window
+from harness.analysis.trial_runtime import boundary_metrics
+from harness.articles import database_columns
+from harness.errors import InputError
+from harness.evidence import Evidence
+from harness.model import OpenLoad, TrialRecord
+from harness.store import SessionFolder
+
+#: What go-nethttp counts: every connection to the upstream that it ever opened.
+OPENED = "upstream_connections_opened_total"
+_FLOATS = ("most_connections", "most_active", "most_cores", "upstream_opened", *PERCENTILES)
+
+
+def use_table(evidence: Evidence | None) -> pd.DataFrame | None:
+    """Return the table of trials with what each service used: one row per trial.
+
+    Beside the columns of ``docs/data.md``: ``most_cores`` (kept busy for a second), ``most_connections`` and
+    ``most_active`` (as the database's server said twice a second), ``upstream_opened`` (connections to the
+    upstream opened under load; only Go counts them), and ``PERCENTILES`` of the load's last part.
+    """
+    if evidence is None:
+        return None
+    sessions = {session.folder.name: session for session in evidence.sessions}
+    rows = []
+    for _, row in evidence.trials.iterrows():
+        session, trial_id = sessions[str(row["session_id"])], str(row["trial_id"])
+        record = session.record(trial_id)
+        used = _percentiles(evidence, record) | _cores(evidence, record) | _opened(session, record)
+        rows.append(dict(row) | used | database_columns(session, record))
+    frame = pd.DataFrame(rows)
+    absent = [name for name in _FLOATS if name not in frame]
+    return frame.assign(**dict.fromkeys(absent, np.nan)).astype(dict.fromkeys(_FLOATS, "float64"))
+
+
+def _percentiles(evidence: Evidence, record: TrialRecord) -> dict[str, object]:
+    load = record.planned.configuration.load
+    requests = evidence.requests(record.session_id, record.planned.trial_id)
+    if load is None or requests is None or requests.empty:
+        return {}
+    if isinstance(load.profile, OpenLoad) and load.profile.parts > 1:
+        requests = last_part(requests, load.profile.duration_s, load.profile.begins_s)
+    right = requests.loc[requests["ok"].astype(bool), "latency_s"].to_numpy(dtype=np.float64)
+    return dict(percentiles_of(right)) if right.size else {}
+
+
+def _cores(evidence: Evidence, record: TrialRecord) -> dict[str, object]:
+    samples = evidence.trial_samples(record.session_id, record.planned.trial_id)
+    window = load_window(record)
+    return {} if samples is None or window is None else {"most_cores": most_cores(samples, window)}
+
+
+def _opened(session: SessionFolder, record: TrialRecord) -> dict[str, object]:
+    try:
+        before, after = (boundary_metrics(session, record, name) for name in ("before-load", "after-load"))
+    except InputError:  # a damaged file tells nothing
+        return {}
+    if before is None or after is None or OPENED not in after.gauges:
+        return {}
+    return {"upstream_opened": after.gauges[OPENED] - before.gauges.get(OPENED, 0.0)}
+
+
+__all__ = ["OPENED", "use_table"]

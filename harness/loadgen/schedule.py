@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Schedules beyond one rate or one number of users for some time: most tools know none, and say so."""
+
+from __future__ import annotations
+
+from harness.model import LoadProfile, OpenLoad
+
+
+def plain_only(tool: str, profile: LoadProfile, *, waits: bool = False) -> str | None:
+    """Return why a tool that offers one load once cannot offer this one, or ``None``.
+
+    Args:
+        waits: by itself it sends late what found every connection busy, and counts from when it was due.
+    """
+    if not isinstance(profile, OpenLoad):
+        return f"{tool} knows no stages of users: use k6" if profile.stages else None
+    if profile.parts > 1:
+        return f"{tool} offers one load and ends: use k6 for parts = {profile.parts}"
+    if profile.busy == "wait" and not waits:
+        return f"{tool} makes one more connection when all are busy: use k6, oha or wrk2 for busy = wait"
+    return None
+
+
+__all__ = ["plain_only"]
