@@ -65,35 +65,31 @@ def test_what_one_session_sent_no_other_sends_again(
     assert (there / "aot-1.aot").read_bytes() == b"made over there"
 
 
-@pytest.mark.parametrize("damage", ["a byte", "a right", "one too few", "one too many"])
 def test_a_copy_that_is_not_what_was_sent_any_more_is_sent_again(
-    far: SshHost, settings: HostSettings, tmp_path: Path, damage: str
+    far: SshHost, settings: HostSettings, tmp_path: Path
 ) -> None:
-    here = artifact(tmp_path)
-    there = far.install(here, without=MADE_LATER)
-    (there / "aot-1.aot").write_bytes(b"made of what is damaged")
-    if damage == "a byte":
-        with (there / "lib" / "a.jar").open("r+b") as jar:
-            jar.seek(50_000)
-            jar.write(bytes([(here / "lib" / "a.jar").read_bytes()[50_000] ^ 1]))
-    elif damage == "a right":
-        (there / "run").chmod(0o644)
-    elif damage == "one too few":
-        (there / "run").unlink()
-    else:
-        (there / "lib" / "b.jar").write_bytes(b"goes before a.jar")
+    ours = {damage: artifact(tmp_path / damage) for damage in ("byte", "right", "too few", "too many")}
+    there = {damage: far.install(here, without=MADE_LATER) for damage, here in ours.items()}
+    assert len(set(there.values())) == len(ours)
+    for copy in there.values():
+        (copy / "aot-1.aot").write_bytes(b"made of what is damaged")
+    with (there["byte"] / "lib" / "a.jar").open("r+b") as jar:
+        jar.seek(50_000)
+        jar.write(bytes([(ours["byte"] / "lib" / "a.jar").read_bytes()[50_000] ^ 1]))
+    (there["right"] / "run").chmod(0o644)
+    (there["too few"] / "run").unlink()
+    (there["too many"] / "lib" / "b.jar").write_bytes(b"on the same class path")
     later = SshHost("bighost", settings, alone=False)
     try:
-        assert later.install(here, without=MADE_LATER) == there
+        for damage, here in ours.items():
+            assert later.install(here, without=MADE_LATER) == there[damage]
     finally:
         later.close()
-    assert sorted(path.relative_to(there).as_posix() for path in there.rglob("*")) == [
-        "lib",
-        "lib/a.jar",
-        "run",
-    ]
-    assert (there / "lib" / "a.jar").read_bytes() == (here / "lib" / "a.jar").read_bytes()
-    assert (there / "run").stat().st_mode & 0o777 == 0o755
+    for damage, copy in there.items():
+        names = sorted(path.relative_to(copy).as_posix() for path in copy.rglob("*"))
+        assert names == ["lib", "lib/a.jar", "run"], damage
+        assert (copy / "lib" / "a.jar").read_bytes() == (ours[damage] / "lib" / "a.jar").read_bytes()
+        assert (copy / "run").stat().st_mode & 0o777 == 0o755
 
 
 class _Damaging:

@@ -325,7 +325,7 @@ def test_a_key_that_only_the_ssh_agent_holds_opens_the_door(
 
 
 def test_an_agent_that_is_killed_leaves_what_the_next_one_ends(sshd: Sshd, tmp_path: Path) -> None:
-    host = SshHost("bighost", sshd.settings(tmp_path, grace_s=3.0))
+    host = SshHost("bighost", sshd.settings(tmp_path, grace_s=20.0))
     (folder,) = (tmp_path / "sessions").iterdir()
     words = "trap '' TERM HUP; sleep 300 & echo $! > child; wait"
     process = host.spawn(Command(argv=("sh", "-c", words), folder=tmp_path))
