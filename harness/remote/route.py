@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
 from harness.errors import InputError
 from harness.model import Frozen
 from harness.remote.settings import FILE, HostSettings
-from harness.remote.ssh_config import SSH_CONFIG, SshSays, ask_ssh
+from harness.remote.ssh_config import KNOWN, SSH_CONFIG, SshSays, ask_ssh
 
 #: More hosts in between than anybody has: they lead in a circle.
 MOST_JUMPS = 8
@@ -77,13 +78,15 @@ def connecting(name: str, settings: HostSettings) -> Connecting:
 
 
 def _way(name: str, said: SshSays, jump: str | None, *, n_jumps: int) -> Connecting:
+    # no file of one's own means that keys are not to be checked; they are, so the usual one is it
+    own = [file for file in said.known_hosts if file != Path(os.devnull)] or [Path(KNOWN[0]).expanduser()]
     return Connecting(
         name=name,
         address=said.address,
         port=said.port,
         user=said.user,
         keys=tuple(str(key) for key in said.keys if key.is_file()),  # as ssh does: others are passed over
-        known_hosts=(*said.known_hosts, *said.known_to_all),
+        known_hosts=(*own, *said.known_to_all),
         known_as=said.known_as,
         proxy=said.proxy,
         via=None if jump is None else _hop(jump, n_jumps=n_jumps + 1),

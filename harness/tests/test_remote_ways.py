@@ -6,6 +6,7 @@ from __future__ import annotations
 import getpass
 import os
 import shlex
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ import pytest
 
 from harness.errors import HostError, InputError
 from harness.hosts import Command
+from harness.loadgen.base import Endpoint
 from harness.processes import alive, read_stat
 from harness.remote import HostSettings, SshHost, load_settings
 from harness.remote.connection import connect
@@ -151,7 +153,13 @@ def test_a_host_behind_another_is_reached_over_it_and_carries_all_that_a_session
         (tmp_path / "art" / "a").write_bytes(os.urandom(300_000))
         there = host.install(tmp_path / "art")
         assert (there / "a").read_bytes() == (tmp_path / "art" / "a").read_bytes()
-        assert host.why_no_forwarding() is None
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            near = host.reach(Endpoint(host="127.0.0.1", port=listener.getsockname()[1]))
+            with socket.create_connection((near.host, near.port), timeout=20) as asking:
+                asking.sendall(b"over two hosts")
+                served, _ = listener.accept()
+                with served:
+                    assert served.recv(100) == b"over two hosts"
         process = host.spawn(Command(argv=("sh", "-c", "sleep 2; exit 7"), folder=tmp_path))
         gate.end_connections()
         assert process.wait(60) == 7
@@ -291,11 +299,11 @@ def test_without_ssh_its_file_is_read_all_the_same_and_an_include_is_not_passed_
 
 
 @contextmanager
-def ssh_agent(socket: Path) -> Iterator[None]:
+def ssh_agent(sock: Path) -> Iterator[None]:
     """A real agent; ended by its own id."""
-    started = subprocess.Popen(["ssh-agent", "-D", "-a", str(socket)], stdout=subprocess.DEVNULL)
+    started = subprocess.Popen(["ssh-agent", "-D", "-a", str(sock)], stdout=subprocess.DEVNULL)
     try:
-        assert eventually(socket.exists)
+        assert eventually(sock.exists)
         yield
     finally:
         started.terminate()
@@ -305,13 +313,13 @@ def ssh_agent(socket: Path) -> Iterator[None]:
 def test_a_key_that_only_the_ssh_agent_holds_opens_the_door(
     home: Home, sshd: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    socket = tmp_path / "agent.sock"
+    sock = tmp_path / "agent.sock"
     settings = sshd.settings(tmp_path / "base", key=None)
-    with ssh_agent(socket):
-        environment = {**os.environ, "SSH_AUTH_SOCK": str(socket)}
+    with ssh_agent(sock):
+        environment = {**os.environ, "SSH_AUTH_SOCK": str(sock)}
         key = str(sshd.folder / "client_key")
         subprocess.run(["ssh-add", "-q", key], env=environment, check=True)
-        monkeypatch.setenv("SSH_AUTH_SOCK", str(socket))
+        monkeypatch.setenv("SSH_AUTH_SOCK", str(sock))
         host = SshHost("bighost", settings)
         assert host.read(Path("/proc/self/comm"))
         host.close()
