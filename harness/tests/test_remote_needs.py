@@ -159,6 +159,11 @@ class _Beyond(ast.NodeVisitor):
         if node.module == "collections.abc":
             self._abstract |= {name.asname or name.name for name in node.names}
 
+    def visit_If(self, node: ast.If) -> None:
+        never = isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+        for inner in node.orelse if never else (node.test, *node.body, *node.orelse):
+            self.visit(inner)
+
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
         if node.value is not None:
             self.visit(node.value)
@@ -226,6 +231,9 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+if TYPE_CHECKING:
+    Words = list[str] | None
 name = "x"
 def plain(a: list[int] | None, b: Callable[[int], int]) -> dict[str, int]:
     return {}
