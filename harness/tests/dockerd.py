@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import sysconfig
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from pathlib import Path
 from harness.launchers.images import LABEL, import_root
 from harness.launchers.rootfs import is_elf, lay_out, libraries
 from harness.local_host import LocalHost
+from harness.tests.available import not_run
 from harness.tests.instances import eventually
 
 READY_WITHIN_S = 40.0
@@ -24,11 +26,28 @@ PYTHON_BASE = "rematch/python-for-tests:1"
 
 
 def why_not() -> str | None:
-    """Return why no daemon can be started here, or ``None``."""
-    if os.geteuid() != 0:
-        return "only root may start a Docker daemon"
+    """Return why no daemon can be started here, or ``None``.
+
+    It makes links and mounts, which root in a plain container may not: both are tried.
+    """
     missing = [name for name in ("dockerd", "ip") if shutil.which(name) is None]
-    return f"{' and '.join(missing)} missing (apt-get install docker.io iproute2)" if missing else None
+    if missing:
+        return f"containers need {' and '.join(missing)} (apt-get install -y docker.io iproute2)"
+    bridge = f"rmt{os.getpid() % 10_000_000}"
+    linked = subprocess.run(
+        ["ip", "link", "add", "name", bridge, "type", "bridge"], capture_output=True, check=False
+    )
+    if linked.returncode != 0:
+        return f"a Docker daemon needs root, to make a bridge: {linked.stderr.decode().strip()}"
+    subprocess.run(["ip", "link", "del", bridge], check=True)
+    with tempfile.TemporaryDirectory(prefix="rematch-try-") as folder:
+        mounted = subprocess.run(
+            ["mount", "-t", "tmpfs", "rematch-test", folder], capture_output=True, check=False
+        )
+        if mounted.returncode != 0:
+            return f"a Docker daemon needs root, to mount: {mounted.stderr.decode().strip()}"
+        subprocess.run(["umount", folder], check=True)
+    return None
 
 
 class Daemon:
@@ -92,7 +111,13 @@ class Daemon:
 
 
 def tidy_daemon(folder: Path, prefix: tuple[str, ...] = ()) -> Iterator[Daemon]:
-    """Yield a running daemon, then end it and be sure that nothing of it is left. The body of a fixture."""
+    """Yield a running daemon, then end it and be sure that nothing of it is left. The body of a fixture.
+
+    Where none can run the test says that it was not run.
+    """
+    reason = why_not()
+    if reason is not None:
+        not_run(reason)
     running = Daemon(folder, prefix)
     try:
         yield running
@@ -149,5 +174,4 @@ __all__ = [
     "mounts_below",
     "processes_naming",
     "tidy_daemon",
-    "why_not",
 ]

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from harness.ports import free_port
 from harness.remote.settings import HostSettings
+from harness.tests.available import not_run
 
 SSHD = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin:/sbin:/usr/bin") or "/usr/sbin/sshd"
 _CONFIG = """
@@ -33,6 +34,13 @@ MaxSessions 50
 """
 
 
+def why_not() -> str | None:
+    """Return why no sshd can be started here, or ``None``."""
+    if not os.access(SSHD, os.X_OK) or shutil.which("ssh-keygen") is None:
+        return "hosts over SSH need sshd and ssh-keygen (apt-get install -y openssh-server)"
+    return None
+
+
 @dataclass
 class Sshd:
     """One sshd. ``prefix``: the words before it, such as ``ip netns exec NAME``; ``more``: for its configuration."""
@@ -45,7 +53,9 @@ class Sshd:
     process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start it; return when it answers."""
+        """Start it; return when it answers. Where there is none, the test says that it was not run."""
+        if (reason := why_not()) is not None:
+            not_run(reason)
         self.folder.mkdir(parents=True, exist_ok=True)
         for name in ("host_key", "client_key", "other_key"):
             make_key(self.folder / name)

@@ -23,16 +23,8 @@ from harness.readiness import wait_first_response, warm_up
 from harness.session import assemble
 from harness.tests.contained import Contained, client_of
 from harness.tests.contracts.launcher import HELLO
-from harness.tests.dockerd import Daemon, make_python_base, tidy_daemon, why_not
+from harness.tests.dockerd import Daemon, make_python_base, tidy_daemon
 from harness.tests.instances import make_project, read_implementation
-
-REASON = why_not()
-#: Only root can start a daemon of its own, and set-up asks for one (``dockerd``) for root's tests alone; anybody
-#: else's daemon is not ours to use. So this cannot hide a missing step of set-up, and the run counts it out loud.
-needs_docker = pytest.mark.skipif(
-    REASON is not None, reason=f"NOT TESTED HERE: everything about containers: {REASON}"
-)
-
 
 @pytest.fixture(scope="module")
 def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
@@ -51,7 +43,6 @@ def project(tmp_path: Path, daemon: Daemon, base: str) -> Iterator[Contained]:
     made.close()
 
 
-@needs_docker
 def test_the_record_holds_limits_layers_and_both_accounts_of_memory(project: Contained) -> None:
     launcher: Launcher = project.launcher
     assert launcher.name == "container"
@@ -75,7 +66,6 @@ def test_the_record_holds_limits_layers_and_both_accounts_of_memory(project: Con
     assert reading.cpu_s >= 0.5 * reading.process_cpu_s > 0
 
 
-@needs_docker
 def test_secrets_reach_the_service_and_neither_record_nor_image_nor_command_line(project: Contained) -> None:
     variant = Variant(implementation="misbehaving")
     instance = project.launch_variant(variant, environment={"PGPASSWORD": "secret-word", "PGPORT": "1"})
@@ -90,7 +80,6 @@ def test_secrets_reach_the_service_and_neither_record_nor_image_nor_command_line
     instance.stop()
 
 
-@needs_docker
 def test_a_container_over_its_memory_limit_ran_out_of_memory(project: Contained) -> None:
     runtime = RuntimeSettings(memory_limit="64m")
     variant = Variant(implementation="misbehaving", runtime=runtime, settings={"grow_bytes": 30_000_000})
@@ -102,7 +91,6 @@ def test_a_container_over_its_memory_limit_ran_out_of_memory(project: Contained)
     assert instance.out_of_memory() == "killed by the kernel: the container's memory limit was reached"
 
 
-@needs_docker
 def test_containers_of_a_harness_that_is_gone_are_removed_and_no_others(project: Contained) -> None:
     living = project.launch()
     gone = subprocess.Popen(["true"])
@@ -119,7 +107,6 @@ def test_containers_of_a_harness_that_is_gone_are_removed_and_no_others(project:
     foreign.remove()
 
 
-@needs_docker
 def test_a_container_that_cannot_be_started_is_a_failed_trial_and_leaves_nothing(project: Contained) -> None:
     dockerfile = project.root / "services/strings/misbehaving/Dockerfile"
     dockerfile.write_text(dockerfile.read_text().replace('"python3"', '"no-such-program"'))
@@ -129,7 +116,6 @@ def test_a_container_that_cannot_be_started_is_a_failed_trial_and_leaves_nothing
     assert project.containers() == []
 
 
-@needs_docker
 def test_a_build_that_fails_says_the_last_words_of_the_daemon(project: Contained) -> None:
     dockerfile = project.root / "services/strings/misbehaving/Dockerfile"
     dockerfile.write_text(dockerfile.read_text().replace("service.py", "no-such-file"))

@@ -35,37 +35,24 @@ from harness.remote import SshHost
 from harness.session import Assembly, measure, prepare
 from harness.session.stations import stations
 from harness.store import SessionFolder
-from harness.tests import dockerd, namespace
 from harness.tests.contained import Contained, client_of, container_launcher
 from harness.tests.contracts.launcher import LauncherContract
 from harness.tests.dockerd import Daemon, make_python_base, tidy_daemon
 from harness.tests.far import FarProject, far_assembly, far_ledger_assembly, shape
 from harness.tests.instances import Project, eventually, make_project, read_implementation
 from harness.tests.ledger_sessions import make_ledger_project
-from harness.tests.namespace import Namespace
+from harness.tests.namespace import Namespace, tidy_namespace
 from harness.tests.postgres import postgres_tool, reachable_folder
 from harness.tests.sessions import LIMITS, make_session_project, tiny_assembly
 from harness.tests.sshd import Sshd
 
-REASON = dockerd.why_not()
-#: Starting a daemon is a right (root's), not a tool that set-up could bring.
-needs_far_docker = pytest.mark.skipif(
-    REASON is not None, reason=f"NOT TESTED HERE: containers here and on another machine: {REASON}"
-)
 #: Of a container's record, and of no plain process': what is known of an image.
 OF_CONTAINERS = ("container", "runtime_bytes", "runtime_version")
 
 
 @pytest.fixture(scope="module")
 def apart() -> Iterator[Namespace]:
-    reason = namespace.why_not()
-    if reason is not None:
-        # A network namespace is a right (root's), not a tool; ``why_not`` gives no reason where it can be made.
-        pytest.skip(reason)
-    made = Namespace(number=(os.getpid() + 8000) % 16000)
-    made.make()
-    yield made
-    made.remove()
+    yield from tidy_namespace(os.getpid() + 8000)
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +99,6 @@ class TestHere(LauncherContract):
         made.close()
 
 
-@needs_far_docker
 class TestInAContainer(LauncherContract):
     @pytest.fixture
     def project(self, tmp_path: Path, daemon: Daemon, base: str) -> Iterator[Contained]:
@@ -121,7 +107,6 @@ class TestInAContainer(LauncherContract):
         made.close()
 
 
-@needs_far_docker
 class TestOverSsh(LauncherContract):
     @pytest.fixture
     def project(self, tmp_path: Path, far: SshHost) -> Iterator[FarProject]:
@@ -130,7 +115,6 @@ class TestOverSsh(LauncherContract):
         made.close()
 
 
-@needs_far_docker
 class TestInAContainerOverSsh(LauncherContract):
     @pytest.fixture
     def project(self, tmp_path: Path, far: SshHost, far_daemon: Daemon, far_base: str) -> Iterator[Contained]:
@@ -165,7 +149,6 @@ def plain_part(record: TrialRecord) -> Any:
     return said
 
 
-@needs_far_docker
 def test_one_experiment_gives_the_same_records_in_all_four_places(
     far: SshHost, daemon: Daemon, base: str, far_daemon: Daemon, far_base: str, tmp_path: Path
 ) -> None:
@@ -208,7 +191,6 @@ def _accounts_were_read_there(record: TrialRecord) -> None:
     assert around.create_s > 0 and around.start_s > 0
 
 
-@needs_far_docker
 def test_database_and_upstream_stand_beside_a_far_service_and_leave_nothing_there(
     sshd: Sshd, tmp_path: Path
 ) -> None:
@@ -245,7 +227,6 @@ def test_database_and_upstream_stand_beside_a_far_service_and_leave_nothing_ther
         ]
 
 
-@needs_far_docker
 def test_passwords_of_a_far_database_are_checked_as_told(sshd: Sshd, tmp_path: Path) -> None:
     root = make_ledger_project(tmp_path / "project")
     with reachable_folder() as open_folder:
@@ -271,7 +252,6 @@ def test_passwords_of_a_far_database_are_checked_as_told(sshd: Sshd, tmp_path: P
             host.close()
 
 
-@needs_far_docker
 def test_service_load_and_database_are_three_machines(apart: Namespace, sshd: Sshd, tmp_path: Path) -> None:
     root = calm_alone(make_ledger_project(tmp_path / "project"))
     third = Sshd(tmp_path / "sshd", address=apart.near)
@@ -317,7 +297,6 @@ def test_a_database_on_this_machine_for_a_far_service_is_refused_and_so_is_one_t
         stations(tmp_path, "local", None, (), "datahost")
 
 
-@needs_far_docker
 def test_what_check_says_of_a_far_host_holds_its_docker_daemon(
     apart: Namespace, sshd: Sshd, far_daemon: Daemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -339,7 +318,6 @@ def test_what_check_says_of_a_far_host_holds_its_docker_daemon(
     assert planned["unavailable"] == {}
 
 
-@needs_far_docker
 def test_a_controller_that_is_gone_leaves_no_container_on_the_far_host(
     sshd: Sshd, far_daemon: Daemon, far_base: str, tmp_path: Path
 ) -> None:
@@ -369,7 +347,6 @@ def test_a_controller_that_is_gone_leaves_no_container_on_the_far_host(
     client.close()
 
 
-@needs_far_docker
 def test_a_far_host_without_a_daemon_is_named_with_the_way_to_one(far: SshHost, tmp_path: Path) -> None:
     root = make_project(tmp_path)
     process = ProcessLauncher(LocalHost(), root, Tools())

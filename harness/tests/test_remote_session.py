@@ -15,7 +15,7 @@ from harness.model import Outcome, TrialRecord
 from harness.remote import SshHost
 from harness.tests.far import measure_far, running_with, shape, when
 from harness.tests.instances import eventually
-from harness.tests.namespace import Namespace, why_not
+from harness.tests.namespace import Namespace, tidy_namespace
 from harness.tests.sessions import make_session_project, measure_tiny, tiny_folder
 from harness.tests.sshd import Sshd
 
@@ -30,14 +30,7 @@ def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
 
 @pytest.fixture
 def namespace() -> Iterator[Namespace]:
-    reason = why_not()
-    if reason is not None:
-        # A network namespace is a right (root's), not a tool; ``why_not`` gives no reason where it can be made.
-        pytest.skip(reason)
-    made = Namespace()
-    made.make()
-    yield made
-    made.remove()
+    yield from tidy_namespace()
 
 
 def test_the_same_experiment_gives_the_same_records_here_and_over_there(sshd: Sshd, tmp_path: Path) -> None:
