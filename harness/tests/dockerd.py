@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -67,14 +68,29 @@ class Daemon:
         self._ip("link", "add", "name", self.bridge, "type", "bridge")
         self.bridged = True
         self._ip("addr", "add", BRIDGE_ADDRESS, "dev", self.bridge)
-        argv = [
+        self._argv = [
             *prefix, "dockerd", "--data-root", f"{folder}/root", "--exec-root", f"{folder}/exec",
             "--pidfile", f"{folder}/dockerd.pid", "-H", self.address, "--bridge", self.bridge,
             "--iptables=false", "--ip6tables=false", "--ip-forward=false", "--ip-masq=false",
         ]  # fmt: skip
-        with self.log.open("wb") as log:
-            self._process = subprocess.Popen(argv, stdout=log, stderr=log, start_new_session=True)
+        self.start()
+
+    def start(self) -> None:
+        """Start it, again when it is gone; return when it answers."""
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(self._argv, stdout=log, stderr=log, start_new_session=True)
         self._wait()
+
+    def die(self) -> None:
+        """Kill it and its containerd, as a crash would: what runs in containers is not told."""
+        containerd = children(self._process.pid)
+        self._process.kill()
+        self._process.wait(10)
+        for pid in containerd:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        # the next one would wait for a containerd that it takes for a living one
+        assert eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in containerd))
 
     def _wait(self) -> None:
         import docker
@@ -104,6 +120,7 @@ class Daemon:
         for mount in sorted(mounts_below(self.folder), reverse=True):
             subprocess.run(["umount", "-l", mount], check=False)
         if self.bridged:
+            self.bridged = False
             self._ip("link", "del", self.bridge)
 
     def _ip(self, *words: str) -> None:
@@ -126,6 +143,11 @@ def tidy_daemon(folder: Path, prefix: tuple[str, ...] = ()) -> Iterator[Daemon]:
         assert eventually(lambda: not processes_naming(folder), 20)
         assert not mounts_below(folder)
         assert not Path("/sys/class/net", running.bridge).exists()
+
+
+def children(pid: int) -> list[int]:
+    """Return the processes that this one started."""
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def mounts_below(folder: Path) -> list[str]:

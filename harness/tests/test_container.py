@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import re
 import subprocess
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from harness.errors import InputError, RematchError, TrialFailure
+from harness.engine import SILENT, EngineReply, EngineRequest, exchange_in_a_row
+from harness.errors import HostError, InputError, RematchError, TrialFailure
 from harness.launchers.base import Launcher
 from harness.launchers.container import ContainerLauncher
 from harness.launchers.images import LABEL, OWNER, project_label
@@ -20,11 +24,14 @@ from harness.launchers.tools import Tools
 from harness.local_host import LocalHost
 from harness.model import Outcome, RuntimeSettings, Variant
 from harness.readiness import wait_first_response, warm_up
-from harness.session import assemble
-from harness.tests.contained import Contained, client_of
+from harness.processes import alive
+from harness.session import assemble, measure, prepare
+from harness.tests.contained import Contained, client_of, container_launcher
 from harness.tests.contracts.launcher import HELLO
 from harness.tests.dockerd import Daemon, make_python_base, tidy_daemon
+from harness.tests.far import running_with, when
 from harness.tests.instances import make_project, read_implementation
+from harness.tests.sessions import LIMITS, make_session_project, running_below, tiny_assembly
 
 @pytest.fixture(scope="module")
 def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
@@ -114,6 +121,80 @@ def test_a_container_that_cannot_be_started_is_a_failed_trial_and_leaves_nothing
         project.launch()
     assert caught.value.outcome == Outcome.FAILED
     assert project.containers() == []
+
+
+@pytest.mark.parametrize("n_done", [1, 2, 3])
+def test_a_signal_while_a_container_comes_up_leaves_none(
+    project: Contained, monkeypatch: pytest.MonkeyPatch, n_done: int
+) -> None:
+    def interrupted(
+        address: str | None, requests: Sequence[EngineRequest], timeout_s: float
+    ) -> list[EngineReply]:
+        replies = exchange_in_a_row(address, requests[:n_done], timeout_s)
+        if len(requests) == 1:
+            return replies
+        seen.extend(container.status for container in project.containers())
+        raise KeyboardInterrupt
+
+    seen: list[str] = []
+    project.launcher.build(project.implementation, Variant(implementation="misbehaving"))
+    with monkeypatch.context() as patch:
+        patch.setattr("harness.local_host.exchange_in_a_row", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            project.launch()
+    assert seen == ["created" if n_done == 1 else "running"]
+    assert project.containers() == []
+
+
+def test_a_container_whose_end_cannot_be_read_is_removed_all_the_same(
+    project: Contained, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def silent_about_ends(
+        address: str | None, requests: Sequence[EngineRequest], timeout_s: float
+    ) -> list[EngineReply]:
+        if requests[0].path.split("?")[0].endswith("/wait"):
+            raise HostError(f"{SILENT} at {address}: timed out")
+        return exchange_in_a_row(address, requests, timeout_s)
+
+    instance = project.launch()
+    with monkeypatch.context() as patch:
+        patch.setattr("harness.local_host.exchange_in_a_row", silent_about_ends)
+        with pytest.raises(HostError, match="timed out; start the daemon again"):
+            instance.stop()
+    assert not alive(instance.record.pid, instance.record.process_start_ticks)
+    assert project.containers() == []
+    assert instance.stop() == instance.record
+
+
+def test_a_container_that_somebody_removed_is_a_failed_trial_in_one_line(project: Contained) -> None:
+    instance = project.launch()
+    project.containers()[0].remove(force=True)
+    with pytest.raises(TrialFailure, match="the Docker daemon: No such container") as caught:
+        instance.stop()
+    assert "\n" not in str(caught.value)
+
+
+def test_a_daemon_that_dies_during_a_trial_stops_the_session_which_goes_on_when_it_is_back(
+    daemon: Daemon, base: str, tmp_path: Path
+) -> None:
+    root = make_session_project(tmp_path, other="slow_s = 0.1", loops=20)
+    assembly = dataclasses.replace(tiny_assembly(root), launcher=container_launcher(root, daemon, base))
+    prepared = prepare(assembly, "tiny", profile="smoke", host="local", seed=1, launcher="container")
+    crash = threading.Thread(target=when(lambda: bool(running_below(root)), daemon.die))
+    crash.start()
+    try:
+        with pytest.raises(HostError, match="no Docker daemon answers at .*; start the daemon again") as stop:
+            measure(assembly, prepared, limits=LIMITS)
+    finally:
+        crash.join()
+        daemon.start()
+    assert "\n" not in str(stop.value)
+    assert not running_with("/service.py")
+    folder = measure(assembly, prepared, limits=LIMITS)
+    assert folder.complete and folder.verify() == ()
+    assert [record.outcome for record in folder.records()] == [Outcome.OK] * 3
+    with contextlib.closing(client_of(daemon)) as client:
+        assert client.containers.list(all=True) == []
 
 
 def test_a_build_that_fails_says_the_last_words_of_the_daemon(project: Contained) -> None:
