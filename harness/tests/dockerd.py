@@ -15,6 +15,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
+
 from harness.launchers.images import LABEL, import_root
 from harness.launchers.rootfs import is_elf, lay_out, libraries
 from harness.local_host import LocalHost
@@ -83,14 +85,14 @@ class Daemon:
 
     def die(self) -> None:
         """Kill it and its containerd, as a crash would: what runs in containers is not told."""
-        containerd = children(self._process.pid)
+        containerd = psutil.Process(self._process.pid).children()
         self._process.kill()
         self._process.wait(10)
-        for pid in containerd:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        for process in containerd:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
         # the next one would wait for a containerd that it takes for a living one
-        assert eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in containerd))
+        assert eventually(lambda: not any(process.is_running() for process in containerd))
 
     def _wait(self) -> None:
         import docker
@@ -143,11 +145,6 @@ def tidy_daemon(folder: Path, prefix: tuple[str, ...] = ()) -> Iterator[Daemon]:
         assert eventually(lambda: not processes_naming(folder), 20)
         assert not mounts_below(folder)
         assert not Path("/sys/class/net", running.bridge).exists()
-
-
-def children(pid: int) -> list[int]:
-    """Return the processes that this one started."""
-    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def mounts_below(folder: Path) -> list[str]:

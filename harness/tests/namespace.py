@@ -30,9 +30,11 @@ def tidy_namespace(number: int | None = None) -> Iterator[Namespace]:
     if reason is not None:
         not_run(reason)
     made = Namespace() if number is None else Namespace(number=number % 16000)
-    made.make()
-    yield made
-    made.remove()
+    try:
+        made.make()
+        yield made
+    finally:
+        made.remove()
 
 
 @dataclass
@@ -76,6 +78,8 @@ class Namespace:
         _ip("link", "set", f"rm-{self.number}", "up")
 
     def remove(self) -> None:
+        """Remove both ends of the link first: a process that lingers inside would keep them."""
+        subprocess.run(["ip", "link", "del", f"rm-{self.number}"], check=False, capture_output=True)
         _ip("netns", "del", self.name)
 
     def _address(self, last: int) -> str:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import getpass
 import os
 import shutil
@@ -11,6 +12,8 @@ import subprocess
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import psutil
 
 from harness.ports import free_port
 from harness.remote.settings import HostSettings
@@ -95,8 +98,16 @@ class Sshd:
     def end_connections(self) -> None:
         """Kill the processes that serve its connections, as a crash of theirs would."""
         assert self.process is not None
-        for pid in _children(self.process.pid):
-            os.kill(pid, 9)
+        _kill(psutil.Process(self.process.pid).children(recursive=True))
+
+    def die(self) -> None:
+        """Kill it with all its connections; nobody listens there any more until ``start``."""
+        assert self.process is not None
+        serving = psutil.Process(self.process.pid).children(recursive=True)
+        self.process.kill()
+        self.process.wait(10)
+        self.process = None
+        _kill(serving)
 
     def know(self, public_key: Path) -> None:
         """Make this, and only this, the known key of the host."""
@@ -124,5 +135,7 @@ def make_key(path: Path) -> None:
         subprocess.run(words, check=True)
 
 
-def _children(pid: int) -> list[int]:
-    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+def _kill(processes: list[psutil.Process]) -> None:
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()

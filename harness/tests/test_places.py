@@ -7,11 +7,13 @@ ours, so whatever is asked of the wrong machine is answered by nobody.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,8 +26,9 @@ from harness.backing.postgres_far import FarPostgres
 from harness.backing.postgres_home import find_home
 from harness.cli.checking_far import check_far
 from harness.cli.measuring import measure_command
-from harness.errors import InputError
+from harness.errors import HostError, InputError
 from harness.launchers.container import ContainerLauncher
+from harness.launchers.images import LABEL, project_label
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.tools import Tools
 from harness.local_host import LocalHost
@@ -34,16 +37,16 @@ from harness.processes import alive
 from harness.remote import SshHost
 from harness.session import Assembly, measure, prepare
 from harness.session.stations import stations
-from harness.store import SessionFolder
+from harness.store import SessionFolder, Store
 from harness.tests.contained import Contained, client_of, container_launcher
 from harness.tests.contracts.launcher import LauncherContract
 from harness.tests.dockerd import Daemon, make_python_base, tidy_daemon
-from harness.tests.far import FarProject, far_assembly, far_ledger_assembly, shape
+from harness.tests.far import FarProject, far_assembly, far_ledger_assembly, shape, when
 from harness.tests.instances import Project, eventually, make_project, read_implementation
 from harness.tests.ledger_sessions import make_ledger_project
 from harness.tests.namespace import Namespace, tidy_namespace
 from harness.tests.postgres import postgres_tool, reachable_folder
-from harness.tests.sessions import LIMITS, make_session_project, tiny_assembly
+from harness.tests.sessions import LIMITS, make_session_project, running_below, tiny_assembly
 from harness.tests.sshd import Sshd
 
 #: Of a container's record, and of no plain process': what is known of an image.
@@ -345,6 +348,39 @@ def test_a_controller_that_is_gone_leaves_no_container_on_the_far_host(
     )
     assert eventually(lambda: not list((tmp_path / "sessions").iterdir()))
     client.close()
+
+
+def test_a_link_cut_for_good_leaves_no_container_there_and_no_generator_here(
+    apart: Namespace, sshd: Sshd, far_daemon: Daemon, far_base: str, tmp_path: Path
+) -> None:
+    root = make_session_project(tmp_path / "project", other="slow_s = 0.3", loops=20)
+    settings = sshd.settings(tmp_path / "base", docker=far_daemon.address, grace_s=4.0)
+    host = SshHost("bighost", settings, listen_address=apart.far)
+    launcher = container_launcher(root, far_daemon, far_base, host)
+    assembly = dataclasses.replace(far_assembly(root, host, LocalHost()), launcher=launcher)
+    seen: list[str] = []
+
+    def cut() -> None:
+        seen.extend(one.status for one in client.containers.list(all=True, filters=ours))
+        apart.cut()
+
+    beside = threading.Thread(target=when(lambda: bool(running_below(root)), cut))
+    ours = {"label": f"{LABEL}={project_label(root)}"}
+    with contextlib.closing(client_of(far_daemon)) as client:
+        beside.start()
+        try:
+            with pytest.raises(HostError, match="bighost is gone"):
+                tiny(assembly, "bighost", "container")
+            assert not running_below(root)
+            assert eventually(lambda: not client.containers.list(all=True, filters=ours), within_s=60)
+            assert eventually(lambda: not list((tmp_path / "base" / "sessions").iterdir()), within_s=60)
+        finally:
+            beside.join()
+            apart.join()
+            host.close()
+    assert seen == ["running"]
+    kept = list(Store(root).session("tiny", "smoke-bighost-container-1").records())
+    assert len([record for record in kept if record.outcome != Outcome.OK]) <= 1
 
 
 def test_a_far_host_without_a_daemon_is_named_with_the_way_to_one(far: SshHost, tmp_path: Path) -> None:
