@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import itertools
 import json
 import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -39,22 +37,16 @@ from harness.remote import SshHost
 from harness.session import Assembly, measure, prepare
 from harness.session.stations import stations
 from harness.store import SessionFolder, Store
-from harness.tests.available import not_asked_for, program_or_not_run
 from harness.tests.contained import Contained, client_of, container_launcher
 from harness.tests.contracts.launcher import LauncherContract
 from harness.tests.dockerd import Daemon, make_python_base, tidy_daemon
-from harness.tests.far import FarProject, far_assembly, far_ledger_assembly, shape, when
+from harness.tests.far import FarProject, far_assembly, far_ledger_assembly, plain_part, shape, when
 from harness.tests.instances import Project, eventually, make_project, read_implementation
 from harness.tests.ledger_sessions import make_ledger_project
 from harness.tests.namespace import Namespace, tidy_namespace
 from harness.tests.postgres import postgres_tool, reachable_folder
-from harness.tests.real_root import cut_down, make_real_root
 from harness.tests.sessions import LIMITS, make_session_project, running_below, tiny_assembly
 from harness.tests.sshd import Sshd
-from harness.tests.tiny_java import reference_jdk
-
-#: Of a container's record, and of no plain process': what is known of an image.
-OF_CONTAINERS = ("container", "runtime_bytes", "runtime_version")
 
 
 @pytest.fixture(scope="module")
@@ -150,12 +142,6 @@ def tiny(assembly: Assembly, host: str, launcher: str) -> SessionFolder:
     return measure(assembly, prepared, limits=LIMITS)
 
 
-def plain_part(record: TrialRecord) -> Any:
-    said = shape(record.model_dump(mode="json"))
-    said["instance"] = {name: kind for name, kind in said["instance"].items() if name not in OF_CONTAINERS}
-    return said
-
-
 def test_one_experiment_gives_the_same_records_in_all_four_places(
     far: SshHost, daemon: Daemon, base: str, far_daemon: Daemon, far_base: str, tmp_path: Path
 ) -> None:
@@ -187,62 +173,6 @@ def test_one_experiment_gives_the_same_records_in_all_four_places(
         _accounts_were_read_there(far_contained)
         assert far_contained.instance is not None
         assert all(str(tmp_path) not in word for word in far_contained.instance.argv)
-
-
-@pytest.mark.parametrize(("uncut", "n_trials"), [(False, 3), (True, 6)], ids=["cut down", "as it is"])
-def test_one_file_of_an_experiment_gives_the_same_records_in_all_four_places(
-    uncut: bool, n_trials: int,
-    apart: Namespace, daemon: Daemon, far_daemon: Daemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
-    """Real services by the command line. As it is the file takes minutes, with JMeter and its headroom."""
-    if uncut and os.environ.get("REMATCH_UNCUT_TESTS") != "1":
-        not_asked_for("strings-rounds uncut in four places (minutes; REMATCH_UNCUT_TESTS=1)")
-    if not uncut:
-        program_or_not_run("wrk")
-    java = f"SetEnv JAVA_HOME={reference_jdk().home}"
-    sshd = Sshd(tmp_path / "sshd", address=apart.far, prefix=apart.prefix, more=java)
-    settings = sshd.settings(tmp_path / "base", docker=far_daemon.address, grace_s=20.0)
-    root = make_real_root(
-        tmp_path / "root", ("strings", "echo") if uncut else ("strings",), {"bighost": settings}
-    )
-    file = "strings-rounds" if uncut else str(cut_down("strings-rounds", tmp_path))
-    for name in ("REMATCH_JAVA_BASE_IMAGE", "REMATCH_GO_BASE_IMAGE"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("REMATCH_ROOT", str(root))
-    monkeypatch.setenv("DOCKER_HOST", daemon.address)
-    sshd.start()
-    try:
-        folders = {}
-        for host, launcher in itertools.product(("local", "bighost"), ("process", "docker")):
-            measure_command(file, profile="smoke", host=host, launcher=launcher, as_json=True)
-            said = json.loads(capsys.readouterr().out)
-            assert said["complete"] and said["outcomes"] == {"ok": n_trials}, said
-            experiment, _, session = said["session"].partition("/")
-            folders[host, launcher] = Store(root).session(experiment, session)
-    finally:
-        sshd.die()
-    _same_records(folders)
-    assert all(not folder.header.unavailable for folder in folders.values())
-    variants = {record.planned.configuration.variant_name for record in folders["local", "process"].records()}
-    assert variants == {"go-nethttp", "java-jdkhttp"}
-
-
-def _same_records(folders: Mapping[tuple[str, str], SessionFolder]) -> None:
-    """Of one kind on both machines; of both kinds but for what is known of a container alone."""
-    (local, docker, ssh, ssh_docker) = (list(folder.records()) for folder in folders.values())
-    for records in zip(local, docker, ssh, ssh_docker, strict=True):
-        process, contained, far_process, far_contained = (one.model_dump(mode="json") for one in records)
-        assert shape(process) == shape(far_process)
-        assert shape(contained) == shape(far_contained)
-        assert plain_part(records[0]) == plain_part(records[1])
-        assert len({frozenset(record.files) for record in records}) == 1
-        assert len({tuple(phase.name for phase in record.phases) for record in records}) == 1
-    for folder in folders.values():
-        assert folder.verify() == ()
-        assert shape(folder.header.model_dump(mode="json")).keys() == shape(
-            folders["local", "process"].header.model_dump(mode="json")
-        ).keys()
 
 
 def _accounts_were_read_there(record: TrialRecord) -> None:

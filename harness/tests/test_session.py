@@ -31,6 +31,7 @@ from harness.tests.sessions import (
     said,
     tiny_folder,
 )
+from harness.tests.small_disk import small_disk
 
 MEASURE = ("measure", "tiny", "--profile", "smoke")
 

@@ -35,7 +35,9 @@ def test_every_skip_goes_through_the_two_counted_ways() -> None:
 
 
 def test_a_skip_in_words_of_its_own_would_be_found(tmp_path: Path) -> None:
-    (tmp_path / "test_a.py").write_text("import pytest\n\n@pytest.mark.skipif(True, reason='no')\ndef f(): ...\n")
+    (tmp_path / "test_a.py").write_text(
+        "import pytest\n\n@pytest.mark.skipif(True, reason='no')\ndef f(): ...\n"
+    )
     (tmp_path / "test_b.py").write_text("from pytest import skip\n")
     assert skips_in(tmp_path / "test_a.py") == [3]
     assert skips_in(tmp_path / "test_b.py") == [1]
