@@ -267,6 +267,7 @@ def _record(order: TrialOrder, notes: Notes) -> TrialRecord:
         generators=notes.generators if len(notes.generators) > 1 else (),
         boundaries=tuple(notes.boundaries),
         invariants=notes.invariants,
+        stored=notes.stored,
         machine=notes.machine,
         placement=notes.placement.words if notes.placement else "",
         clocks=tuple(notes.clocks),

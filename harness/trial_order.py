@@ -14,6 +14,7 @@ from harness.hosts import now
 from harness.launchers.base import Instance, Launcher
 from harness.loadgen.base import LoadGenerator
 from harness.model import (
+    AnswerCount,
     BackingName,
     BackingRecord,
     Boundary,
@@ -32,6 +33,7 @@ from harness.model import (
     PlannedTrial,
     Request,
     StartUp,
+    StoredReading,
 )
 from harness.placement import Placement
 from harness.sampling import MachineReading, Watched
@@ -152,6 +154,9 @@ class Notes:
     backing_cpu_s: float | None = 0.0
     backing_failure: str | None = None
     invariants: tuple[InvariantReading, ...] = ()
+    stored_before: dict[str, int] | None = None
+    stored: tuple[StoredReading, ...] = ()
+    answers: dict[str, AnswerCount] = field(default_factory=dict)
     instance: InstanceRecord | None = None
     start_up: StartUp | None = None
     conformance: ConformanceResult | None = None

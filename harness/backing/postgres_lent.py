@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import psycopg
 
@@ -17,20 +18,23 @@ from harness.backing.postgres_client import (
     DATABASE,
     OWNER,
     SUPERUSER,
+    Connection,
     Login,
     connect,
     read_invariants,
+    read_stored,
     words_of,
 )
 from harness.backing.postgres_cluster import Cluster, Clusters
 from harness.backing.postgres_home import filesystem_of
 from harness.backing.postgres_server import RESERVED, Server
-from harness.backing.postgres_template import INVARIANTS
+from harness.backing.postgres_template import INVARIANTS, STORED
 from harness.backing.postgres_watch import Watch, wait_until_quiet
 from harness.errors import TrialFailure
 from harness.model import BackingRecord, InvariantReading, Outcome
 
 LOG = "database.log"
+T = TypeVar("T")
 
 
 @dataclass(kw_only=True)
@@ -49,6 +53,7 @@ class Lent:
     keeps: bool
     watch: Watch | None = None
     record: BackingRecord = field(init=False)
+    again: Server | None = None
     stopped: bool = False
 
     def __post_init__(self) -> None:
@@ -91,13 +96,23 @@ class Lent:
 
     def invariants(self) -> tuple[InvariantReading, ...]:
         file = self.need.contract / INVARIANTS
-        if not file.is_file():
-            return ()
+        return self._ask(lambda inside: read_invariants(inside, file)) if file.is_file() else ()
+
+    def stored(self) -> dict[str, int]:
+        file = self.need.contract / STORED
+        return self._ask(lambda inside: read_stored(inside, file)) if file.is_file() else {}
+
+    def _ask(self, question: Callable[[Connection], T]) -> T:
+        """Put a question to the database. One that was killed comes up again on its data for that: what it
+        had promised to keep is there, or it is lost."""
+        if self.again is None and self.server.ended() is not None:
+            self._end_server()
+            self.again, self.login = self.clusters.serve(self.cluster, self.login)
         inside = Login(port=self.login.port, user=SUPERUSER, password=self.login.password, database=DATABASE)
         try:
             with connect(inside, "invariants") as connection:
                 wait_until_quiet(connection)
-                return read_invariants(connection, file)
+                return question(connection)
         except psycopg.Error as problem:
             raise TrialFailure(
                 Outcome.FAILED,
@@ -114,6 +129,8 @@ class Lent:
             steps.callback(self._keep_log)
             if not self.keeps or self.server.ended() is not None:
                 steps.callback(self._end_server)
+            if self.again is not None:
+                steps.callback(self.again.stop, "SIGINT" if self.keeps else "SIGQUIT")
             if self.watch is not None:
                 steps.callback(self.watch.stop)
         return self.record

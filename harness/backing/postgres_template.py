@@ -27,6 +27,7 @@ from harness.backing.postgres_client import (
     new_password,
     read_invariants,
     read_sql,
+    read_stored,
 )
 from harness.backing.postgres_home import PostgresHome, refuse_full
 from harness.backing.postgres_server import end_leftovers, server_settings, start_server
@@ -39,7 +40,7 @@ RECIPE = "2"
 #: Who may come in from where. Under ``md5`` a user of whose password a SCRAM verifier is kept is asked for that.
 NEAR = "127.0.0.1/32"
 LETS_IN, ADMISSION = "pg_hba.conf", "host all all {} {}\n"
-SCHEMA, INDEX, INVARIANTS = "schema.sql", "index.sql", "invariants.sql"
+SCHEMA, INDEX, INVARIANTS, STORED = "schema.sql", "index.sql", "invariants.sql", "stored.sql"
 INITDB_WITHIN_S = 120.0
 
 
@@ -80,6 +81,8 @@ def fill(login: Login, need: BackingNeed, files: tuple[Path, ...]) -> None:
             apply_file(connection, file)
         if (need.contract / INVARIANTS).is_file():
             read_invariants(connection, need.contract / INVARIANTS)  # better refused now than after an hour
+        if (need.contract / STORED).is_file():
+            read_stored(connection, need.contract / STORED)
         connection.execute("RESET ROLE")
         connection.execute("VACUUM (FREEZE, ANALYZE)")
         for unused in ("template0", "postgres"):  # half of all files to be copied

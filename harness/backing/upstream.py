@@ -73,6 +73,9 @@ class LentUpstream:
     def invariants(self) -> tuple[InvariantReading, ...]:
         return ()  # it keeps nothing
 
+    def stored(self) -> dict[str, int]:
+        return {}
+
     def stop(self) -> BackingRecord:
         if not self._stopped:
             self._stopped = True

@@ -18,19 +18,21 @@ from harness.sampling.group_files import groups_of, mounts, text_of
 def read_throttling(root: Path = Path("/")) -> CpuStat | None:
     """Return how often and how long our group, or one above it, was denied CPU it wanted.
 
-    Of the groups on the way up the one with the longest time counts: the limit may be set on any
-    of them, and one wait may be counted by several. ``None``: no group counts here.
-    ``root`` is where ``proc`` and ``sys`` are (tests bring their own).
+    ``None``: no group counts here. ``root`` is where ``proc`` and ``sys`` are (tests bring their own).
     """
+    return throttling_of(throttling_folders(root))
+
+
+def throttling_of(folders: list[Path]) -> CpuStat | None:
+    """Of some groups take the one with the longest time: the limit may be set on any of those on the
+    way up, and one wait may be counted by several."""
     readings = [
-        reading
-        for folder in _folders(root)
-        if (reading := parse_cpu_stat(text_of(folder / "cpu.stat"))) is not None
+        reading for folder in folders if (reading := parse_cpu_stat(text_of(folder / "cpu.stat"))) is not None
     ]
     return max(readings, key=lambda reading: reading.throttled_s, default=None)
 
 
-def _folders(root: Path) -> list[Path]:
+def throttling_folders(root: Path = Path("/")) -> list[Path]:
     """Our groups that may count CPU, each with those above it up to the mount."""
     mounted = mounts(root)
     folders: list[Path] = []

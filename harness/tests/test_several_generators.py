@@ -18,10 +18,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.analysis.loading import load_requests, load_samples, load_trials
 from harness.analysis.placed_logs import generator_log
-from harness.analysis.tidy import load_requests, load_samples, load_trials, tidy
+from harness.analysis.tidy import tidy
 from harness.errors import InputError, UnsupportedLoad
-from harness.formats.locust_csv import read_samples
+from harness.formats.locust_samples import read_samples
 from harness.loadgen.base import LoadCommand, LoadGenerator, LoadOrder
 from harness.loadgen.jmeter import JMeter
 from harness.loadgen.locust import Locust
