@@ -116,10 +116,14 @@ def _bring_up(order: TrialOrder, parts: Parts, sampler: Sampling, notes: Notes) 
                 environment=environment_of(notes),
             )
         )
-        record = notes.instance = instance.record
-        if parts.host.here:  # over there the agent keeps the books
-            parts.ledger.note(pid=record.pid, role=configuration.variant_name, port=record.port)
-        sampler.add("service", watch(instance))
+        try:
+            record = notes.instance = instance.record
+            if parts.host.here:  # over there the agent keeps the books
+                parts.ledger.note(pid=record.pid, role=configuration.variant_name, port=record.port)
+            sampler.add("service", watch(instance))
+        except BaseException:
+            _stop_instance(instance, parts, notes)
+            raise
         return instance
 
     def wait(instance: Instance) -> StartUp:

@@ -33,6 +33,8 @@ from harness.station import Started
 
 #: Below this a trial is not begun over there: its samples and logs must fit.
 MIN_FREE_BYTES = 64 << 20
+#: With less left than this when a trial ends, something of it may not have found room.
+FULL_BELOW_BYTES = 1 << 20
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
@@ -196,6 +198,11 @@ class SshHost:
                 self._tunnels.pop(key).close()
         if folder is None:
             return
+        if self._ask("free_bytes")["bytes"] < FULL_BELOW_BYTES:
+            raise HostError(
+                f"{self.name}: no space left for {folder}: what this trial wrote may not be whole, so it is not kept; "
+                "make room, or set another folder in hosts.toml; the same command goes on"
+            )
         fetch_tree(self.agent.channel, folder, ours, host=self.name)
         for path in [path for path in self._sampled if str(path.parent) == folder]:
             on_our_clock(ours / path.name, self.offset.monotonic_s)

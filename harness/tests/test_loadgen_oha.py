@@ -16,7 +16,7 @@ from harness.loadgen.oha import SAMPLES, TOTALS, Oha
 from harness.loadgen.outcome import ORDER_FILE, order_text
 from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad
 from harness.tests.answering_server import AnsweringServer, answering_server, request_to
-from harness.tests.available import program_or_not_run
+from harness.tests.available import program_or_not_asked_for
 from harness.tests.contracts.load_generator import LoadGeneratorContract, Offered, OpenLoopContract, offer
 from harness.tests.oha_output import oha_db
 
@@ -29,7 +29,7 @@ class TestOha(LoadGeneratorContract, OpenLoopContract):
 
     @pytest.fixture
     def generator(self) -> LoadGenerator:
-        return Oha(program=program_or_not_run("oha"))
+        return Oha(program=program_or_not_asked_for("oha"))
 
     @pytest.fixture
     def small(self) -> ClosedLoad:

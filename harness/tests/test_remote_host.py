@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import threading
@@ -24,9 +23,9 @@ from harness.remote import SshHost, load_settings
 from harness.remote.clock import Question, estimate_offset
 from harness.remote.package import agent_file
 from harness.sampling import Watched
-from harness.tests.available import NOT_RUN
 from harness.tests.contracts.host import HostContract
 from harness.tests.instances import eventually
+from harness.tests.small_disk import small_disk
 from harness.tests.sshd import Sshd
 
 
@@ -209,13 +208,7 @@ def test_what_was_written_over_there_comes_back_whole(far: SshHost, tmp_path: Pa
 
 
 def test_a_full_disk_is_said_before_a_trial_begins(sshd: Sshd, tmp_path: Path) -> None:
-    if os.geteuid() != 0:
-        # Mounting is a right, not a tool that set-up could bring. As root the test runs or fails.
-        pytest.skip(f"{NOT_RUN}a small disk needs root, to be mounted")
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)], check=True)
-    try:
+    with small_disk(tmp_path / "disk", "1m") as disk:
         host = SshHost("bighost", sshd.settings(disk))
         try:
             with pytest.raises(HostError, match=r"bighost: \d+ MiB are left in .*hosts.toml"):
@@ -227,8 +220,6 @@ def test_a_full_disk_is_said_before_a_trial_begins(sshd: Sshd, tmp_path: Path) -
             assert not list((disk / "artifacts").iterdir())
         finally:
             host.close()
-    finally:
-        subprocess.run(["umount", "-l", str(disk)], check=True)
 
 
 def test_the_quickest_question_tells_the_offset_within_half_its_round_trip() -> None:
