@@ -82,8 +82,12 @@ def publish_form_effects(
     plain = {v.implementation: name for name, v in variants.items() if _is_plain(v)}
     with publisher.together():
         for name, variant in variants.items():
-            for part in _PARTS:
-                publisher.number(f"{key}.{part}.{slug(name)}", _mean(evidence, name, part))
+            for part, (_, unit) in _PARTS.items():
+                found = _mean(evidence, name, part)
+                if found.n_trials:
+                    publisher.number(f"{key}.{part}.{slug(name)}", found)
+                else:  # the text names it; why a form could not be had is said once, by what is unavailable
+                    publisher.absent(f"{key}.{part}.{slug(name)}", unit, NOT_MEASURED)
             for part in ("first", "memory_idle"):
                 if not _is_plain(variant):
                     effect = _effect(evidence, part, name, plain[variant.implementation])
@@ -93,9 +97,10 @@ def publish_form_effects(
                         f"{key}.reference.{part}", name, _effect(evidence, part, name, reference)
                     )
         tools = {made.tool for v in variants.values() if (made := _form_build(evidence, v)) and _native(made)}
-        publisher.text(f"{key}.tool.native", ", ".join(sorted(tools)) or "no compiler of native images")
+        publisher.text(f"{key}.tool.native", ", ".join(sorted(tools)) or "none")
         gone = _unavailable(evidence)
         said = "; ".join(f"{variants[name].label or name}: {why}" for name, why in gone.items()) or "none"
+        said = NOT_MEASURED if evidence is None else said
         publisher.text(f"{key}.unavailable", said)
         if evidence is not None:
             publisher.text(f"{key}.measured", evidence.profile)

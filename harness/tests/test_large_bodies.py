@@ -165,11 +165,11 @@ def launched(
     folder: Path,
     environment: dict[str, str],
 ) -> ProcessInstance:
-    runtime = RuntimeSettings(gc_log=False)
+    # two processors, wherever this runs: threads and their buffers come by their number
+    runtime = RuntimeSettings(cpus=2, gc_log=False)
     if wanted.runtime == "jvm":
-        runtime = RuntimeSettings(
-            gc="serial", heap_min=HEAP, heap_max=HEAP, gc_log=False, jvm_flags=("-XX:+AlwaysPreTouch",)
-        )
+        heap = {"gc": "serial", "heap_min": HEAP, "heap_max": HEAP, "jvm_flags": ("-XX:+AlwaysPreTouch",)}
+        runtime = RuntimeSettings.model_validate(runtime.model_dump() | heap)
     full = variant.model_copy(update={"runtime": runtime})
     build = launcher.build(wanted, full)
     order = LaunchOrder(
