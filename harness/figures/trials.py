@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
+from harness.analysis.answered import counted_in, failed_share, wanted
 from harness.errors import InputError
 from harness.figures.style import FAINT, INK, PAGE_INCHES, canvas, legend, log_scale, looks, ordered, styled
 
@@ -111,12 +112,13 @@ def _dots(  # what one row of dots is made of
 
 
 def _error_strip(axes: Axes, mine: pd.DataFrame, order: Sequence[str]) -> None:
+    counted = mine.assign(failed=failed_share(mine) * wanted(mine), wanted=wanted(mine))
     shares = [
-        100 * float(rows["n_errors"].sum()) / max(float(rows["n_requests"].sum()), 1.0)
-        for rows in (mine[mine["variant"] == name] for name in reversed(order))
+        100 * float(rows["failed"].sum()) / max(float(rows["wanted"].sum()), 1.0)
+        for rows in (counted[counted["variant"] == name] for name in reversed(order))
     ]
     axes.scatter(shares, range(len(order)), marker="|", s=22, color=[INK if s else FAINT for s in shares])
     axes.set_ylim(-0.6, len(order) - 0.4)
     axes.set_yticks([])
     axes.set_xlim(-0.02 * max(*shares, 1), max(max(shares) * 1.15, 1))
-    axes.set_title("failed requests / %", loc="left", fontsize=6, pad=2)
+    axes.set_title(f"failed {counted_in(mine)} / %", loc="left", fontsize=6, pad=2)

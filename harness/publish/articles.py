@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from harness.analysis.comparisons import compare, summarise
-from harness.analysis.overload import ERROR_KINDS
+from harness.analysis.error_words import ERROR_KINDS
 from harness.analysis.quarters import COLUMN as PART
 from harness.analysis.trial_table import inputs_of
 from harness.articles import at_most_load, effect_between
