@@ -19,12 +19,13 @@ from harness.launchers.rootfs import libraries
 from harness.launchers.tools import Tools
 from harness.local_host import LocalHost
 from harness.model import Outcome, RuntimeSettings, Variant
-from harness.readiness import wait_first_response, warm_up
+from harness.readiness import wait_first_response
 from harness.session import assemble
 from harness.tests.contained import Contained, client_of
 from harness.tests.contracts.launcher import HELLO
 from harness.tests.dockerd import Daemon, make_python_base, tidy_daemon, why_not
 from harness.tests.instances import make_project, read_implementation
+from harness.warming import warm_up
 
 REASON = why_not()
 #: Only root can start a daemon of its own, and set-up asks for one (``dockerd``) for root's tests alone; anybody
