@@ -169,6 +169,17 @@ def calibration_words(evidences: Sequence[Evidence | None]) -> str:
     return "; ".join(said) or "none: the loads are plain numbers"
 
 
+def warm_up_words(evidence: Evidence | None) -> str:
+    """Return how every trial was warmed up before its load."""
+    if evidence is None:
+        return "not measured in this profile"
+    n, users = evidence.header.experiment.warm_up_requests, evidence.header.experiment.warm_up_users
+    if n == 0:
+        return "nothing"
+    who = f"divided among {users} users at once" if users > 1 else "one after another"
+    return f"{n:,} requests of the load's own kind, {who}"
+
+
 def _pressure(evidence: Evidence, record: TrialRecord) -> dict[str, object]:
     cell, load = record.planned.configuration, record.load
     broken = [row for row in record.invariants if not row.holds]

@@ -28,8 +28,8 @@ STOCK = "max-100"
 _TOLD = {Verdict.DIFFERENT, Verdict.DIFFERENT_BUT_NEGLIGIBLE}
 
 
-class PooledClaim(Frozen):
-    """What became of the rematch's claim that opening a connection for every statement was the cause."""
+class Judged(Frozen):
+    """What became of a published claim here."""
 
     verdict: str = Field(description="reproduced, contradicted, inconclusive, not testable here")
     why: str
@@ -72,9 +72,7 @@ def effect_with_all(
     return _of_means(mine[~mine["duplicate"].astype(bool)].dropna(subset=[metric]), factor, metric, found)
 
 
-def pooled_claim(
-    effects: Mapping[str, Mapping[str, Comparison | None]], labels: Mapping[str, str]
-) -> PooledClaim:
+def pooled_claim(effects: Mapping[str, Mapping[str, Comparison | None]], labels: Mapping[str, str]) -> Judged:
     """Judge "the cause was a connection for every statement", on the pool over that, per variant and outcome.
 
     Reproduced: in every variant a pool answers more rightly, by the second and by the share. Contradicted: in
@@ -85,12 +83,31 @@ def pooled_claim(
     """
     measured = {name: dict(found) for name, found in effects.items() if all(found.values()) and found}
     if not measured:
-        return PooledClaim(verdict="not testable here", why="not measured in this profile")
+        return Judged(verdict="not testable here", why="not measured in this profile")
     why = "; ".join(f"{labels.get(name, name)}: {_words(found)}" for name, found in measured.items())
     if any(_against(found["right"]) for found in measured.values()):
-        return PooledClaim(verdict="contradicted", why=why)
+        return Judged(verdict="contradicted", why=why)
     shown = all(_more(one) for found in measured.values() for one in found.values())
-    return PooledClaim(verdict="reproduced" if shown and len(measured) == len(effects) else "inconclusive", why=why)
+    return Judged(
+        verdict="reproduced" if shown and len(measured) == len(effects) else "inconclusive", why=why
+    )
+
+
+def alike_claim(found: Mapping[str, Comparison | None]) -> Judged:
+    """Judge "with a pool both perform similarly", on what of the one over the other is named here.
+
+    Reproduced: all are equivalent, or differ negligibly. Contradicted: one of them differs by more. Else
+    inconclusive.
+    """
+    there = {word: one for word, one in found.items() if one is not None}
+    if not there:
+        return Judged(verdict="not testable here", why="not measured in this profile")
+    why = ", ".join(f"{word} {one.verdict.value.replace('_', ' ')}" for word, one in there.items())
+    verdicts = {one.verdict for one in there.values()}
+    if Verdict.DIFFERENT in verdicts:
+        return Judged(verdict="contradicted", why=why)
+    alike = verdicts <= {Verdict.EQUIVALENT, Verdict.DIFFERENT_BUT_NEGLIGIBLE} and len(there) == len(found)
+    return Judged(verdict="reproduced" if alike else "inconclusive", why=why)
 
 
 def _more(found: Comparison | None) -> bool:

@@ -96,8 +96,16 @@ def knee(
         inputs=inputs,
         warnings=(
             f"{loads.size} loads: the knee is no finer than they are",
-            *(["the interval is open below: no bend before the second load could be told"] if low <= first else []),
-            *(["the interval is open above: no bend after the last load but one could be told"] if high >= last else []),
+            *(
+                ["the interval is open below: no bend before the second load could be told"]
+                if low <= first
+                else []
+            ),
+            *(
+                ["the interval is open above: no bend after the last load but one could be told"]
+                if high >= last
+                else []
+            ),
             *([f"{fewest} trials at a load: the interval is too narrow"] if fewest < 10 else []),
         ),
     )

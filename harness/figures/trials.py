@@ -15,6 +15,9 @@ from harness.analysis.answered import counted_in, failed_share, wanted
 from harness.errors import InputError
 from harness.figures.style import FAINT, INK, PAGE_INCHES, canvas, legend, log_scale, looks, ordered, styled
 
+#: With more panels than this beside each other there is room for the levels, not for the factor before each.
+CROWDED = 4
+
 
 @styled
 def by_cell(
@@ -57,9 +60,7 @@ def by_cell(
             _dots(axes, mine[mine["variant"] == name], metric, y, factor, styles[name].dots)
         axes.set_yticks(range(len(order)), [styles[name].label for name in reversed(order)])
         axes.set_ylim(-0.6, len(order) - 0.4)
-        axes.set_title(
-            ", ".join(f"{c.replace('_', '-')} {v}" for c, v in zip(by, cell, strict=True)), loc="left"
-        )
+        axes.set_title(_title(by, cell, crowded=len(cells) > CROWDED), loc="left")
         if log:
             log_scale(axes, "x")
         elif kept[metric].max() * factor >= 10_000:
@@ -99,6 +100,11 @@ def run_order(trials: pd.DataFrame, metric: str, *, label: str) -> Figure:
     axes.set_ylabel(f"{label} / mean of\nits configuration")
     legend(axes, ordered(frame), styles, lines=False)
     return figure
+
+
+def _title(by: Sequence[str], cell: Sequence[object], *, crowded: bool) -> str:
+    named = zip(by, cell, strict=True)
+    return ", ".join(str(v) if crowded else f"{c.replace('_', '-')} {v}" for c, v in named)
 
 
 def _dots(  # what one row of dots is made of

@@ -7,15 +7,24 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from harness.bearing import OUTCOMES, effect_with_all, every, pooled_claim
-from harness.model import Estimate, Outcome
+from harness.analysis.comparisons import Comparison
+from harness.analysis.decisions import FEWEST_FOR_P
+from harness.articles import effect_between
+from harness.bearing import OUTCOMES, alike_claim, effect_with_all, every, pooled_claim
+from harness.model import Estimate, Outcome, Verdict
 from harness.publish.articles import mean_of, pressure_cells
-from harness.publish.formatting import NOT_MEASURED
+from harness.publish.formatting import NOT_MEASURED, show
 from harness.publish.publisher import Cell, Published, Publisher, slug
 
 #: column of the pressure table -> unit in the paper
 _UNITS = {"throughput_per_s": "1/s", "right_share": "share"}
 FACTOR = "connections"
+_SAID = {
+    Verdict.DIFFERENT: "a difference",
+    Verdict.DIFFERENT_BUT_NEGLIGIBLE: "a negligible difference",
+    Verdict.EQUIVALENT: "equivalent",
+    Verdict.INCONCLUSIVE: "no difference shown",
+}
 
 
 def publish_bearing(
@@ -79,6 +88,57 @@ def publish_pooled(
     return Published("\n".join(one.text for one in said))
 
 
+def publish_survivors(
+    publisher: Publisher,
+    table: pd.DataFrame | None,
+    variants: Mapping[str, str],
+    *,
+    other: str,
+    base: str,
+    metrics: Mapping[str, str],
+    prefix: str,
+) -> Published:
+    """Publish ``<prefix>.<word>.survivors.<variant>``: a level over another among the trials that were not
+    overloaded, in words, which say so where there are none.
+
+    Args:
+        metrics: word in the key -> column.
+    """
+    said = []
+    with publisher.together():
+        for word, metric in metrics.items():
+            for name in variants:
+                found = effect_between(table, FACTOR, metric, variant=name, base=base, other=other)
+                words = _survivors(found, _mine(table, other, name))
+                inputs = () if found is None else found.ratio.inputs
+                said.append(publisher.text(f"{prefix}.{word}.survivors.{slug(name)}", words, inputs=inputs))
+    return Published("\n".join(one.text for one in said))
+
+
+def publish_alike(
+    publisher: Publisher,
+    found: Mapping[str, Sequence[Comparison]],
+    *,
+    variant: str,
+    main: Mapping[str, str],
+    prefix: str,
+) -> Published:
+    """Publish ``<prefix>.claim`` and ``.claim_why``: whether a variant is alike the reference in the main cell.
+
+    Args:
+        found: word -> comparisons with the reference.
+    """
+    mine = {
+        word: next((one for one in all_of if (one.variant, one.levels) == (variant, dict(main))), None)
+        for word, all_of in found.items()
+    }
+    claim = alike_claim(mine)
+    with publisher.together():
+        said = publisher.text(f"{prefix}.claim", claim.verdict)
+        why = publisher.text(f"{prefix}.claim_why", claim.why)
+    return Published(f"{said.text}\n{why.text}")
+
+
 def bearing_cells(
     table: pd.DataFrame, labels: Mapping[str, str], *, pool: str
 ) -> list[Mapping[str, Cell] | None]:
@@ -105,6 +165,16 @@ def bearing_cells(
 def n_overloaded(trials: pd.DataFrame | None) -> int:
     """Return how many trials ended overloaded."""
     return 0 if trials is None else int((trials["outcome"] == Outcome.OVERLOADED.value).sum())
+
+
+def _survivors(found: Comparison | None, mine: pd.DataFrame | None) -> str:
+    if mine is None:
+        return NOT_MEASURED
+    if found is None or found.ratio.value is None:
+        return f"none, as {n_overloaded(mine)} of {len(mine)} trials were overloaded"
+    shown = show(found.ratio).interval
+    said = _SAID[found.verdict] if found.n_blocks >= FEWEST_FOR_P else "too few for a verdict"
+    return f"{shown} in {found.n_blocks} of {len(mine)} blocks, {said}"
 
 
 def _n_kept(trials: pd.DataFrame | None) -> int:

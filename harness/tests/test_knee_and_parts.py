@@ -82,7 +82,9 @@ SIX = np.repeat([40.0, 70.0, 100.0, 140.0, 200.0, 280.0], 5)
 def doubling(loads: Floats, at: float, seed: int, noise: float = 0.15) -> Floats:
     """Latency that doubles every 30 requests per second beyond the knee."""
     rng = np.random.default_rng(seed)
-    latency: Floats = np.exp(np.log(0.02) + np.maximum(0, loads - at) * np.log(2) / 30 + rng.normal(0, noise, loads.size))
+    latency: Floats = np.exp(
+        np.log(0.02) + np.maximum(0, loads - at) * np.log(2) / 30 + rng.normal(0, noise, loads.size)
+    )
     return latency
 
 
