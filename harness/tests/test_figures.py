@@ -205,7 +205,10 @@ def test_throughput_stands_against_p99_with_the_knee_on_the_curve() -> None:
     assert {round(x) for x, _ in marks} == {100, pytest.approx(150, abs=3)}
     thick = [line for line in axes.lines if line.get_linewidth() == 6]
     assert len(thick) == 2
-    most = table[table["variant"] == "java-spring"].groupby("offered_per_s")["latency_p99_s"].median().max() * 1e3
+    most = (
+        table[table["variant"] == "java-spring"].groupby("offered_per_s")["latency_p99_s"].median().max()
+        * 1e3
+    )
     assert max(np.max(line.get_ydata()) for line in thick) == pytest.approx(most)  # open: to the curve's end
     without = figures.throughput_latency(table, {}).axes[0]
     assert not [line for line in without.lines if line.get_markersize() == 10]
