@@ -26,7 +26,7 @@ def throughput_latency(table: pd.DataFrame, knees: Mapping[str, Estimate]) -> Fi
 
     The curve goes through the medians at each offered load, from the lowest on. It turns back where more is
     offered and less is answered. The knee is a load, so it is a place on the curve: a large open marker, and
-    the curve drawn thick over its interval (to the curve's end where the interval is open).
+    the curve drawn thick over its interval, with a + at each end (to the curve's end where it is open).
 
     Raises:
         InputError: no trial has a p99 and a throughput under a known load.
@@ -83,6 +83,13 @@ def _knee(axes: Axes, curve: _Curve, found: Estimate | None, look: Look) -> None
     axes.plot(
         *curve.along(low, high), color=look.colour, linewidth=6, alpha=0.35, solid_capstyle="butt", zorder=1
     )
+    told = [
+        curve.along(end, end) for end in (found.low, found.high) if end is not None and first <= end <= last
+    ]
+    axes.plot(
+        [x[0] for x, _ in told], [y[0] for _, y in told], marker="+", markersize=6, color=INK,
+        markeredgewidth=0.9, linestyle="none", zorder=5,
+    )  # fmt: skip
     x, y = curve.along(found.value, found.value)
     axes.plot(
         x[:1], y[:1], marker=look.marker, markersize=10, markerfacecolor="none", markeredgecolor=INK,
@@ -102,7 +109,7 @@ def _legend(axes: Axes, names: list[str], styles: Mapping[str, Look], with_knee:
         handles.append(
             Line2D(
                 [], [], color=INK, alpha=0.6, linewidth=5, marker="o", markersize=9, markerfacecolor="none",
-                markeredgecolor=INK, label="knee, interval",
+                markeredgecolor=INK, label="knee, interval to +",
             )
         )  # fmt: skip
     axes.legend(
