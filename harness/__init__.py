@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from harness import figures
-    from harness.analysis.comparisons import aa_noise, compare, summarise
+    from harness.analysis.comparisons import compare
     from harness.analysis.gc_table import attribution_table
+    from harness.analysis.noise import aa_noise
+    from harness.analysis.summaries import summarise
     from harness.analysis.verify import run_verify
     from harness.analysis.verify.stall_curves import precision_recall_curves
     from harness.analysis.warm_curves import warm_up_table
@@ -89,7 +91,7 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "Publisher": ("harness.publish", "Publisher"),
     "RunAllParameters": ("harness.stages", "RunAllParameters"),
     "StageParameters": ("harness.stages", "StageParameters"),
-    "aa_noise": ("harness.analysis.comparisons", "aa_noise"),
+    "aa_noise": ("harness.analysis.noise", "aa_noise"),
     "all_places": ("harness.publish.places", "all_places"),
     "at_one_load": ("harness.bearing", "at_one_load"),
     "attribute_peaks": ("harness.peaks", "attribute_peaks"),
@@ -159,7 +161,7 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "run_verify": ("harness.analysis.verify", "run_verify"),
     "scaling_cells": ("harness.publish.scaling", "scaling_cells"),
     "settling": ("harness.peaks", "settling"),
-    "summarise": ("harness.analysis.comparisons", "summarise"),
+    "summarise": ("harness.analysis.summaries", "summarise"),
     "tidy_all": ("harness.stages.work", "tidy_all"),
     "timelines": ("harness.peaks", "timelines"),
     "warm_up_cells": ("harness.publish.peaks", "warm_up_cells"),

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import TrialFailure
-from harness.hosts import Command, Process, Sampling
+from harness.hosts import Command, Process
 from harness.loadgen.base import Endpoint, LoadCommand, LoadGenerator, LoadOrder
 from harness.loadgen.several import merge_summaries, seed_of, shares
 from harness.model import GeneratorRecord, HostClock, Load, LoadSummary
 from harness.sampling import Watched
+from harness.station import Sampling
 from harness.trial_order import LoadPlace, Notes, Parts, TrialOrder, tidy_values, tidy_words
 
 #: What a sampler on the load's own host writes, beside the load's files.

@@ -9,12 +9,16 @@ from collections.abc import Sequence
 
 from harness.backing import refuse_ended
 from harness.backing_phase import backing_cpu_s
-from harness.errors import HostError, TrialFailure
-from harness.hosts import Command, Sampling
+from harness.errors import HostError, RematchError, TrialFailure
+from harness.hosts import Command
 from harness.launchers.base import Instance
 from harness.load_engines import OWN_SAMPLES, Engine, keep_records, make_engines, read_together
-from harness.model import MachineWindow
+from harness.loadgen.base import LoadGenerator
+from harness.loadgen.several import merge_summaries
+from harness.model import AnswerCount, LoadSummary, MachineWindow
+from harness.promises import note_before
 from harness.sampling import machine_window
+from harness.station import Sampling
 from harness.trial_order import Notes, Parts, TrialOrder, compare_clocks, phase
 from harness.verdicts import crash, judge_load
 
@@ -41,8 +45,13 @@ def measure(instance: Instance, sampler: Sampling, order: TrialOrder, parts: Par
                 cleanup.callback(engine.close)
                 engines.append(engine)
             keep_records(engines, notes)
+            note_before(notes)
             _offer(engines, instance, sampler, order, parts, notes)
         notes.load = read_together(engines, generator, notes)
+        notes.answers = notes.load.answers
+    except TrialFailure:
+        notes.answers = _answered_so_far(engines, generator)
+        raise
     finally:
         keep_records(engines, notes)
     notes.outcome, notes.reason = judge_load(notes.load)
@@ -75,6 +84,15 @@ def _offer(
     for engine in engines:
         _refuse_ended_badly(engine)
         _run_after(engine)
+
+
+def _answered_so_far(engines: Sequence[Engine], generator: LoadGenerator) -> dict[str, AnswerCount]:
+    """Count what a load left that came to no end: what was answered until then was promised, too."""
+    parts: list[LoadSummary] = []
+    for engine in engines:
+        with contextlib.suppress(RematchError):
+            parts.append(generator.read(engine.ours))
+    return merge_summaries(parts, [0.0] * len(parts)).answers if parts else {}
 
 
 def _refuse_ended_badly(engine: Engine) -> None:

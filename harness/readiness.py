@@ -12,12 +12,13 @@ from typing import TypeVar
 from harness.conformance import judge
 from harness.errors import HostError, TrialFailure
 from harness.exchange import request_bytes
-from harness.hosts import Host, Station
+from harness.hosts import Host
 from harness.launchers.base import Instance
 from harness.loadgen.base import Endpoint
 from harness.local_host import LocalHost
 from harness.model import Outcome, Request, StartUp
 from harness.sampling import Watched
+from harness.station import Station
 
 ATTEMPTS_WHEN_PORT_TAKEN = 3
 AnInstance = TypeVar("AnInstance", bound=Instance)

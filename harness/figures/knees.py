@@ -13,7 +13,8 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from harness.errors import InputError
-from harness.figures.style import INK, Look, canvas, log_scale, looks, ordered, styled
+from harness.figures.looks import Look, looks, ordered
+from harness.figures.style import INK, canvas, log_scale, styled
 from harness.model import Estimate
 
 #: Points of a curve between two loads.

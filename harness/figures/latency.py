@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from harness.analysis.answered import failed_share
 from harness.errors import InputError
+from harness.figures.looks import looks, ordered
 from harness.figures.style import (
     BAND,
     FAINT,
@@ -21,8 +22,6 @@ from harness.figures.style import (
     label_ends,
     legend,
     log_scale,
-    looks,
-    ordered,
     styled,
 )
 

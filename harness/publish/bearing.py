@@ -13,8 +13,10 @@ from harness.articles import effect_between
 from harness.bearing import OUTCOMES, alike_claim, effect_with_all, every, pooled_claim
 from harness.model import Estimate, Outcome, Verdict
 from harness.publish.articles import mean_of, pressure_cells
+from harness.publish.cells import Cell
 from harness.publish.formatting import NOT_MEASURED, show
-from harness.publish.publisher import Cell, Published, Publisher, slug
+from harness.publish.pages import Published
+from harness.publish.publisher import Publisher, slug
 
 #: column of the pressure table -> unit in the paper
 _UNITS = {"throughput_per_s": "1/s", "right_share": "share"}

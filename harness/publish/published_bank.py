@@ -19,7 +19,9 @@ from harness.errors import InputError
 from harness.model import Estimate
 from harness.project import find_root
 from harness.publish.articles import mean_of
-from harness.publish.publisher import Cell, Published, Publisher
+from harness.publish.cells import Cell
+from harness.publish.pages import Published
+from harness.publish.publisher import Publisher
 
 FILE = Path("data") / "published" / "bank-original.csv"
 LANGUAGES = ("go", "java")
