@@ -21,7 +21,7 @@ from harness.hosts import Host
 from harness.loadgen.base import Endpoint
 from harness.remote import SshHost
 from harness.remote.package import agent_file
-from harness.tests.available import NOT_RUN
+from harness.tests.available import not_run
 from harness.tests.contracts.host import HostContract
 from harness.tests.sshd import Sshd
 
@@ -32,7 +32,7 @@ APART = ("unshare", "-m") if os.geteuid() == 0 else ("unshare", "-rm")
 def needs_mounts() -> None:
     if subprocess.run([*APART, "true"], capture_output=True, check=False).returncode != 0:
         # A right, not a tool that set-up could bring: as root these tests run or fail.
-        pytest.skip(f"{NOT_RUN}hiding files from a far host needs a mount namespace (root has one)")
+        not_run("hiding files from a far host needs a mount namespace (root has one)")
 
 
 def test_a_host_on_which_no_python_can_be_found_is_told_what_was_looked_for(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def folder() -> Iterator[Path]:
 @pytest.fixture(scope="module")
 def of_no_root(folder: Path) -> Iterator[SshHost]:
     if os.geteuid() != 0:
-        pytest.skip("this user is no root: TestSshHost is this very test")
+        not_run("a far host of somebody who is no root needs root here (TestSshHost is such a host then)")
     needs_mounts()
     (folder / "home").mkdir()
     os.chown(folder / "home", UID, UID)
