@@ -73,7 +73,7 @@ def test_every_rendering_of_a_right_answer_is_the_filled_value(value: object, ca
     values = Anything(captured)
     expect = Expectation.model_validate_json(json.dumps({"status": 200, "json": value}))
     rendered = right_answers(expect) or ()
-    assert len(rendered) in {2, 4}
+    assert len(rendered) in {2, 4, 8}  # twice as many where HTML takes a character for its own
     for cut in rendered:
         assert json.loads(text_of(cut, values)) == fill_json(expect.json_value, values)
 
