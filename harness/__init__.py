@@ -26,7 +26,9 @@ if TYPE_CHECKING:
         knees,
         parts_table,
         pressure_table,
+        warm_up_words,
     )
+    from harness.bearing import at_one_load
     from harness.clients import use_table
     from harness.evidence import Evidence, find_evidence, open_evidence
     from harness.peaks import (
@@ -49,6 +51,13 @@ if TYPE_CHECKING:
         publish_pressure,
         publish_slow_start,
     )
+    from harness.publish.bearing import (
+        bearing_cells,
+        publish_alike,
+        publish_bearing,
+        publish_pooled,
+        publish_survivors,
+    )
     from harness.publish.clients import (
         beside_published,
         face_cells,
@@ -68,6 +77,7 @@ if TYPE_CHECKING:
         warm_up_cells,
     )
     from harness.publish.places import all_places, compare_places, place_cells, publish_places
+    from harness.publish.published_bank import publish_published_bank, published_bank, published_cells
     from harness.publish.scaling import interaction_cells, lead_cells, publish_scaling, scaling_cells
     from harness.publish.validity import (
         compare_generators,
@@ -93,10 +103,12 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "StageParameters": ("harness.stages", "StageParameters"),
     "aa_noise": ("harness.analysis.noise", "aa_noise"),
     "all_places": ("harness.publish.places", "all_places"),
+    "at_one_load": ("harness.bearing", "at_one_load"),
     "attribute_peaks": ("harness.peaks", "attribute_peaks"),
     "attribution_cells": ("harness.publish.peaks", "attribution_cells"),
     "attribution_table": ("harness.analysis.gc_table", "attribution_table"),
     "audit_session": ("harness.peaks", "audit_session"),
+    "bearing_cells": ("harness.publish.bearing", "bearing_cells"),
     "beside_published": ("harness.publish.clients", "beside_published"),
     "build_cells": ("harness.publish.forms", "build_cells"),
     "calibration_words": ("harness.articles", "calibration_words"),
@@ -131,8 +143,10 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "precision_recall_curves": ("harness.analysis.verify.stall_curves", "precision_recall_curves"),
     "pressure_cells": ("harness.publish.articles", "pressure_cells"),
     "pressure_table": ("harness.articles", "pressure_table"),
+    "publish_alike": ("harness.publish.bearing", "publish_alike"),
     "publish_attribution": ("harness.publish.peaks", "publish_attribution"),
     "publish_audit": ("harness.publish.validity", "publish_audit"),
+    "publish_bearing": ("harness.publish.bearing", "publish_bearing"),
     "publish_coverage": ("harness.publish.validity", "publish_coverage"),
     "publish_drifts": ("harness.publish.validity", "publish_drifts"),
     "publish_equal_arms": ("harness.publish.validity", "publish_equal_arms"),
@@ -145,13 +159,18 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "publish_names": ("harness.publish.peaks", "publish_names"),
     "publish_parts": ("harness.publish.articles", "publish_parts"),
     "publish_places": ("harness.publish.places", "publish_places"),
+    "publish_pooled": ("harness.publish.bearing", "publish_pooled"),
     "publish_precision_recall": ("harness.publish.validity", "publish_precision_recall"),
     "publish_pressure": ("harness.publish.articles", "publish_pressure"),
+    "publish_published_bank": ("harness.publish.published_bank", "publish_published_bank"),
     "publish_rounds": ("harness.publish.facts", "publish_rounds"),
     "publish_scaling": ("harness.publish.scaling", "publish_scaling"),
     "publish_slow_start": ("harness.publish.articles", "publish_slow_start"),
+    "publish_survivors": ("harness.publish.bearing", "publish_survivors"),
     "publish_use": ("harness.publish.clients", "publish_use"),
     "publish_warm_up": ("harness.publish.peaks", "publish_warm_up"),
+    "published_bank": ("harness.publish.published_bank", "published_bank"),
+    "published_cells": ("harness.publish.published_bank", "published_cells"),
     "published_clients": ("harness.publish.clients", "published_clients"),
     "published_rounds": ("harness.publish", "published_rounds"),
     "run_stages": ("harness.stages.execute", "run"),
@@ -166,6 +185,7 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "warm_up_cells": ("harness.publish.peaks", "warm_up_cells"),
     "warm_up_curves": ("harness.peaks", "warm_up_curves"),
     "warm_up_table": ("harness.analysis.warm_curves", "warm_up_table"),
+    "warm_up_words": ("harness.articles", "warm_up_words"),
 }
 
 __all__ = [
@@ -175,10 +195,12 @@ __all__ = [
     "StageParameters",
     "aa_noise",
     "all_places",
+    "at_one_load",
     "attribute_peaks",
     "attribution_cells",
     "attribution_table",
     "audit_session",
+    "bearing_cells",
     "beside_published",
     "build_cells",
     "calibration_words",
@@ -213,8 +235,10 @@ __all__ = [
     "precision_recall_curves",
     "pressure_cells",
     "pressure_table",
+    "publish_alike",
     "publish_attribution",
     "publish_audit",
+    "publish_bearing",
     "publish_coverage",
     "publish_drifts",
     "publish_equal_arms",
@@ -227,13 +251,18 @@ __all__ = [
     "publish_names",
     "publish_parts",
     "publish_places",
+    "publish_pooled",
     "publish_precision_recall",
     "publish_pressure",
+    "publish_published_bank",
     "publish_rounds",
     "publish_scaling",
     "publish_slow_start",
+    "publish_survivors",
     "publish_use",
     "publish_warm_up",
+    "published_bank",
+    "published_cells",
     "published_clients",
     "published_rounds",
     "run_stages",
@@ -248,6 +277,7 @@ __all__ = [
     "warm_up_cells",
     "warm_up_curves",
     "warm_up_table",
+    "warm_up_words",
 ]
 
 

@@ -12,11 +12,13 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from harness.analysis.answered import failed_share, right_share
 from harness.analysis.comparisons import Comparison, compare
 from harness.analysis.database import FILE as DATABASE_FILE
 from harness.analysis.database import read_database, use_of
+from harness.analysis.error_words import errors_by_kind
 from harness.analysis.knee import knee
-from harness.analysis.overload import errors_by_kind, overload
+from harness.analysis.overload import overload
 from harness.analysis.quarters import COLUMN as PART
 from harness.analysis.quarters import parts_of
 from harness.analysis.recovery import recovery
@@ -49,10 +51,11 @@ def offered_per_s(load: Load, n_steps: int) -> float | None:
 def pressure_table(evidence: Evidence | None) -> pd.DataFrame | None:
     """Return the table of trials with what the load did to each: one row per trial, those that went wrong too.
 
-    Beside the columns of ``docs/data.md``: ``offered_per_s`` (also of users who come once), ``error_share``,
-    ``errors_<kind>``, ``highest_backlog``, ``left_at_last_arrival``, ``drain_s``, ``recovery_s``,
-    ``most_connections``, ``most_active``, ``money_kept`` (True, False, or None: not asked); and while requests
-    still came ``slow_s``, ``recovery_under_load_s``, ``recovered``, ``calm_after_error_s`` (see ``Recovery``).
+    Beside the columns of ``docs/data.md``: ``offered_per_s`` (also of users who come once), ``error_share`` and
+    ``right_share`` (of a flow in passes; what was never sent was not answered), ``errors_<kind>``,
+    ``highest_backlog``, ``left_at_last_arrival``, ``drain_s``, ``recovery_s``, ``most_connections``,
+    ``most_active``, ``money_kept`` (True, False, or None: not asked); and while requests still came
+    ``slow_s``, ``recovery_under_load_s``, ``recovered``, ``calm_after_error_s`` (see ``Recovery``).
     """
     if evidence is None:
         return None
@@ -63,11 +66,12 @@ def pressure_table(evidence: Evidence | None) -> pd.DataFrame | None:
         record = session.record(trial_id)
         rows.append(dict(row) | _pressure(evidence, record) | database_columns(session, record))
     frame = pd.DataFrame(rows)
+    frame = frame.assign(error_share=failed_share(frame), right_share=right_share(frame))
     return frame.astype({name: "float64" for name in _FLOATS if name in frame})
 
 
 _FLOATS = (
-    "offered_per_s", "error_share", "highest_backlog", "left_at_last_arrival", "drain_s", "recovery_s",
+    "offered_per_s", "highest_backlog", "left_at_last_arrival", "drain_s", "recovery_s",
     "most_connections", "most_active", "slow_s", "recovery_under_load_s", "calm_after_error_s",
 )  # fmt: skip
 
@@ -167,6 +171,17 @@ def calibration_words(evidences: Sequence[Evidence | None]) -> str:
     return "; ".join(said) or "none: the loads are plain numbers"
 
 
+def warm_up_words(evidence: Evidence | None) -> str:
+    """Return how every trial was warmed up before its load."""
+    if evidence is None:
+        return "not measured in this profile"
+    n, users = evidence.header.experiment.warm_up_requests, evidence.header.experiment.warm_up_users
+    if n == 0:
+        return "nothing"
+    who = f"divided among {users} users at once" if users > 1 else "one after another"
+    return f"{n:,} requests of the load's own kind, {who}"
+
+
 def _pressure(evidence: Evidence, record: TrialRecord) -> dict[str, object]:
     cell, load = record.planned.configuration, record.load
     broken = [row for row in record.invariants if not row.holds]
@@ -176,8 +191,9 @@ def _pressure(evidence: Evidence, record: TrialRecord) -> dict[str, object]:
     requests = load_requests(evidence.root, cell.workload)[cell.mix]
     n_steps = len(requests) if requests[0].step is not None else 1
     found |= {"offered_per_s": offered_per_s(cell.load, n_steps)}
-    found |= {f"errors_{kind}": n for kind, n in errors_by_kind(load.errors_by_kind).items()}
-    found |= {"error_share": load.n_errors / load.n_requests if load.n_requests else None}
+    found |= {
+        f"errors_{kind}": n for kind, n in errors_by_kind(load.errors_by_kind, cell.load.generator).items()
+    }
     table = evidence.requests(record.session_id, record.planned.trial_id)
     if table is None or table.empty or table["start_epoch_s"].isna().any():
         return found

@@ -20,6 +20,8 @@ from urllib.parse import urlsplit
 from harness.errors import HostError
 
 USUAL_SOCKET = "/var/run/docker.sock"
+#: How it is said that there is no daemon, or none any more.
+SILENT = "no Docker daemon answers"
 #: In the path of a request: the id of what the row's first request made.
 MADE = "{Id}"
 _REMOVAL = re.compile(r"/containers/([0-9a-f]{12,64})(?:\?|$)")
@@ -83,7 +85,7 @@ def exchange_in_a_row(
             made = made or made_by(request, reply) or ""
     except (OSError, http.client.HTTPException) as problem:
         said = getattr(problem, "strerror", None) or str(problem) or type(problem).__name__
-        raise HostError(f"no Docker daemon answers at {where}: {said}") from problem
+        raise HostError(f"{SILENT} at {where}: {said}") from problem
     finally:
         connection.close()
     return replies

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From launch to ready, and from ready to warm: the first correct answer, and sequential warm-up calls."""
+"""From launch to ready: the first correct answer."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ from typing import TypeVar
 
 from harness.conformance import judge
 from harness.errors import HostError, TrialFailure
-from harness.exchange import Answer, Connection, ExchangeError, request_bytes
+from harness.exchange import request_bytes
 from harness.hosts import Host
 from harness.launchers.base import Instance
 from harness.loadgen.base import Endpoint
-from harness.loadgen.captures import Scalar, Values, filled
-from harness.loadgen.flow import in_order, is_flow
 from harness.local_host import LocalHost
 from harness.model import Outcome, Request, StartUp
 from harness.sampling import Watched
@@ -49,7 +47,7 @@ def wait_first_response(
     record, endpoint = instance.record, instance.endpoint
     started = host.first_answer(
         endpoint,
-        _bytes_of(request, endpoint),
+        bytes_of(request, endpoint),
         Watched(record.pid, record.process_start_ticks, cpu_at_launch_s),
         launched=record.launched,
         deadline_s=deadline_s,
@@ -73,55 +71,10 @@ def wait_first_response(
     )
 
 
-def warm_up(endpoint: Endpoint, requests: tuple[Request, ...], n: int, timeout_s: float = 10.0) -> None:
-    """Send ``n`` sequential requests over one keep-alive connection; check every answer.
-
-    A plain mix is sent in turn by weight. A flow is gone through in order, with what its answers
-    gave, again and again; the last pass ends where ``n`` ends.
-
-    Raises:
-        TrialFailure: nonconforming (a wrong answer) or failed (no answer), naming the request's number.
-    """
-    with Connection(endpoint, timeout_s) as connection:
-        (_warm_by_flow if is_flow(requests) else _warm_by_mix)(connection, endpoint, requests, n)
-
-
-def _warm_by_mix(connection: Connection, endpoint: Endpoint, requests: tuple[Request, ...], n: int) -> None:
-    turns = [(request, _bytes_of(request, endpoint)) for request in requests for _ in range(request.weight)]
-    right: dict[str, bytes] = {}
-    for number in range(n):
-        request, raw = turns[number % len(turns)]
-        answer = _exchanged(connection, raw, number, request)
-        if answer.status == request.expect.status and right.get(request.name) == answer.body:
-            continue  # the very bytes that were found right before: no need to parse them again
-        _judged(answer, number, request, {})
-        right[request.name] = answer.body
-
-
-def _warm_by_flow(connection: Connection, endpoint: Endpoint, requests: tuple[Request, ...], n: int) -> None:
-    steps, values = in_order(requests), dict[str, Scalar]()
-    for number in range(n):
-        request = steps[number % len(steps)]
-        if request is steps[0]:
-            values = {}
-        answer = _exchanged(connection, _bytes_of(filled(request, values), endpoint), number, request)
-        values |= _judged(answer, number, request, values)
-
-
-def _exchanged(connection: Connection, raw: bytes, number: int, request: Request) -> Answer:
-    try:
-        return connection.exchange(raw)
-    except (ExchangeError, OSError) as problem:
-        raise TrialFailure(
-            Outcome.FAILED, f"no answer to warm-up request {number + 1} ({request.name}): {problem}"
-        ) from problem
-
-
-def _judged(answer: Answer, number: int, request: Request, values: Values) -> dict[str, Scalar]:
-    fault, taken = judge(answer, request.expect, request.capture, values)
-    if fault is not None:
-        raise TrialFailure(Outcome.NONCONFORMING, f"warm-up request {number + 1} ({request.name}): {fault}")
-    return taken
+def bytes_of(request: Request, endpoint: Endpoint) -> bytes:
+    """Return a request as it goes over the wire."""
+    body = None if request.body is None else request.body.encode()
+    return request_bytes(request.method, request.path, request.headers, body, endpoint)
 
 
 def bring_up(
@@ -155,11 +108,6 @@ def first_complaint(text: str) -> str | None:
         if line.strip() and not re.match(r"listening host=|gc \d+ @|\[\d+", line):
             return line.strip()[:300]
     return None
-
-
-def _bytes_of(request: Request, endpoint: Endpoint) -> bytes:
-    body = None if request.body is None else request.body.encode()
-    return request_bytes(request.method, request.path, request.headers, body, endpoint)
 
 
 def _how_it_ended(code: int | None, host: Host, stderr: Path | None) -> str:

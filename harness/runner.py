@@ -29,11 +29,12 @@ from harness.load_phase import OWN_SAMPLES, headroom_ratio, machine_during_load,
 from harness.loadgen.flow import readiness_request
 from harness.model import Outcome, Phase, StartUp, TrialRecord
 from harness.placement import Policy, check_pinned, cpus_allowed, place, place_on_two
-from harness.readiness import bring_up, wait_first_response, warm_up
+from harness.readiness import bring_up, wait_first_response
 from harness.sampling import merge
 from harness.station import Sampling
 from harness.trial_order import Limits, Notes, Parts, TrialOrder, now, phase, tidy_values, tidy_words, watch
 from harness.verdicts import crash, trial_flags
+from harness.warming import warm_up
 from harness.workloads import Face
 
 __all__ = ["Limits", "Parts", "TrialOrder", "run_trial"]
@@ -116,10 +117,14 @@ def _bring_up(order: TrialOrder, parts: Parts, sampler: Sampling, notes: Notes) 
                 environment=environment_of(notes),
             )
         )
-        record = notes.instance = instance.record
-        if parts.host.here:  # over there the agent keeps the books
-            parts.ledger.note(pid=record.pid, role=configuration.variant_name, port=record.port)
-        sampler.add("service", watch(instance))
+        try:
+            record = notes.instance = instance.record
+            if parts.host.here:  # over there the agent keeps the books
+                parts.ledger.note(pid=record.pid, role=configuration.variant_name, port=record.port)
+            sampler.add("service", watch(instance))
+        except BaseException:
+            _stop_instance(instance, parts, notes)
+            raise
         return instance
 
     def wait(instance: Instance) -> StartUp:
@@ -181,10 +186,10 @@ def _check_conformance(instance: Instance, order: TrialOrder, parts: Parts, note
 
 
 def _warm_up(instance: Instance, order: TrialOrder, parts: Parts, notes: Notes) -> None:
-    wanted = order.planned.configuration.warm_up_requests
+    wanted, users = order.planned.configuration.warm_up_requests, order.planned.configuration.warm_up_users
     if wanted:
         with phase("warm-up", notes):
-            warm_up(parts.host.reach(instance.endpoint), order.requests, wanted)
+            warm_up(parts.host.reach(instance.endpoint), order.requests, wanted, users=users)
 
 
 def _stay_idle(instance: Instance, order: TrialOrder, parts: Parts, notes: Notes) -> None:

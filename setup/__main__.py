@@ -90,7 +90,13 @@ def bring(names: Sequence[str], wished: Sequence[str], around: toolchains.Surrou
             f"going on without {', '.join(tool.name for tool in packaged)}: nothing here can install packages"
         )
         packaged = []
-    _bring_with_apt([*lacking, *packaged], around, python_ready)
+    try:
+        _bring_with_apt([*lacking, *packaged], around, python_ready)
+    except SetupError as error:
+        if not packaged:
+            raise
+        step(f"going on without {', '.join(tool.name for tool in packaged)}: {error}")
+        _bring_with_apt(lacking, around, python_ready)
     if not python_ready:
         python_env.make_environment(PROJECT, sys.executable, os.environ)
     for bringer in (_bring_go, _bring_jdk, _bring_jmeter, _bring_k6, _bring_oha):

@@ -11,11 +11,13 @@ PROFILES = ("smoke", "quick", "full", "sample")
 
 MEASURING = ("go", "jdk", "maven", "jmeter", "postgres")
 WRITING = ("latex",)
-CHECKING = ("poppler", "sshd")
+CHECKING = ("poppler",)
 #: Brought where a package is in reach, done without elsewhere: the experiments that use it say so and go on.
 WISHED = ("wrk",)
 #: Built from source once, in a minute or two: the clients' loads are its, and without it the rest is measured.
 BUILT = ("k6",)
+#: sshd serves the tests of hosts over SSH. Without it they say that they were not run, which is a failure in CI.
+WISHED_BY_TESTS = ("sshd",)
 #: oha is built by `make generators` only: it needs a compiler of Rust and more minutes.
 GENERATORS = ("k6", "oha")
 
@@ -41,4 +43,5 @@ def wishes(purpose: Purpose, profile: str, *, root: bool = False) -> tuple[str, 
     """
     if not set(MEASURING) <= set(needs(purpose, profile)):
         return ()
-    return (*WISHED, *BUILT, *(("dockerd",) if purpose == "test" and root else ()))
+    for_tests = () if purpose == "paper" else WISHED_BY_TESTS
+    return (*WISHED, *BUILT, *for_tests, *(("dockerd",) if purpose == "test" and root else ()))

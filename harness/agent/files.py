@@ -55,6 +55,10 @@ class FileOrders:
         folder.mkdir(parents=True)
         return {"folder": str(folder)}
 
+    def do_free_bytes(self) -> dict[str, Any]:
+        """How much may still be written where trials have their folders."""
+        return {"bytes": shutil.disk_usage(str(self._folder)).free}
+
     def do_scratch(self, parent: str, owner: list[int] | None) -> dict[str, Any]:
         """Make a folder that another user may work in, where he can get at it; it goes with this agent."""
         made = tempfile.mkdtemp(prefix="rematch-", dir=parent)

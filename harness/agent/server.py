@@ -8,6 +8,7 @@ Nobody heard for the time of grace: everything that was started is ended, the fo
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -104,7 +105,9 @@ class Server:
             answer = {"id": number, "error": str(problem)}
         except OSError as problem:
             place = f" ({problem.filename})" if problem.filename else ""
-            answer = {"id": number, "error": f"{problem.strerror or problem}{place}"}
+            full = problem.errno in (errno.ENOSPC, errno.EDQUOT)
+            advice = f"; make room for {self._folder}, or set another folder in hosts.toml" if full else ""
+            answer = {"id": number, "error": f"{problem.strerror or problem}{place}{advice}"}
         except Exception as problem:  # whoever asked is told, whatever it is
             answer = {"id": number, "error": f"{what}: {type(problem).__name__}: {problem}"}
         line = json.dumps(answer).encode() + b"\n"

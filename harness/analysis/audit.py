@@ -113,7 +113,15 @@ def audit_plan(
                 holds=flight <= threads * (1 + tolerance),
             )
         )
-    checks += [_near(f"ratio: {name}", top / bottom, told, tolerance) for name, top, bottom, told in ratios]
+    for name, top, bottom, told in ratios:
+        if bottom == 0:
+            raise InputError(
+                "a ratio to nothing",
+                place=f"ratios: {name}",
+                found=f"{top:g} / 0",
+                allowed="not divided by 0",
+            )
+        checks.append(_near(f"ratio: {name}", top / bottom, told, tolerance))
     failed = tuple(f"{c.name}: expected {c.expected:.6g}, found {c.found:.6g}" for c in checks if not c.holds)
     return PlanAudit(
         expected_throughput_per_s=expected,

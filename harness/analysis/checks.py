@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from pydantic import Field
 
 from harness.analysis.decisions import FEWEST_FOR_P
-from harness.analysis.inputs import Floats, finite, trial_values
+from harness.analysis.inputs import Floats, finite, fraction, trial_values
 from harness.errors import InputError
 from harness.model.base import Frozen
 
@@ -98,7 +98,14 @@ def check_assumptions(
 
 
 def unseen_mode_share(n_trials: int, confidence: float = 0.95) -> float:
-    """Return the share below which a mode of the trials may have shown up in none of them."""
+    """Return the share below which a mode of the trials may have shown up in none of them.
+
+    Raises:
+        InputError: there was no trial, or the confidence is not strictly between 0 and 1.
+    """
+    if n_trials < 1:
+        raise InputError("a share of no trials", place="n_trials", found=n_trials, allowed="1 or more")
+    fraction(confidence, "confidence")
     return float(1 - (1 - confidence) ** (1 / n_trials))
 
 

@@ -15,6 +15,8 @@ from harness.model import Frozen
 
 FloatArray = npt.NDArray[np.float64]
 MIN_PAUSES = 5
+#: Offsets beyond this are not looked for.
+SEARCH_S = 5.0
 
 
 class ClockOffset(Frozen):
@@ -34,7 +36,7 @@ def estimate_clock_offset(
     pauses: Sequence[Span],
     *,
     median_service_s: float,
-    search_s: float = 5.0,
+    search_s: float = SEARCH_S,
     resolution_s: float = 0.0005,
 ) -> ClockOffset:
     """Estimate the offset by the mode of (first completion after a gap - pause end), less what that one took.

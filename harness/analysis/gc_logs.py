@@ -19,6 +19,7 @@ from pydantic import Field
 
 from harness.analysis.attribution import Attribution
 from harness.analysis.attribution_intervals import MIN_TAIL
+from harness.analysis.checks import judge_resolution
 from harness.analysis.exposure import Exposure, exposure
 from harness.analysis.laid_pauses import RESAMPLES, LaidPauses
 from harness.analysis.peak_causes import stall_causes
@@ -26,7 +27,7 @@ from harness.analysis.placed_logs import generator_log, service_log, throttled
 from harness.analysis.placing import why_not_laid
 from harness.analysis.slow_periods import Stall
 from harness.analysis.spans import CauseName, Paused, Span, covered_s, inside, joined
-from harness.analysis.stalls import detect_stalls, detectability_limit
+from harness.analysis.stalls import detect_stalls, detectability_limit, ordinary_p99
 from harness.errors import InputError
 from harness.model import Frozen, TrialRecord
 from harness.store import SessionFolder
@@ -49,6 +50,7 @@ class TrialAttribution(Frozen):
     n_requests: int = Field(description="answered correctly")
     rate_per_s: float
     window: Span = Field(description="first request to last answer, epoch seconds")
+    rss_bytes: int | None = Field(description="the service's resident memory when the load was over")
     latency_s: dict[str, float] = Field(description="p50 and those of ``QUANTILES`` that may be said")
     detectability_s: float = Field(description="shorter pauses leave no trace in the latencies alone")
     n_pauses: int | None = Field(description="of the service within the window; None: its log is not known")
@@ -133,8 +135,9 @@ def attribute_trial(
         n_requests=len(start),
         rate_per_s=rate,
         window=window,
+        rss_bytes=_rss_bytes(record),
         latency_s=levels,
-        detectability_s=detectability_limit(rate, max(float(np.quantile(latency, 0.99)), 1e-9)),
+        detectability_s=detectability_limit(rate, ordinary_p99(start, latency, events)),
         n_pauses=len(spans) if known else None,
         paused_s=covered_s(spans) if known else None,
         longest_pause_s=max((high - low for low, high in spans), default=0.0) if known else None,
@@ -153,8 +156,20 @@ def attribute_trial(
         stalls=stalls,
         stall_causes=stall_causes(stalls, events | {"cgroup_throttle": throttled(session, record)}),
         events=events,
-        warnings=(*service.warnings, *(f"generator: {warning}" for warning in generator.warnings)),
+        warnings=(
+            *service.warnings,
+            *(f"generator: {warning}" for warning in generator.warnings),
+            *_coarse(levels, _resolution(record)),
+        ),
     )
+
+
+def _coarse(levels: Mapping[str, float], resolution_s: float) -> list[str]:
+    """Warn of percentiles that are a few steps of the tool's resolution: time beyond them is rounding, too."""
+    said = (
+        (name, judge_resolution(value, resolution_s or None, "quantile")[2]) for name, value in levels.items()
+    )
+    return [f"{name}: {warning}" for name, warnings in said for warning in warnings]
 
 
 def _most_taken_s(spans: Sequence[Span], length_s: float) -> float:
@@ -165,6 +180,11 @@ def _most_taken_s(spans: Sequence[Span], length_s: float) -> float:
     at = np.concatenate([low, high - length_s])  # the most is reached with an edge on an edge
     filled = np.minimum(high, at[:, None] + length_s) - np.maximum(low, at[:, None])
     return float(min(np.maximum(filled, 0.0).sum(axis=1).max(), length_s))
+
+
+def _rss_bytes(record: TrialRecord) -> int | None:
+    after = [one.reading.rss_bytes for one in record.boundaries if one.name == "after-load"]
+    return after[0] if after else None
 
 
 def _resolution(record: TrialRecord) -> float:

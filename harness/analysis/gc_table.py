@@ -27,6 +27,7 @@ class AttributionRow(Frozen):
     n_trials: int
     n_refused: int = Field(description="trials whose pauses could not be laid over their requests")
     why_refused: str | None
+    rss_bytes: Estimate = Field(description="the service's resident memory when the load was over")
     latency_s: Estimate = Field(description="the quantile as measured")
     pauses_per_s: Estimate
     paused_share: Estimate = Field(description="of the time under load")
@@ -102,6 +103,7 @@ def _row(group: Sequence[TrialAttribution], quantile: str, level: float) -> Attr
         n_trials=len(group),
         n_refused=sum(refusals.values()),
         why_refused=refusals.most_common(1)[0][0] if refusals else None,
+        rss_bytes=over("resident memory after the load", "B", lambda t: t.rss_bytes, "log"),
         latency_s=over(f"{quantile} of latency", "s", lambda t: t.latency_s.get(quantile), "log"),
         pauses_per_s=over(
             "pauses per second", "1/s", lambda t: None if t.n_pauses is None else t.n_pauses / t.window_s
@@ -119,13 +121,27 @@ def _row(group: Sequence[TrialAttribution], quantile: str, level: float) -> Attr
         most_share=over(
             f"most of {quantile} that pauses can have taken", "share", lambda t: t.most_share.get(quantile)
         ),
-        service_tail=over("share of the tail: the service's pauses", "share", tail(*SERVICE_CAUSES)),
-        generator_tail=over("share of the tail: the generator's pauses", "share", tail("generator_stall")),
-        unexplained_tail=over("share of the tail: unexplained", "share", tail("unexplained")),
+        service_tail=part(over("share of the tail: the service's pauses", "share", tail(*SERVICE_CAUSES))),
+        generator_tail=part(
+            over("share of the tail: the generator's pauses", "share", tail("generator_stall"))
+        ),
+        unexplained_tail=part(over("share of the tail: unexplained", "share", tail("unexplained"))),
         cycles_per_s=over("collections at work beside the program", "1/s", lambda t: t.cycles_per_s),
         cycle_excess=over(
             f"share of requests beyond {quantile} that come with a collection at work", "share", excess
         ),
+    )
+
+
+def part(share: Estimate) -> Estimate:
+    """Return a share of a whole with an interval that stays one: t knows nothing of 0 and 1.
+
+    To cut an interval at what is possible takes no coverage away from it.
+    """
+    if share.low is None or share.high is None:
+        return share
+    return share.model_copy(
+        update={"low": min(max(share.low, 0.0), 1.0), "high": max(min(share.high, 1.0), 0.0)}
     )
 
 
@@ -157,6 +173,9 @@ def _over(
         what=what,
         inputs=tuple(trial.trial for trial, _ in found),
     )
+    if len(found) == 1 and len(group) > 1:
+        why = f"one trial of {len(group)} speaks ({found[0][1]:.3g}), the others: {_why_nothing(group, quantile)}"
+        return estimate.model_copy(update={"value": None, "low": None, "high": None, "warnings": (why,)})
     if len(found) < len(group):
         short = (
             f"{len(group) - len(found)} of {len(group)} trials cannot say: {_why_nothing(group, quantile)}"

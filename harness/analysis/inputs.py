@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 Unit = Literal["trial", "request"]
 
 #: Nobody makes more fresh processes than this for one cell of one experiment: beyond it, these are requests.
-MAX_TRIALS = 1000
+MAX_TRIALS = 200
 
 
 def finite(values: ArrayLike, what: str) -> Floats:
@@ -93,16 +93,23 @@ def request_arrays(trials: Sequence[ArrayLike], what: str) -> tuple[Floats, ...]
 
 
 def starts_and_latencies(start_s: ArrayLike, latency_s: ArrayLike) -> tuple[Floats, Floats]:
-    """Return both of the requests of one trial, shapes (n,), n >= 0.
+    """Return both of the requests of one trial, shapes (n,), n >= 0, seconds.
 
     Raises:
-        InputError: not one-dimensional, or of different lengths.
+        InputError: not one-dimensional, of different lengths, not finite, or a latency below zero.
     """
     start, latency = np.asarray(start_s, dtype=np.float64), np.asarray(latency_s, dtype=np.float64)
     if start.ndim != 1 or start.shape != latency.shape:
         raise InputError(
             "start and latency must be two arrays of one length", found=(start.shape, latency.shape)
         )
+    if not (np.isfinite(start).all() and np.isfinite(latency).all()):
+        n_bad = int(np.count_nonzero(~(np.isfinite(start) & np.isfinite(latency))))
+        raise InputError(
+            "start and latency must be finite", found=f"{n_bad} of {start.size} are not", allowed="seconds"
+        )
+    if (latency < 0).any():
+        raise InputError("a latency is negative", found=float(latency.min()), allowed="seconds >= 0")
     return start, latency
 
 

@@ -7,8 +7,9 @@ percentile interval of a bootstrap that resamples whole trials within each load,
 trial are no independent news. Latency stands as its logarithm: beyond the knee it grows by factors.
 
 The knee lies between loads that were offered, so a coarse grid of loads makes a coarse knee, and the
-percentile interval of few trials is too narrow (see :mod:`harness.analysis.resampling`). Both are said in
-the estimate's warnings.
+percentile interval of few trials is too narrow (see :mod:`harness.analysis.resampling`). Where the best bend is
+the first or the last that is looked for, the true one may lie outside: then there is none. Where only an end of
+the interval is, that end is open. All this is said in the estimate's warnings.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ from harness.analysis.inputs import Floats, trial_values
 from harness.errors import InputError
 from harness.model import Estimate
 
-#: Fewer distinct loads than this have no two segments to tell apart: each needs two points.
-MIN_LOADS = 4
-#: Candidate knees between the second load and the last but one.
+#: Fewer distinct loads than this leave a segment without a load to spare: each needs three points.
+MIN_LOADS = 6
+#: Candidate knees between the second load and the last but one; beyond these a bend cannot be told from a point
+#: that lies off the line.
 GRID = 121
 #: The bend must take this share of the squares that a straight line leaves, else there is none.
 MIN_GAIN = 0.5
@@ -46,7 +48,8 @@ def knee(
         load_per_s, latency_s: one value per trial, shape (k,), both above zero.
 
     Returns:
-        An estimate without value where no bend is shown, and why in its warnings.
+        An estimate without value where no bend is shown, and why in its warnings; with one bound ``None`` where
+        the interval is open on that side.
 
     Raises:
         InputError: lengths that differ, or values that are not above zero.
@@ -73,12 +76,17 @@ def knee(
     if draws.size < MIN_FOUND_SHARE * n_resamples:
         share = draws.size / max(n_resamples, 1)
         return _none(load, level, inputs, f"a bend in {share:.0%} of the resamples only")
-    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
+    first, last = fit.reach
+    if not first < found[0] < last:
+        side = "before" if found[0] <= first else "beyond"
+        edge = f"it may lie {side} {found[0]:.4g} per second, where too few loads were offered"
+        return _none(load, level, inputs, f"the bend is at the edge of what can be told: {edge}")
+    low, high = (float(q) for q in np.quantile(draws, [(1 - level) / 2, (1 + level) / 2]))
     fewest = int(sizes.min())
     return Estimate(
         value=float(found[0]),
-        low=float(low),
-        high=float(high),
+        low=low if low > first else None,
+        high=high if high < last else None,
         level=level,
         unit="1/s",
         method=METHOD,
@@ -88,6 +96,16 @@ def knee(
         inputs=inputs,
         warnings=(
             f"{loads.size} loads: the knee is no finer than they are",
+            *(
+                ["the interval is open below: no bend before the second load could be told"]
+                if low <= first
+                else []
+            ),
+            *(
+                ["the interval is open above: no bend after the last load but one could be told"]
+                if high >= last
+                else []
+            ),
             *([f"{fewest} trials at a load: the interval is too narrow"] if fewest < 10 else []),
         ),
     )
@@ -111,6 +129,11 @@ class _Fit:
         ]
         #: what the bend adds to the line: one direction a candidate, turned so that upwards is positive
         self._bends = np.array([q[:, 2] * np.sign(r[2, 2]) for q, r in bends])
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        """Between which a knee can be told: one step of the grid within its ends."""
+        return float(self._knees[1]), float(self._knees[-2])
 
     def best(self, means: Floats, within: Floats) -> tuple[Floats, Floats]:
         """Return the knee of least squares that bends upwards, and the share of the line's squares it takes.

@@ -1,15 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a load did to a service that could not bear it: errors by kind, backlog, drain, recovery.
+"""What a load did to a service that could not bear it: backlog, drain, recovery.
 
 Overload is a result, not a broken measurement, so these functions take every trial that has requests,
 excluded ones too. All of it follows from when each request began and how long it took.
 """
 
 from __future__ import annotations
-
-from collections import Counter
-from collections.abc import Mapping
-from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,22 +15,8 @@ from harness.analysis.inputs import Floats, finite
 from harness.errors import InputError
 from harness.model.base import Frozen
 
-ErrorKind = Literal["refused", "timeout", "server", "client", "wrong_answer", "other"]
-ERROR_KINDS: tuple[ErrorKind, ...] = get_args(ErrorKind)
 #: Recovered: the backlog is down to this share of its highest, or to the one request that is no queue.
 RECOVERED_SHARE = 0.1
-#: What tools call things, in lower case; the first row that fits counts.
-_WORDS: tuple[tuple[ErrorKind, tuple[str, ...]], ...] = (
-    ("timeout", ("timeout", "timed out", "deadline")),
-    (
-        "refused",
-        (
-            "refused", "reset", "nohttpresponse", "connectexception", "httphostconnect", "broken pipe",
-            "disconnected", "closed", "socketexception", "eof",
-        ),
-    ),
-    ("wrong_answer", ("wrong body", "wrong answer", "no ", "check")),
-)  # fmt: skip
 
 
 class Overload(Frozen):
@@ -49,33 +31,6 @@ class Overload(Frozen):
     recovery_s: float | None = Field(
         description="from the highest backlog until a tenth of it is left for good; None: it was never more than one"
     )
-
-    @property
-    def error_share(self) -> float:
-        return self.n_errors / self.n_requests
-
-
-def error_kind(words: str) -> ErrorKind:
-    """Return the kind of an error that a load generator names by a status, an exception, or words.
-
-    ``refused``: no connection, or it broke before an answer; ``timeout``: none in time; ``server``: a 5xx;
-    ``client``: a 4xx; ``wrong_answer``: a whole answer that is not the right one.
-    """
-    said = words.strip().lower()
-    status = said.removeprefix("status").strip()
-    if status.isdigit() and len(status) == 3:
-        if status[0] in "45":
-            return "server" if status[0] == "5" else "client"
-        return "wrong_answer"
-    return next((kind for kind, names in _WORDS if any(name in said for name in names)), "other")
-
-
-def errors_by_kind(said: Mapping[str, int]) -> dict[ErrorKind, int]:
-    """Return kind -> errors, every kind in its order, from what a tool counted by its own names."""
-    found: Counter[ErrorKind] = Counter()
-    for words, n in said.items():
-        found[error_kind(words)] += n
-    return {kind: found[kind] for kind in ERROR_KINDS}
 
 
 def backlog(start_s: ArrayLike, latency_s: ArrayLike, at_s: ArrayLike) -> Floats:

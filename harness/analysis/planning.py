@@ -90,6 +90,11 @@ def plan_repetitions(
             warnings += (
                 f"a pilot of {n_pilot} blocks knows little of the variation; {PILOT_BLOCKS} are usual",
             )
+        if sd == 0:
+            warnings += (
+                "every block of the pilot shows the same: it is coarser than what is to be known "
+                "(whole milliseconds?), so this number of blocks is a guess",
+            )
     assured = None
     if n_pilot:
         upper = sd * np.sqrt((n_pilot - 1) / float(special.chdtri(n_pilot - 1, ASSURANCE)))

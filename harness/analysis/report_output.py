@@ -111,16 +111,7 @@ def read_runtime_log(path: Path, process_start_epoch_s: float | None = None) -> 
     log = trace if trace.n_collections else read_jvm_log(*rotated_parts(path))
     if log.clock == "epoch" or process_start_epoch_s is None:
         return log
-    moved = [
-        event.model_copy(
-            update={
-                "start_s": event.start_s + process_start_epoch_s,
-                "end_s": event.end_s + process_start_epoch_s,
-            }
-        )
-        for event in log.events
-    ]
-    return log.model_copy(update={"events": tuple(moved), "clock": "epoch"})
+    return log.placed(process_start_epoch_s)
 
 
 def show(report: Report, console: Console) -> None:
@@ -166,6 +157,10 @@ def _show_stalls(report: Report, console: Console) -> None:
         return
     hard = [stall for stall in report.stalls if stall.kind == "stall"]
     console.print(f"{len(hard)} stalls, {len(report.stalls) - len(hard)} slow periods")
+    if report.shortest_visible_ms is not None:
+        console.print(
+            f"  a stall shorter than {report.shortest_visible_ms:,.1f} ms would not show", highlight=False
+        )
     longest = sorted(zip(report.stalls, report.causes, strict=True), key=lambda pair: -pair[0].duration_s)[
         :SHOWN
     ]
@@ -181,22 +176,26 @@ def _show_stalls(report: Report, console: Console) -> None:
 
 
 def _show_attribution(report: Report, console: Console) -> None:
-    if report.attribution is None or "refused" in report.attribution:
+    if report.attribution is None:
+        return
+    if "refused" in report.attribution:
+        console.print("unexplained: 100 %, no pause was laid over the requests")
         return
     for name in ("p99", "p99.9"):
         part = report.attribution[name]
         share = part["share"]
-        if share["value"] is None:
-            console.print(f"{name}: too few requests clear of pauses to say what they explain")
-            continue
-        bounds = f" ({share['low']:.0%} to {share['high']:.0%})" if share["low"] is not None else ""
-        console.print(f"{name}: {share['value']:.0%}{bounds} of it goes away with the pauses and their wakes")
         causes = ", ".join(
             f"{cause} {share['value']:.0%}"
             for cause, share in part["causes"].items()
             if share["value"] is not None
         )
-        console.print(f"  time beyond the median in that tail: {causes}", highlight=False)
+        if causes:
+            console.print(f"{name}: time beyond the median in that tail: {causes}", highlight=False)
+        if share["value"] is None:
+            console.print(f"  too few requests clear of pauses to say how much of {name} they explain")
+            continue
+        bounds = f" ({share['low']:.0%} to {share['high']:.0%})" if share["low"] is not None else ""
+        console.print(f"  {share['value']:.0%}{bounds} of {name} goes away with the pauses and their wakes")
 
 
 def _show_resources(report: Report, console: Console) -> None:

@@ -16,13 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.analysis.attribution import Attribution, attributable_fractions
-from harness.analysis.clocks import ClockOffset, estimate_clock_offset
+from harness.analysis.clocks import MIN_PAUSES, SEARCH_S, ClockOffset, estimate_clock_offset
 from harness.analysis.intervals import t_critical
 from harness.analysis.matching import coincidence_test
 from harness.analysis.peak_causes import TOLERANCE_S, stall_causes
 from harness.analysis.slow_periods import Stall
 from harness.analysis.spans import CauseName, Span, inside
-from harness.analysis.stalls import detect_stalls
+from harness.analysis.stalls import detect_stalls, detectability_limit, ordinary_p99
 from harness.formats.gc_events import GcLog
 from harness.model import Estimate
 
@@ -40,6 +40,7 @@ class Peaks:
     resolution_s: float
     stalls: list[Stall] = field(default_factory=list)
     causes: list[str | None] = field(default_factory=list)
+    _limits: list[float] = field(default_factory=list)
     _apart: list[dict[str, Attribution]] = field(default_factory=list)
     _offsets: list[float] = field(default_factory=list)
     _refusals: list[tuple[str, float | None]] = field(default_factory=list)
@@ -52,6 +53,10 @@ class Peaks:
         self.stalls += stalls
         window = (float(start.min()), float((start + latency).max()))
         self._first_s, self._last_s = min(self._first_s, window[0]), max(self._last_s, window[1])
+        known = inside(_spans(self.gc_log), window) if self.gc_log and self.gc_log.clock == "epoch" else {}
+        if window[1] > window[0]:
+            ordinary = ordinary_p99(start, latency, known)
+            self._limits.append(detectability_limit(len(start) / (window[1] - window[0]), ordinary))
         if self.gc_log is None:
             self.causes += [None] * len(stalls)
             return
@@ -66,6 +71,11 @@ class Peaks:
         self._offsets += [offset.offset_s] if offset is not None and offset.offset_s is not None else []
         apart = attributable_fractions(start, latency, events, quantiles=list(TAILS.values()))
         self._apart.append(dict(zip(TAILS, apart, strict=True)))
+
+    @property
+    def shortest_visible_s(self) -> float | None:
+        """The shortest stall that these latencies would show; of several stretches, where it is longest."""
+        return max(self._limits, default=None)
 
     def attribution(self, said: list[str]) -> dict[str, Any] | None:
         """Return what the pauses explain of all stretches; ``None``: no log was given.
@@ -90,6 +100,10 @@ class Peaks:
             said.append(
                 f"in {len(self._refusals)} of {len(self._apart) + len(self._refusals)} stretches pauses were not laid "
                 f"over requests: {self._refusals[0][0]}"
+            )
+        if not self._offsets:
+            said.append(
+                f"whether the clocks agree could not be checked: fewer than {MIN_PAUSES} pauses can be seen"
             )
         return {
             "clock_offset_s": float(np.median(self._offsets)) if self._offsets else None,
@@ -195,6 +209,12 @@ def _why_not(
     ordinary = float(np.median(latency))
     visible = [pause for pause in pauses if pause[1] - pause[0] >= 2 * ordinary]
     offset = estimate_clock_offset(start + latency, visible, median_service_s=ordinary)
+    if offset.offset_s is None and len(visible) >= MIN_PAUSES:
+        return (
+            f"{len(visible)} pauses are long enough to be seen, and the answers show none of them at any one offset "
+            f"of the clocks ({offset.why}): another process's log, or clocks more than {SEARCH_S:g} s apart",
+            offset,
+        )
     if offset.offset_s is not None and not offset.supports_attribution:
         return offset.why, offset
     return None, offset

@@ -132,6 +132,7 @@ class Gathered:
             latency_ms=values,
             intervals=intervals,
             stalls=stalls,
+            shortest_visible_ms=in_ms(self._peaks.shortest_visible_s),
             causes=tuple(self._peaks.causes),
             attribution=attribution,
             warnings=tuple(said),

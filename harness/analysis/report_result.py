@@ -35,6 +35,9 @@ class Report(Frozen):
     stalls: tuple[Stall, ...] | None = Field(
         description="None: the file has no single requests, or no start times"
     )
+    shortest_visible_ms: float | None = Field(
+        default=None, description="a shorter stall would not show in these latencies; None: no start times"
+    )
     causes: tuple[str | None, ...] = Field(default=(), description="of each stall; None: no log was given")
     attribution: dict[str, Any] | None = None
     resources: dict[str, Resources] | None = Field(

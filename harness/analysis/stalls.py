@@ -21,13 +21,17 @@ same trial shows elsewhere.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 import numpy.typing as npt
 from scipy import ndimage
 
 from harness.analysis.inputs import starts_and_latencies
 from harness.analysis.ordinary import Ordinary
+from harness.analysis.overlap import attribute_latency
 from harness.analysis.slow_periods import ALPHA, Stall, merged, slow_periods
+from harness.analysis.spans import CauseName, Span
 from harness.errors import InputError
 
 FloatArray = npt.NDArray[np.float64]
@@ -57,7 +61,7 @@ def detect_stalls(
     """
     if not alpha > 0:
         raise InputError("the chance of a false stall must be positive", found=alpha, allowed="> 0")
-    start, latency = _checked(start_s, latency_s)
+    start, latency = starts_and_latencies(start_s, latency_s)
     if len(start) < MIN_REQUESTS:
         return []
     order = np.argsort(start, kind="stable")
@@ -68,6 +72,19 @@ def detect_stalls(
     return sorted(
         [*stalls, *slow_periods(trial.start, trial.ratio, quiet, stalls)], key=lambda stall: stall.start_s
     )
+
+
+def ordinary_p99(
+    start_s: FloatArray, latency_s: FloatArray, events: Mapping[CauseName, Sequence[Span]]
+) -> float:
+    """Return the 99th percentile of requests that no known pause touched; of all where none is clear.
+
+    Above zero: a tool's zero is a latency below its resolution.
+    """
+    start, latency = starts_and_latencies(start_s, latency_s)
+    paused = sum(attribute_latency(start, latency, events).values(), start=np.zeros_like(latency))
+    clear = latency[paused == 0]
+    return max(float(np.quantile(clear if len(clear) else latency, 0.99)), 1e-9)
 
 
 def detectability_limit(rate_per_s: float, latency_p99_s: float, *, n_blocked: float = 10.0) -> float:
@@ -84,15 +101,6 @@ def detectability_limit(rate_per_s: float, latency_p99_s: float, *, n_blocked: f
             "rate and latency must be positive", found=(rate_per_s, latency_p99_s), allowed="> 0"
         )
     return max(n_blocked / rate_per_s, 2.0 * latency_p99_s)
-
-
-def _checked(start_s: FloatArray, latency_s: FloatArray) -> tuple[FloatArray, FloatArray]:
-    start, latency = starts_and_latencies(start_s, latency_s)
-    if not (np.isfinite(start).all() and np.isfinite(latency).all()):
-        raise InputError("start and latency must be finite", allowed="seconds, no NaN")
-    if (latency < 0).any():
-        raise InputError("a latency is negative", found=float(latency.min()), allowed="seconds >= 0")
-    return start, latency
 
 
 class _Trial:

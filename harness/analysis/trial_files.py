@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pandas as pd
 
+from harness.contents import file_sha256
 from harness.errors import InputError
 from harness.formats.detect import read_any
 from harness.formats.table import RequestTable, together
 from harness.model import TrialRecord
 from harness.store import SessionFolder
-from harness.store.reading import file_sha256
 
 SAMPLES = "samples.csv"
 

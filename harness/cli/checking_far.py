@@ -1,17 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``rematch check --host NAME``: whether a far machine can run services and offer load."""
+"""``rematch check --host NAME``: whether a far machine can run services, offer load, hold a database."""
 
 from __future__ import annotations
 
 import json
 import platform
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
+from harness.cli import roles_far
 from harness.cli.checking import DESCRIPTORS_WANTED, WATCHED_S, remarks_on, shares
 from harness.project import find_root
+
+if TYPE_CHECKING:
+    from harness.model import HostClock
+    from harness.remote import HostSettings, SshHost
 
 PROGRAMS = ("go", "wrk", "wrk2", "k6", "oha", "vegeta", "locust", "docker", "taskset")
 #: Artifacts, a runtime or two, and one trial's files.
@@ -23,6 +28,7 @@ def check_far(name: str, *, as_json: bool) -> None:
 
     Raises:
         HostError, InputError: it cannot be reached or used, with what to do.
+        typer.Exit: with 1, when services cannot run there as it is described.
     """
     found = _look(name)
     if as_json:
@@ -34,60 +40,91 @@ def check_far(name: str, *, as_json: bool) -> None:
 
 
 def _look(name: str) -> dict[str, Any]:
-    from harness.launchers.docker_engine import engine_on
     from harness.remote import SshHost, load_settings
-    from harness.remote.jdks import find_far_jdks
 
-    host = SshHost(name, load_settings(find_root(), name), alone=False)
+    settings = load_settings(find_root(), name)
+    host = SshHost(name, settings, alone=False)
     try:
-        machine, clock = host.machine_facts, host.clock()
-        before, began = host.machine(), time.monotonic()
-        time.sleep(WATCHED_S)
-        quiet = shares(before, host.machine(), time.monotonic() - began, machine.n_cpus)
-        remarks = remarks_on(machine.n_cpus, machine.small, machine.descriptor_limit, quiet)
-        jdks = find_far_jdks(host, None)
-        if not jdks:
-            remarks.append(
-                "no JDK: Java services cannot run there; apt-get install -y openjdk-25-jdk-headless, or any"
-            )
-        engine, no_engine = engine_on(host, find_root())
-        if no_engine is not None:
-            remarks.append(f"no containers there: {no_engine}")
-        if host.architecture != platform.machine():
-            remarks.append(
-                f"it is {host.architecture} and this machine {platform.machine()}: Go programs, trimmed runtimes and "
-                "native images that are built here do not run there"
-            )
-        if host.free_bytes < ROOM_WANTED_BYTES:
-            remarks.append(
-                f"{host.free_bytes / 2**30:.1f} GiB are left in {host.agent.base}: set another folder"
-            )
-        if abs(clock.wall_offset_s) - clock.uncertainty_s > 0.005:
-            remarks.append(
-                f"its clock is {clock.wall_offset_s * 1e3:.1f} ms away from ours: let NTP see to both"
-            )
-        return {
-            "machine": machine.model_dump(),
-            "python": host.agent.python_version,
-            "free_bytes": host.free_bytes,
-            "free_port": host.free_port("127.0.0.1"),
-            "clock": clock.model_dump(),
-            "quiet": quiet,
-            "jdks": [{"version": jdk.version, "vendor": jdk.vendor, "home": str(jdk.home)} for jdk in jdks],
-            "programs": host.which(*PROGRAMS),
-            "architecture": host.architecture,
-            "containers": {"engine": engine, "reason": no_engine},
-            "fit_for": {
-                "services": host.free_bytes >= ROOM_WANTED_BYTES // 8
-                and machine.descriptor_limit >= DESCRIPTORS_WANTED // 4,
-                "java": bool(jdks),
-                "containers": engine is not None and host.architecture == platform.machine(),
-                "full": not machine.small and bool(jdks),
-                "remarks": remarks,
-            },
-        }
+        return _look_at(host, settings)
     finally:
         host.close()
+
+
+def _look_at(host: SshHost, settings: HostSettings) -> dict[str, Any]:
+    from harness.launchers.docker_engine import engine_on
+    from harness.remote.host import LOOPBACK
+    from harness.remote.jdks import find_far_jdks
+
+    machine, clock = host.machine_facts, host.clock()
+    before, began = host.machine(), time.monotonic()
+    time.sleep(WATCHED_S)
+    quiet = shares(before, host.machine(), time.monotonic() - began, machine.n_cpus)
+    jdks = find_far_jdks(host, None)
+    engine, no_engine = engine_on(host, find_root())
+    java, listening, forwarding = (
+        roles_far.java(jdks),
+        roles_far.listening(host, settings),
+        roles_far.forwarding(host),
+    )
+    database, generators = roles_far.database(host), roles_far.generators(host)
+    same_kind = host.architecture == platform.machine()
+    room = host.free_bytes >= ROOM_WANTED_BYTES // 8 and machine.descriptor_limit >= DESCRIPTORS_WANTED // 4
+    services = room and listening.fit and forwarding.fit
+    load = room and any(one.fit for one in generators.values())
+    remarks = remarks_on(machine.n_cpus, machine.small, machine.descriptor_limit, quiet)
+    remarks += [one.reason for one in (listening, forwarding, java, database) if one.reason is not None]
+    if not any(one.fit for one in generators.values()):
+        remarks.append(
+            "no load can come from there: no load generator, no Python with Locust, no JDK for JMeter"
+        )
+    if no_engine is not None:
+        remarks.append(f"no containers there: {no_engine}")
+    remarks += _remarks_on_place(
+        host, clock, same_kind=same_kind, apart=settings.service_address not in LOOPBACK
+    )
+    return {
+        "machine": machine.model_dump(),
+        "python": host.agent.python_version,
+        "free_bytes": host.free_bytes,
+        "free_port": host.free_port("127.0.0.1"),
+        "clock": clock.model_dump(),
+        "quiet": quiet,
+        "jdks": [{"version": jdk.version, "vendor": jdk.vendor, "home": str(jdk.home)} for jdk in jdks],
+        "programs": host.which(*PROGRAMS),
+        "architecture": host.architecture,
+        "service_address": settings.service_address,
+        "containers": {"engine": engine, "reason": no_engine},
+        "database": {"version": database.found, "reason": database.reason},
+        "generators": {name: one.reason for name, one in generators.items()},
+        "fit_for": {
+            "services": services,
+            "java": services and java.fit,
+            "load": load,
+            "database": room and listening.fit and database.fit,
+            "containers": services and engine is not None and same_kind,
+            "full": services and load and not machine.small and java.fit,
+            "remarks": remarks,
+        },
+    }
+
+
+def _remarks_on_place(host: SshHost, clock: HostClock, *, same_kind: bool, apart: bool) -> list[str]:
+    remarks: list[str] = []
+    if not apart:
+        remarks.append(
+            "service_address is its loopback: services and load, or services and database, are not on two machines "
+            "until it is set in hosts.toml"
+        )
+    if not same_kind:
+        remarks.append(
+            f"it is {host.architecture} and this machine {platform.machine()}: Go programs, trimmed runtimes and "
+            "native images that are built here do not run there"
+        )
+    if host.free_bytes < ROOM_WANTED_BYTES:
+        remarks.append(f"{host.free_bytes / 2**30:.1f} GiB are left in {host.agent.base}: set another folder")
+    if abs(clock.wall_offset_s) - clock.uncertainty_s > 0.005:
+        remarks.append(f"its clock is {clock.wall_offset_s * 1e3:.1f} ms away from ours: let NTP see to both")
+    return remarks
 
 
 def _print(name: str, found: dict[str, Any]) -> None:
@@ -106,9 +143,12 @@ def _print(name: str, found: dict[str, Any]) -> None:
     print(f"over {WATCHED_S:.0f} s: {', '.join(known)}")
     print(f"JDKs: {', '.join(jdk['version'] for jdk in found['jdks']) or 'none'}")
     print(f"containers: {found['containers']['engine'] or 'none'}")
+    print(f"PostgreSQL: {found['database']['version'] or 'none'}")
     there = [program for program, path in found["programs"].items() if path is not None]
     print(f"programs: {', '.join(there) or 'none'}")
+    able = [name for name, reason in found["generators"].items() if reason is None]
+    print(f"load generators that can run there: {', '.join(able) or 'none'}")
     for remark in found["fit_for"]["remarks"]:
         print(f"- {remark}")
-    fit = [role for role in ("services", "java", "containers", "full") if found["fit_for"][role]]
+    fit = [role for role, holds in found["fit_for"].items() if holds is True]
     print(f"fit for: {', '.join(fit) or 'nothing'}")

@@ -75,6 +75,7 @@ def _definition_sha256(experiment: Experiment) -> str:
     """
     data = experiment.model_dump(mode="json")
     _drop_if(None, data, "backing")
+    _drop_if(1, data, "warm_up_users")
     if "backing" in data:
         _drop_if(BackingSettings().authentication, data["backing"], "authentication")
     for variant in data["variants"].values():

@@ -6,8 +6,10 @@ a ``matplotlib.figure.Figure`` that knows nothing of files; ``Publisher.figure``
 Every trial is a dot; nothing is a bar of means, but for shares that add up to a whole.
 """
 
+from harness.figures.bearing import borne
 from harness.figures.comparisons import forest, pareto
 from harness.figures.forms import forms
+from harness.figures.knees import throughput_latency
 from harness.figures.latency import ecdf, percentiles
 from harness.figures.load_curves import by_part, under_load
 from harness.figures.peaks import explained, open_and_closed, peaks
@@ -19,6 +21,7 @@ from harness.figures.validity import coverage, precision_recall, ratios, warm_up
 
 __all__ = [
     "against_cores",
+    "borne",
     "by_cell",
     "by_part",
     "coverage",
@@ -39,6 +42,7 @@ __all__ = [
     "save",
     "stamp",
     "startup",
+    "throughput_latency",
     "under_load",
     "warm_up",
 ]

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from harness.analysis.answered import failed_share
 from harness.errors import InputError
 from harness.figures.looks import looks, ordered
 from harness.figures.style import (
@@ -118,7 +119,7 @@ def _error_strip(axes: Axes, trials: pd.DataFrame, names: Sequence[str]) -> None
     styles = looks(trials)
     for x, name in enumerate(names):
         mine = trials[(trials["variant"] == name) & ~trials["excluded"].astype(bool)]
-        share = 100 * mine["n_errors"] / mine["n_requests"].clip(lower=1)
+        share = 100 * failed_share(mine)
         axes.plot(np.full(len(mine), x), share, **styles[name].dots)
     axes.set_xticks(
         range(len(names)), [styles[name].label.replace(" ", "\n", 1) for name in names], fontsize=5.2

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -38,8 +37,10 @@ def under_load(table: pd.DataFrame, knees: Mapping[str, Estimate]) -> Figure:
         _dots(latency, mine, "p99_ms", styles[name])
         _dots(right, mine, "throughput_per_s", styles[name])
         _dots(failed, mine, "failed", styles[name])
-        _knee(latency, knees.get(name), styles[name])
     most = float(told["offered_per_s"].max())
+    failed.set_xlim(0, most * 1.05)
+    for name in ordered(told):
+        _knee(latency, knees.get(name), styles[name])
     right.plot([0, most], [0, most], color=INK, linewidth=0.6, linestyle=":")
     if shown["p99_ms"].notna().any():
         log_scale(latency, "y")
@@ -49,7 +50,6 @@ def under_load(table: pd.DataFrame, knees: Mapping[str, Estimate]) -> Figure:
     right.set_ylim(bottom=0)
     failed.set_ylim(bottom=-1, top=max(5.0, float(shown["failed"].max()) * 1.1))
     failed.set_xlabel("offered requests / s (dotted: all of them answered)")
-    failed.set_xlim(left=0)
     legend(right, ordered(told), styles, lines=False)
     return figure
 
@@ -104,5 +104,11 @@ def _knee(axes: Axes, found: Estimate | None, look: Look) -> None:
     if found is None or found.value is None:
         return
     axes.axvline(found.value, color=look.colour, linestyle=look.line, linewidth=0.8)
-    if found.low is not None and found.high is not None and np.isfinite([found.low, found.high]).all():
-        axes.axvspan(found.low, found.high, color=look.colour, alpha=0.12, linewidth=0)
+    low, high = axes.get_xlim()  # where the interval is open the band goes on to the end
+    axes.axvspan(
+        low if found.low is None else found.low,
+        high if found.high is None else found.high,
+        color=look.colour,
+        alpha=0.12,
+        linewidth=0,
+    )

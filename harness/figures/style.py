@@ -78,7 +78,9 @@ def describe(trials: pd.DataFrame) -> str:
     """Return what a caption owes its reader: blocks, trials, what was left out, and how long was measured."""
     counted = trials[~trials["excluded"].astype(bool)]
     blocks = counted.drop_duplicates(["session_id", "block"]).shape[0]
-    parts = [f"{blocks} blocks", f"{len(counted)} trials"]
+    parts = [
+        f"{n} {what if n == 1 else what + 's'}" for n, what in ((blocks, "block"), (len(counted), "trial"))
+    ]
     if len(counted) < len(trials):
         parts.append(f"{len(trials) - len(counted)} excluded and counted")
     seconds = counted["measurement_s"].dropna() if "measurement_s" in counted else pd.Series(dtype=float)

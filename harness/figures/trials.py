@@ -11,9 +11,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
+from harness.analysis.answered import counted_in, failed_share, wanted
 from harness.errors import InputError
 from harness.figures.looks import looks, ordered
 from harness.figures.style import FAINT, INK, PAGE_INCHES, canvas, legend, log_scale, styled
+
+#: With more panels than this beside each other there is room for the levels, not for the factor before each.
+CROWDED = 4
 
 
 @styled
@@ -57,9 +61,7 @@ def by_cell(
             _dots(axes, mine[mine["variant"] == name], metric, y, factor, styles[name].dots)
         axes.set_yticks(range(len(order)), [styles[name].label for name in reversed(order)])
         axes.set_ylim(-0.6, len(order) - 0.4)
-        axes.set_title(
-            ", ".join(f"{c.replace('_', '-')} {v}" for c, v in zip(by, cell, strict=True)), loc="left"
-        )
+        axes.set_title(_title(by, cell, crowded=len(cells) > CROWDED), loc="left")
         if log:
             log_scale(axes, "x")
         elif kept[metric].max() * factor >= 10_000:
@@ -101,6 +103,11 @@ def run_order(trials: pd.DataFrame, metric: str, *, label: str) -> Figure:
     return figure
 
 
+def _title(by: Sequence[str], cell: Sequence[object], *, crowded: bool) -> str:
+    named = zip(by, cell, strict=True)
+    return ", ".join(str(v) if crowded else f"{c.replace('_', '-')} {v}" for c, v in named)
+
+
 def _dots(  # what one row of dots is made of
     axes: Axes, mine: pd.DataFrame, metric: str, y: int, factor: float, look: dict[str, object]
 ) -> None:
@@ -112,12 +119,13 @@ def _dots(  # what one row of dots is made of
 
 
 def _error_strip(axes: Axes, mine: pd.DataFrame, order: Sequence[str]) -> None:
+    counted = mine.assign(failed=failed_share(mine) * wanted(mine), wanted=wanted(mine))
     shares = [
-        100 * float(rows["n_errors"].sum()) / max(float(rows["n_requests"].sum()), 1.0)
-        for rows in (mine[mine["variant"] == name] for name in reversed(order))
+        100 * float(rows["failed"].sum()) / max(float(rows["wanted"].sum()), 1.0)
+        for rows in (counted[counted["variant"] == name] for name in reversed(order))
     ]
     axes.scatter(shares, range(len(order)), marker="|", s=22, color=[INK if s else FAINT for s in shares])
     axes.set_ylim(-0.6, len(order) - 0.4)
     axes.set_yticks([])
     axes.set_xlim(-0.02 * max(*shares, 1), max(max(shares) * 1.15, 1))
-    axes.set_title("failed requests / %", loc="left", fontsize=6, pad=2)
+    axes.set_title(f"failed {counted_in(mine)} / %", loc="left", fontsize=6, pad=2)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, TypeVar
 
 from pydantic import Field
 
@@ -47,6 +47,9 @@ class Cycle(Frozen):
     )
 
 
+T = TypeVar("T", PauseEvent, Cycle)
+
+
 class GcLog(Frozen):
     """Everything read from the log of one process, rotated parts joined."""
 
@@ -69,3 +72,22 @@ class GcLog(Frozen):
     unknown_examples: tuple[str, ...] = ()
     truncated: bool = Field(default=False, description="the last line is half-written")
     warnings: tuple[str, ...] = ()
+
+    def placed(self, process_start_epoch_s: float) -> GcLog:
+        """Return a log that counts from the start of its process on the wall clock: every time in it moves."""
+
+        def later(at_s: float | None) -> float | None:
+            return None if at_s is None else at_s + process_start_epoch_s
+
+        def moved(part: T) -> T:
+            return part.model_copy(update={"start_s": later(part.start_s), "end_s": later(part.end_s)})
+
+        return self.model_copy(
+            update={
+                "clock": "epoch",
+                "start_s": later(self.start_s),
+                "end_s": later(self.end_s),
+                "events": tuple(moved(event) for event in self.events),
+                "cycles": tuple(moved(cycle) for cycle in self.cycles),
+            }
+        )

@@ -13,13 +13,13 @@ in ``runtime/mgc.go`` for what is cut off.
 
 from __future__ import annotations
 
-import gzip
 import itertools
 import re
 from pathlib import Path
 
 from harness.errors import InputError
 from harness.formats.gc_events import Cycle, GcLog, PauseEvent
+from harness.formats.unpacking import unpacked
 
 _TRACE = re.compile(
     r"gc (?P<id>\d+) @(?P<at>[\d.]+)s (?P<share>\d+)%: "
@@ -41,10 +41,13 @@ def read_gctrace(path: Path) -> GcLog:
         InputError: the file cannot be opened.
     """
     try:
-        data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        data = path.read_bytes()
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", file=path) from error
-    return parse_gctrace(data.decode("utf-8", "replace"))
+    text, whole = unpacked(data) if path.suffix == ".gz" else (data, True)
+    log = parse_gctrace(text.decode("utf-8", "replace"))
+    cut = "the compressed file is cut off or damaged: what came before is used"
+    return log if whole else log.model_copy(update={"truncated": True, "warnings": (*log.warnings, cut)})
 
 
 def parse_gctrace(text: str) -> GcLog:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import zlib
 from collections import Counter
 from datetime import datetime
 from pathlib import Path
@@ -47,7 +48,7 @@ def read_jfr_json(path: Path) -> FlightRecording:
     """
     try:
         data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"cannot be read: {error}", file=path) from error
     return parse_jfr_json(data.decode("utf-8", "replace"), file=path)
 

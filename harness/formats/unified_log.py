@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import re
+import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -80,7 +81,7 @@ def _lines(path: Path) -> Iterator[tuple[str, bool]]:
         with opened(path, "rb") as stream:
             for line in stream:
                 yield line.decode("utf-8", "replace").rstrip("\r\n"), line.endswith(b"\n")
-    except EOFError:
+    except (EOFError, zlib.error):
         yield "", False
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", file=path) from error

@@ -96,5 +96,6 @@ class Launcher(Protocol):
 
         Raises:
             TrialFailure: it could not be started at all.
+            HostError: what starts it is gone (a Docker daemon); nothing of it is left.
         """
         ...

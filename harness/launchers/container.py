@@ -22,7 +22,14 @@ from harness.launchers.arguments import cpu_limit, expand, native_start, runtime
 from harness.launchers.base import LaunchOrder, masked
 from harness.launchers.build_images import BuildImages
 from harness.launchers.container_instance import ContainerInstance
-from harness.launchers.container_start import cpuset_of, create_body, make_and_start, memory_bytes
+from harness.launchers.container_start import (
+    cpuset_of,
+    create_body,
+    make_and_start,
+    memory_bytes,
+    new_name,
+    remove_named,
+)
 from harness.launchers.docker_engine import connect, engine_of, sweep
 from harness.launchers.images import Image, find_image
 from harness.launchers.process import GRACE_S, ProcessLauncher
@@ -114,16 +121,17 @@ class ContainerLauncher:
         argv, told = self._argv(order, image, port)
         environment = {**told, **order.environment}
         body = create_body(order, image, argv, environment, root=self._root, user=self._host.user)
-        made, started, seen = make_and_start(self._host, client, body, self._socket)
-        state = json.loads(seen.body)
-        container = client.containers.prepare_model(state)
+        name = new_name()
         try:
+            made, started, seen = make_and_start(self._host, client, name, body, self._socket)
+            state = json.loads(seen.body)
             around = self._around(order, client, image, made, started)
             record = self._record(order, image, argv, environment, port, state, made, around)
-        except BaseException:
-            container.remove(force=True, v=True)
+            container = client.containers.prepare_model(state)
+            return ContainerInstance(container, record, order.folder, self._grace_s, self._host)
+        except BaseException:  # a signal among it: the daemon may have made what nobody here has heard of
+            remove_named(self._host, client, name, self._socket)
             raise
-        return ContainerInstance(container, record, order.folder, self._grace_s, self._host)
 
     def _around(
         self, order: LaunchOrder, client: DockerClient, image: Image, made: EngineReply, started: EngineReply

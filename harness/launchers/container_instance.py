@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import HostError
+from harness.hosts import Command
+from harness.launchers.docker_engine import asking
 from harness.launchers.last_words import STDERR, STDOUT, TAIL_BYTES, memory_complaint, port_complaint
 from harness.loadgen.base import Endpoint
 from harness.model import InstanceRecord
@@ -50,24 +52,16 @@ class ContainerInstance:
         if self._removed:
             return self._record
         begin = time.monotonic()
-        how = "exited"
-        reading = self.host.group(self._record.pid, self._record.process_start_ticks)
-        if self.exited() is None:
-            how = "SIGTERM"
-            self._kill("SIGTERM")
-            if not self._ended_within(self._grace_s):
-                how = "SIGKILL"
-                self._kill("SIGKILL")
-            self._note_end()
-        stop_s = time.monotonic() - begin
         around = self._record.container
-        if around is not None:
-            state = self._state()
-            around = around.model_copy(
-                update={"at_stop": reading, "out_of_memory": bool(state.get("OOMKilled", False))}
-            )
-        self._container.remove(force=True, v=True)
-        self._removed = True
+        try:
+            reading = self.host.group(self._record.pid, self._record.process_start_ticks)
+            how = self._end()
+            stop_s = time.monotonic() - begin
+            if around is not None:
+                killed = bool(self._state().get("OOMKilled", False))
+                around = around.model_copy(update={"at_stop": reading, "out_of_memory": killed})
+        finally:
+            self._remove()
         self._record = self._record.model_copy(
             update={
                 "stop_signal": how, "exit_code": self._exit_code, "stop_s": stop_s, "container": around,
@@ -84,11 +78,46 @@ class ContainerInstance:
     def port_taken(self) -> bool:
         return port_complaint(self._tail, self.exited())
 
+    def _end(self) -> str:
+        """End the service; return what did it."""
+        if self.exited() is not None:
+            return "exited"
+        how = "SIGTERM"
+        self._kill(how)
+        if not self._ended_within(self._grace_s):
+            how = "SIGKILL"
+            self._kill(how)
+        self._note_end()
+        return how
+
+    def _remove(self) -> None:
+        """Have nothing of it live on: the daemon removes it, and where none answers the kernel ends it."""
+        import docker.errors
+
+        try:
+            with asking(self.host), contextlib.suppress(docker.errors.NotFound):
+                self._container.remove(force=True, v=True)
+            self._removed = True
+        except BaseException:
+            self._kill_process()
+            raise
+
+    def _kill_process(self) -> None:
+        """What is then left of it the daemon has, until the next session."""
+        with contextlib.suppress(HostError):  # the host is gone: its agent ends it
+            if self._record.process_start_ticks and self._alive():
+                words = ("sh", "-c", f"kill -KILL {self._record.pid}")
+                self.host.run(Command(argv=words, folder=Path("/")), 10.0)
+
     def _note_end(self) -> None:
         """Wait for the daemon to have seen the end, and fetch what the service said."""
-        self._exit_code = int(self._container.wait(timeout=30)["StatusCode"])
-        for name, wanted in ((STDOUT, "stdout"), (STDERR, "stderr")):
-            said = self._container.logs(stdout=wanted == "stdout", stderr=wanted == "stderr")
+        with asking(self.host):
+            self._exit_code = int(self._container.wait(timeout=30)["StatusCode"])
+            outputs = {
+                STDOUT: self._container.logs(stdout=True, stderr=False),
+                STDERR: self._container.logs(stdout=False, stderr=True),
+            }
+        for name, said in outputs.items():
             with tempfile.TemporaryDirectory(prefix="rematch-said-") as ours:
                 (Path(ours) / name).write_bytes(said)
                 self.host.put(Path(ours) / name, self._folder / name)
@@ -99,7 +128,7 @@ class ContainerInstance:
     def _kill(self, signal: str) -> None:
         import docker.errors
 
-        with contextlib.suppress(docker.errors.APIError):  # it has just ended
+        with asking(self.host), contextlib.suppress(docker.errors.APIError):  # it has just ended
             self._container.kill(signal)
 
     def _ended_within(self, grace_s: float) -> bool:
@@ -111,7 +140,8 @@ class ContainerInstance:
         return True
 
     def _state(self) -> Mapping[str, Any]:
-        self._container.reload()
+        with asking(self.host):
+            self._container.reload()
         state: Mapping[str, Any] = self._container.attrs["State"]
         return state
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import json
 import secrets
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from harness.engine import MADE, EngineReply, EngineRequest
 from harness.errors import HostError, TrialFailure
 from harness.launchers.base import LaunchOrder
 from harness.launchers.control_group import bytes_of
-from harness.launchers.docker_engine import owner
+from harness.launchers.docker_engine import asking, owner
 from harness.launchers.images import LABEL, OWNER, Image, project_label
 from harness.model import Outcome, RuntimeSettings
 from harness.station import Station
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 #: Where the trial's folder is seen inside; the service's working directory.
 TRIAL = "/trial"
+#: A daemon that nobody listens to any more may finish what it was asked for, and is asked again until then.
+SETTLED_WITHIN_S = 1.0
 
 
 def create_body(
@@ -55,15 +58,23 @@ def create_body(
     }
 
 
+def new_name() -> str:
+    """Return a name by which a container can be removed before anybody knows its id."""
+    return f"rematch-{secrets.token_hex(8)}"
+
+
 def make_and_start(
-    host: Station, client: DockerClient, body: Mapping[str, Any], socket: str | None
+    host: Station, client: DockerClient, name: str, body: Mapping[str, Any], socket: str | None
 ) -> tuple[EngineReply, EngineReply, EngineReply]:
     """Make, start and look at a container on its host, without a word between this machine and that one.
 
+    However it ends but well, something of that name may be left: ``remove_named``.
+
     Raises:
-        TrialFailure: the daemon did not start it; nothing is left of it.
+        TrialFailure: the daemon did not start it.
+        HostError: no daemon answers any more.
     """
-    version, name = f"/v{client.api.api_version}", f"rematch-{secrets.token_hex(8)}"
+    version = f"/v{client.api.api_version}"
     row = (
         EngineRequest(
             "POST", f"{version}/containers/create?name={name}", {"Content-Type": "application/json"},
@@ -72,18 +83,29 @@ def make_and_start(
         EngineRequest("POST", f"{version}/containers/{MADE}/start"),
         EngineRequest("GET", f"{version}/containers/{MADE}/json"),
     )  # fmt: skip
-    try:
+    with asking(host):
         replies = host.docker(row, address=socket)
-        if replies[-1].status < 400:
-            made, started, seen = replies
-            return made, started, seen
+    if replies[-1].status >= 400:
         said = f"the Docker daemon did not start it: {_complaint(replies[-1])}"
-    except HostError as problem:
-        said = str(problem)
-    with contextlib.suppress(HostError):  # the host's agent, or the next session, removes it
-        removal = EngineRequest("DELETE", f"{version}/containers/{name}?force=1&v=1")
-        host.docker((removal,), address=socket)
-    raise TrialFailure(Outcome.FAILED, said)
+        raise TrialFailure(Outcome.FAILED, said)
+    made, started, seen = replies
+    return made, started, seen
+
+
+def remove_named(host: Station, client: DockerClient, name: str, socket: str | None) -> None:
+    """Remove what has come to be of a container, and what the daemon is still making of it.
+
+    Raises nothing where no daemon answers: the host's agent, or the next session, removes it then.
+    """
+    removal = EngineRequest("DELETE", f"/v{client.api.api_version}/containers/{name}?force=1&v=1")
+    until = time.monotonic() + SETTLED_WITHIN_S
+    while True:
+        with contextlib.suppress(HostError):
+            if host.docker((removal,), address=socket)[0].status == 204:
+                return
+        if time.monotonic() > until:
+            return
+        time.sleep(0.1)
 
 
 def cpuset_of(order: LaunchOrder) -> str | None:

@@ -5,14 +5,16 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.engine import EngineRequest
-from harness.errors import HostError, RematchError
+from harness.engine import SILENT, EngineRequest
+from harness.errors import HostError, RematchError, TrialFailure
 from harness.launchers.images import LABEL, OWNER, project_label
 from harness.local_host import LocalHost
 from harness.machine_facts import hostname_hash
+from harness.model import Outcome
 from harness.processes import alive, this_process
 from harness.station import Station
 from harness.toolchains import Surroundings, how_to_get, wanted
@@ -44,7 +46,7 @@ def connect(host: Station, root: Path, socket: str | None = None) -> DockerClien
         get = how_to_get(wanted("docker"), Surroundings(project=root))
         where = "" if host.here else f" on {host.name}"
         raise RematchError(
-            f"no Docker daemon answers{where} ({str(problem).splitlines()[0][:200]}): it is wanted to measure "
+            f"{SILENT}{where} ({str(problem).splitlines()[0][:200]}): it is wanted to measure "
             f"services in containers; get it{where} with: {get}; then start it (or set "
             f"{'DOCKER_HOST' if host.here else 'docker in hosts.toml'}) and be allowed to use its socket"
         ) from problem
@@ -75,6 +77,30 @@ def engine_here(root: Path, socket: str | None = None) -> tuple[str | None, str 
     return engine_on(LocalHost(), root, socket)
 
 
+@contextlib.contextmanager
+def asking(host: Station) -> Iterator[None]:
+    """Say in one line what goes wrong between us and the daemon while a trial is under way.
+
+    Raises:
+        TrialFailure: the daemon refuses; its own words.
+        HostError: none answers any more; says what to do. That says nothing about the service.
+    """
+    import docker.errors
+
+    try:
+        yield
+    except docker.errors.DockerException as problem:
+        said = " ".join(str(getattr(problem, "explanation", None) or problem).split())
+        raise TrialFailure(Outcome.FAILED, f"the Docker daemon: {said}") from problem
+    except HostError as problem:
+        if SILENT not in str(problem):
+            raise  # the host itself is gone, and that is said already
+        where = "" if host.here else f" on {host.name}"
+        raise HostError(
+            f"{problem}; start the daemon{where} again: finished trials are kept, and the same command goes on"
+        ) from problem
+
+
 def owner() -> str:
     """Return what names this very process on the containers it makes: id, start time, machine."""
     pid, ticks = this_process()
@@ -82,16 +108,19 @@ def owner() -> str:
 
 
 def sweep(client: DockerClient, root: Path) -> None:
-    """Remove this project's containers whose harness is gone.
+    """Remove this project's containers whose harness is gone, and our own that have ended.
 
-    Those of a living one stay, and those of a harness on another machine: that one's agent removes them.
+    Our own are left where the daemon was gone when they were to be removed. Those of another living harness stay,
+    and those of one on another machine: that one's agent removes them.
     """
     import docker.errors
 
+    ours = owner()
     mine: dict[str, str | list[str] | bool] = {"label": f"{LABEL}={project_label(root)}"}
     for container in client.containers.list(all=True, filters=mine, ignore_removed=True):
         pid, _, rest = container.labels.get(OWNER, "0:0").partition(":")
         ticks, _, machine = rest.partition(":")
-        if machine in ("", hostname_hash()) and not alive(int(pid), int(ticks)):
+        left = container.labels.get(OWNER) == ours and container.status in ("exited", "dead")
+        if left or (machine in ("", hostname_hash()) and not alive(int(pid), int(ticks))):
             with contextlib.suppress(docker.errors.APIError):  # somebody else removes it
                 container.remove(force=True, v=True)

@@ -57,7 +57,7 @@ LAST_ANSWERS_S = 10
 SHORTEST_S = 1.0
 _FOREVER = "24h"
 #: k6's numbers for what happened in place of an answer.
-_ERRORS = {
+ERROR_NAMES = {
     "1000": "error",
     "1010": "dns error",
     "1050": "timeout",
@@ -280,4 +280,4 @@ def _errors_by_kind(path: Path) -> Counter[str]:
 
 def _kind(error: str) -> str:
     code = error.removeprefix("error ")
-    return _ERRORS.get(code, f"k6 error {code}") if code != error else error
+    return ERROR_NAMES.get(code, f"k6 error {code}") if code != error else error

@@ -28,7 +28,9 @@ TIMEOUT_S = 60
 START_AND_STOP_S = 1.0
 
 
-class _Errors(Frozen):
+class Errors(Frozen):
+    """What wrk counts as errors, by its own names."""
+
     connect: int
     read: int
     write: int
@@ -40,7 +42,7 @@ class _Result(Frozen):
     duration_us: int
     requests: int
     bytes: int
-    errors: _Errors
+    errors: Errors
     latency_us: dict[str, float]
 
 

@@ -33,6 +33,9 @@ class Configuration(Frozen):
     load_name: str | None
     load: Load | None
     warm_up_requests: int
+    warm_up_users: int = Field(
+        default=1, ge=1, description="who send them, each over a connection of their own"
+    )
     kind: str
     idle_s: float = 0.0
     backing: BackingSettings | None = Field(
@@ -156,6 +159,7 @@ def _configuration(
         load_name=load_name,
         load=profile.load(load_name) if load_name else None,
         warm_up_requests=warm_up,
+        warm_up_users=experiment.warm_up_users,
         kind=experiment.kind,
         idle_s=profile.idle_s,
         backing=None if backing is None else BackingSettings.model_validate_json(json.dumps(backing)),

@@ -138,6 +138,9 @@ class Experiment(Frozen):
     mix: str = "hello"
     load: str | None = Field(default=None, description="default load name, when no factor names one")
     warm_up_requests: int = Field(default=0, ge=0)
+    warm_up_users: int = Field(
+        default=1, ge=1, le=1000, description="how many at once send the warm-up requests, which they divide"
+    )
     backing: BackingSettings | None = Field(
         default=None, description="None: the defaults where a variant needs any, else nothing"
     )
@@ -166,6 +169,11 @@ class Experiment(Frozen):
             )
         for profile_name, profile in self.profiles.items():
             self._check_profile(profile_name, profile)
+        levels = [level for levels in self.factors.values() for level in levels.values()]
+        if self.warm_up_users > 1 and not (
+            self.warm_up_requests or any(level.warm_up_requests for level in levels)
+        ):
+            raise ValueError("warm_up_users means nothing where nobody asks for warm_up_requests")
         return self
 
     def _check_profile(self, profile_name: str, profile: ProfileDefinition) -> None:

@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from harness.analysis.comparisons import compare
-from harness.analysis.overload import ERROR_KINDS
+from harness.analysis.error_words import ERROR_KINDS
 from harness.analysis.quarters import COLUMN as PART
 from harness.analysis.summaries import summarise
 from harness.analysis.trial_table import inputs_of
 from harness.articles import at_most_load, effect_between
+from harness.bearing import every
 from harness.evidence import Evidence
 from harness.model import Estimate
 from harness.publish.cells import Cell
@@ -63,11 +64,11 @@ def publish_pressure(
             )
             for column, unit in _PRESSURE.items():
                 key = f"{prefix}.{column.removesuffix('_s').removeprefix('highest_')}.{slug(name)}"
-                mine = None if top is None else _every(top[top["variant"] == name])
+                mine = None if top is None else every(top[top["variant"] == name])
                 if mine is None or mine.empty:
                     said.append(publisher.absent(key, unit, NOT_MEASURED))
                 else:
-                    said.append(publisher.number(key, _mean(mine, column, unit)))
+                    said.append(publisher.number(key, mean_of(mine, column, unit)))
     return Published("\n".join(one.text for one in said))
 
 
@@ -75,13 +76,13 @@ def pressure_cells(
     table: pd.DataFrame, labels: Mapping[str, str], *, by: Sequence[str]
 ) -> list[Mapping[str, Cell] | None]:
     """Return rows for ``Publisher.table``: variant, levels, trials and how they ended, offered and right answers,
-    p99, failed share, errors by kind, drain, connections; trials that were overloaded included."""
+    right share, p99, failed share, errors by kind, drain, connections; overloaded trials included."""
     rows: list[Mapping[str, Cell] | None] = []
     groups = table[~table["duplicate"].astype(bool)].groupby([*by, "variant"], sort=False)
     for key, mine in groups:
         if rows and by and rows[-1] is not None and rows[-1][by[0]] != str(key[0]):
             rows.append(None)
-        every = _every(mine)
+        trials = every(mine)
         ends = mine["outcome"].value_counts()
         rows.append(
             {level: str(value) for level, value in zip(by, key, strict=False)}
@@ -89,15 +90,18 @@ def pressure_cells(
                 "variant": labels.get(str(key[-1]), str(key[-1])),
                 "trials": len(mine),
                 "ended": ", ".join(f"{n} {end}" for end, n in ends.items()),
-                "offered": _mean(every, "offered_per_s", "1/s"),
-                "right": _mean(every, "throughput_per_s", "1/s"),
-                "p99": _mean(every, "latency_p99_s", "s"),
-                "failed": _mean(every, "error_share", "share"),
+                "offered": mean_of(trials, "offered_per_s", "1/s"),
+                "right": mean_of(trials, "throughput_per_s", "1/s"),
+                "share": mean_of(trials, "right_share", "share"),
+                "mean": mean_of(trials, "latency_mean_s", "s"),
+                "p99": mean_of(trials, "latency_p99_s", "s"),
+                "cpu": mean_of(trials, "cpu_s_per_request", "s/request"),
+                "failed": mean_of(trials, "error_share", "share"),
                 "kinds": _kinds(mine),
-                "drain": _mean(every, "drain_s", "s"),
-                "back": _mean(every, "recovery_under_load_s", "s"),
-                "open": _mean(every, "most_connections", "1"),
-                "memory": _mean(every, "rss_max_bytes", "B"),
+                "drain": mean_of(trials, "drain_s", "s"),
+                "back": mean_of(trials, "recovery_under_load_s", "s"),
+                "open": mean_of(trials, "most_connections", "1"),
+                "memory": mean_of(trials, "rss_max_bytes", "B"),
             }
         )
     return rows
@@ -122,12 +126,12 @@ def publish_slow_start(
     said = []
     with publisher.together():
         for name in variants:
-            mine = None if table is None else _every(table[table["variant"] == name])
+            mine = None if table is None else every(table[table["variant"] == name])
             key = f"{prefix}.slow.{slug(name)}"
             if mine is None or mine.empty:
                 said.append(publisher.absent(key, "s", NOT_MEASURED))
             else:
-                said.append(publisher.number(key, _mean(mine, "slow_s", "s")))
+                said.append(publisher.number(key, mean_of(mine, "slow_s", "s")))
     return Published("\n".join(one.text for one in said))
 
 
@@ -223,13 +227,9 @@ def parts_cells(parts: pd.DataFrame, evidence: Evidence) -> list[Mapping[str, Ce
     return evidence.rows(parts, metrics, by=[PART])
 
 
-def _every(trials: pd.DataFrame) -> pd.DataFrame:
-    """The trials as if none were excluded: how a service fails is what is asked here."""
-    return trials.assign(excluded=False)
-
-
-def _mean(trials: pd.DataFrame, column: str, unit: str) -> Estimate:
-    """The arithmetic mean over trials: shares and drains may be zero."""
+def mean_of(trials: pd.DataFrame, column: str, unit: str) -> Estimate:
+    """Return the arithmetic mean over trials, as shares and drains may be zero; no bound is below zero, nor a
+    share's above one."""
     if column not in trials or trials[column].isna().all():
         return Estimate(
             value=None, unit=unit, method="none", estimand=column, n_trials=0, inputs=inputs_of(trials),
@@ -238,7 +238,8 @@ def _mean(trials: pd.DataFrame, column: str, unit: str) -> Estimate:
     by_variant = trials.assign(variant="all")
     found: Estimate = summarise(by_variant, column, mean="arithmetic").iloc[0]["estimate"]
     low = None if found.low is None else max(found.low, 0.0)
-    return found.model_copy(update={"unit": unit, "low": low})
+    high = found.high if found.high is None or unit != "share" else min(found.high, 1.0)
+    return found.model_copy(update={"unit": unit, "low": low, "high": high})
 
 
 def _kinds(trials: pd.DataFrame) -> str | None:

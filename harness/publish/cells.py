@@ -36,7 +36,7 @@ def cell_texts(
     for name, head in columns.items():
         found = [row[name] for row in rows if row is not None and isinstance(row.get(name), Estimate)]
         sizes = [cell.value for cell in found if isinstance(cell, Estimate) and cell.value is not None]
-        like[name] = min((abs(size) for size in sizes if size), default=None)
+        like[name] = _middle([abs(size) for size in sizes if size])
         unit = next((show(c, like=like[name]).unit for c in found if isinstance(c, Estimate) and c.value), "")
         heads.append(f"{head} ({unit})" if unit else head)
     reasons: dict[str, None] = {}
@@ -57,6 +57,11 @@ def cell_texts(
                 texts.append(DASH if cell is None else f"{cell:,}" if isinstance(cell, int) else cell)
         body.append(texts)
     return heads, body, list(reasons)
+
+
+def _middle(sizes: Sequence[float]) -> float | None:
+    """The magnitude in whose unit a column reads best: one small value must not make microseconds of seconds."""
+    return sorted(sizes)[(len(sizes) - 1) // 2] if sizes else None
 
 
 def inputs_of(rows: Sequence[Mapping[str, Cell] | None]) -> list[str]:

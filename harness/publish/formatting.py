@@ -70,8 +70,13 @@ def show(estimate: Estimate, *, like: float | None = None) -> Shown:
     )
     text = fixed(value, places)
     unit = joined(name)
-    if low is None or high is None:
+    if low is None and high is None:
         return Shown(text=text + unit, interval=text + unit, bare=text, unit=name)
+    if low is None or high is None:
+        end = fixed(high if low is None else low, places)  # type: ignore[arg-type]  # one of them is there
+        open_end = f"up to {end}, open below" if low is None else f"from {end}, open above"
+        bare = f"{text} […, {end}]" if low is None else f"{text} [{end}, …]"
+        return Shown(text=text + unit, interval=f"{text}{unit} ({open_end})", bare=bare, unit=name)
     bounds = fixed(low, places), fixed(high, places)
     return Shown(
         text=text + unit,

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the paper says of the forms of Java programs: measured ones, and those that could not be had, and why."""
+"""What the paper says of the forms of Java programs: measured ones, and those that could not be had, and why.
+
+An experiment on forms is ``forms``, or one whose name begins with that. Its keys begin with its name, with dots in
+it: ``forms.``, ``forms.clients.``.
+"""
 
 from __future__ import annotations
 
@@ -28,16 +32,16 @@ _PARTS = {
 }
 
 
-def form_variants() -> dict[str, Variant]:
+def form_variants(experiment: str = EXPERIMENT) -> dict[str, Variant]:
     """Return every variant of the experiment's definition, measured or not."""
-    return load_study(find_root(), EXPERIMENT).experiment.variants
+    return load_study(find_root(), experiment).experiment.variants
 
 
-def form_cells(evidence: Evidence | None) -> list[dict[str, Cell] | None]:
+def form_cells(evidence: Evidence | None, experiment: str = EXPERIMENT) -> list[dict[str, Cell] | None]:
     """Return one table row per variant of the definition; one that was not measured has its reason in place."""
     rows: list[dict[str, Cell] | None] = []
     last: str | None = None
-    for name, variant in form_variants().items():
+    for name, variant in form_variants(experiment).items():
         if last not in (None, variant.implementation):
             rows.append(None)
         last = variant.implementation
@@ -46,10 +50,10 @@ def form_cells(evidence: Evidence | None) -> list[dict[str, Cell] | None]:
     return rows
 
 
-def build_cells(evidence: Evidence | None) -> list[dict[str, Cell] | None]:
+def build_cells(evidence: Evidence | None, experiment: str = EXPERIMENT) -> list[dict[str, Cell] | None]:
     """Return one table row per form that was made: its tool, how long that took, in how much memory, its size."""
     rows: list[dict[str, Cell] | None] = []
-    for name, variant in form_variants().items():
+    for name, variant in form_variants(experiment).items():
         made = _form_build(evidence, variant)
         if made is None:
             continue
@@ -66,36 +70,44 @@ def build_cells(evidence: Evidence | None) -> list[dict[str, Cell] | None]:
     return rows
 
 
-def publish_form_effects(publisher: Publisher, evidence: Evidence | None) -> Published:
+def publish_form_effects(
+    publisher: Publisher, evidence: Evidence | None, experiment: str = EXPERIMENT
+) -> Published:
     """Publish ``forms.{first,memory_idle,...}.<variant>``, the ratio and verdict of each form to its program on a
     whole JDK, those of every variant to the reference, and what compiled the native images.
 
     Keys: ``forms.effect.{first,memory_idle}.{ratio,verdict}.<variant>``, ``forms.reference.{...}``,
-    ``forms.tool.native``, ``forms.unavailable``.
+    ``forms.tool.native``, ``forms.unavailable``, and ``forms.measured`` where it was; of another experiment they
+    begin with its own name (``forms-clients``: ``forms.clients.``).
     """
-    variants = form_variants()
-    reference = load_study(find_root(), EXPERIMENT).experiment.reference
+    study = load_study(find_root(), experiment).experiment
+    variants, reference, key = study.variants, study.reference, experiment.replace("-", ".")
     plain = {v.implementation: name for name, v in variants.items() if _is_plain(v)}
     with publisher.together():
         for name, variant in variants.items():
-            for part in _PARTS:
-                publisher.number(f"forms.{part}.{slug(name)}", _mean(evidence, name, part))
+            for part, (_, unit) in _PARTS.items():
+                found = _mean(evidence, name, part)
+                if found.n_trials:
+                    publisher.number(f"{key}.{part}.{slug(name)}", found)
+                else:  # the text names it; why a form could not be had is said once, by what is unavailable
+                    publisher.absent(f"{key}.{part}.{slug(name)}", unit, NOT_MEASURED)
             for part in ("first", "memory_idle"):
                 if not _is_plain(variant):
                     effect = _effect(evidence, part, name, plain[variant.implementation])
-                    publisher.comparison(f"forms.effect.{part}", name, effect)
+                    publisher.comparison(f"{key}.effect.{part}", name, effect)
                 if name != reference:
                     publisher.comparison(
-                        f"forms.reference.{part}", name, _effect(evidence, part, name, reference)
+                        f"{key}.reference.{part}", name, _effect(evidence, part, name, reference)
                     )
         tools = {made.tool for v in variants.values() if (made := _form_build(evidence, v)) and _native(made)}
-        publisher.text("forms.tool.native", ", ".join(sorted(tools)) or "no compiler of native images")
+        publisher.text(f"{key}.tool.native", ", ".join(sorted(tools)) or "none")
         gone = _unavailable(evidence)
         said = "; ".join(f"{variants[name].label or name}: {why}" for name, why in gone.items()) or "none"
-        publisher.text("forms.unavailable", said)
+        said = NOT_MEASURED if evidence is None else said
+        publisher.text(f"{key}.unavailable", said)
         if evidence is not None:
-            publisher.text("forms.measured", evidence.profile)
-    return Published(f"forms: {said}")
+            publisher.text(f"{key}.measured", evidence.profile)
+    return Published(f"{key}: {said}")
 
 
 def _effect(evidence: Evidence | None, part: str, variant: str, base: str) -> Comparison | None:

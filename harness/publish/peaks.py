@@ -15,6 +15,7 @@ from harness.publish.publisher import Publisher, slug
 
 #: part of the key -> (field of the row, unit)
 _GC: Mapping[str, tuple[str, str]] = {
+    "memory": ("rss_bytes", "B"),
     "latency": ("latency_s", "s"),
     "pauses": ("pauses_per_s", "1/s"),
     "paused": ("paused_share", "share"),

@@ -20,7 +20,7 @@ import paramiko
 from harness.agent.relay import NO_AGENT
 from harness.errors import HostError
 from harness.remote.connection import connect
-from harness.remote.settings import Connecting
+from harness.remote.route import Connecting
 
 BEAT_S = 1.0
 #: Unanswered for so long, the connection is taken for broken (but no longer than a third of the grace).

@@ -4,17 +4,22 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import logging
-import socket
+import os
+import shlex
+from pathlib import Path
 
 import paramiko
 
 from harness.errors import HostError
-from harness.remote.settings import Connecting
+from harness.remote.carrier import Carrier, carry
+from harness.remote.route import SSH_PORT, Connecting
 
 CONNECT_WITHIN_S = 15.0
 LOG = "harness.remote.ssh"
+AGENT = "SSH_AUTH_SOCK"
 
 
 class _Refuse(paramiko.MissingHostKeyPolicy):
@@ -25,32 +30,46 @@ class _Refuse(paramiko.MissingHostKeyPolicy):
 
     def missing_host_key(self, client: paramiko.SSHClient, hostname: str, key: paramiko.PKey) -> None:
         target = self._target
-        file = target.known_hosts[0]
+        over = f"ssh {shlex.quote(f'ssh://{target.via.name}')} " if target.via is not None else ""
+        named = "" if target.known_as is None else f" | sed 's/^[^ ]*/{target.known_as}/'"
         raise HostError(
             f"{target.name}: its host key is unknown: {key.get_name()} {fingerprint(key)}; compare that with "
             f"`ssh-keygen -lf /etc/ssh/ssh_host_*_key.pub` on the host itself, and only if they are the same: "
-            f"ssh-keyscan -p {target.port} -t {_kind(key)} {target.address} >> {file}"
+            f"{over}ssh-keyscan -p {target.port} -t {_kind(key)} {target.address}{named} >> {target.known_hosts[0]}"
         )
 
 
-def connect(target: Connecting, within_s: float = CONNECT_WITHIN_S) -> paramiko.SSHClient:
-    """Connect with a key or the SSH agent, never with a password.
+class Client(paramiko.SSHClient):
+    """A connection together with what carries it: closed together."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.carrier: Carrier | None = None
+
+    def close(self) -> None:
+        super().close()
+        if self.carrier is not None:
+            self.carrier.close()
+
+
+def connect(target: Connecting, within_s: float = CONNECT_WITHIN_S) -> Client:
+    """Connect with a key or the SSH agent, never with a password; over other hosts where the way leads so.
 
     Raises:
-        HostError: unreachable, not the host that is known, or it does not let us in.
+        HostError: unreachable, not the host that is known, or it does not let us in; of the hosts on the way, too.
     """
-    client = paramiko.SSHClient()
+    via = connect(target.via, within_s) if target.via is not None else None
+    client = Client()
     _keep_quiet(client)
     for file in target.known_hosts:
-        try:
+        with contextlib.suppress(OSError):  # no such file: no host is known from it
             client.load_host_keys(str(file))
-        except OSError:
-            continue  # no such file: no host is known from it
     client.set_missing_host_key_policy(_Refuse(target))
     try:
+        client.carrier = carry(target, via, within_s)
         client.connect(
-            target.address,
-            port=target.port,
+            target.name_of_key,
+            port=SSH_PORT,  # of the name above, which has the port in it where it is another one
             username=target.user,
             key_filename=list(target.keys) or None,  # type: ignore[arg-type]  # a list is tried in turn
             allow_agent=True,
@@ -58,18 +77,20 @@ def connect(target: Connecting, within_s: float = CONNECT_WITHIN_S) -> paramiko.
             timeout=within_s,
             banner_timeout=within_s,
             auth_timeout=within_s,
-            sock=paramiko.ProxyCommand(target.proxy) if target.proxy else None,
+            sock=client.carrier.socket,
         )
     except BaseException as problem:
+        transport = client.get_transport()
+        # it talked to us until it had seen our keys: then it is they, whatever paramiko calls the problem
+        met = transport is not None and transport.is_active() and transport.initial_kex_done
+        last_words = client.carrier.last_words() if client.carrier is not None else None
         client.close()
-        said = _why(target, problem)
+        if via is not None:
+            via.close()
+        said = _why(target, problem, met=met, last_words=last_words)
         if said is None:
             raise
         raise HostError(said) from problem
-    transport = client.get_transport()
-    assert transport is not None
-    if transport.sock is not None and hasattr(transport.sock, "setsockopt"):
-        transport.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return client
 
 
@@ -91,26 +112,47 @@ def _kind(key: paramiko.PKey) -> str:
     return {"ssh-ed25519": "ed25519", "ssh-rsa": "rsa"}.get(key.get_name(), "ecdsa")
 
 
-def _why(target: Connecting, problem: BaseException) -> str | None:
-    where = f"{target.name} ({target.address} port {target.port})"
+def _why(target: Connecting, problem: BaseException, *, met: bool, last_words: str | None) -> str | None:
     if isinstance(problem, paramiko.BadHostKeyException):
-        return (
-            f"{where}: its host key has CHANGED: known is {fingerprint(problem.expected_key)}, "
-            f"shown was {fingerprint(problem.key)}; somebody may be in between. If the host was really set up "
-            f"anew: ssh-keygen -f {target.known_hosts[0]} -R '[{target.address}]:{target.port}', then make the new "
-            "key known after comparing it"
-        )
+        return _changed(target, problem)
     if isinstance(problem, paramiko.PasswordRequiredException):
-        return f"{where}: the private key has a passphrase; load it into the SSH agent first: ssh-add"
-    if isinstance(problem, paramiko.AuthenticationException):
-        tried = ", ".join(target.keys) or "the SSH agent's keys and ~/.ssh/id_*"
+        return f"{target.where}: the private key has a passphrase; load it into the SSH agent first: ssh-add"
+    if isinstance(problem, paramiko.AuthenticationException) or (
+        met and isinstance(problem, paramiko.SSHException)
+    ):
+        agent = "the SSH agent's keys" if os.environ.get(AGENT) else f"no SSH agent: {AGENT} is not set"
+        tried = ", ".join((agent, *(target.keys or ("no key file",))))
         return (
-            f"{where}: does not let {target.user or 'us'} in (tried: {tried}); put the public key into "
-            "~/.ssh/authorized_keys there, or set user and key in hosts.toml"
+            f"{target.where}: does not let {target.user or 'us'} in (tried: {tried}); put the public key into "
+            "~/.ssh/authorized_keys there, load the private one into the SSH agent (ssh-add), or set user and key "
+            "in hosts.toml"
         )
+    of_carrier = f" ({last_words})" if last_words else ""
     if isinstance(problem, paramiko.SSHException):
-        return f"{where}: no SSH connection: {problem}"
-    if isinstance(problem, OSError):
-        said = problem.strerror or str(problem)
-        return f"{where}: cannot be reached: {said}; is it on, is sshd there, is a firewall in between?"
+        return f"{target.where}: no SSH connection: {problem}{of_carrier}"
+    if isinstance(problem, (OSError, EOFError)):
+        said = getattr(problem, "strerror", None) or str(problem) or "the connection ended"
+        hint = "is it on, is sshd there, is a firewall in between?"
+        return f"{target.where}: cannot be reached: {said}{of_carrier}; {hint}"
     return None
+
+
+def _changed(target: Connecting, problem: paramiko.BadHostKeyException) -> str:
+    name = target.name_of_key
+    where = next(
+        (file for file in target.known_hosts if _stands_in(file, name, problem)), target.known_hosts[0]
+    )
+    return (
+        f"{target.where}: its host key has CHANGED: known is {fingerprint(problem.expected_key)}, "
+        f"shown was {fingerprint(problem.key)}; somebody may be in between. If the host was really set up "
+        f"anew: ssh-keygen -f {shlex.quote(str(where))} -R {shlex.quote(name)}, then make the new "
+        "key known after comparing it"
+    )
+
+
+def _stands_in(file: Path, name: str, problem: paramiko.BadHostKeyException) -> bool:
+    try:
+        known = paramiko.HostKeys(str(file)).lookup(name)
+    except OSError:
+        return False
+    return known is not None and known.get(problem.expected_key.get_name()) == problem.expected_key

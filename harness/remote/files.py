@@ -120,20 +120,28 @@ def send_tree(
 
 
 def fetch_tree(channel: AgentChannel, source: str, folder: Path, *, host: str) -> None:
-    """Bring back every file below, whole or not at all.
+    """Bring back every file below; each gets its name here when its hash is the one it has there.
 
     Raises:
-        HostError: one arrived otherwise than it is there, twice.
+        HostError: one arrived otherwise than it is there, twice; nothing of it is kept.
     """
     for name, (sha256, _, _) in sorted(channel.ask("inventory", folder=source).items()):
         ours = folder / name
         ours.parent.mkdir(parents=True, exist_ok=True)
-        for last in (False, True):
-            get_file(channel, PurePosixPath(source) / name, ours, host=host)
-            if file_sha256(ours) == sha256:
-                break
-            if last:
-                raise HostError(f"{host}: {name} arrived here with another content than it has in {source}")
+        part = ours.with_name(f"{ours.name}.part")
+        try:
+            for last in (False, True):
+                get_file(channel, PurePosixPath(source) / name, part, host=host)
+                if file_sha256(part) == sha256:
+                    part.replace(ours)
+                    break
+                if last:
+                    raise HostError(
+                        f"{host}: {name} arrived here twice with another content than it has in {source}; it was "
+                        "not kept. Something on the way changes bytes: copy a large file by hand and compare"
+                    )
+        finally:
+            part.unlink(missing_ok=True)
 
 
 def _forget(channel: AgentChannel, folder: str) -> None:

@@ -20,8 +20,10 @@ from harness.hosts import Command, Completed, now
 from harness.loadgen.base import Endpoint
 from harness.local_host import order_of
 from harness.model import ClockReading, GroupReading, HostClock, Machine, ResourceReading
+from harness.remote.artifacts import keep
 from harness.remote.clock import Offset, offset_by_asking
-from harness.remote.files import fetch_tree, get_file, put_file, send_tree, tree_name, tree_of
+from harness.remote.files import fetch_tree, get_file, put_file, tree_of
+from harness.remote.forwarding import why_no_forwarding
 from harness.remote.running import SshProcess, SshSampling
 from harness.remote.settings import HostSettings
 from harness.remote.start import Agent, start_agent
@@ -31,6 +33,8 @@ from harness.station import Started
 
 #: Below this a trial is not begun over there: its samples and logs must fit.
 MIN_FREE_BYTES = 64 << 20
+#: With less left than this when a trial ends, something of it may not have found room.
+FULL_BELOW_BYTES = 1 << 20
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
@@ -64,6 +68,7 @@ class SshHost:
         self._installed: dict[tuple[Path, tuple[str, ...]], Path] = {}
         self._docker, self.postgres = settings.docker, settings.postgres
         self._sampled: list[Path] = []
+        self._forwards = False
         self._numbers = itertools.count(1)
         try:
             self.offset = offset_by_asking(self._ask)
@@ -154,15 +159,27 @@ class SshHost:
         return int(self._ask("free_port", address=address)["port"])
 
     def reach(self, endpoint: Endpoint) -> Endpoint:
-        """Directly where it listens for others, through the connection where it listens to itself alone."""
+        """Directly where it listens for others, through the connection where it listens to itself alone.
+
+        Raises:
+            HostError: its sshd forwards no ports.
+        """
         if endpoint.host not in LOOPBACK:
             return Endpoint(host=endpoint.host, port=endpoint.port)
         with self._lock:
             key = (endpoint.host, endpoint.port)
             if key not in self._tunnels:
+                if not self._forwards and (reason := self.why_no_forwarding()) is not None:
+                    raise HostError(f"{self.name}: {reason}")
+                self._forwards = True
                 far = Endpoint(host=endpoint.host, port=endpoint.port)
                 self._tunnels[key] = Tunnel(self.agent.channel, far)
             return self._tunnels[key].endpoint
+
+    def why_no_forwarding(self) -> str | None:
+        """Return why its sshd carries nothing to its loopback; ``None``: it does."""
+        address = LOOPBACK[0]
+        return why_no_forwarding(self.agent.channel.client, address, self.free_port(address))
 
     def open_folder(self, ours: Path) -> Path:
         name = f"{next(self._numbers):05d}"
@@ -181,6 +198,11 @@ class SshHost:
                 self._tunnels.pop(key).close()
         if folder is None:
             return
+        if self._ask("free_bytes")["bytes"] < FULL_BELOW_BYTES:
+            raise HostError(
+                f"{self.name}: no space left for {folder}: what this trial wrote may not be whole, so it is not kept; "
+                "make room, or set another folder in hosts.toml; the same command goes on"
+            )
         fetch_tree(self.agent.channel, folder, ours, host=self.name)
         for path in [path for path in self._sampled if str(path.parent) == folder]:
             on_our_clock(ours / path.name, self.offset.monotonic_s)
@@ -191,11 +213,9 @@ class SshHost:
     def install(self, folder: Path, *, without: tuple[str, ...] = ()) -> Path:
         key = (folder, without)
         if key not in self._installed:
-            tree = {name: sha for name, sha in tree_of(folder).items() if not name.startswith(without)}
-            target = self.agent.base / "artifacts" / tree_name(folder, tree)
-            if not self._ask("exists", path=str(target))["exists"]:
-                send_tree(self.agent.channel, folder, tree, str(target), host=self.name)
-            self._installed[key] = Path(target)
+            shelf = self.agent.base / "artifacts"
+            kept = keep(self.agent.channel, folder, shelf, without=without, host=self.name)
+            self._installed[key] = Path(kept)
         return self._installed[key]
 
     def discard(self, folder: Path) -> None:

@@ -8,17 +8,16 @@ import re
 import tomllib
 from pathlib import Path
 
-import paramiko
 from pydantic import Field, ValidationError
 
 from harness.errors import InputError
 from harness.model import Frozen
+from harness.remote.ssh_config import SSH_CONFIG, is_written
 from harness.schema_errors import describe
 
 FILE = "hosts.toml"
 EXAMPLE = "harness/hosts.example.toml"
 LOCAL = "local"
-SSH_CONFIG = Path("~/.ssh/config")
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 
 
@@ -49,18 +48,6 @@ class HostSettings(Frozen):
     skew_s: float = Field(default=0.0, description="for tests: make the agent's clocks wrong by this")
 
 
-class Connecting(Frozen):
-    """What a connection needs, every question answered."""
-
-    name: str
-    address: str
-    port: int = 22
-    user: str | None = None
-    keys: tuple[str, ...] = ()
-    known_hosts: tuple[Path, ...]
-    proxy: str | None = None
-
-
 class _File(Frozen):
     hosts: dict[str, HostSettings] = Field(default_factory=dict)
 
@@ -83,42 +70,13 @@ def load_settings(root: Path, name: str) -> HostSettings:
     hosts = _read(root).hosts
     if name in hosts or name == LOCAL:
         return hosts.get(name, HostSettings())
-    if _NAME.fullmatch(name) and name in _ssh_config().get_hostnames() - {"*"}:
+    if _NAME.fullmatch(name) and is_written(name):
         return HostSettings(address=name)
     raise InputError(
         f"unknown host; describe it in {FILE} (copy {EXAMPLE}), or in {SSH_CONFIG}",
         place="--host",
         found=name,
         allowed=", ".join(host_names(root)),
-    )
-
-
-def connecting(name: str, settings: HostSettings) -> Connecting:
-    """Return how to connect: the settings first, then ``~/.ssh/config``.
-
-    Raises:
-        InputError: the configuration asks for a jump host.
-    """
-    alias = settings.address or name
-    said = _ssh_config().lookup(alias)
-    if "proxyjump" in said and "proxycommand" not in said:
-        raise InputError(
-            "a ProxyJump is not followed",
-            file=SSH_CONFIG,
-            place=alias,
-            found=said["proxyjump"],
-            allowed=f"ProxyCommand ssh -W %h:%p {said['proxyjump']}",
-        )
-    known = [settings.known_hosts] if settings.known_hosts else said.get("userknownhostsfile", "").split()
-    keys = [settings.key] if settings.key else said.get("identityfile", [])
-    return Connecting(
-        name=name,
-        address=said.get("hostname", alias),
-        port=settings.port or int(said.get("port", 22)),
-        user=settings.user or said.get("user"),
-        keys=tuple(str(Path(key).expanduser()) for key in keys),
-        known_hosts=tuple(Path(file).expanduser() for file in known or ["~/.ssh/known_hosts"]),
-        proxy=said.get("proxycommand"),
     )
 
 
@@ -142,12 +100,3 @@ def _read(root: Path) -> _File:
         if isinstance(problem, ValidationError):
             raise describe(problem, _File, data, file=FILE) from None
         raise InputError(str(problem), file=FILE) from problem
-
-
-def _ssh_config() -> paramiko.SSHConfig:
-    try:
-        return paramiko.SSHConfig.from_path(str(SSH_CONFIG.expanduser()))
-    except OSError:
-        return paramiko.SSHConfig()
-    except paramiko.ConfigParseError as problem:
-        raise InputError(str(problem), file=SSH_CONFIG) from problem

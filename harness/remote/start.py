@@ -16,7 +16,8 @@ from harness.errors import HostError, OrphanError
 from harness.remote.channel import AgentChannel
 from harness.remote.connection import connect
 from harness.remote.package import agent_file, agent_name
-from harness.remote.settings import HostSettings, connecting
+from harness.remote.route import connecting
+from harness.remote.settings import HostSettings
 
 PYTHONS = "python3 python3.13 python3.12 python3.11 python3.10 python3.9 python3.8 /usr/bin/python3"
 _OLDEST = "import sys; sys.exit(0 if sys.version_info >= (3, 8) else 1)"

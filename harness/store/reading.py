@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 import json
 from collections.abc import Iterator
 from functools import cached_property
@@ -13,6 +12,7 @@ from typing import IO, Any, TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
 
+from harness.contents import file_sha256
 from harness.errors import InputError
 from harness.model import BuildRecord, Calibration, EchoReading, SessionHeader, TrialRecord
 from harness.store import layout
@@ -179,12 +179,6 @@ class SessionFolder:
                 elif file_sha256(path) != stored.sha256:
                     problems.append(f"{path}: its bytes are not those of the record")
         return tuple(problems)
-
-
-def file_sha256(path: Path) -> str:
-    """Return the SHA-256 of a file's bytes in hex."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _json_or_none(line: str) -> dict[str, Any] | None:

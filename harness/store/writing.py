@@ -14,6 +14,7 @@ from typing import IO, Any
 
 from pydantic import TypeAdapter
 
+from harness.contents import file_sha256
 from harness.errors import StoreError
 from harness.model import (
     BuildRecord,
@@ -34,7 +35,7 @@ from harness.store.durable import (
     sync_folder,
     write_synced,
 )
-from harness.store.reading import SessionFolder, file_sha256
+from harness.store.reading import SessionFolder
 
 #: Files of a load generator below this stay readable with any editor.
 PLAIN_BYTES = 4 * 1024

@@ -33,6 +33,11 @@ class _Handler(BaseHTTPRequestHandler):
     wbufsize = -1  # headers and body in one segment
     server: AccountsServer
 
+    def setup(self) -> None:
+        super().setup()
+        if self.server.together is not None:
+            self.server.together.wait(20)  # broken, and with it the connection, when they do not come
+
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", "0"))).decode()
         with self.server.lock:
@@ -52,13 +57,19 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class AccountsServer(ThreadingHTTPServer):
-    """``faults``: what opening an account answers, in turn; None is the right thing. ``states``: see /state."""
+    """``faults``: what opening an account answers, in turn; None is the right thing. ``states``: see /state.
+
+    ``at_once``: nobody is answered before this many are connected at the same time.
+    """
 
     daemon_threads = True
     request_queue_size = 256
 
-    def __init__(self, faults: Sequence[str | None] = (None,), states: Sequence[object] = ("done",)) -> None:
+    def __init__(
+        self, faults: Sequence[str | None] = (None,), states: Sequence[object] = ("done",), at_once: int = 1
+    ) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
+        self.together = threading.Barrier(at_once) if at_once > 1 else None
         self.lock = threading.Lock()
         self.faults, self.states = faults, states
         self.seen: Counter[str] = Counter()
@@ -110,10 +121,10 @@ def _lean(value: object) -> bytes:
 
 @contextmanager
 def accounts_server(
-    faults: Sequence[str | None] = (None,), states: Sequence[object] = ("done",)
+    faults: Sequence[str | None] = (None,), states: Sequence[object] = ("done",), at_once: int = 1
 ) -> Iterator[AccountsServer]:
     """Run the server for the time of a test."""
-    server = AccountsServer(faults, states)
+    server = AccountsServer(faults, states, at_once)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()
     try:

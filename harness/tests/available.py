@@ -1,24 +1,56 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tools that a machine may be without: the test that needs one runs, or says loudly that it did not."""
+"""What a machine may be without: the test that needs it runs, or says loudly that it did not.
+
+These are the only ways to skip a test here (``test_skips.py`` looks). The end of a run repeats every reason, and
+where ``CI`` is set a test that was not run for want of a real part is a failure: see ``conftest.py``.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
-from harness.toolchains import Surroundings, find_tool
+from harness.toolchains import Surroundings, Tool, find_tool
 
-#: How such a skip begins; ``conftest.py`` repeats these at the end of the run.
+#: A real part or a right (mounting, making links) is missing, so something stays untested.
 NOT_RUN = "not run: "
+#: Takes minutes and is only run for who asks for it.
+NOT_ASKED_FOR = "not asked for: "
 PROJECT = Path(__file__).resolve().parents[2]
 
 
+def not_run(reason: str) -> NoReturn:
+    """Skip this test: a real part is missing here."""
+    pytest.skip(f"{NOT_RUN}{reason}")
+
+
+def not_asked_for(what: str) -> NoReturn:
+    """Skip this test: nobody asked for it."""
+    pytest.skip(f"{NOT_ASKED_FOR}{what}")
+
+
+def needs(lacking: str | None) -> pytest.MarkDecorator:
+    """Mark what only runs where nothing is lacking (``None``)."""
+    return pytest.mark.skipif(lacking is not None, reason=f"{NOT_RUN}{lacking}")
+
+
 def program_or_not_run(name: str) -> Path:
-    """The program of a tool that set-up may have to go on without."""
+    """Return the program of a tool that set-up brings for the tests, and may have to go on without."""
     tool = find_tool(name, Surroundings(project=PROJECT))
-    if tool.path is None or not tool.usable:
-        # Set-up builds k6 for the tests and goes on when that fails; oha takes Rust and minutes, so it is only
-        # built when asked for. Neither may stop the other tests, and the end of the run says what was left out.
-        pytest.skip(f"{NOT_RUN}{name} is not here; get it with: {tool.how_to_get}")
-    return tool.path
+    return _path_of(tool) or not_run(_words(tool))
+
+
+def program_or_not_asked_for(name: str) -> Path:
+    """Return the program of a tool that set-up brings only when it is asked to."""
+    tool = find_tool(name, Surroundings(project=PROJECT))
+    return _path_of(tool) or not_asked_for(_words(tool))
+
+
+def _path_of(tool: Tool) -> Path | None:
+    return tool.path if tool.usable else None
+
+
+def _words(tool: Tool) -> str:
+    return f"{tool.name} is not here; get it with: {tool.how_to_get}"

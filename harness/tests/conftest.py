@@ -1,21 +1,51 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What did not run for want of a tool is said at the end, where nobody overlooks it."""
+"""What did not run is said at the end, where nobody overlooks it; where ``CI`` is set it must have run."""
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 
 import pytest
 
-from harness.tests.available import NOT_RUN
+from harness.tests.available import NOT_ASKED_FOR, NOT_RUN
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    reasons: Counter[str] = Counter()
-    for report in terminalreporter.stats.get("skipped", []):
-        where = report.longrepr
-        reason = where[2].removeprefix("Skipped: ") if isinstance(where, tuple) else ""
-        if reason.startswith(NOT_RUN):
-            reasons[reason] += 1
+    reasons = skipped_for(terminalreporter)
     for reason, n in sorted(reasons.items()):
         terminalreporter.write_line(f"{n} {'test' if n == 1 else 'tests'} {reason}", yellow=True)
+    if _must_run_all() and (n_lacking := _n_not_run(reasons)):
+        terminalreporter.write_line(
+            f"FAILED: {n_lacking} {'test was' if n_lacking == 1 else 'tests were'} not run for want of a real part, "
+            "and CI is set: bring the parts named above, or unset CI to go without them",
+            red=True,
+        )
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Fail a run that is meant to hold for every change and left out what it is about."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is None or exitstatus != pytest.ExitCode.OK or not _must_run_all():
+        return  # without a reporter this is one of xdist's workers: the controller knows all
+    if _n_not_run(skipped_for(reporter)):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def skipped_for(reporter: pytest.TerminalReporter) -> Counter[str]:
+    """Return reason -> how many tests were skipped for it."""
+    reasons: Counter[str] = Counter()
+    for report in reporter.stats.get("skipped", []):
+        where = report.longrepr
+        reason = where[2].removeprefix("Skipped: ") if isinstance(where, tuple) else ""
+        if reason.startswith((NOT_RUN, NOT_ASKED_FOR)):
+            reasons[reason] += 1
+    return reasons
+
+
+def _n_not_run(reasons: Counter[str]) -> int:
+    return sum(n for reason, n in reasons.items() if reason.startswith(NOT_RUN))
+
+
+def _must_run_all() -> bool:
+    return os.environ.get("CI", "").lower() not in ("", "0", "false")

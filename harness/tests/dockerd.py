@@ -3,19 +3,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import sysconfig
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
+
 from harness.launchers.images import LABEL, import_root
 from harness.launchers.rootfs import is_elf, lay_out, libraries
 from harness.local_host import LocalHost
+from harness.tests.available import not_run
 from harness.tests.instances import eventually
 
 READY_WITHIN_S = 40.0
@@ -24,11 +29,28 @@ PYTHON_BASE = "rematch/python-for-tests:1"
 
 
 def why_not() -> str | None:
-    """Return why no daemon can be started here, or ``None``."""
-    if os.geteuid() != 0:
-        return "only root may start a Docker daemon"
+    """Return why no daemon can be started here, or ``None``.
+
+    It makes links and mounts, which root in a plain container may not: both are tried.
+    """
     missing = [name for name in ("dockerd", "ip") if shutil.which(name) is None]
-    return f"{' and '.join(missing)} missing (apt-get install docker.io iproute2)" if missing else None
+    if missing:
+        return f"containers need {' and '.join(missing)} (apt-get install -y docker.io iproute2)"
+    bridge = f"rmt{os.getpid() % 10_000_000}"
+    linked = subprocess.run(
+        ["ip", "link", "add", "name", bridge, "type", "bridge"], capture_output=True, check=False
+    )
+    if linked.returncode != 0:
+        return f"a Docker daemon needs root, to make a bridge: {linked.stderr.decode().strip()}"
+    subprocess.run(["ip", "link", "del", bridge], check=True)
+    with tempfile.TemporaryDirectory(prefix="rematch-try-") as folder:
+        mounted = subprocess.run(
+            ["mount", "-t", "tmpfs", "rematch-test", folder], capture_output=True, check=False
+        )
+        if mounted.returncode != 0:
+            return f"a Docker daemon needs root, to mount: {mounted.stderr.decode().strip()}"
+        subprocess.run(["umount", folder], check=True)
+    return None
 
 
 class Daemon:
@@ -48,14 +70,29 @@ class Daemon:
         self._ip("link", "add", "name", self.bridge, "type", "bridge")
         self.bridged = True
         self._ip("addr", "add", BRIDGE_ADDRESS, "dev", self.bridge)
-        argv = [
+        self._argv = [
             *prefix, "dockerd", "--data-root", f"{folder}/root", "--exec-root", f"{folder}/exec",
             "--pidfile", f"{folder}/dockerd.pid", "-H", self.address, "--bridge", self.bridge,
             "--iptables=false", "--ip6tables=false", "--ip-forward=false", "--ip-masq=false",
         ]  # fmt: skip
-        with self.log.open("wb") as log:
-            self._process = subprocess.Popen(argv, stdout=log, stderr=log, start_new_session=True)
+        self.start()
+
+    def start(self) -> None:
+        """Start it, again when it is gone; return when it answers."""
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(self._argv, stdout=log, stderr=log, start_new_session=True)
         self._wait()
+
+    def die(self) -> None:
+        """Kill it and its containerd, as a crash would: what runs in containers is not told."""
+        containerd = psutil.Process(self._process.pid).children()
+        self._process.kill()
+        self._process.wait(10)
+        for process in containerd:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+        # the next one would wait for a containerd that it takes for a living one
+        assert eventually(lambda: not any(process.is_running() for process in containerd))
 
     def _wait(self) -> None:
         import docker
@@ -85,6 +122,7 @@ class Daemon:
         for mount in sorted(mounts_below(self.folder), reverse=True):
             subprocess.run(["umount", "-l", mount], check=False)
         if self.bridged:
+            self.bridged = False
             self._ip("link", "del", self.bridge)
 
     def _ip(self, *words: str) -> None:
@@ -92,7 +130,13 @@ class Daemon:
 
 
 def tidy_daemon(folder: Path, prefix: tuple[str, ...] = ()) -> Iterator[Daemon]:
-    """Yield a running daemon, then end it and be sure that nothing of it is left. The body of a fixture."""
+    """Yield a running daemon, then end it and be sure that nothing of it is left. The body of a fixture.
+
+    Where none can run the test says that it was not run.
+    """
+    reason = why_not()
+    if reason is not None:
+        not_run(reason)
     running = Daemon(folder, prefix)
     try:
         yield running
@@ -149,5 +193,4 @@ __all__ = [
     "mounts_below",
     "processes_naming",
     "tidy_daemon",
-    "why_not",
 ]

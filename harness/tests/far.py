@@ -19,7 +19,7 @@ from harness.launchers.process_instance import ProcessInstance
 from harness.launchers.runtimes import Elsewhere
 from harness.launchers.tools import Tools
 from harness.local_host import LocalHost
-from harness.model import BackingName
+from harness.model import BackingName, TrialRecord
 from harness.remote import SshHost
 from harness.session import Assembly, measure, prepare
 from harness.session.stations import Stations
@@ -27,6 +27,9 @@ from harness.station import Station
 from harness.store import SessionFolder
 from harness.tests.instances import Started, make_project
 from harness.tests.sessions import LIMITS, tiny_assembly
+
+#: Of a container's record, and of no plain process': what is known of an image.
+OF_CONTAINERS = ("container", "runtime_bytes", "runtime_version")
 
 
 def far_assembly(root: Path, far: SshHost, load: Station | None = None) -> Assembly:
@@ -88,6 +91,13 @@ def shape(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: shape(one) for name, one in value.items() if name not in ("clocks", "files", "flags")}
     return type(value).__name__ if not isinstance(value, list) else "list"
+
+
+def plain_part(record: TrialRecord) -> Any:
+    """What a record is made of that a plain process has as well as a container."""
+    said = shape(record.model_dump(mode="json"))
+    said["instance"] = {name: kind for name, kind in said["instance"].items() if name not in OF_CONTAINERS}
+    return said
 
 
 def running_with(words: str) -> list[int]:

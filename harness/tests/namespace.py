@@ -6,22 +6,35 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from harness.tests.available import NOT_RUN
+from harness.tests.available import not_run
 
 
 def why_not() -> str | None:
-    """Why there can be no namespace here, or ``None``."""
-    if os.geteuid() != 0:
-        return f"{NOT_RUN}cutting a link needs root, for a network namespace"
+    """Why there can be no namespace here, or ``None``: being root is not enough in a container."""
     if shutil.which("ip") is None:
-        return f"{NOT_RUN}cutting a link needs ip (apt-get install -y iproute2)"
-    made = subprocess.run(["ip", "netns", "add", f"try-{os.getpid()}"], capture_output=True, check=False)
+        return "cutting a link needs ip (apt-get install -y iproute2)"
+    name = f"try-{os.getpid()}"
+    made = subprocess.run(["ip", "netns", "add", name], capture_output=True, check=False)
     if made.returncode != 0:
-        return f"{NOT_RUN}no network namespace: {made.stderr.decode().strip()}"
-    subprocess.run(["ip", "netns", "del", f"try-{os.getpid()}"], check=True)
+        return f"cutting a link needs root, for a network namespace: {made.stderr.decode().strip()}"
+    subprocess.run(["ip", "netns", "del", name], check=True)
     return None
+
+
+def tidy_namespace(number: int | None = None) -> Iterator[Namespace]:
+    """Yield a namespace, or say that the test was not run. The body of a fixture."""
+    reason = why_not()
+    if reason is not None:
+        not_run(reason)
+    made = Namespace() if number is None else Namespace(number=number % 16000)
+    try:
+        made.make()
+        yield made
+    finally:
+        made.remove()
 
 
 @dataclass
@@ -65,6 +78,8 @@ class Namespace:
         _ip("link", "set", f"rm-{self.number}", "up")
 
     def remove(self) -> None:
+        """Remove both ends of the link first: a process that lingers inside would keep them."""
+        subprocess.run(["ip", "link", "del", f"rm-{self.number}"], check=False, capture_output=True)
         _ip("netns", "del", self.name)
 
     def _address(self, last: int) -> str:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import getpass
 import os
 import shutil
@@ -12,8 +13,11 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import psutil
+
 from harness.ports import free_port
 from harness.remote.settings import HostSettings
+from harness.tests.available import not_run
 
 SSHD = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin:/sbin:/usr/bin") or "/usr/sbin/sshd"
 _CONFIG = """
@@ -33,6 +37,13 @@ MaxSessions 50
 """
 
 
+def why_not() -> str | None:
+    """Return why no sshd can be started here, or ``None``."""
+    if not os.access(SSHD, os.X_OK) or shutil.which("ssh-keygen") is None:
+        return "hosts over SSH need sshd and ssh-keygen (apt-get install -y openssh-server)"
+    return None
+
+
 @dataclass
 class Sshd:
     """One sshd. ``prefix``: the words before it, such as ``ip netns exec NAME``; ``more``: for its configuration."""
@@ -45,7 +56,9 @@ class Sshd:
     process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start it; return when it answers."""
+        """Start it; return when it answers. Where there is none, the test says that it was not run."""
+        if (reason := why_not()) is not None:
+            not_run(reason)
         self.folder.mkdir(parents=True, exist_ok=True)
         for name in ("host_key", "client_key", "other_key"):
             make_key(self.folder / name)
@@ -85,8 +98,16 @@ class Sshd:
     def end_connections(self) -> None:
         """Kill the processes that serve its connections, as a crash of theirs would."""
         assert self.process is not None
-        for pid in _children(self.process.pid):
-            os.kill(pid, 9)
+        _kill(psutil.Process(self.process.pid).children(recursive=True))
+
+    def die(self) -> None:
+        """Kill it with all its connections; nobody listens there any more until ``start``."""
+        assert self.process is not None
+        serving = psutil.Process(self.process.pid).children(recursive=True)
+        self.process.kill()
+        self.process.wait(10)
+        self.process = None
+        _kill(serving)
 
     def know(self, public_key: Path) -> None:
         """Make this, and only this, the known key of the host."""
@@ -114,5 +135,7 @@ def make_key(path: Path) -> None:
         subprocess.run(words, check=True)
 
 
-def _children(pid: int) -> list[int]:
-    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+def _kill(processes: list[psutil.Process]) -> None:
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()

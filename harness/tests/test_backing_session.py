@@ -42,6 +42,7 @@ MD5 = 'backing = { authentication = "md5" }'
 
 #: What definitions could not say when the first sessions were measured.
 UNUSED: dict[str, Any] = {
+    "warm_up_users": True,
     "variants": {"__all__": {"runtime": {"form", "memory_limit", "pin"}}},
     "profiles": {
         "__all__": {

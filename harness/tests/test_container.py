@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import re
 import subprocess
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from harness.errors import InputError, RematchError, TrialFailure
+from harness.engine import SILENT, EngineReply, EngineRequest, exchange_in_a_row
+from harness.errors import HostError, InputError, RematchError, TrialFailure
 from harness.launchers.base import Launcher
 from harness.launchers.container import ContainerLauncher
 from harness.launchers.images import LABEL, OWNER, project_label
@@ -19,19 +23,16 @@ from harness.launchers.rootfs import libraries
 from harness.launchers.tools import Tools
 from harness.local_host import LocalHost
 from harness.model import Outcome, RuntimeSettings, Variant
-from harness.readiness import wait_first_response, warm_up
-from harness.session import assemble
-from harness.tests.contained import Contained, client_of
+from harness.processes import alive
+from harness.readiness import wait_first_response
+from harness.session import assemble, measure, prepare
+from harness.tests.contained import Contained, client_of, container_launcher
 from harness.tests.contracts.launcher import HELLO
-from harness.tests.dockerd import Daemon, make_python_base, tidy_daemon, why_not
+from harness.tests.dockerd import Daemon, make_python_base, tidy_daemon
+from harness.tests.far import running_with, when
 from harness.tests.instances import make_project, read_implementation
-
-REASON = why_not()
-#: Only root can start a daemon of its own, and set-up asks for one (``dockerd``) for root's tests alone; anybody
-#: else's daemon is not ours to use. So this cannot hide a missing step of set-up, and the run counts it out loud.
-needs_docker = pytest.mark.skipif(
-    REASON is not None, reason=f"NOT TESTED HERE: everything about containers: {REASON}"
-)
+from harness.tests.sessions import LIMITS, make_session_project, running_below, tiny_assembly
+from harness.warming import warm_up
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +52,6 @@ def project(tmp_path: Path, daemon: Daemon, base: str) -> Iterator[Contained]:
     made.close()
 
 
-@needs_docker
 def test_the_record_holds_limits_layers_and_both_accounts_of_memory(project: Contained) -> None:
     launcher: Launcher = project.launcher
     assert launcher.name == "container"
@@ -75,7 +75,6 @@ def test_the_record_holds_limits_layers_and_both_accounts_of_memory(project: Con
     assert reading.cpu_s >= 0.5 * reading.process_cpu_s > 0
 
 
-@needs_docker
 def test_secrets_reach_the_service_and_neither_record_nor_image_nor_command_line(project: Contained) -> None:
     variant = Variant(implementation="misbehaving")
     instance = project.launch_variant(variant, environment={"PGPASSWORD": "secret-word", "PGPORT": "1"})
@@ -90,7 +89,6 @@ def test_secrets_reach_the_service_and_neither_record_nor_image_nor_command_line
     instance.stop()
 
 
-@needs_docker
 def test_a_container_over_its_memory_limit_ran_out_of_memory(project: Contained) -> None:
     runtime = RuntimeSettings(memory_limit="64m")
     variant = Variant(implementation="misbehaving", runtime=runtime, settings={"grow_bytes": 30_000_000})
@@ -102,7 +100,6 @@ def test_a_container_over_its_memory_limit_ran_out_of_memory(project: Contained)
     assert instance.out_of_memory() == "killed by the kernel: the container's memory limit was reached"
 
 
-@needs_docker
 def test_containers_of_a_harness_that_is_gone_are_removed_and_no_others(project: Contained) -> None:
     living = project.launch()
     gone = subprocess.Popen(["true"])
@@ -119,7 +116,6 @@ def test_containers_of_a_harness_that_is_gone_are_removed_and_no_others(project:
     foreign.remove()
 
 
-@needs_docker
 def test_a_container_that_cannot_be_started_is_a_failed_trial_and_leaves_nothing(project: Contained) -> None:
     dockerfile = project.root / "services/strings/misbehaving/Dockerfile"
     dockerfile.write_text(dockerfile.read_text().replace('"python3"', '"no-such-program"'))
@@ -129,7 +125,80 @@ def test_a_container_that_cannot_be_started_is_a_failed_trial_and_leaves_nothing
     assert project.containers() == []
 
 
-@needs_docker
+@pytest.mark.parametrize("n_done", [1, 2, 3])
+def test_a_signal_while_a_container_comes_up_leaves_none(
+    project: Contained, monkeypatch: pytest.MonkeyPatch, n_done: int
+) -> None:
+    def interrupted(
+        address: str | None, requests: Sequence[EngineRequest], timeout_s: float
+    ) -> list[EngineReply]:
+        replies = exchange_in_a_row(address, requests[:n_done], timeout_s)
+        if len(requests) == 1:
+            return replies
+        seen.extend(container.status for container in project.containers())
+        raise KeyboardInterrupt
+
+    seen: list[str] = []
+    project.launcher.build(project.implementation, Variant(implementation="misbehaving"))
+    with monkeypatch.context() as patch:
+        patch.setattr("harness.local_host.exchange_in_a_row", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            project.launch()
+    assert seen == ["created" if n_done == 1 else "running"]
+    assert project.containers() == []
+
+
+def test_a_container_whose_end_cannot_be_read_is_removed_all_the_same(
+    project: Contained, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def silent_about_ends(
+        address: str | None, requests: Sequence[EngineRequest], timeout_s: float
+    ) -> list[EngineReply]:
+        if requests[0].path.split("?")[0].endswith("/wait"):
+            raise HostError(f"{SILENT} at {address}: timed out")
+        return exchange_in_a_row(address, requests, timeout_s)
+
+    instance = project.launch()
+    with monkeypatch.context() as patch:
+        patch.setattr("harness.local_host.exchange_in_a_row", silent_about_ends)
+        with pytest.raises(HostError, match="timed out; start the daemon again"):
+            instance.stop()
+    assert not alive(instance.record.pid, instance.record.process_start_ticks)
+    assert project.containers() == []
+    assert instance.stop() == instance.record
+
+
+def test_a_container_that_somebody_removed_is_a_failed_trial_in_one_line(project: Contained) -> None:
+    instance = project.launch()
+    project.containers()[0].remove(force=True)
+    with pytest.raises(TrialFailure, match="the Docker daemon: No such container") as caught:
+        instance.stop()
+    assert "\n" not in str(caught.value)
+
+
+def test_a_daemon_that_dies_during_a_trial_stops_the_session_which_goes_on_when_it_is_back(
+    daemon: Daemon, base: str, tmp_path: Path
+) -> None:
+    root = make_session_project(tmp_path, other="slow_s = 0.1", loops=20)
+    assembly = dataclasses.replace(tiny_assembly(root), launcher=container_launcher(root, daemon, base))
+    prepared = prepare(assembly, "tiny", profile="smoke", host="local", seed=1, launcher="container")
+    crash = threading.Thread(target=when(lambda: bool(running_below(root)), daemon.die))
+    crash.start()
+    try:
+        with pytest.raises(HostError, match="no Docker daemon answers at .*; start the daemon again") as stop:
+            measure(assembly, prepared, limits=LIMITS)
+    finally:
+        crash.join()
+        daemon.start()
+    assert "\n" not in str(stop.value)
+    assert not running_with("/service.py")
+    folder = measure(assembly, prepared, limits=LIMITS)
+    assert folder.complete and folder.verify() == ()
+    assert [record.outcome for record in folder.records()] == [Outcome.OK] * 3
+    with contextlib.closing(client_of(daemon)) as client:
+        assert client.containers.list(all=True) == []
+
+
 def test_a_build_that_fails_says_the_last_words_of_the_daemon(project: Contained) -> None:
     dockerfile = project.root / "services/strings/misbehaving/Dockerfile"
     dockerfile.write_text(dockerfile.read_text().replace("service.py", "no-such-file"))

@@ -17,6 +17,7 @@ from harness.analysis.comparisons import compare
 from harness.analysis.verify.stall_curves import CurvePoint, PrecisionRecall
 from harness.errors import InputError
 from harness.figures.looks import looks, ordered
+from harness.model import Estimate
 
 VARIANTS = {
     "go-kit": "go",
@@ -170,3 +171,57 @@ def test_nothing_to_draw_is_an_error_not_an_empty_axis(trials: pd.DataFrame) -> 
     for draw in draws:
         with pytest.raises(InputError):
             draw()
+
+
+def under_growing_load() -> pd.DataFrame:
+    """Two banks at six loads in five blocks; the second knee and capacity lie at half as much again."""
+    rng = np.random.default_rng(5)
+    rows: list[dict[str, object]] = []
+    for block in range(1, 6):
+        for offered in (40.0, 70.0, 100.0, 140.0, 200.0, 280.0):
+            for variant, capacity in (("go-gorilla", 100.0), ("java-spring", 150.0)):
+                late = max(0.0, offered - capacity)
+                rows.append({
+                    "session_id": "s", "trial_id": f"{len(rows):04d}", "block": block, "duplicate": False,
+                    "variant": variant, "label": variant.upper(), "implementation": variant,
+                    "language": variant.partition("-")[0], "excluded": late > 100, "users": f"{offered:g}",
+                    "outcome": "overloaded" if late > 100 else "ok", "offered_per_s": offered,
+                    "throughput_per_s": min(offered, capacity) * rng.normal(1, 0.01), "right_share": min(1, capacity / offered),
+                    "latency_p99_s": 0.02 * 2 ** (late / 30) * rng.normal(1, 0.05), "error_share": 0.0,
+                })  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def knee_at(value: float, low: float | None, high: float | None) -> Estimate:
+    return Estimate(value=value, low=low, high=high, unit="1/s", method="", estimand="knee", n_trials=30)
+
+
+def test_throughput_stands_against_p99_with_the_knee_on_the_curve() -> None:
+    table = under_growing_load()
+    knees = {"go-gorilla": knee_at(100, 95, 110), "java-spring": knee_at(150, 140, None)}
+    axes = figures.throughput_latency(table, knees).axes[0]
+    assert sum(np.size(line.get_xdata()) for line in axes.lines if line.get_alpha() == 0.85) == len(table)
+    marks = {tuple(np.ravel(line.get_xydata())) for line in axes.lines if line.get_markersize() == 10}
+    assert sorted(x for x, _ in marks) == [pytest.approx(100, abs=3), pytest.approx(141.7, abs=3)]
+    thick = [line for line in axes.lines if line.get_linewidth() == 6]
+    assert len(thick) == 2
+    ends = [line for line in axes.lines if line.get_marker() == "+"]
+    assert [np.size(line.get_xdata()) for line in ends] == [2, 1]  # an open end has no mark
+    most = (
+        table[table["variant"] == "java-spring"].groupby("offered_per_s")["latency_p99_s"].median().max()
+        * 1e3
+    )
+    assert max(np.max(line.get_ydata()) for line in thick) == pytest.approx(most)  # open: to the curve's end
+    without = figures.throughput_latency(table, {}).axes[0]
+    assert not [line for line in without.lines if line.get_markersize() == 10]
+    with pytest.raises(InputError, match="no trial has a p99"):
+        figures.throughput_latency(table.assign(latency_p99_s=np.nan), {})
+
+
+def test_what_was_borne_shows_every_trial_and_crosses_the_overloaded_ones() -> None:
+    table = under_growing_load()
+    for axes in figures.borne(table, factor="users").axes:
+        dots = sum(np.size(line.get_xdata()) for line in axes.lines if line.get_alpha() == 0.85)
+        crosses = sum(np.size(line.get_xdata()) for line in axes.lines if line.get_marker() == "x")
+        assert dots == len(table)
+        assert crosses == (table["outcome"] == "overloaded").sum()

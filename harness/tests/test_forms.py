@@ -35,6 +35,7 @@ from harness.model import (
     Variant,
 )
 from harness.session.preparing import build_name
+from harness.tests.available import not_asked_for, not_run
 from harness.tests.synthetic import ROOT
 from harness.toolchains import Surroundings, find_jdks, find_tool
 
@@ -291,11 +292,11 @@ NATIVE = find_tool("native-image", Surroundings(project=ROOT))
 
 # One image takes minutes and gigabytes, and no registry has the compiler for set-up to bring: asked for by name.
 # What the compiler says is tested on captured output everywhere.
-@pytest.mark.skipif(
-    not NATIVE.usable or os.environ.get("REMATCH_NATIVE_TESTS") != "1",
-    reason="NOT TESTED HERE: a real native image (minutes; needs native-image and REMATCH_NATIVE_TESTS=1)",
-)
 def test_a_real_native_image_runs_the_program(built: Built, tmp_path: Path) -> None:
+    if os.environ.get("REMATCH_NATIVE_TESTS") != "1":
+        not_asked_for("a real native image (minutes; needs native-image and REMATCH_NATIVE_TESTS=1)")
+    if not NATIVE.usable:
+        not_run(f"a real native image: {NATIVE.complaint()}")
     forms = Forms(LocalHost(), tmp_path, Tools(native_image=NATIVE.path))
     (tmp_path / "services/strings/hello").mkdir(parents=True)
     made = forms.make(JAVA, "native", built)

@@ -165,7 +165,7 @@ def test_whatever_is_killed_no_process_no_record_and_no_money_is_lost(
     root = project_of(base, workload, variants, mix=mix, backing=backing, blocks=blocks)
     with Killer(root, roles) as killer:
         folder = measured(root)
-    records = folder.records()
+    records = tuple(folder.records())
     assert folder.complete and folder.verify() == ()
     assert [record.planned.trial_id for record in records] == [
         trial.trial_id for trial in folder.header.plan.trials

@@ -72,7 +72,46 @@ def test_too_few_loads_are_refused_with_the_reason() -> None:
     few = np.isin(LOADS, np.unique(LOADS)[: MIN_LOADS - 1])
     found = knee(LOADS[few], bent(100, 0.05)[few])
     assert found.value is None
-    assert "4 needed" in found.warnings[0]
+    assert f"{MIN_LOADS} needed" in found.warnings[0]
+
+
+#: The loads of the published bank under ``quick``: shares of a capacity of 100 per second, five trials each.
+SIX = np.repeat([40.0, 70.0, 100.0, 140.0, 200.0, 280.0], 5)
+
+
+def doubling(loads: Floats, at: float, seed: int, noise: float = 0.15) -> Floats:
+    """Latency that doubles every 30 requests per second beyond the knee."""
+    rng = np.random.default_rng(seed)
+    latency: Floats = np.exp(
+        np.log(0.02) + np.maximum(0, loads - at) * np.log(2) / 30 + rng.normal(0, noise, loads.size)
+    )
+    return latency
+
+
+@pytest.mark.parametrize("at", [90.0, 120.0, 160.0])
+def test_six_loads_of_five_trials_are_enough_for_a_knee_with_its_interval(at: float) -> None:
+    covered, values = 0, []
+    for seed in range(20):
+        found = knee(SIX, doubling(SIX, at, seed), n_resamples=200, seed=seed)
+        assert found.value is not None
+        values.append(found.value)
+        covered += (found.low or 0.0) <= at <= (found.high or np.inf)
+    assert np.median(values) == pytest.approx(at, abs=5)
+    assert np.max(np.abs(np.array(values) - at)) < 30  # loads lie 30 apart there
+    assert covered >= 15  # five trials a load: the interval is too narrow, and says so
+    assert any("5 trials at a load" in warning for warning in found.warnings)
+
+
+@pytest.mark.parametrize("at", [20.0, 45.0, 55.0, 230.0, 260.0, 400.0])
+def test_a_knee_outside_of_what_was_offered_is_none_or_has_an_open_interval(at: float) -> None:
+    for seed in range(12):
+        found = knee(SIX, doubling(SIX, at, seed), n_resamples=100, seed=seed)
+        if found.value is None:
+            assert found.warnings
+            continue
+        side = found.low if at < 70 else found.high
+        assert side is None
+        assert any("open" in warning for warning in found.warnings)
 
 
 @pytest.mark.parametrize(

@@ -26,9 +26,9 @@ ALL = sorted(FOLDER.glob("*.ipynb"))
 ANALYSIS = {
     "30-strings": "strings-rounds,strings-payload",
     "31-startup-and-footprint": "strings-startup,strings-rounds",
-    "32-bank": "bank-original,bank-rematch,bank-connections",
+    "32-bank": "bank-original,bank-rematch,bank-connections,bank-table,bank-admission",
     "33-clients": "clients-hello,clients-db,clients-cold-start,clients-branch,clients-faces",
-    "34-forms-and-footprint": "forms",
+    "34-forms-and-footprint": "forms,forms-clients",
     "40-warm-up": "strings-rounds",
     "41-gc-peaks": "gc-peaks",
     "42-open-and-closed-load": "gc-loops",

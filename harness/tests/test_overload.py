@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Overload: backlog, drain, recovery, errors by kind; and how the database was used meanwhile."""
+"""Overload: backlog, drain, recovery; and how the database was used meanwhile."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.analysis.database import read_database, use_of
-from harness.analysis.overload import ERROR_KINDS, backlog, error_kind, errors_by_kind, overload
+from harness.analysis.overload import backlog, overload
 from harness.errors import InputError
 
 QUEUES = st.lists(
@@ -74,36 +74,6 @@ def test_a_service_that_keeps_up_has_no_backlog_and_one_that_does_not_drains_aft
 def test_what_is_no_queue_is_refused(start: list[float], latency: list[float], ok: list[bool]) -> None:
     with pytest.raises(InputError):
         overload(start, latency, ok)
-
-
-@pytest.mark.parametrize(
-    ("words", "kind"),
-    [
-        ("status 503", "server"),
-        ("500", "server"),
-        ("status 404", "client"),
-        ("status 204", "wrong_answer"),
-        ("wrong body", "wrong_answer"),
-        ("no balance", "wrong_answer"),
-        ("HttpHostConnectException", "refused"),
-        ("NoHttpResponseException", "refused"),
-        ("ConnectionRefusedError(111)", "refused"),
-        ("SocketTimeoutException", "timeout"),
-        ("ConnectTimeoutException", "timeout"),
-        ("i/o timeout", "timeout"),
-        ("something else", "other"),
-    ],
-)
-def test_an_error_is_told_by_its_status_its_exception_or_its_words(words: str, kind: str) -> None:
-    assert error_kind(words) == kind
-
-
-@given(st.dictionaries(st.text(max_size=20), st.integers(0, 1000), max_size=8))
-@settings(max_examples=60, deadline=None)
-def test_no_error_is_lost_or_counted_twice_by_its_kind(said: dict[str, int]) -> None:
-    found = errors_by_kind(said)
-    assert tuple(found) == ERROR_KINDS
-    assert sum(found.values()) == sum(said.values())
 
 
 def watched(*rows: tuple[float, int, int]) -> bytes:

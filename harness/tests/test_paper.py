@@ -14,7 +14,7 @@ from harness.paper import PaperFailed, build_paper, explain
 from harness.publish import clear, read_values
 from harness.stages import StageParameters
 from harness.stages.work import tidy_all
-from harness.tests.synthetic import ROOT, execute_in_process, make_project
+from harness.tests.synthetic import ROOT, execute_in_process, make_project, make_session
 
 PAPER = ROOT / "paper"
 SOURCES = sorted([PAPER / "main.tex", *(PAPER / "sections").glob("*.tex")])
@@ -112,6 +112,26 @@ def test_sections_of_what_was_not_measured_stay_out(project: Path) -> None:
     included = (project / "paper/main.log").read_text("utf-8", errors="replace")
     assert "sections/validity.tex" in included
     assert "sections/results-gc.tex" not in included
+
+
+@pytest.mark.parametrize("measured", ["forms", "forms-clients"])
+def test_of_the_forms_those_stand_in_the_paper_that_were_measured(
+    project: Path, measured: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "project"
+    shutil.copytree(project, root, symlinks=True, ignore=shutil.ignore_patterns("main.[!t]*"))
+    make_session(root, measured, "quick")
+    tidy_all(StageParameters(experiments=measured), root=root)
+    monkeypatch.setenv("REMATCH_ROOT", str(root))
+    execute_in_process(root, "34-forms-and-footprint")
+    build_paper(root)
+    log, labels = (
+        (root / "paper" / name).read_text("utf-8", errors="replace") for name in ("main.log", "main.aux")
+    )
+    assert "undefined" not in log
+    assert "Overfull \\hbox" not in log
+    found = {name for name in ("forms", "forms.clients") if f"{{fig:{name}.footprint}}" in labels}
+    assert found == {measured.replace("-", ".")}
 
 
 def test_an_unknown_key_fails_the_build_and_is_named_with_file_and_line(

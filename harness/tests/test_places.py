@@ -7,14 +7,15 @@ ours, so whatever is asked of the wrong machine is answered by nobody.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -24,8 +25,9 @@ from harness.backing.postgres_far import FarPostgres
 from harness.backing.postgres_home import find_home
 from harness.cli.checking_far import check_far
 from harness.cli.measuring import measure_command
-from harness.errors import InputError
+from harness.errors import HostError, InputError
 from harness.launchers.container import ContainerLauncher
+from harness.launchers.images import LABEL, project_label
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.tools import Tools
 from harness.local_host import LocalHost
@@ -34,38 +36,22 @@ from harness.processes import alive
 from harness.remote import SshHost
 from harness.session import Assembly, measure, prepare
 from harness.session.stations import stations
-from harness.store import SessionFolder
-from harness.tests import dockerd, namespace
+from harness.store import SessionFolder, Store
 from harness.tests.contained import Contained, client_of, container_launcher
 from harness.tests.contracts.launcher import LauncherContract
 from harness.tests.dockerd import Daemon, make_python_base, tidy_daemon
-from harness.tests.far import FarProject, far_assembly, far_ledger_assembly, shape
+from harness.tests.far import FarProject, far_assembly, far_ledger_assembly, plain_part, shape, when
 from harness.tests.instances import Project, eventually, make_project, read_implementation
 from harness.tests.ledger_sessions import make_ledger_project
-from harness.tests.namespace import Namespace
+from harness.tests.namespace import Namespace, tidy_namespace
 from harness.tests.postgres import postgres_tool, reachable_folder
-from harness.tests.sessions import LIMITS, make_session_project, tiny_assembly
+from harness.tests.sessions import LIMITS, make_session_project, running_below, tiny_assembly
 from harness.tests.sshd import Sshd
-
-REASON = dockerd.why_not()
-#: Starting a daemon is a right (root's), not a tool that set-up could bring.
-needs_far_docker = pytest.mark.skipif(
-    REASON is not None, reason=f"NOT TESTED HERE: containers here and on another machine: {REASON}"
-)
-#: Of a container's record, and of no plain process': what is known of an image.
-OF_CONTAINERS = ("container", "runtime_bytes", "runtime_version")
 
 
 @pytest.fixture(scope="module")
 def apart() -> Iterator[Namespace]:
-    reason = namespace.why_not()
-    if reason is not None:
-        # A network namespace is a right (root's), not a tool; ``why_not`` gives no reason where it can be made.
-        pytest.skip(reason)
-    made = Namespace(number=(os.getpid() + 8000) % 16000)
-    made.make()
-    yield made
-    made.remove()
+    yield from tidy_namespace(os.getpid() + 8000)
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +98,6 @@ class TestHere(LauncherContract):
         made.close()
 
 
-@needs_far_docker
 class TestInAContainer(LauncherContract):
     @pytest.fixture
     def project(self, tmp_path: Path, daemon: Daemon, base: str) -> Iterator[Contained]:
@@ -121,7 +106,6 @@ class TestInAContainer(LauncherContract):
         made.close()
 
 
-@needs_far_docker
 class TestOverSsh(LauncherContract):
     @pytest.fixture
     def project(self, tmp_path: Path, far: SshHost) -> Iterator[FarProject]:
@@ -130,7 +114,6 @@ class TestOverSsh(LauncherContract):
         made.close()
 
 
-@needs_far_docker
 class TestInAContainerOverSsh(LauncherContract):
     @pytest.fixture
     def project(self, tmp_path: Path, far: SshHost, far_daemon: Daemon, far_base: str) -> Iterator[Contained]:
@@ -159,13 +142,6 @@ def tiny(assembly: Assembly, host: str, launcher: str) -> SessionFolder:
     return measure(assembly, prepared, limits=LIMITS)
 
 
-def plain_part(record: TrialRecord) -> Any:
-    said = shape(record.model_dump(mode="json"))
-    said["instance"] = {name: kind for name, kind in said["instance"].items() if name not in OF_CONTAINERS}
-    return said
-
-
-@needs_far_docker
 def test_one_experiment_gives_the_same_records_in_all_four_places(
     far: SshHost, daemon: Daemon, base: str, far_daemon: Daemon, far_base: str, tmp_path: Path
 ) -> None:
@@ -208,7 +184,6 @@ def _accounts_were_read_there(record: TrialRecord) -> None:
     assert around.create_s > 0 and around.start_s > 0
 
 
-@needs_far_docker
 def test_database_and_upstream_stand_beside_a_far_service_and_leave_nothing_there(
     sshd: Sshd, tmp_path: Path
 ) -> None:
@@ -245,7 +220,6 @@ def test_database_and_upstream_stand_beside_a_far_service_and_leave_nothing_ther
         ]
 
 
-@needs_far_docker
 def test_passwords_of_a_far_database_are_checked_as_told(sshd: Sshd, tmp_path: Path) -> None:
     root = make_ledger_project(tmp_path / "project")
     with reachable_folder() as open_folder:
@@ -271,7 +245,6 @@ def test_passwords_of_a_far_database_are_checked_as_told(sshd: Sshd, tmp_path: P
             host.close()
 
 
-@needs_far_docker
 def test_service_load_and_database_are_three_machines(apart: Namespace, sshd: Sshd, tmp_path: Path) -> None:
     root = calm_alone(make_ledger_project(tmp_path / "project"))
     third = Sshd(tmp_path / "sshd", address=apart.near)
@@ -317,7 +290,6 @@ def test_a_database_on_this_machine_for_a_far_service_is_refused_and_so_is_one_t
         stations(tmp_path, "local", None, (), "datahost")
 
 
-@needs_far_docker
 def test_what_check_says_of_a_far_host_holds_its_docker_daemon(
     apart: Namespace, sshd: Sshd, far_daemon: Daemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -339,7 +311,6 @@ def test_what_check_says_of_a_far_host_holds_its_docker_daemon(
     assert planned["unavailable"] == {}
 
 
-@needs_far_docker
 def test_a_controller_that_is_gone_leaves_no_container_on_the_far_host(
     sshd: Sshd, far_daemon: Daemon, far_base: str, tmp_path: Path
 ) -> None:
@@ -369,7 +340,39 @@ def test_a_controller_that_is_gone_leaves_no_container_on_the_far_host(
     client.close()
 
 
-@needs_far_docker
+def test_a_link_cut_for_good_leaves_no_container_there_and_no_generator_here(
+    apart: Namespace, sshd: Sshd, far_daemon: Daemon, far_base: str, tmp_path: Path
+) -> None:
+    root = make_session_project(tmp_path / "project", other="slow_s = 0.3", loops=20)
+    settings = sshd.settings(tmp_path / "base", docker=far_daemon.address, grace_s=4.0)
+    host = SshHost("bighost", settings, listen_address=apart.far)
+    launcher = container_launcher(root, far_daemon, far_base, host)
+    assembly = dataclasses.replace(far_assembly(root, host, LocalHost()), launcher=launcher)
+    seen: list[str] = []
+
+    def cut() -> None:
+        seen.extend(one.status for one in client.containers.list(all=True, filters=ours))
+        apart.cut()
+
+    beside = threading.Thread(target=when(lambda: bool(running_below(root)), cut))
+    ours = {"label": f"{LABEL}={project_label(root)}"}
+    with contextlib.closing(client_of(far_daemon)) as client:
+        beside.start()
+        try:
+            with pytest.raises(HostError, match="bighost is gone"):
+                tiny(assembly, "bighost", "container")
+            assert not running_below(root)
+            assert eventually(lambda: not client.containers.list(all=True, filters=ours), within_s=60)
+            assert eventually(lambda: not list((tmp_path / "base" / "sessions").iterdir()), within_s=60)
+        finally:
+            beside.join()
+            apart.join()
+            host.close()
+    assert seen == ["running"]
+    kept = list(Store(root).session("tiny", "smoke-bighost-container-1").records())
+    assert len([record for record in kept if record.outcome != Outcome.OK]) <= 1
+
+
 def test_a_far_host_without_a_daemon_is_named_with_the_way_to_one(far: SshHost, tmp_path: Path) -> None:
     root = make_project(tmp_path)
     process = ProcessLauncher(LocalHost(), root, Tools())

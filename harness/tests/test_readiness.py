@@ -15,11 +15,12 @@ from harness.errors import TrialFailure
 from harness.launchers.process_instance import ProcessInstance
 from harness.model import Outcome
 from harness.model.backing import SettingValue
-from harness.readiness import bring_up, first_complaint, wait_first_response, warm_up
+from harness.readiness import bring_up, first_complaint, wait_first_response
 from harness.sampling import Watched
 from harness.tests.accounts_server import accounts_server, open_and_show, transfer_flow
 from harness.tests.contracts.launcher import HELLO
 from harness.tests.instances import CONTRACT, Project
+from harness.warming import warm_up
 from harness.workloads import load_requests
 
 
@@ -128,6 +129,32 @@ def test_warm_up_of_a_flow_checks_every_answer() -> None:
         ),
     ):
         warm_up(server.endpoint, open_and_show(), 10)
+
+
+def test_users_at_once_divide_the_requests_of_a_warm_up_and_keep_to_their_own_passes() -> None:
+    with accounts_server(at_once=4) as server:
+        warm_up(server.endpoint, transfer_flow(), 45, users=4)
+        assert sum(server.seen.values()) == 45
+        assert (
+            server.seen["/transfer"] == 12
+        )  # 12, 11, 11 and 11 steps in passes of four: three transfers each
+        froms = [json.loads(body)["from"] for body in server.transfers]
+        assert len(set(froms)) == len(froms)  # nobody sent another's money
+
+
+def test_more_users_than_requests_send_each_request_once() -> None:
+    with accounts_server() as server:
+        warm_up(server.endpoint, transfer_flow(), 3, users=8)
+        assert dict(server.seen) == {"/account": 3}
+
+
+def test_the_first_wrong_answer_ends_the_warm_up_of_all_users_and_says_whose_it_was() -> None:
+    with (
+        accounts_server((None, "no id")) as server,
+        pytest.raises(TrialFailure, match=r"nonconforming: warm-up request \d+ of user [1-4] \(open\)"),
+    ):
+        warm_up(server.endpoint, open_and_show(), 4000, users=4)
+    assert sum(server.seen.values()) < 100
 
 
 @pytest.mark.parametrize("settings", [{"crash_after": 6}, {"killed_after": 6}])

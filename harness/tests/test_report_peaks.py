@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from pathlib import Path
@@ -167,7 +168,67 @@ def test_the_log_of_another_process_is_noticed(
 ) -> None:
     others = np.sort(np.random.default_rng(8).uniform(0, 24, 16))
     report = reported(tmp_path, trial, [(float(t), float(t) + 0.06) for t in others])
-    assert said(report, "same process?")
+    assert report.attribution is not None and "another process's log" in report.attribution["refused"]
+    assert report.attribution.get("p99") is None
+    assert set(report.causes) == {None}
+    assert said(report, "attribution refused")
+
+
+def test_a_log_of_another_process_laid_over_a_calm_file_is_refused_too(tmp_path: Path) -> None:
+    start = np.arange(0, 24, 0.002)
+    latency = np.random.default_rng(3).gamma(4, 0.0005, len(start))
+    others = [(float(t), float(t) + 0.06) for t in np.arange(1.3, 23, 1.4)]
+    jtl = write_jtl(tmp_path / "calm.jtl", start, latency)
+    report = report_file(jtl, read_runtime_log(write_log(tmp_path / "gc.log", others)))
+    assert report.attribution is not None and "another process's log" in report.attribution["refused"]
+
+
+def test_clocks_further_apart_than_is_looked_for_are_refused(
+    tmp_path: Path, trial: tuple[np.ndarray, np.ndarray, Pauses]
+) -> None:
+    moved = [(a + 10.0, b + 10.0) for a, b in trial[2].spans if a + 10.0 < 24]
+    report = reported(tmp_path, trial, moved)
+    assert report.attribution is not None and "clocks more than" in report.attribution["refused"]
+
+
+def test_too_few_pauses_to_check_the_clocks_by_are_said(
+    tmp_path: Path, trial: tuple[np.ndarray, np.ndarray, Pauses]
+) -> None:
+    report = reported(tmp_path, trial, list(trial[2].spans)[:3])
+    assert report.attribution is not None and "refused" not in report.attribution
+    assert said(report, "whether the clocks agree could not be checked")
+
+
+def test_what_would_not_show_is_said_and_a_known_pause_does_not_hide_in_it(
+    tmp_path: Path, trial: tuple[np.ndarray, np.ndarray, Pauses]
+) -> None:
+    with_log = reported(tmp_path, trial, list(trial[2].spans))
+    without = report_file(tmp_path / "r.jtl")
+    assert with_log.shortest_visible_ms is not None and without.shortest_visible_ms is not None
+    assert 0 < with_log.shortest_visible_ms <= without.shortest_visible_ms
+
+
+def test_a_log_that_counts_from_the_start_of_its_process_is_placed_with_all_its_times(tmp_path: Path) -> None:
+    path = Path(__file__).parent / "golden" / "gctrace"
+    log = read_runtime_log(min(path.glob("*")))
+    placed = log.placed(1e9)
+    assert log.start_s is not None and log.end_s is not None
+    assert (placed.clock, placed.start_s, placed.end_s) == ("epoch", log.start_s + 1e9, log.end_s + 1e9)
+    for before, after in ((log.events, placed.events), (log.cycles, placed.cycles)):
+        assert before and [one.start_s + 1e9 for one in before] == [one.start_s for one in after]
+        assert [one.end_s + 1e9 for one in before] == [one.end_s for one in after]
+
+
+def test_a_compressed_log_that_was_cut_off_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
+    path = Path(__file__).parent / "golden" / "gctrace"
+    whole = min(path.glob("*"))
+    text = gzip.decompress(whole.read_bytes()) if whole.suffix == ".gz" else whole.read_bytes()
+    packed = gzip.compress(text * 50)
+    cut = tmp_path / "gc.log.gz"
+    cut.write_bytes(packed[: len(packed) // 2])
+    log = read_runtime_log(cut)
+    assert log.truncated and log.n_collections > 0
+    assert any("cut off" in warning for warning in log.warnings)
 
 
 def test_a_log_of_another_day_is_refused(

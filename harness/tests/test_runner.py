@@ -13,8 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from harness.launchers.base import Instance
 from harness.loadgen.base import LoadCommand, LoadOrder
 from harness.model import Flag, GeneratorRecord, LoadSummary, Outcome, TrialRecord
+from harness.sampling import Watched
 from harness.session import measure
 from harness.tests.fakes import FakeLoadGenerator
 from harness.tests.instances import eventually
@@ -81,6 +83,20 @@ def test_a_service_that_hangs_on_stop_is_killed_and_flagged(tmp_path: Path) -> N
 
 def test_a_child_of_the_service_is_stopped_with_it(tmp_path: Path) -> None:
     assert other_trial(make_session_project(tmp_path, other='child = "true"')).outcome == Outcome.OK
+
+
+def test_a_signal_right_after_the_launch_leaves_no_service(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(instance: Instance) -> Watched:
+        assert instance.exited() is None
+        raise KeyboardInterrupt
+
+    root = make_session_project(tmp_path)
+    monkeypatch.setattr("harness.runner.watch", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        measure_tiny(root)
+    assert not running_below(root)
 
 
 def test_a_port_taken_once_costs_nothing_but_another_port(tmp_path: Path) -> None:

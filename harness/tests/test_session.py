@@ -31,6 +31,7 @@ from harness.tests.sessions import (
     said,
     tiny_folder,
 )
+from harness.tests.small_disk import small_disk
 
 MEASURE = ("measure", "tiny", "--profile", "smoke")
 
@@ -226,7 +227,7 @@ def test_a_terminal_that_is_gone_does_not_end_a_session(tmp_path: Path) -> None:
 
 def test_a_full_disk_stops_the_session_and_space_lets_it_go_on(tmp_path: Path) -> None:
     root = make_session_project(tmp_path)
-    with small_disk(root / "data") as disk:
+    with small_disk(root / "data", "72m") as disk:
         kept: list[TrialRecord] = []
         filler = disk / "filler"
 
@@ -242,30 +243,6 @@ def test_a_full_disk_stops_the_session_and_space_lets_it_go_on(tmp_path: Path) -
         folder = measure_tiny(root)
         assert folder.complete and folder.verify() == ()
         assert next(folder.records()) == kept[0]
-
-
-@contextlib.contextmanager
-def small_disk(folder: Path):  # type: ignore[no-untyped-def]  # a generator of one path
-    """A file system of 72 MiB: too small for a trial as soon as a little is on it.
-
-    Only root may mount one. Elsewhere the test is skipped, and says so; it always runs where CI does.
-    """
-    folder.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=72m", "rematch-test", str(folder)],
-        capture_output=True,
-        check=False,
-    )
-    if mounted.returncode == 0:
-        try:
-            yield folder
-        finally:
-            subprocess.run(["umount", str(folder)], check=True)
-        return
-    if os.geteuid() == 0:
-        pytest.fail(f"root cannot mount a tmpfs here: {mounted.stderr.decode()}")
-    # No set-up step could bring this: mounting is a right, not a tool. As root the test runs or fails.
-    pytest.skip("a full disk is tested by mounting a small one, which needs root")
 
 
 @pytest.mark.parametrize(

@@ -258,6 +258,13 @@ def test_k6_is_built_where_something_is_measured_and_a_machine_without_it_measur
     assert "k6" not in scope.wishes("paper", "sample")
 
 
+def test_an_sshd_is_brought_for_the_tests_and_nothing_stops_without_one() -> None:
+    for purpose in scope.PURPOSES:
+        assert "sshd" not in scope.needs(purpose, "quick")
+    assert "sshd" in scope.wishes("test", "quick")
+    assert "sshd" not in scope.wishes("paper", "quick")
+
+
 def test_in_a_conda_environment_that_lacks_tools_conda_is_named_and_apt_left_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -280,6 +287,18 @@ def test_a_tool_that_is_only_wished_for_stops_nothing(
     monkeypatch.setattr("setup.python_env.environment_is_current", lambda project, python: True)
     setup_main.bring((), ("wrk",), around(tmp_path))
     assert "going on without wrk" in capsys.readouterr().out
+
+
+def test_packages_that_are_only_wished_for_and_cannot_be_had_stop_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = fake_apt(tmp_path, monkeypatch, 'case "$*" in *openssh*) exit 100;; esac; exit 0')
+    program(tmp_path / "system/usr/bin/apt-get")
+    fake_environment(tmp_path / "project")
+    monkeypatch.setattr("setup.python_env.environment_is_current", lambda project, python: True)
+    setup_main.bring(("maven",), ("sshd",), around(tmp_path))
+    assert "going on without sshd: installing maven openssh-server" in capsys.readouterr().out
+    assert log.read_text(encoding="utf-8").splitlines()[-1].endswith("--no-install-recommends maven")
 
 
 # --- load generators from source

@@ -25,6 +25,11 @@ class HostContract:
         raise NotImplementedError("the subclass brings the host")
 
     @pytest.fixture
+    def python(self, host: Host) -> str:
+        """A Python that may be started there."""
+        return sys.executable
+
+    @pytest.fixture
     def spawn(self, host: Host, tmp_path: Path) -> Callable[..., Process]:
         def start(*argv: str, cpus: tuple[int, ...] | None = None) -> Process:
             return host.spawn(
@@ -37,10 +42,10 @@ class HostContract:
         done = host.run(Command(argv=("sh", "-c", "echo out; echo err >&2; exit 7"), folder=tmp_path), 20)
         assert (done.stdout, done.stderr, done.exit_code) == ("out\n", "err\n", 7)
 
-    def test_words_reach_the_program_as_they_are(self, host: Host, tmp_path: Path) -> None:
+    def test_words_reach_the_program_as_they_are(self, host: Host, tmp_path: Path, python: str) -> None:
         words = ("a b", "$HOME", "*", "", "; echo no", "ü\n'\"")
         code = "import sys; print(ascii(sys.argv[1:]))"
-        done = host.run(Command(argv=(sys.executable, "-c", code, *words), folder=tmp_path), 20)
+        done = host.run(Command(argv=(python, "-c", code, *words), folder=tmp_path), 20)
         assert done.stdout.strip() == ascii(list(words))
 
     def test_only_the_given_environment_and_a_small_base_reach_the_program(
@@ -86,11 +91,11 @@ class HostContract:
         assert not alive(process.pid, process.start_ticks)
 
     def test_a_process_that_ended_before_anybody_looked_tells_its_cpu_time(
-        self, spawn: Callable[..., Process]
+        self, spawn: Callable[..., Process], python: str
     ) -> None:
         burn = "import os, time\nwhile time.process_time() < 0.4: pass\nif os.fork() == 0:\n"
         burn += "    while time.process_time() < 0.3: pass\n    os._exit(0)\nos.wait()"
-        process = spawn(sys.executable, "-c", burn)
+        process = spawn(python, "-c", burn)
         assert eventually(lambda: (stat := read_stat(process.pid)) is None or stat.ended)
         assert process.wait(20) == 0
         cpu_s = process.cpu_s()

@@ -234,7 +234,7 @@ final class ContractTest {
 
     private void start(Map<String, String> environment, String... flags) throws Exception {
         String key = String.join(" ", flags);
-        if (!SERVICES.containsKey(key)) {
+        if (!ASKING.containsKey(key)) { // one that an image refused is started, and refused, again
             Service service = Service.start(environment, flags);
             SERVICES.put(key, service);
             ASKING.put(key, new Asking(service.port()));

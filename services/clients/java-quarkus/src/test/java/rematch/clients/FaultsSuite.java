@@ -6,6 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.net.Socket;
+import java.net.http.HttpRequest.BodyPublisher;
+import java.net.http.HttpRequest.BodyPublishers;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -38,6 +40,7 @@ abstract class FaultsSuite {
     private static final String TIMEOUT = "504 {\"error\":\"upstream_timeout\"}";
     private static final String UNAVAILABLE = "502 {\"error\":\"upstream_unavailable\"}";
     private static final String BAD_ANSWER = "502 {\"error\":\"upstream_bad_answer\"}";
+    private static final String TOO_LARGE = "413 {\"error\":\"body_too_large\"}";
     private static final String NO_DATABASE = "503 {\"error\":\"database_unavailable\"}";
     private static final int UPSTREAM_CONNECTIONS = 3;
     private static final int POOL_SIZE = 4;
@@ -214,6 +217,31 @@ abstract class FaultsSuite {
         assertEquals(BAD_ANSWER, asking.get("/hello").toString());
         upstream.behave(UpstreamStub.with("phones", "[]" + " ".repeat(65_534)));
         assertEquals(200, asking.get("/hello").status());
+    }
+
+    @Test
+    void an_answer_of_a_megabyte_or_without_an_end_is_a_bad_answer_and_its_connection_is_closed() throws Exception {
+        upstream.behave(UpstreamStub.with("phones", "[]" + " ".repeat(1_000_000)));
+        assertAll(BAD_ANSWER, asking.getAtOnce("/hello", 12));
+        byte[] chunk = ("10000\r\n" + " ".repeat(65_536) + "\r\n").getBytes(StandardCharsets.US_ASCII);
+        upstream.behave((path, out) -> {
+            out.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".getBytes(StandardCharsets.US_ASCII));
+            while (true) {
+                out.write(chunk);
+            }
+        });
+        assertEquals(BAD_ANSWER, asking.get("/hello").toString());
+        Asking.until("nobody is talked to any more", () -> upstream.busy() == 0);
+    }
+
+    @Test
+    void a_body_of_a_megabyte_is_refused_whether_its_length_is_known_or_not() throws Exception {
+        BodyPublisher body = BodyPublishers.ofString("x".repeat(1_000_000));
+        for (String path : List.of("/hello", "/db")) {
+            assertEquals(TOO_LARGE, asking.send("GET", path, body, Map.of()).toString());
+            // fromPublisher hides the length
+            assertEquals(TOO_LARGE, asking.send("GET", path, BodyPublishers.fromPublisher(body), Map.of()).toString());
+        }
     }
 
     @Test

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What load generators call what went wrong, and which kind of error each of their words is.
+
+A word means what its tool means by it: wrk's ``read`` is a connection that broke, vegeta's ``no answer`` is
+none at all, and k6's ``no answer`` would be a wrong one, without the value ``answer`` that a step captures.
+So each tool's own words are looked up first, and what a tool hands on from elsewhere (an exception's
+class, a library's message) is told by what stands in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Literal, get_args
+
+ErrorKind = Literal["refused", "timeout", "server", "client", "wrong_answer", "other"]
+ERROR_KINDS: tuple[ErrorKind, ...] = get_args(ErrorKind)
+
+_WRK: Mapping[str, ErrorKind] = MappingProxyType(
+    # its ``status`` is any answer but 2xx and 3xx: an answer, and which one it does not tell
+    {
+        "connect": "refused",
+        "read": "refused",
+        "write": "refused",
+        "timeout": "timeout",
+        "status": "wrong_answer",
+    }
+)
+#: tool -> its own words, in lower case -> kind
+OWN_WORDS: Mapping[str, Mapping[str, ErrorKind]] = MappingProxyType(
+    {
+        "wrk": _WRK,
+        "wrk2": _WRK,
+        "vegeta": MappingProxyType({"no answer": "refused"}),
+        "k6": MappingProxyType(
+            {
+                "error": "other",
+                "dns error": "refused",
+                "timeout": "timeout",
+                "dns: no such host": "refused",
+                "tcp error": "refused",
+                "broken pipe": "refused",
+                "dial error": "refused",
+                "dial timeout": "timeout",
+                "connection refused": "refused",
+                "connection reset": "refused",
+            }
+        ),
+        # what geventhttpclient raises; ``error`` is zlib's, of a body that cannot be unpacked
+        "locust": MappingProxyType(
+            {
+                "connectionerror": "refused",
+                "oserror": "refused",
+                "httpparseerror": "wrong_answer",
+                "httpprotocolviolationerror": "wrong_answer",
+                "error": "wrong_answer",
+            }
+        ),
+    }
+)
+#: The first two digits of k6's four-digit numbers: name service, TCP, TLS, 4xx, 5xx, HTTP/2.
+_K6 = re.compile(r"k6 error (1[0-6])\d\d")
+_K6_KINDS: Mapping[str, ErrorKind] = MappingProxyType(
+    {"11": "refused", "12": "refused", "13": "refused", "14": "client", "15": "server", "16": "refused"}
+)
+#: What a step that captures a value says when the answer lacks it; the names are those of captures.
+_NOTHING_CAPTURED = re.compile(r"no [a-z][a-z0-9_]{0,39}")
+#: What stands in the words of operating systems, runtimes and libraries; the first row that fits counts.
+_WITHIN: tuple[tuple[ErrorKind, tuple[str, ...]], ...] = (
+    ("timeout", ("timeout", "timed out", "deadline")),
+    (
+        "refused",
+        (
+            "refused", "reset", "nohttpresponse", "connectexception", "httphostconnect", "broken pipe",
+            "brokenpipe", "disconnected", "closed", "socketexception", "eof", "aborted", "no such host",
+            "unknownhost", "no route to host", "noroutetohost", "unreachable", "cannot assign requested address",
+            "bindexception", "too many open files", "incomplete", "truncatedchunk", "malformedchunk", "gaierror",
+            "connection error", "reading a body", "sslexception", "sslerror",
+        ),
+    ),
+    ("wrong_answer", ("wrong body", "wrong status", "wrong answer", "malformed http", "invalid http", "check")),
+)  # fmt: skip
+
+
+def error_kind(words: str, tool: str | None = None) -> ErrorKind:
+    """Return the kind of an error that a load generator names by a status, an exception, or words.
+
+    ``refused``: no connection, or it broke before a whole answer; ``timeout``: none in time; ``server``: a
+    5xx; ``client``: a 4xx; ``wrong_answer``: a whole answer that is not the right one.
+
+    Args:
+        tool: whose words these are; ``None``: not known, so only what is in the words tells.
+    """
+    said = words.strip().lower()
+    own = OWN_WORDS.get(tool or "", {})
+    if said in own:
+        return own[said]
+    status = said.removeprefix("status").strip()
+    if status.isdigit() and len(status) == 3:
+        if status[0] in "45":
+            return "server" if status[0] == "5" else "client"
+        return "wrong_answer"
+    numbered = _K6.fullmatch(said)
+    if numbered is not None:
+        return _K6_KINDS.get(numbered.group(1), "other")
+    if _NOTHING_CAPTURED.fullmatch(said):
+        return "wrong_answer"
+    return next((kind for kind, names in _WITHIN if any(name in said for name in names)), "other")
+
+
+def errors_by_kind(said: Mapping[str, int], tool: str | None = None) -> dict[ErrorKind, int]:
+    """Return kind -> errors, every kind in its order, from what a tool counted by its own names."""
+    found: Counter[ErrorKind] = Counter()
+    for words, n in said.items():
+        found[error_kind(words, tool)] += n
+    return {kind: found[kind] for kind in ERROR_KINDS}

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a far machine can be in a session: where services run, where the load comes from, where a database stands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.errors import HostError, InputError, MissingTool
+
+if TYPE_CHECKING:
+    from harness.remote import HostSettings, SshHost
+    from harness.toolchains import Jdk
+
+#: Load generators that a far machine can run, JMeter last: it is the one that wants a JDK.
+GENERATORS = ("wrk", "wrk2", "k6", "oha", "vegeta", "locust", "jmeter")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ability:
+    """``reason``: why it cannot, in one line; ``None``: it can. ``found``: with what."""
+
+    reason: str | None = None
+    found: str | None = None
+
+    @property
+    def fit(self) -> bool:
+        return self.reason is None
+
+
+def java(jdks: Sequence[Jdk]) -> Ability:
+    """Whether a JDK there is new enough for the services."""
+    from harness.toolchains import JAVA_MINIMUM, JAVA_REFERENCE
+
+    get = f"apt-get install -y openjdk-{JAVA_REFERENCE}-jdk-headless, or any of at least {JAVA_MINIMUM}"
+    fit = [jdk for jdk in jdks if jdk.major >= JAVA_MINIMUM]
+    if fit:
+        return Ability(found=fit[0].version)
+    if jdks:
+        newest = max(jdks, key=lambda jdk: jdk.major).version
+        said = (
+            f"its newest JDK is {newest} and Java services need {JAVA_MINIMUM}: they cannot run there; {get}"
+        )
+        return Ability(reason=said)
+    return Ability(reason=f"no JDK: Java services cannot run there; {get}")
+
+
+def listening(host: SshHost, settings: HostSettings) -> Ability:
+    """Whether services can listen at ``service_address`` there."""
+    address = settings.service_address
+    try:
+        host.free_port(address)
+    except HostError:
+        return Ability(
+            reason=f"service_address {address} is none of its addresses: nothing can listen there; "
+            f"`ip -brief address` on {host.name} tells which it has"
+        )
+    return Ability(found=address)
+
+
+def forwarding(host: SshHost) -> Ability:
+    """Whether what listens to that machine alone can be asked through the connection."""
+    return Ability(reason=host.why_no_forwarding())
+
+
+def database(host: SshHost) -> Ability:
+    """Whether there is a PostgreSQL, and a user that it may run as."""
+    from harness.backing.postgres_far_server import FarServer
+
+    try:
+        return Ability(found=FarServer(host).home.version)
+    except (MissingTool, InputError, HostError) as problem:
+        return Ability(reason=f"no database there: {problem}")
+
+
+def generators(host: SshHost) -> dict[str, Ability]:
+    """Which load generators that machine has what they need of. Nothing is sent for the answer."""
+    from harness.session.stations import load_words
+
+    found: dict[str, Ability] = {}
+    for name in GENERATORS:
+        wanted = {} if name in ("locust", "jmeter") else {name: Path(name)}
+        try:
+            load_words(host, name, wanted, None)
+            found[name] = Ability(found=name)
+        except MissingTool as problem:
+            found[name] = Ability(reason=str(problem))
+    return found

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What latency costs in throughput: p99 against right answers per second, with the knee where it bends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from numpy.typing import NDArray
+
+from harness.errors import InputError
+from harness.figures.looks import Look, looks, ordered
+from harness.figures.style import INK, canvas, log_scale, styled
+from harness.model import Estimate
+
+#: Points of a curve between two loads.
+FINE = 200
+
+
+@styled
+def throughput_latency(table: pd.DataFrame, knees: Mapping[str, Estimate]) -> Figure:
+    """Return p99 against right answers per second, every trial a dot, one curve a variant.
+
+    The curve goes through the medians at each offered load, from the lowest on. It turns back where more is
+    offered and less is answered. The knee is a load, so it is a place on the curve: a large open marker, and
+    the curve drawn thick over its interval, with a + at each end (to the curve's end where it is open).
+
+    Raises:
+        InputError: no trial has a p99 and a throughput under a known load.
+    """
+    wanted = ["offered_per_s", "throughput_per_s", "latency_p99_s"]
+    told = table[~table["duplicate"].astype(bool)].dropna(subset=wanted)
+    told = told[(told["throughput_per_s"] > 0) & (told["latency_p99_s"] > 0)]
+    if told.empty:
+        raise InputError("no trial has a p99 under a known load", found="0 trials", allowed="at least one")
+    styles = looks(table)
+    figure, panels = canvas(height=2.7)
+    axes = panels[0, 0]
+    for name in ordered(told):
+        mine, look = told[told["variant"] == name], styles[name]
+        axes.plot(mine["throughput_per_s"], mine["latency_p99_s"] * 1e3, zorder=2, **look.dots)
+        curve = _Curve(mine)
+        x, y = curve.along(*curve.ends)
+        axes.plot(x, y, color=look.colour, linestyle=look.line, linewidth=0.9, zorder=3)
+        _knee(axes, curve, knees.get(name), look)
+    log_scale(axes, "y")
+    axes.set_xlim(left=0)
+    axes.set_xlabel("right answers / s")
+    axes.set_ylabel("p99 latency / ms (log)")
+    _legend(axes, ordered(told), styles, any(one.value is not None for one in knees.values()))
+    return figure
+
+
+class _Curve:
+    """The medians at each offered load, and what lies between: straight in throughput, and in log latency."""
+
+    def __init__(self, mine: pd.DataFrame) -> None:
+        middle = mine.groupby("offered_per_s")[["throughput_per_s", "latency_p99_s"]].median().sort_index()
+        self._load = middle.index.to_numpy(dtype=np.float64)
+        self._right = middle["throughput_per_s"].to_numpy(dtype=np.float64)
+        self._log_ms = np.log(middle["latency_p99_s"].to_numpy(dtype=np.float64) * 1e3)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        return float(self._load[0]), float(self._load[-1])
+
+    def along(self, low: float, high: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return right answers and p99 in ms from one load to another, corners included."""
+        within = self._load[(self._load >= low) & (self._load <= high)]
+        load = np.unique(np.concatenate([np.linspace(low, high, FINE), within]))
+        return np.interp(load, self._load, self._right), np.exp(np.interp(load, self._load, self._log_ms))
+
+
+def _knee(axes: Axes, curve: _Curve, found: Estimate | None, look: Look) -> None:
+    if found is None or found.value is None:
+        return
+    first, last = curve.ends
+    low = first if found.low is None else max(found.low, first)
+    high = last if found.high is None else min(found.high, last)
+    axes.plot(
+        *curve.along(low, high), color=look.colour, linewidth=6, alpha=0.35, solid_capstyle="butt", zorder=1
+    )
+    told = [
+        curve.along(end, end) for end in (found.low, found.high) if end is not None and first <= end <= last
+    ]
+    axes.plot(
+        [x[0] for x, _ in told], [y[0] for _, y in told], marker="+", markersize=6, color=INK,
+        markeredgewidth=0.9, linestyle="none", zorder=5,
+    )  # fmt: skip
+    x, y = curve.along(found.value, found.value)
+    axes.plot(
+        x[:1], y[:1], marker=look.marker, markersize=10, markerfacecolor="none", markeredgecolor=INK,
+        markeredgewidth=1.2, linestyle="none", zorder=4,
+    )  # fmt: skip
+
+
+def _legend(axes: Axes, names: list[str], styles: Mapping[str, Look], with_knee: bool) -> None:
+    handles = [
+        Line2D(
+            [], [], color=look.colour, linestyle=look.line, linewidth=0.9, marker=look.marker,
+            markerfacecolor=look.face, label=look.label,
+        )
+        for look in (styles[name] for name in names)
+    ]  # fmt: skip
+    if with_knee:
+        handles.append(
+            Line2D(
+                [], [], color=INK, alpha=0.6, linewidth=5, marker="o", markersize=9, markerfacecolor="none",
+                markeredgecolor=INK, label="knee, interval to +",
+            )
+        )  # fmt: skip
+    axes.legend(
+        handles=handles, loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize=6.2,
+        handlelength=2.8, labelspacing=0.9,
+    )  # fmt: skip

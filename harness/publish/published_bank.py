@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What was published of the bank in 2018, from ``data/published``, and ours beside it at a load as heavy.
+
+Machines of two decades have no requests per second in common. What a load means to each is its size beside
+the most requests that the Go bank answered rightly in a second, under any load of the same table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from harness.analysis.comparisons import Comparison, compare
+from harness.bearing import every
+from harness.errors import InputError
+from harness.model import Estimate
+from harness.project import find_root
+from harness.publish.articles import mean_of
+from harness.publish.cells import Cell
+from harness.publish.pages import Published
+from harness.publish.publisher import Publisher
+
+FILE = Path("data") / "published" / "bank-original.csv"
+LANGUAGES = ("go", "java")
+COLUMNS = (
+    "source", "users",
+    *(f"{language}_{what}" for language in ("java", "go")
+      for what in ("latency_mean_ms", "errors_percent", "answered_per_s", "most_active")),
+)  # fmt: skip
+RAMP_UP_S, STEPS = 60.0, 3
+#: A load of ours is beside a published one when it is as heavy within this factor.
+AS_HEAVY = 1.3
+
+
+def published_bank(*, root: Path | None = None) -> pd.DataFrame:
+    """Return the published loads, one row each, with what follows from them.
+
+    Added columns: ``offered_per_s``, ``go_right_per_s`` and ``java_right_per_s``, and ``load``: offered over
+    the most that Go answered rightly in a second under any of them.
+
+    Raises:
+        InputError: wrong columns, a number that is not one, or more answered than was offered.
+    """
+    path = (root or find_root()) / FILE
+    frame = pd.read_csv(path, comment="#")
+    if tuple(frame.columns) != COLUMNS:
+        raise InputError(
+            "wrong columns", file=path, found=", ".join(frame.columns), allowed=", ".join(COLUMNS)
+        )
+    for column in COLUMNS[1:]:
+        if not pd.api.types.is_numeric_dtype(frame[column]) or not (frame[column] >= 0).all():
+            raise InputError("must be numbers, none below zero", file=path, place=column)
+    offered = frame["users"] / RAMP_UP_S * STEPS
+    right = {
+        f"{name}_right_per_s": frame[f"{name}_answered_per_s"] * (1 - frame[f"{name}_errors_percent"] / 100)
+        for name in LANGUAGES
+    }
+    for name in LANGUAGES:
+        if (frame[f"{name}_answered_per_s"] > offered).any():
+            raise InputError("more answered than offered", file=path, place=f"{name}_answered_per_s")
+    return frame.assign(offered_per_s=offered, **right, load=offered / right["go_right_per_s"].max())
+
+
+def most_right(table: pd.DataFrame) -> pd.DataFrame:
+    """Return of each variant and block the trial with the most right answers per second under any load."""
+    mine = every(table[~table["duplicate"].astype(bool)]).dropna(subset=["throughput_per_s"])
+    best = mine.groupby(["session_id", "block", "variant"], sort=False)["throughput_per_s"].idxmax()
+    return mine.loc[best].assign(configuration=lambda frame: frame["variant"])
+
+
+def capacity_effect(table: pd.DataFrame | None, *, variant: str, reference: str) -> Comparison | None:
+    """Compare the most right answers per second of two variants, each at its best load, block by block."""
+    if table is None or not {variant, reference} <= set(table["variant"]):
+        return None
+    both = most_right(table[table["variant"].isin([variant, reference])])
+    if not {variant, reference} <= set(both["variant"]):
+        return None
+    return next(iter(compare(both, "throughput_per_s", reference=reference)), None)
+
+
+def publish_published_bank(
+    publisher: Publisher,
+    published: pd.DataFrame,
+    table: pd.DataFrame | None,
+    *,
+    reference: str,
+    other: str,
+    prefix: str,
+) -> Published:
+    """Publish what the article's sentences rest on, and ours: ``<prefix>.published.*`` and
+    ``<prefix>.capacity.{ratio,verdict}.<other>``, of the most right answers per second at any load."""
+    last = published.iloc[-1]
+    said = []
+    with publisher.together():
+        for name in LANGUAGES:
+            failing = published[published[f"{name}_errors_percent"] > 0].iloc[0]
+            for word, row in (("first", failing), ("last", last)):
+                key = f"{prefix}.published.{word}"
+                said += [
+                    publisher.value(f"{key}_users.{name}", float(row["users"]), "1", "users"),
+                    publisher.value(
+                        f"{key}_failed.{name}",
+                        row[f"{name}_errors_percent"] / 100,
+                        "share",
+                        "share of errors",
+                    ),
+                    publisher.value(
+                        f"{key}_mean.{name}", row[f"{name}_latency_mean_ms"] / 1e3, "s", "mean latency"
+                    ),
+                ]
+        clean = published[(published["go_errors_percent"] == 0) & (published["java_errors_percent"] == 0)]
+        said.append(
+            publisher.value(f"{prefix}.published.clean_users", float(clean["users"].max()), "1", "users")
+        )
+        ratio = published["java_right_per_s"].max() / published["go_right_per_s"].max()
+        said.append(
+            publisher.value(f"{prefix}.published.capacity_ratio", float(ratio), "ratio", "Java over Go")
+        )
+        ours = capacity_effect(table, variant=other, reference=reference)
+        said.append(publisher.comparison(f"{prefix}.capacity", other, ours))
+    return Published("\n".join(one.text for one in said))
+
+
+def published_cells(
+    published: pd.DataFrame, table: pd.DataFrame, variants: Mapping[str, str]
+) -> list[Mapping[str, Cell] | None]:
+    """Return rows for ``Publisher.table``: a published load, and what it and ours did to each bank.
+
+    Args:
+        table: the pressure table. variants: ``go`` and ``java`` -> the variant that stands for it; the one for
+            ``go`` is what our loads are held against.
+    """
+    ours = our_loads(table, variants["go"])
+    return [_row(row, _beside(row, ours), table, variants) for _, row in published.iterrows()]
+
+
+def our_loads(table: pd.DataFrame, reference: str) -> dict[str, float]:
+    """Return level of ``users`` -> offered over the most that the reference answered rightly in a second."""
+    trials = table.dropna(subset=["offered_per_s", "throughput_per_s"])
+    right = trials[trials["variant"] == reference].groupby("users", sort=False)["throughput_per_s"].mean()
+    if right.empty or not right.max() > 0:
+        return {}
+    offered = trials.groupby("users", sort=False)["offered_per_s"].mean()
+    return {str(level): float(one / right.max()) for level, one in offered.items()}
+
+
+def _beside(row: pd.Series, ours: Mapping[str, float]) -> str | None:
+    """The level of the very users, else the nearest that is as heavy; ``None``: there is none."""
+    users = str(int(row["users"]))
+    if users in ours:
+        return users
+    apart = {level: abs(float(np.log(load / row["load"]))) for level, load in ours.items()}
+    nearest = min(apart, key=lambda level: apart[level], default=None)
+    return nearest if nearest is not None and apart[nearest] <= np.log(AS_HEAVY) else None
+
+
+def _row(
+    row: pd.Series, level: str | None, table: pd.DataFrame, variants: Mapping[str, str]
+) -> Mapping[str, Cell]:
+    cells: dict[str, Cell] = {
+        "users": int(row["users"]),
+        "load": _plain(row["load"], "1", "offered over the most Go answered"),
+        "ours": level,
+    }
+    for name in LANGUAGES:
+        cells[f"{name}_failed"] = _plain(row[f"{name}_errors_percent"] / 100, "share", "share of errors")
+        cells[f"{name}_mean"] = _plain(row[f"{name}_latency_mean_ms"] / 1e3, "s", "mean latency")
+        mine = table[(table["variant"] == variants[name]) & (table["users"] == level)]
+        trials = every(mine[~mine["duplicate"].astype(bool)])
+        some = len(trials) > 0
+        cells[f"{name}_failed_ours"] = mean_of(trials, "error_share", "share") if some else None
+        cells[f"{name}_mean_ours"] = mean_of(trials, "latency_mean_s", "s") if some else None
+    return cells
+
+
+def _plain(value: float, unit: str, what: str) -> Estimate:
+    return Estimate(value=float(value), unit=unit, method="as is", estimand=what, n_trials=0)

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How much of a load a bank bore: a collapse is compared like anything else, and claims are judged on it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from harness.analysis.comparisons import Comparison
+from harness.bearing import OUTCOMES, alike_claim, at_one_load, effect_with_all, pooled_claim
+from harness.model import Verdict
+from harness.publish import Publisher, read_values
+from harness.publish.bearing import bearing_cells, publish_bearing, publish_pooled, publish_survivors
+
+LABELS = {"go-gorilla": "Go gorilla", "java-spring": "Java Spring"}
+
+
+def bank(
+    right: dict[tuple[str, str], list[float]],
+    share: dict[tuple[str, str], list[float]],
+    *,
+    overloaded_below: float = 0.5,
+) -> pd.DataFrame:
+    """A pressure table: (variant, connections) -> one value a block."""
+    rows: list[dict[str, object]] = []
+    for (variant, level), values in right.items():
+        for block, value in enumerate(values, start=1):
+            whole = share[variant, level][block - 1]
+            over = whole < overloaded_below
+            rows.append({
+                "experiment": "bank-connections", "source": "measured", "session_id": "s", "trial_id": f"{len(rows):04d}",
+                "block": block, "position": len(rows) + 1, "duplicate": False, "is_reference": variant == "go-gorilla",
+                "variant": variant, "label": LABELS[variant], "implementation": variant,
+                "language": variant.partition("-")[0], "configuration": f"{variant},{level}", "connections": level,
+                "server": "max-100", "users": "share-90", "outcome": "overloaded" if over else "ok", "excluded": over,
+                "flags": "", "throughput_per_s": value, "right_share": whole, "error_share": 1 - whole,
+                "latency_p99_s": np.nan if over else 1 / value, "cpu_s_per_request": 0.001 * 100 / value if value else 1.0,
+                "offered_per_s": 1500.0, "drain_s": 1.0, "recovery_under_load_s": np.nan, "most_connections": 20.0,
+                "rss_max_bytes": 1e8, "n_requests": 7000.0,
+            })  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def collapsed(java: float = 0.15) -> pd.DataFrame:
+    """Go survives a connection for every statement in four of five blocks, Java in none."""
+    wiggle = [1.0, 1.04, 0.97, 1.02, 0.99]
+    right = {
+        ("go-gorilla", "pool-20"): [1200 * w for w in wiggle],
+        ("go-gorilla", "per-statement"): [230 * w for w in reversed(wiggle)],
+        ("java-spring", "pool-20"): [700 * w for w in wiggle],
+        ("java-spring", "per-statement"): [700 * java * w for w in reversed(wiggle)],
+    }
+    share = {
+        ("go-gorilla", "pool-20"): [1.0] * 5,
+        ("go-gorilla", "per-statement"): [0.49, 0.83, 0.72, 0.77, 0.8],
+        ("java-spring", "pool-20"): [1.0] * 5,
+        ("java-spring", "per-statement"): [java * w for w in wiggle],
+    }
+    return bank(right, share)
+
+
+def effects(table: pd.DataFrame) -> dict[str, dict[str, Comparison | None]]:
+    return {
+        name: {
+            word: effect_with_all(
+                table, "connections", column, variant=name, base="per-statement", other="pool-20"
+            )
+            for word, column in OUTCOMES.items()
+        }
+        for name in LABELS
+    }
+
+
+def test_a_collapse_in_every_trial_has_a_ratio_with_an_interval() -> None:
+    found = effects(collapsed())
+    for name, expected in (("go-gorilla", 1200 / 230), ("java-spring", 1 / 0.15)):
+        one = found[name]["right"]
+        assert one is not None
+        assert one.ratio.value == pytest.approx(expected, rel=0.01)
+        assert one.ratio.low is not None
+        assert one.ratio.low > 1
+        assert (one.verdict, one.n_excluded) == (Verdict.DIFFERENT, 0)
+
+
+def test_a_trial_without_any_right_answer_still_counts() -> None:
+    table = collapsed()
+    dead = (
+        (table["variant"] == "java-spring")
+        & (table["connections"] == "per-statement")
+        & (table["block"] == 2)
+    )
+    table.loc[dead, ["throughput_per_s", "right_share"]] = 0.0
+    one = effects(table)["java-spring"]["share"]
+    assert one is not None
+    assert one.ratio.method.startswith("Fieller")
+    assert one.ratio.value == pytest.approx(5 / (0.15 * (5.02 - 1.04)), rel=1e-6)
+    assert one.ratio.low is None or one.ratio.low > 1
+    all_dead = table.assign(right_share=table["right_share"].where(table["connections"] == "pool-20", 0.0))
+    nothing = effects(all_dead)["java-spring"]["share"]
+    assert nothing is not None
+    assert nothing.ratio.value is None  # nothing over nothing is not said
+
+
+def test_the_claim_is_reproduced_where_pools_answer_more_in_both_languages() -> None:
+    claim = pooled_claim(effects(collapsed()), LABELS)
+    assert claim.verdict == "reproduced"
+    assert "Java Spring: right answers per second more with the pool" in claim.why
+
+
+def test_the_claim_is_contradicted_where_one_language_answers_as_much_without_a_pool() -> None:
+    assert pooled_claim(effects(collapsed(java=1.0)), LABELS).verdict == "contradicted"
+
+
+def test_the_claim_stays_open_where_noise_hides_the_difference() -> None:
+    table = collapsed()
+    mine = (table["variant"] == "java-spring") & (table["connections"] == "per-statement")
+    table.loc[mine, "throughput_per_s"] = [100.0, 2000.0, 300.0, 1500.0, 90.0]
+    assert pooled_claim(effects(table), LABELS).verdict == "inconclusive"
+    only_go = table[table["variant"] == "go-gorilla"]
+    assert pooled_claim(effects(only_go), LABELS).verdict == "inconclusive"
+    assert pooled_claim(effects(table.head(0)), LABELS).verdict == "not testable here"
+
+
+def test_alike_is_what_no_outcome_contradicts() -> None:
+    one = effects(collapsed())["go-gorilla"]["right"]
+    assert one is not None
+    same = one.model_copy(update={"verdict": Verdict.EQUIVALENT})
+    unknown = one.model_copy(update={"verdict": Verdict.INCONCLUSIVE})
+    assert alike_claim({"mean": same, "p99": same}).verdict == "reproduced"
+    assert alike_claim({"mean": same, "p99": unknown}).verdict == "inconclusive"
+    assert alike_claim({"mean": same, "p99": None}).verdict == "inconclusive"
+    assert alike_claim({"mean": unknown, "p99": one}).verdict == "contradicted"
+    assert alike_claim({"mean": None}).verdict == "not testable here"
+
+
+def test_where_loads_and_servers_vary_the_heaviest_load_on_the_stock_server_is_compared() -> None:
+    table = pd.concat([
+        collapsed().assign(users=users, offered_per_s=offered, server=server)
+        for users, offered in (("1000", 50.0), ("4000", 200.0))
+        for server in ("max-30", "max-100")
+    ])  # fmt: skip
+    kept = at_one_load(table)
+    assert kept is not None
+    assert set(zip(kept["users"], kept["server"], strict=True)) == {("4000", "max-100")}
+    assert at_one_load(None) is None
+
+
+def test_the_paper_gets_counts_shares_and_survivors_in_words(tmp_path: Path) -> None:
+    publisher = Publisher("99-test", root=tmp_path)
+    table = collapsed()
+    publish_bearing(publisher, table, LABELS, levels=("per-statement", "pool-1"), prefix="bank.connections")
+    publish_pooled(publisher, table, LABELS, over="per-statement", pool="pool-20", prefix="bank.pooled")
+    metrics = {"p99": "latency_p99_s"}
+    publish_survivors(
+        publisher, table, LABELS, other="per-statement", base="pool-20", metrics=metrics, prefix="bank.x"
+    )
+    values = read_values(tmp_path)
+    key = "bank.connections.per_statement"
+    assert values[f"{key}.overloaded.java_spring"]["text"] == "5 of 5 trials"
+    assert values[f"{key}.survivors.go_gorilla"]["text"] == "4 of 5 trials"
+    assert values[f"{key}.share.java_spring"]["value"] == pytest.approx(0.15, rel=0.01)
+    assert values[f"{key}.share.java_spring"]["n_trials"] == 5
+    assert values["bank.connections.pool_1.share.go_gorilla"]["reason"] == "not measured in this profile"
+    assert values["bank.pooled.claim"]["text"] == "reproduced"
+    assert values["bank.pooled.right.verdict.java_spring"]["text"] == "higher than"
+    assert values["bank.x.p99.survivors.java_spring"]["text"] == "none, as 5 of 5 trials were overloaded"
+    assert "in 4 of 5 blocks" in values["bank.x.p99.survivors.go_gorilla"]["text"]
+
+
+def test_the_table_counts_the_overloaded_and_compares_each_way_with_the_pool() -> None:
+    rows = [row for row in bearing_cells(collapsed(), LABELS, pool="pool-20") if row]
+    by = {(row["connections"], row["variant"]): row for row in rows}
+    assert by["per-statement", "Java Spring"]["over"] == "5 of 5"
+    assert by["pool-20", "Java Spring"]["pooled"] is None
+    ratio = by["per-statement", "Go gorilla"]["pooled"]
+    assert getattr(ratio, "value", None) == pytest.approx(1200 / 230, rel=0.01)
