@@ -68,6 +68,7 @@ _LOAD_STARTS_S = 2.5
 N_REQUESTS = 1200
 #: Connections to the upstream that the made-up published Go opens under load.
 OPENED_PUBLISHED = 800
+_AROUND_LOAD = ("before-load", "after-load")
 
 
 def make_project(
@@ -221,7 +222,7 @@ def _trial(
         )
         tells = paused and name.startswith("go") and which == "after-load"
         told = synthetic_pauses.AFTER_LOAD if tells else None
-        if cell.workload == "clients" and name.startswith("go") and which != "first-response":
+        if cell.workload == "clients" and name.startswith("go") and which in _AROUND_LOAD:
             told = _write_opened(folder, which, cell.levels.get("face") == "published")
         return Boundary.model_validate({"name": which, "reading": reading, "runtime_metrics_file": told})
 
