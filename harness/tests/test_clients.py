@@ -154,7 +154,7 @@ def test_percentiles_stand_above_the_published_ones_and_say_what_they_cannot(pro
     assert [row["who"] for row in rows] == ["here"] * 2 + ["published, best of five"] * 4
     ours, theirs = rows[0]["p99999_s"], rows[2]["p99999_s"]
     assert isinstance(ours, Estimate)
-    assert ours.warnings == ("fewer requests than p99999 takes",)
+    assert ours.warnings == ("no trial has requests enough for p99.999",)
     assert isinstance(theirs, Estimate)
     assert theirs.value == pytest.approx(0.0098)
 
