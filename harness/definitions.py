@@ -106,6 +106,7 @@ def _definition_sha256(experiment: Experiment) -> str:
     for profile in data["profiles"].values():
         for load in (*profile["loads"].values(), *profile["scaled_loads"].values()):
             _drop_if(1, load, "processes")
+            _drop_if("independent", load, "coordination")
         _drop_if({}, profile, "scaled_loads")
         _drop_if(None, profile, "calibration")
         _drop_if(0.0, profile, "settle_s")

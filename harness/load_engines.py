@@ -1,18 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The load generators of one trial: one as a rule, or several that divide the load, here or on several hosts."""
+"""The load generators of one trial: one as a rule, or several that divide the load, here or on several hosts.
+
+Several are engines of their own, or members of a tool's own distribution, which a coordinator commands
+(``load_coordination``).
+"""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.errors import TrialFailure
 from harness.hosts import Command, Process, Sampling
+from harness.load_coordination import Meeting
 from harness.loadgen.base import Endpoint, LoadCommand, LoadGenerator, LoadOrder
-from harness.loadgen.several import merge_summaries, seed_of, shares
-from harness.model import GeneratorRecord, HostClock, Load, LoadSummary
+from harness.loadgen.distribution import divided
+from harness.loadgen.several import seed_of
+from harness.model import GeneratorRecord, Load, LoadProfile
 from harness.sampling import Watched
 from harness.trial_order import LoadPlace, Notes, Parts, TrialOrder, tidy_values, tidy_words
 
@@ -24,7 +29,8 @@ OWN_SAMPLES, OWN_MACHINE = "generator-samples.csv", "machine-load.csv"
 class Engine:
     """One generator: its share of the load, where it runs, and what became of it.
 
-    ``ours``: its folder here; ``there``: the same on its host. ``number`` counts from 1, ``of``: how many.
+    ``ours``: its folder here; ``there``: the same on its host. ``number`` counts from 1, ``of``: how many;
+    number 0 is the coordinator of several. ``secrets``: names of files in the folder that nobody keeps.
     """
 
     number: int
@@ -34,6 +40,7 @@ class Engine:
     there: Path
     command: LoadCommand
     record: GeneratorRecord
+    secrets: tuple[str, ...] = ()
     running: Process | None = None
     own_sampler: Sampling | None = None
     exit_code: int | None = None
@@ -41,11 +48,15 @@ class Engine:
     @property
     def name(self) -> str:
         """What a failure calls it."""
+        if self.number == 0:
+            return f"the coordinator of {self.of} load generators"
         return "the load generator" if self.of == 1 else f"load generator {self.number} of {self.of}"
 
     @property
     def role(self) -> str:
-        """What samples call it."""
+        """What samples call it; each begins as the first one's does."""
+        if self.number == 0:
+            return "generator-coordinator"
         return "generator" if self.number == 1 else f"generator-{self.number}"
 
     def begin(self, sampler: Sampling, parts: Parts, notes: Notes) -> None:
@@ -93,7 +104,10 @@ class Engine:
 
     def close(self) -> None:
         """Bring back what it left; what a tool made for itself goes (JMeter's JVM keeps preferences)."""
-        self.place.host.close_folder(self.ours)
+        try:
+            self.place.host.close_folder(self.ours)
+        finally:
+            forget(self.ours, self.secrets)
         for path in self.ours.iterdir():
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
@@ -106,6 +120,7 @@ def make_engines(
     order: TrialOrder,
     parts: Parts,
     notes: Notes,
+    meeting: Meeting | None = None,
 ) -> Iterator[Engine]:
     """Yield the trial's generators, none started yet, each with its files in its folder.
 
@@ -116,95 +131,109 @@ def make_engines(
         UnsupportedLoad, MissingTool: the load cannot be divided, or a tool is not there.
     """
     places = parts.load_places
-    divided = shares(load.profile, load.processes * len(places))
-    for number, share in enumerate(divided, start=1):
-        place, ours = places[(number - 1) % len(places)], order.folder / "load"
-        if len(divided) > 1:
-            ours /= str(number)
-            ours.mkdir()
-        there = place.host.open_folder(ours)
-        notes.folders_there[there] = ours
-        asked = LoadOrder(
+    profiles = divided(load, generator, load.processes * len(places))
+    for number, share in enumerate(profiles, start=1):
+        engine = _Making(
+            number=number,
+            of=len(profiles),
+            place=places[(number - 1) % len(places)],
+            name=str(number) if len(profiles) > 1 else "",
+            secrets={} if meeting is None else meeting.secrets,
+        )
+        asked = engine.asked(share, endpoint, order, notes)
+        command = (
+            generator.command(asked)
+            if meeting is None
+            else meeting.distribution.member(asked, meeting.seats, number)
+        )
+        yield engine.made(command, generator, order, notes)
+
+
+def make_coordinator(
+    load: Load,
+    endpoint: Endpoint,
+    generator: LoadGenerator,
+    order: TrialOrder,
+    parts: Parts,
+    notes: Notes,
+    meeting: Meeting,
+) -> Engine:
+    """Return the process that commands the generators of a tool's own distribution, on the first load host.
+
+    Raises:
+        MissingTool: the tool is not there.
+    """
+    engine = _Making(
+        number=0,
+        of=len(meeting.seats.members),
+        place=parts.load_places[0],
+        name="coordinator",
+        secrets=meeting.secrets,
+    )
+    asked = engine.asked(load.profile, endpoint, order, notes)
+    return engine.made(meeting.distribution.coordinator(asked, meeting.seats), generator, order, notes)
+
+
+@dataclass(kw_only=True)
+class _Making:
+    """One engine on its way: first its folder, which its command needs, then its files.
+
+    ``name``: of its folder below ``load``; empty: that itself.
+    """
+
+    number: int
+    of: int
+    place: LoadPlace
+    name: str
+    secrets: dict[str, bytes]
+    ours: Path = Path()
+    there: Path = Path()
+
+    def asked(self, share: LoadProfile, endpoint: Endpoint, order: TrialOrder, notes: Notes) -> LoadOrder:
+        """Make its folder, and say what is asked of it there."""
+        self.ours = order.folder / "load" / self.name
+        self.ours.mkdir(exist_ok=True)
+        self.there = self.place.host.open_folder(self.ours)
+        notes.folders_there[self.there] = self.ours
+        return LoadOrder(
             profile=share,
             requests=order.requests,
             endpoint=endpoint,
-            folder=there,
-            seed=seed_of(order.seed, number, len(divided)),
+            folder=self.there,
+            seed=seed_of(order.seed, self.number, self.of),
         )
-        command = _in_words_of(place, generator.command(asked))
+
+    def made(
+        self, command: LoadCommand, generator: LoadGenerator, order: TrialOrder, notes: Notes
+    ) -> Engine:
+        """Put its files into its folder."""
+        host = self.place.host
+        command = _in_words_of(self.place, command)
         for name, content in command.files.items():
-            (ours / name).write_text(content, "utf-8")
-            if not place.host.here:
-                place.host.put(ours / name, there / name)
+            (self.ours / name).write_text(content, "utf-8")
+        try:
+            for name, secret in self.secrets.items():
+                (self.ours / name).touch(mode=0o600)
+                (self.ours / name).write_bytes(secret)
+            for name in (*command.files, *self.secrets) if not host.here else ():
+                host.put(self.ours / name, self.there / name)
+        except BaseException:
+            forget(self.ours, self.secrets)
+            raise
         record = _record(generator, command, order, notes)
-        if len(divided) > 1:
-            folder = ours.relative_to(order.folder).as_posix()
-            record = record.model_copy(update={"host": place.host.name, "folder": folder})
-        yield Engine(
-            number=number,
-            of=len(divided),
-            place=place,
-            ours=ours,
-            there=there,
+        if self.of > 1:
+            folder = self.ours.relative_to(order.folder).as_posix()
+            record = record.model_copy(update={"host": host.name, "folder": folder})
+        return Engine(
+            number=self.number,
+            of=self.of,
+            place=self.place,
+            ours=self.ours,
+            there=self.there,
             command=command,
             record=record,
+            secrets=tuple(self.secrets),
         )
-
-
-def read_together(engines: Sequence[Engine], generator: LoadGenerator, notes: Notes) -> LoadSummary:
-    """Read what every generator left; of several, keep in each record its own part and how its clock was off.
-
-    Raises:
-        TrialFailure: one left nothing to read.
-    """
-    if len(engines) == 1:
-        return generator.read(engines[0].ours)
-    for engine in engines:
-        try:
-            part = generator.read(engine.ours)
-        except TrialFailure as failure:
-            raise TrialFailure(failure.outcome, f"{engine.name}: {failure.reason}") from failure
-        shift_s = _offset_s(engines[0], notes.clocks) - _offset_s(engine, notes.clocks)
-        engine.record = engine.record.model_copy(update={"load": part, "clock_shift_s": shift_s})
-    parts = [engine.record.load for engine in engines if engine.record.load is not None]
-    return merge_summaries(parts, [engine.record.clock_shift_s for engine in engines])
-
-
-def keep_records(engines: Sequence[Engine], notes: Notes) -> None:
-    """Write down each generator, and all of them together as if they were one."""
-    if not engines:
-        return
-    records = tuple(engine.record for engine in engines)
-    notes.generators = records
-    notes.generator = records[0] if len(records) == 1 else _together(records)
-
-
-def _together(records: Sequence[GeneratorRecord]) -> GeneratorRecord:
-    """CPU time is the sum; the exit code is the first that is not zero."""
-    used = [record.cpu_s for record in records]
-    codes = [record.exit_code for record in records]
-    known = [seconds for seconds in used if seconds is not None]
-    return records[0].model_copy(
-        update={
-            "cpu_s": sum(known) if len(known) == len(used) else None,
-            "exit_code": None if None in codes else next((code for code in codes if code), 0),
-            "cpu_affinity": tuple(sorted({cpu for record in records for cpu in record.cpu_affinity})),
-            "host": None,
-            "folder": "load",
-            "load": None,
-            "clock_shift_s": 0.0,
-        }
-    )
-
-
-def _offset_s(engine: Engine, clocks: Sequence[HostClock]) -> float:
-    """How far its host's wall clock was ahead of ours, before and after the load on average."""
-    mine = [
-        clock.wall_offset_s
-        for clock in clocks
-        if clock.host == engine.place.host.name and clock.role != "service"
-    ]
-    return sum(mine) / len(mine) if mine else 0.0
 
 
 def _in_words_of(place: LoadPlace, command: LoadCommand) -> LoadCommand:
@@ -244,4 +273,10 @@ def _record(
     )
 
 
-__all__ = ["OWN_SAMPLES", "Engine", "keep_records", "make_engines", "read_together"]
+def forget(folder: Path, secrets: Iterable[str]) -> None:
+    """Remove what nobody keeps."""
+    for name in secrets:
+        (folder / name).unlink(missing_ok=True)
+
+
+__all__ = ["OWN_SAMPLES", "Engine", "make_coordinator", "make_engines"]

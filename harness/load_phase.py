@@ -12,7 +12,9 @@ from harness.backing_phase import backing_cpu_s
 from harness.errors import HostError, TrialFailure
 from harness.hosts import Command, Sampling
 from harness.launchers.base import Instance
-from harness.load_engines import OWN_SAMPLES, Engine, keep_records, make_engines, read_together
+from harness.load_coordination import convene
+from harness.load_engines import OWN_SAMPLES, Engine, make_coordinator, make_engines
+from harness.load_reports import count_again, keep_records, read_together
 from harness.model import MachineWindow
 from harness.sampling import machine_window
 from harness.trial_order import Notes, Parts, TrialOrder, compare_clocks, phase
@@ -21,6 +23,9 @@ from harness.verdicts import crash, judge_load
 _POLL_S = 0.05
 #: Turning a tool's own form into a readable one takes seconds even for millions of requests.
 _AFTER_WITHIN_S = 120.0
+#: JMeter's controller sleeps for five seconds when all engines are done.
+_LEAVE_WITHIN_S = 60.0
+_TAIL_BYTES = 300
 #: A shell's way to tell the signal that ended a program: 128 + its number.
 _SIGNALLED = 128
 
@@ -35,39 +40,58 @@ def measure(instance: Instance, sampler: Sampling, order: TrialOrder, parts: Par
     if load is None or generator is None:
         raise TrialFailure("failed", "a trial of kind load was planned without a load")
     engines: list[Engine] = []
+    coordinator: Engine | None = None
+    meeting = convene(load, generator, [place.host for place in parts.load_places])
     try:
         with contextlib.ExitStack() as cleanup:
-            for engine in make_engines(load, generator, instance.endpoint, order, parts, notes):
+            for engine in make_engines(load, generator, instance.endpoint, order, parts, notes, meeting):
                 cleanup.callback(engine.close)
                 engines.append(engine)
-            keep_records(engines, notes)
-            _offer(engines, instance, sampler, order, parts, notes)
+            if meeting is not None:
+                coordinator = make_coordinator(
+                    load, instance.endpoint, generator, order, parts, notes, meeting
+                )
+                cleanup.callback(coordinator.close)
+            keep_records(engines, coordinator, notes)
+            _offer(engines, coordinator, instance, sampler, order, parts, notes)
+        if coordinator is not None and meeting is not None:
+            count_again(engines, coordinator, meeting, notes)
         notes.load = read_together(engines, generator, notes)
     finally:
-        keep_records(engines, notes)
+        keep_records(engines, coordinator, notes)
     notes.outcome, notes.reason = judge_load(notes.load)
 
 
 def _offer(
     engines: Sequence[Engine],
+    coordinator: Engine | None,
     instance: Instance,
     sampler: Sampling,
     order: TrialOrder,
     parts: Parts,
     notes: Notes,
 ) -> None:
-    """Run every generator in its folder on its host, and what it wants to be run afterwards."""
+    """Run every generator in its folder on its host, and what it wants to be run afterwards.
+
+    A coordinator goes on for a while when those it commanded have ended: that is no part of the measurement.
+    """
     backing_before_s = backing_cpu_s(parts, notes)
     compare_clocks(parts, notes)
     notes.machine_before = parts.host.machine()
-    with phase("measurement", notes), contextlib.ExitStack() as cleanup:
-        for engine in engines:
-            cleanup.callback(engine.end, order, parts)
-            engine.begin(sampler, parts, notes)
-        _wait_for_load(engines, instance, order, parts, notes)
-    notes.machine_after = parts.host.machine()
-    compare_clocks(parts, notes)
-    backing_after_s = backing_cpu_s(parts, notes)
+    with contextlib.ExitStack() as last:
+        with phase("measurement", notes), contextlib.ExitStack() as cleanup:
+            if coordinator is not None:
+                last.callback(coordinator.end, order, parts)
+                coordinator.begin(sampler, parts, notes)
+            for engine in engines:
+                cleanup.callback(engine.end, order, parts)
+                engine.begin(sampler, parts, notes)
+            _wait_for_load(engines, coordinator, instance, order, parts, notes)
+        notes.machine_after = parts.host.machine()
+        compare_clocks(parts, notes)
+        backing_after_s = backing_cpu_s(parts, notes)
+        if coordinator is not None:
+            _wait_for_coordinator(coordinator)
     known = backing_before_s is not None and backing_after_s is not None
     notes.backing_cpu_s = backing_after_s - backing_before_s if known else None  # type: ignore[operator]  # known says so
     if parts.backing_apart:
@@ -82,6 +106,9 @@ def _refuse_ended_badly(engine: Engine) -> None:
     code = engine.exit_code or 0
     if code > _SIGNALLED:
         raise TrialFailure("failed", f"{engine.name} was killed by signal {code - _SIGNALLED}")
+    if code and engine.number == 0:
+        said = _last_words(engine)
+        raise TrialFailure("failed", f"{engine.name} ended with exit code {code}; it said: {said}")
     if code and engine.of > 1:
         raise TrialFailure(
             "failed", f"{engine.name} ended with exit code {code}: its share of the load is missing"
@@ -108,7 +135,12 @@ def _some_run(engines: Sequence[Engine]) -> bool:
 
 
 def _wait_for_load(
-    engines: Sequence[Engine], instance: Instance, order: TrialOrder, parts: Parts, notes: Notes
+    engines: Sequence[Engine],
+    coordinator: Engine | None,
+    instance: Instance,
+    order: TrialOrder,
+    parts: Parts,
+    notes: Notes,
 ) -> None:
     expected_s = max(engine.command.expected_s for engine in engines)
     limit_s = order.limits.load_s(expected_s)
@@ -117,6 +149,8 @@ def _wait_for_load(
         refuse_ended(notes.backing, "while under load")
         if (service_exit := instance.exited()) is not None:
             raise crash(service_exit, "while under load", notes.service_folder, parts.host)
+        if coordinator is not None and coordinator.ended(0.0):
+            _refuse_ended_badly(coordinator)
         for engine in engines if len(engines) > 1 else ():
             _refuse_ended_badly(engine)  # the others need not go on for nothing
         if time.monotonic() > deadline:
@@ -126,6 +160,25 @@ def _wait_for_load(
             )
     if (service_exit := instance.exited()) is not None:
         raise crash(service_exit, "while under load", notes.service_folder, parts.host)
+
+
+def _wait_for_coordinator(coordinator: Engine) -> None:
+    """Wait until the coordinator has taken leave of those it commanded, and written what it knows."""
+    if not coordinator.ended(_LEAVE_WITHIN_S):
+        raise TrialFailure(
+            "timed out", f"{coordinator.name} did not end within {_LEAVE_WITHIN_S:.0f} s of those it commanded"
+        )
+    _refuse_ended_badly(coordinator)
+
+
+def _last_words(engine: Engine) -> str:
+    """The end of what a process said, for the reason of a failure."""
+    for name in (engine.command.stderr, engine.command.stdout):
+        with contextlib.suppress(HostError):
+            said = engine.place.host.read(engine.there / name, _TAIL_BYTES).decode("utf-8", "replace").strip()
+            if said:
+                return " | ".join(said.splitlines())
+    return "nothing"
 
 
 def machine_during_load(notes: Notes) -> MachineWindow | None:

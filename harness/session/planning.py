@@ -13,6 +13,7 @@ from harness.definitions import Study, contract_folder, load_study
 from harness.errors import InputError, MissingTool, RematchError, UnsupportedLoad
 from harness.headroom import bounded, wanted_readings
 from harness.loadgen.base import Endpoint, LoadOrder
+from harness.loadgen.distribution import planned
 from harness.model import (
     BackingSettings,
     Calibration,
@@ -249,12 +250,14 @@ def session_s(assembly: Assembly, prepared: Prepared) -> float:
 
 
 def load_command(assembly: Assembly, configuration: Configuration, study: Study) -> tuple[str, ...]:
-    """Return the load generator's command line, of several the first one's, with a place holder for the
-    trial's folder."""
+    """Return the load generator's command line, with a place holder for the trial's folder; of several the
+    first one's, or the one of who commands them."""
     if configuration.load is None:
         return ()
     generator = assembly.generator(configuration.load.generator)
     orders = _orders(assembly, configuration.load, study.requests[configuration.mix])
+    if configuration.load.coordination == "tool":
+        return planned(generator, orders, configuration.load).argv
     return generator.command(orders[0]).argv
 
 
@@ -341,7 +344,8 @@ def commands_of(assembly: Assembly, prepared: Prepared) -> dict[str, tuple[str, 
             key = f"load {configuration.load.generator} {configuration.load_name} {configuration.mix}"
             try:
                 n = len(assembly.shares_of(configuration.load))
-                key += f" (1 of {n} alike)" if n > 1 else ""
+                told = configuration.load.coordination == "tool"
+                key += (f" (commanding {n})" if told else f" (1 of {n} alike)") if n > 1 else ""
                 command = load_command(assembly, configuration, study)
             except RematchError as problem:
                 command = ("#", str(problem))

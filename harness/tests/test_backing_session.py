@@ -48,7 +48,7 @@ UNUSED: dict[str, Any] = {
             "scaled_loads": True,
             "calibration": True,
             "settle_s": True,
-            "loads": {"__all__": {"processes"}},
+            "loads": {"__all__": {"processes", "coordination"}},
         }
     },
 }
