@@ -203,9 +203,7 @@ class _Making:
             seed=seed_of(order.seed, self.number, self.of),
         )
 
-    def made(
-        self, command: LoadCommand, generator: LoadGenerator, order: TrialOrder, notes: Notes
-    ) -> Engine:
+    def made(self, command: LoadCommand, generator: LoadGenerator, order: TrialOrder, notes: Notes) -> Engine:
         """Put its files into its folder."""
         host = self.place.host
         command = _in_words_of(self.place, command)

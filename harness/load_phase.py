@@ -166,7 +166,8 @@ def _wait_for_coordinator(coordinator: Engine) -> None:
     """Wait until the coordinator has taken leave of those it commanded, and written what it knows."""
     if not coordinator.ended(_LEAVE_WITHIN_S):
         raise TrialFailure(
-            "timed out", f"{coordinator.name} did not end within {_LEAVE_WITHIN_S:.0f} s of those it commanded"
+            "timed out",
+            f"{coordinator.name} did not end within {_LEAVE_WITHIN_S:.0f} s of those it commanded",
         )
     _refuse_ended_badly(coordinator)
 

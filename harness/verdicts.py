@@ -117,11 +117,11 @@ def trial_flags(
             ("headroom_unknown", generator.echo_achieved_per_s is None),
             ("errors_seen", load.n_errors > 0),
             ("arrivals_dropped", _has_dropped(load)),
-            ("counts_differ", coordinator is not None and coordinator.disagrees),
             ("few_requests", load.n_requests < FEW_REQUESTS),
             ("shared_cores", placement is None or placement.shared),
         ]
     flags += [
+        ("counts_differ", coordinator is not None and coordinator.disagrees),
         ("throttled", bool(machine and machine.n_throttled)),
         ("noisy_machine", _is_noisy(machine, window_s)),
         ("killed_on_stop", instance is not None and instance.stop_signal == "SIGKILL"),

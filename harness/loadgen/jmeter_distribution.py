@@ -46,7 +46,7 @@ BATCH = 500
 #: Engines need seconds to be up; the controller asks again so often, so long apart.
 TRIES, RETRY_MS = 240, 250
 #: One JVM after the other, and JMeter's five seconds for its listeners when all engines are done.
-MEETING_S = 8.0
+MEETING_S = 10.0
 _COUNTED = re.compile(rf"^{RECEIVED} =\s+(\d+) in .* Err:\s+(\d+) \(", re.MULTILINE)
 _UNDELIVERED = re.compile(r" ERROR \S*\.BatchSampleSender: ")
 
@@ -158,7 +158,8 @@ def _refuse_undelivered(log: Path, number: int) -> None:
     n_lost = len(_UNDELIVERED.findall(said))
     if n_lost:
         raise TrialFailure(
-            "failed", f"JMeter's engine {number} could not deliver rows ({n_lost} batches of up to {BATCH}): {log}"
+            "failed",
+            f"JMeter's engine {number} could not deliver rows ({n_lost} batches of up to {BATCH}): {log}",
         )
 
 

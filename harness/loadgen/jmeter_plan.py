@@ -27,6 +27,8 @@ UNSAVED = (
 
 #: Before the first arrival: the schedule's clock starts before JMeter is ready to follow it.
 SETTLE_S = 1.0
+#: An engine that is commanded tells the controller first that it begins, and that is its first connection.
+SHARED_SETTLE_S = 3.0
 #: An answer that takes longer is an error.
 TIMEOUT_S = 60.0
 #: In a plan for several engines: what each of them finds in properties of its own.
@@ -73,7 +75,8 @@ def _schedule(profile: OpenLoad, last_answers_s: int, shared: bool) -> str:
     arrivals = "even_arrivals" if profile.arrivals == "constant" else "random_arrivals"
     duration_ms = round(profile.duration_s * 1000)
     rate = _own(RATE) if shared else _rate(profile.rate_per_s)
-    return f"pause({int(SETTLE_S)} sec) rate({rate}/sec) {arrivals}({duration_ms} ms) pause({last_answers_s} sec)"
+    settle_s = int(SHARED_SETTLE_S if shared else SETTLE_S)
+    return f"pause({settle_s} sec) rate({rate}/sec) {arrivals}({duration_ms} ms) pause({last_answers_s} sec)"
 
 
 def _rate(per_s: float) -> str:

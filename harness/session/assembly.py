@@ -24,8 +24,8 @@ from harness.launchers.base import Launcher
 from harness.launchers.container import ContainerLauncher
 from harness.launchers.process import Elsewhere, ProcessLauncher, Training
 from harness.launchers.tools import find_tools
-from harness.loadgen.base import LoadGenerator
 from harness.load_coordination import meeting_addresses
+from harness.loadgen.base import LoadGenerator
 from harness.loadgen.distribution import divided
 from harness.loadgen.jmeter import JMeter
 from harness.loadgen.k6 import K6
