@@ -9,6 +9,7 @@ import dataclasses
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from harness.analysis.tidy import load_requests, load_samples, load_trials, tidy
 from harness.errors import TrialFailure, UnsupportedLoad
 from harness.formats.locust_csv import read_samples
 from harness.load_coordination import meeting_addresses
-from harness.loadgen.base import Endpoint, LoadOrder
+from harness.loadgen.base import Endpoint, LoadCommand, LoadOrder
 from harness.loadgen.distribution import divided
 from harness.loadgen.jmeter import JMeter
 from harness.loadgen.jmeter_plan import render_plan
@@ -78,9 +79,18 @@ jmeter = { load = "jmeter" }
 """
 
 
+class QuicklyUp(JMeter):
+    """The real one with a compiler that is done soon: each of these tests starts three JVMs."""
+
+    def command(self, order: LoadOrder) -> LoadCommand:
+        command = super().command(order)
+        java, *words = command.argv
+        return command.model_copy(update={"argv": (java, "-XX:TieredStopAtLevel=1", *words)})
+
+
 def jmeter() -> JMeter:
     around = Surroundings(project=ROOT)
-    return JMeter(
+    return QuicklyUp(
         home=find_jmeter(around).require().parent.parent, java=find_jdks(around)[0].java, heap="128m"
     )
 
@@ -225,6 +235,7 @@ def sockets(process: psutil.Process | None) -> list[tuple[str, int, str]]:
 
 def all_have_met(root: Path, tool: str) -> bool:
     """Locust's master has both its workers; JMeter's engines both have begun."""
+    time.sleep(0.1)  # to look costs time that they need
     if tool == "jmeter":
         said = [path.read_text() for path in root.rglob("load/*/generator.stdout.txt")]
         return sum("Starting the test on host" in text for text in said) == 2
