@@ -159,7 +159,7 @@ def _refuse_undelivered(log: Path, number: int) -> None:
     if n_lost:
         raise TrialFailure(
             "failed",
-            f"JMeter's engine {number} could not deliver rows ({n_lost} batches of up to {BATCH}): {log}",
+            f"JMeter's engine {number} could not deliver rows ({n_lost} batches of up to {BATCH}): see its {LOG}",
         )
 
 

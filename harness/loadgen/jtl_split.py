@@ -34,7 +34,9 @@ def split_by_engine(source: Path, targets: Mapping[str, Path]) -> Counter[str]:
         header = next(lines, "")
         names = next(csv.reader([header]), [])
         if THREAD_NAME not in names:
-            raise TrialFailure("failed", f"{source} has no column {THREAD_NAME}: {header.strip()[:80]!r}")
+            raise TrialFailure(
+                "failed", f"{source.name} of all engines has no column {THREAD_NAME}: {header.strip()[:80]!r}"
+            )
         at = names.index(THREAD_NAME)
         out = {
             key: files.enter_context(path.open("w", encoding="utf-8", errors="surrogateescape", newline=""))
@@ -50,7 +52,7 @@ def split_by_engine(source: Path, targets: Mapping[str, Path]) -> Counter[str]:
                 out[engine].write(record)
                 counts[engine] += 1
     if unknown:
-        raise TrialFailure("failed", f"{unknown} rows of {source} are of no engine that is known")
+        raise TrialFailure("failed", f"{unknown} rows of {source.name} are of no engine that is known")
     source.unlink()
     return counts
 

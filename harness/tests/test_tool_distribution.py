@@ -22,9 +22,9 @@ from harness.errors import TrialFailure, UnsupportedLoad
 from harness.formats.locust_csv import read_samples
 from harness.load_coordination import meeting_addresses
 from harness.loadgen.base import Endpoint, LoadCommand, LoadOrder
-from harness.loadgen.distribution import divided
+from harness.loadgen.distribution import Seats, divided
 from harness.loadgen.jmeter import JMeter
-from harness.loadgen.jmeter_plan import render_plan
+from harness.loadgen.jmeter_plan import LOG, render_plan
 from harness.loadgen.jtl_split import split_by_engine
 from harness.loadgen.locust import Locust
 from harness.loadgen.rmi_key import KEY, KEY_PROPERTIES, new_key
@@ -398,6 +398,20 @@ def test_every_row_goes_as_it_is_to_its_engine(tmp_path: Path) -> None:
     for key, path in targets.items():
         assert path.read_text() == HEADER + "".join(ROWS[key])
     assert not source.exists()
+
+
+def test_rows_that_an_engine_could_not_deliver_fail_the_trial(tmp_path: Path) -> None:
+    said = "2026-11-21 21:51:58,865 ERROR o.a.j.s.BatchSampleSender: sampleOccurred\njava.rmi.ConnectException: x\n"
+    seat = Endpoint(host="a", port=1)
+    seats = Seats(coordinator=seat, members=(seat, seat))
+    for name, text in {"coordinator": "", "1": "", "2": said + said}.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / LOG).write_text(text)
+    with pytest.raises(TrialFailure, match=r"engine 2 could not deliver rows \(2 batches of up to 500\)"):
+        jmeter().distribution.gather(tmp_path / "coordinator", [tmp_path / "1", tmp_path / "2"], seats)
+    (tmp_path / "2" / LOG).write_text("")
+    with pytest.raises(TrialFailure, match="controller left no samples"):
+        jmeter().distribution.gather(tmp_path / "coordinator", [tmp_path / "1", tmp_path / "2"], seats)
 
 
 def test_a_row_of_nobody_is_a_failure_and_the_file_stays(tmp_path: Path) -> None:
