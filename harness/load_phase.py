@@ -13,7 +13,8 @@ from harness.errors import HostError, TrialFailure
 from harness.hosts import Command, Sampling
 from harness.launchers.base import Instance
 from harness.load_coordination import convene
-from harness.load_engines import OWN_SAMPLES, Engine, make_coordinator, make_engines
+from harness.load_engines import OWN_SAMPLES, Engine
+from harness.load_making import make_coordinator, make_engines
 from harness.load_reports import count_again, keep_records, read_together
 from harness.model import MachineWindow
 from harness.sampling import machine_window
