@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from harness import figures
-    from harness.analysis.comparisons import aa_noise, compare, summarise
+    from harness.analysis.comparisons import compare
     from harness.analysis.gc_table import attribution_table
+    from harness.analysis.noise import aa_noise
+    from harness.analysis.summaries import summarise
     from harness.analysis.verify import run_verify
     from harness.analysis.verify.stall_curves import precision_recall_curves
     from harness.analysis.warm_curves import warm_up_table
@@ -79,7 +81,7 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "Publisher": ("harness.publish", "Publisher"),
     "RunAllParameters": ("harness.stages", "RunAllParameters"),
     "StageParameters": ("harness.stages", "StageParameters"),
-    "aa_noise": ("harness.analysis.comparisons", "aa_noise"),
+    "aa_noise": ("harness.analysis.noise", "aa_noise"),
     "all_places": ("harness.publish.places", "all_places"),
     "attribute_peaks": ("harness.peaks", "attribute_peaks"),
     "attribution_cells": ("harness.publish.peaks", "attribution_cells"),
@@ -139,7 +141,7 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "run_stages": ("harness.stages.execute", "run"),
     "run_verify": ("harness.analysis.verify", "run_verify"),
     "scaling_cells": ("harness.publish.scaling", "scaling_cells"),
-    "summarise": ("harness.analysis.comparisons", "summarise"),
+    "summarise": ("harness.analysis.summaries", "summarise"),
     "tidy_all": ("harness.stages.work", "tidy_all"),
     "settling": ("harness.peaks", "settling"),
     "timelines": ("harness.peaks", "timelines"),

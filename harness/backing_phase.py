@@ -12,9 +12,10 @@ from pathlib import Path
 
 from harness.backing import BackingNeed, BackingService, source_of
 from harness.errors import TrialFailure
-from harness.hosts import Sampling
 from harness.model import BackingSettings, InvariantReading, Outcome
+from harness.promises import compare_promises, words
 from harness.sampling import Watched, merge
+from harness.station import Sampling
 from harness.trial_order import Notes, Parts, TrialOrder, phase
 
 #: Of a machine that only backing services stand on: its sampler's files, in a folder of their own meanwhile.
@@ -56,7 +57,7 @@ def bring_up_backing(
                 parts.ledger.note(pid=record.pid, role=role, port=record.port)
             sampler.add(role, watch_backing(service))
             notes.backing.append(service)
-    cleanup.callback(_ask, notes)
+    cleanup.callback(_ask, notes, order)
 
 
 def _sampler_there(
@@ -117,7 +118,8 @@ def judge_backing(notes: Notes) -> None:
 
     Lost money outweighs whatever else went wrong, and a database that died explains it.
     """
-    broken = [row for row in notes.invariants if not row.holds]
+    broken = [_words(row) for row in notes.invariants if not row.holds]
+    broken += [words(row) for row in notes.stored if not row.holds]
     if notes.backing_failure is not None and notes.outcome in _NO_REASON_OF_ITS_OWN:
         before = notes.reason
         notes.outcome, notes.reason = Outcome.FAILED, notes.backing_failure
@@ -129,19 +131,21 @@ def judge_backing(notes: Notes) -> None:
         before = (
             f"; before that: {notes.outcome.value}: {notes.reason}" if notes.outcome != Outcome.OK else ""
         )
-        notes.outcome, notes.reason = Outcome.INCONSISTENT, f"{_words(broken)}{before}"
+        more = f" (and {len(broken) - 1} more)" if len(broken) > 1 else ""
+        notes.outcome, notes.reason = Outcome.INCONSISTENT, f"{broken[0]}{more}{before}"
 
 
-def _words(broken: list[InvariantReading]) -> str:
-    more = f" (and {len(broken) - 1} more)" if len(broken) > 1 else ""
-    return f"{broken[0].name}: found {broken[0].found}, expected {broken[0].expected}{more}"
+def _words(row: InvariantReading) -> str:
+    return f"{row.name}: found {row.found}, expected {row.expected}"
 
 
-def _ask(notes: Notes) -> None:
+def _ask(notes: Notes, order: TrialOrder) -> None:
     if notes.instance is None:
         return  # nothing was launched, so nothing can have been lost
+    load = order.planned.configuration.load
     try:
         notes.invariants = tuple(row for service in notes.backing for row in service.invariants())
+        notes.stored = compare_promises(notes, load.profile if load is not None else None)
     except TrialFailure as failure:
         notes.backing_failure = failure.reason
 

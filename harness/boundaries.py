@@ -8,11 +8,12 @@ from typing import Literal
 
 from harness.errors import HostError
 from harness.exchange import Connection, ExchangeError, request_bytes
-from harness.hosts import Command, Host, Station
+from harness.hosts import Command, Host
 from harness.loadgen.base import Endpoint
 from harness.local_host import LocalHost
 from harness.model import Boundary
 from harness.sampling import Watched
+from harness.station import Station
 
 BoundaryName = Literal["first-response", "before-load", "after-load", "idle"]
 METRICS_PATH = "/metrics"

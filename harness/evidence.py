@@ -13,10 +13,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from harness.analysis.comparisons import Comparison, compare, summarise
+from harness.analysis.comparisons import Comparison, compare
+from harness.analysis.loading import load_requests, load_samples, load_trials
 from harness.analysis.processed import Source
 from harness.analysis.schema import factor_column
-from harness.analysis.tidy import load_requests, load_samples, load_trials
+from harness.analysis.summaries import summarise
 from harness.errors import InputError
 from harness.model import Machine, Phase, SessionHeader, TrialRecord
 from harness.project import find_root

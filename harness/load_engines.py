@@ -8,10 +8,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.hosts import Command, Process, Sampling
+from harness.hosts import Command, Process
 from harness.loadgen.base import LoadCommand
 from harness.model import GeneratorRecord
 from harness.sampling import Watched
+from harness.station import Sampling
 from harness.trial_order import LoadPlace, Notes, Parts, TrialOrder
 
 #: What a sampler on the load's own host writes, beside the load's files.

@@ -10,14 +10,16 @@ from collections.abc import Sequence
 from harness.backing import refuse_ended
 from harness.backing_phase import backing_cpu_s
 from harness.errors import HostError, TrialFailure
-from harness.hosts import Command, Sampling
+from harness.hosts import Command
 from harness.launchers.base import Instance
 from harness.load_coordination import convene
 from harness.load_engines import OWN_SAMPLES, Engine
 from harness.load_making import make_coordinator, make_engines
-from harness.load_reports import count_again, keep_records, read_together
+from harness.load_reports import answered_so_far, count_again, keep_records, read_together
 from harness.model import MachineWindow
+from harness.promises import note_before
 from harness.sampling import machine_window
+from harness.station import Sampling
 from harness.trial_order import Notes, Parts, TrialOrder, compare_clocks, phase
 from harness.verdicts import crash, judge_load
 
@@ -54,10 +56,15 @@ def measure(instance: Instance, sampler: Sampling, order: TrialOrder, parts: Par
                 )
                 cleanup.callback(coordinator.close)
             keep_records(engines, coordinator, notes)
+            note_before(notes)
             _offer(engines, coordinator, instance, sampler, order, parts, notes)
         if coordinator is not None and meeting is not None:
             count_again(engines, coordinator, meeting, notes)
         notes.load = read_together(engines, generator, notes)
+        notes.answers = notes.load.answers
+    except TrialFailure:
+        notes.answers = answered_so_far(engines, coordinator, meeting, generator)
+        raise
     finally:
         keep_records(engines, coordinator, notes)
     notes.outcome, notes.reason = judge_load(notes.load)

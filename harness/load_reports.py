@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 
-from harness.errors import TrialFailure
+from harness.errors import RematchError, TrialFailure
 from harness.load_coordination import Meeting
 from harness.load_engines import Engine
 from harness.loadgen.base import LoadGenerator
 from harness.loadgen.several import merge_summaries
-from harness.model import CoordinatorRecord, GeneratorRecord, HostClock, LoadSummary
+from harness.model import AnswerCount, CoordinatorRecord, GeneratorRecord, HostClock, LoadSummary
 from harness.trial_order import Notes
 
 
@@ -44,6 +45,21 @@ def count_again(engines: Sequence[Engine], coordinator: Engine, meeting: Meeting
     notes.coordinator = CoordinatorRecord(
         process=coordinator.record, n_requests=tally.n_requests, n_errors=tally.n_errors
     )
+
+
+def answered_so_far(
+    engines: Sequence[Engine], coordinator: Engine | None, meeting: Meeting | None, generator: LoadGenerator
+) -> dict[str, AnswerCount]:
+    """Count what a load left that came to no end: what was answered until then was promised, too."""
+    if coordinator is not None and meeting is not None:
+        folders = [engine.ours for engine in engines]
+        with contextlib.suppress(RematchError):
+            meeting.distribution.gather(coordinator.ours, folders, meeting.seats)
+    parts: list[LoadSummary] = []
+    for engine in engines:
+        with contextlib.suppress(RematchError):
+            parts.append(generator.read(engine.ours))
+    return merge_summaries(parts, [0.0] * len(parts)).answers if parts else {}
 
 
 def keep_records(engines: Sequence[Engine], coordinator: Engine | None, notes: Notes) -> None:
@@ -89,4 +105,4 @@ def _offset_s(engine: Engine, clocks: Sequence[HostClock]) -> float:
     return sum(mine) / len(mine) if mine else 0.0
 
 
-__all__ = ["count_again", "keep_records", "read_together"]
+__all__ = ["answered_so_far", "count_again", "keep_records", "read_together"]

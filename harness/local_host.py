@@ -13,7 +13,7 @@ from harness.contents import folder_bytes
 from harness.engine import EngineReply, EngineRequest, exchange_in_a_row
 from harness.errors import HostError
 from harness.first_answer import gone_check, poll_first_answer
-from harness.hosts import Command, Completed, Sampling, Started, Stopped, StopSignal
+from harness.hosts import Command, Completed, Stopped, StopSignal
 from harness.loadgen.base import Endpoint
 from harness.model import ClockReading, GroupReading, HostClock, ResourceReading
 from harness.ports import free_port
@@ -21,6 +21,7 @@ from harness.processes import read_stat
 from harness.sampling import MachineReading, Sampler, Watched, read_machine, read_resources, read_tree
 from harness.sampling.group import read_group
 from harness.spawning import Spawned, Spawner
+from harness.station import Sampling, Started
 
 STUB = Path(__file__).with_name("spawn_stub.py")
 

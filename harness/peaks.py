@@ -15,9 +15,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from harness.analysis.attribution import CauseName
-from harness.analysis.gc_logs import TrialAttribution, attribute_trial, peak_causes
-from harness.analysis.matching import Span
+from harness.analysis.gc_logs import TrialAttribution, attribute_trial
+from harness.analysis.peak_causes import peak_causes
+from harness.analysis.spans import CauseName, Span
 from harness.analysis.validity import audit_trials
 from harness.analysis.warm_curves import WarmUpCurve, warm_up_curve
 from harness.definitions import load_study

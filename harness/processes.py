@@ -63,6 +63,12 @@ def read_stat(pid: int) -> ProcessStat | None:
         return None
 
 
+def this_process() -> tuple[int, int]:
+    """Return what names the very process that asks: its id and its start time."""
+    stat = read_stat(os.getpid())
+    return os.getpid(), stat.start_ticks if stat is not None else 0
+
+
 def alive(pid: int, start_ticks: int) -> bool:
     """Whether exactly this process still runs; a zombie does not, nor does a later owner of the id."""
     stat = read_stat(pid)

@@ -12,7 +12,7 @@ from typing import TypeVar
 from harness.conformance import judge
 from harness.errors import HostError, TrialFailure
 from harness.exchange import Answer, Connection, ExchangeError, request_bytes
-from harness.hosts import Host, Station
+from harness.hosts import Host
 from harness.launchers.base import Instance
 from harness.loadgen.base import Endpoint
 from harness.loadgen.captures import Scalar, Values, filled
@@ -20,6 +20,7 @@ from harness.loadgen.flow import in_order, is_flow
 from harness.local_host import LocalHost
 from harness.model import Outcome, Request, StartUp
 from harness.sampling import Watched
+from harness.station import Station
 
 ATTEMPTS_WHEN_PORT_TAKEN = 3
 AnInstance = TypeVar("AnInstance", bound=Instance)

@@ -24,7 +24,6 @@ from harness.backing_phase import bring_up_backing, environment_of, judge_backin
 from harness.boundaries import BoundaryName, take_boundary
 from harness.conformance import check
 from harness.errors import TrialFailure
-from harness.hosts import Sampling
 from harness.launchers.base import Instance, LaunchOrder
 from harness.load_phase import OWN_SAMPLES, headroom_ratio, machine_during_load, measure
 from harness.loadgen.flow import readiness_request
@@ -32,6 +31,7 @@ from harness.model import Outcome, Phase, StartUp, TrialRecord
 from harness.placement import Policy, check_pinned, cpus_allowed, place, place_on_two
 from harness.readiness import bring_up, wait_first_response, warm_up
 from harness.sampling import merge
+from harness.station import Sampling
 from harness.trial_order import Limits, Notes, Parts, TrialOrder, now, phase, tidy_values, tidy_words, watch
 from harness.verdicts import crash, trial_flags
 from harness.workloads import Face
@@ -266,6 +266,7 @@ def _record(order: TrialOrder, notes: Notes) -> TrialRecord:
         coordinator=notes.coordinator,
         boundaries=tuple(notes.boundaries),
         invariants=notes.invariants,
+        stored=notes.stored,
         machine=notes.machine,
         placement=notes.placement.words if notes.placement else "",
         clocks=tuple(notes.clocks),

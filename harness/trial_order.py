@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from harness.backing import BackingService, BackingSource
-from harness.hosts import Station, now
+from harness.hosts import now
 from harness.launchers.base import Instance, Launcher
 from harness.loadgen.base import LoadGenerator
 from harness.model import (
+    AnswerCount,
     BackingName,
     BackingRecord,
     Boundary,
@@ -33,9 +34,11 @@ from harness.model import (
     PlannedTrial,
     Request,
     StartUp,
+    StoredReading,
 )
 from harness.placement import Placement
 from harness.sampling import MachineReading, Watched
+from harness.station import Station
 from harness.workloads import Case
 
 PhaseName = Literal["backing", "start-up", "conformance", "warm-up", "measurement", "cool-down", "idle"]
@@ -152,6 +155,9 @@ class Notes:
     backing_cpu_s: float | None = 0.0
     backing_failure: str | None = None
     invariants: tuple[InvariantReading, ...] = ()
+    stored_before: dict[str, int] | None = None
+    stored: tuple[StoredReading, ...] = ()
+    answers: dict[str, AnswerCount] = field(default_factory=dict)
     instance: InstanceRecord | None = None
     start_up: StartUp | None = None
     conformance: ConformanceResult | None = None

@@ -22,7 +22,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from harness.analysis.matching import Span, match_events
+from harness.analysis.matching import match_events
+from harness.analysis.spans import Span
 from harness.analysis.stalls import detect_stalls
 from harness.analysis.verify.result import Cell, VerifyResult, result
 from harness.errors import RematchError

@@ -18,9 +18,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from harness.agent.orders import CONTAINERS, SCRATCH, remove_containers, remove_scratch
+from harness.agent.containers import CONTAINERS, remove_containers
+from harness.agent.files import SCRATCH, remove_scratch
 from harness.agent.server import Server
-from harness.processes import alive, kill_group, read_stat
+from harness.processes import alive, kill_group, this_process
 
 #: What is known of a daemon, in its folder.
 ABOUT = "agent.json"
@@ -73,10 +74,10 @@ def _become_daemon(folder: Path, grace_s: float, skew_s: float, told: int) -> No
     os.dup2(nothing, 0)
     os.dup2(log, 1)
     os.dup2(log, 2)
-    stat = read_stat(os.getpid())
+    pid, start_ticks = this_process()
     about = {
-        "pid": os.getpid(),
-        "start_ticks": stat.start_ticks if stat is not None else 0,
+        "pid": pid,
+        "start_ticks": start_ticks,
         "grace_s": grace_s,
         "started_epoch_s": time.time(),
     }

@@ -5,12 +5,10 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import hashlib
 import os
 import platform
 import shutil
 import socket
-import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -18,14 +16,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from harness.engine import (
-    EngineRequest,
-    exchange_in_a_row,
-    made_by,
-    remove_container,
-    removed_by,
-    usual_address,
-)
+from harness.agent.containers import ENDING, ContainerOrders
+from harness.agent.files import FileOrders
 from harness.errors import HostError
 from harness.first_answer import gone_check, poll_first_answer
 from harness.machine_facts import machine_facts, physical_cores
@@ -54,11 +46,6 @@ SLOW = frozenset(
         "bye",
     }
 )
-CHUNK = 1 << 20
-#: Below the agent's folder: a file per container that lives, by its id; in it, whose daemon has it.
-CONTAINERS = "containers"
-#: Below the agent's folder: a file per folder that stands elsewhere and goes with it; in it, where that is.
-SCRATCH = "scratch"
 
 
 class _Endpoint:
@@ -73,15 +60,13 @@ class Orders:
         self._folder = folder
         self._running = folder / "running"
         self._running.mkdir()
-        self._containers = folder / CONTAINERS
-        self._containers.mkdir()
-        (folder / SCRATCH).mkdir()
-        (folder / "work").mkdir()
         self._spawner = Spawner(folder / "spawn_stub.py", host=socket.gethostname(), skew_s=skew_s)
         self._lock = threading.Lock()
         self._processes: dict[int, Spawned] = {}
         self._samplers: dict[int, Sampler] = {}
-        self._ended = False
+        self._ended = threading.Event()
+        self._files = FileOrders(folder)
+        self._containers = ContainerOrders(folder, self._ended)
 
     def carry_out(self, what: str, told: dict[str, Any]) -> dict[str, Any]:
         """Do one thing.
@@ -89,22 +74,23 @@ class Orders:
         Raises:
             HostError, OSError: it cannot be done.
         """
-        order: Callable[..., dict[str, Any] | None] | None = getattr(self, f"do_{what}", None)
-        if order is None:
-            raise HostError(f"the agent knows no {what!r}")
-        return order(**told) or {}
+        for part in (self, self._files, self._containers):
+            order: Callable[..., dict[str, Any] | None] | None = getattr(part, f"do_{what}", None)
+            if order is not None:
+                return order(**told) or {}
+        raise HostError(f"the agent knows no {what!r}")
 
     def end_all(self) -> None:
         """End every process group, container and sampler that was started. Nothing is started after this."""
         with self._lock:
-            self._ended = True
+            self._ended.set()
             processes, samplers = list(self._processes.values()), list(self._samplers.values())
             self._processes.clear()
             self._samplers.clear()
         for process in processes:
             self._end(process, 0.0, "SIGKILL")
-        remove_containers(self._containers)
-        remove_scratch(self._folder / SCRATCH)
+        self._containers.end_all()
+        self._files.end_all()
         for sampler in samplers:
             try:
                 sampler.stop()
@@ -128,23 +114,15 @@ class Orders:
     def do_which(self, names: list[str]) -> dict[str, Any]:
         return {name: shutil.which(name) for name in names}
 
-    def do_folders(self, parents: list[str]) -> dict[str, Any]:
-        """The folders right below each of some folders."""
-        found: dict[str, Any] = {}
-        for parent in parents:
-            names = os.listdir(parent) if os.path.isdir(parent) else []
-            found[parent] = sorted(name for name in names if os.path.isdir(os.path.join(parent, name)))
-        return found
-
     def do_spawn(self, order: dict[str, Any]) -> dict[str, Any]:
         process: Spawned = self._spawner.spawn(order)
         with self._lock:
-            late = self._ended
+            late = self._ended.is_set()
             if not late:
                 self._processes[process.pid] = process
         if late:
             process.end(0.0)
-            raise HostError("the agent is ending; nothing is started any more")
+            raise HostError(ENDING)
         # found by a later agent if this one is killed
         (self._running / f"{process.pid}-{process.start_ticks}").touch()
         return {
@@ -176,12 +154,6 @@ class Orders:
             self._processes.pop(pid, None)
         return {**report, "cpu_s": cpu_s}
 
-    def do_read(self, path: str, last_bytes: int | None) -> dict[str, Any]:
-        with open(path, "rb") as stream:
-            if last_bytes is not None:
-                stream.seek(max(0, stream.seek(0, 2) - last_bytes))
-            return {"content": base64.b64encode(stream.read()).decode()}
-
     def do_free_port(self, address: str) -> dict[str, Any]:
         return {"port": free_port(address)}
 
@@ -205,34 +177,6 @@ class Orders:
         with self._lock:
             found = self._samplers.pop(sampler)
         return asdict(found.stop())
-
-    def do_docker(
-        self, requests: list[dict[str, Any]], address: str | None, timeout_s: float
-    ) -> dict[str, Any]:
-        """Ask the Docker daemon here; a container that comes to be is remembered until it is removed."""
-        row = [
-            EngineRequest(
-                one["method"], one["path"], one["headers"], base64.b64decode(one["body"]), one["body_file"]
-            )
-            for one in requests
-        ]
-        with self._lock:
-            if self._ended:
-                raise HostError("the agent is ending; nothing is started any more")
-        where = address or usual_address()
-        replies = exchange_in_a_row(where, row, timeout_s)
-        for request, reply in zip(row, replies):  # noqa: B905 - its strictness is of Python 3.10
-            made, removed = made_by(request, reply), removed_by(request, reply)
-            if made is not None:
-                (self._containers / made).write_text(where)
-            if removed is not None:
-                with contextlib.suppress(FileNotFoundError):
-                    (self._containers / removed).unlink()
-        with self._lock:
-            late = self._ended
-        if late:
-            remove_containers(self._containers)
-        return {"replies": [{**asdict(one), "body": base64.b64encode(one.body).decode()} for one in replies]}
 
     def do_start_ticks(self, pid: int) -> dict[str, Any]:
         stat = read_stat(pid)
@@ -273,73 +217,6 @@ class Orders:
         told = {"waited_s": first.waited_s, "polls": first.polls, "gone": first.gone}
         return {**told, "answer": answer, "resources": asdict(resources)}
 
-    def do_make_folder(self, name: str, wanted_bytes: int) -> dict[str, Any]:
-        folder = self._folder / "work" / name
-        free = shutil.disk_usage(str(self._folder)).free
-        if free < wanted_bytes:
-            raise HostError(
-                f"{free / 2**20:.0f} MiB are left in {self._folder}, and a trial may need "
-                f"{wanted_bytes / 2**20:.0f} MiB; make room, or set another folder in hosts.toml"
-            )
-        folder.mkdir(parents=True)
-        return {"folder": str(folder)}
-
-    def do_scratch(self, parent: str, owner: list[int] | None) -> dict[str, Any]:
-        """Make a folder that another user may work in, where he can get at it; it goes with this agent."""
-        made = tempfile.mkdtemp(prefix="rematch-", dir=parent)
-        (self._folder / SCRATCH / os.path.basename(made)).write_text(made)
-        if owner is not None:
-            os.chown(made, owner[0], owner[1])
-        return {"folder": made}
-
-    def do_inventory(self, folder: str) -> dict[str, Any]:
-        """Hash and size of every file below, and whether it may be executed."""
-        found: dict[str, Any] = {}
-        for here, _, names in os.walk(folder):
-            for name in names:
-                path = os.path.join(here, name)
-                if os.path.isfile(path) and not os.path.islink(path):
-                    stat = os.stat(path)
-                    found[os.path.relpath(path, folder)] = [
-                        file_sha256(path),
-                        stat.st_size,
-                        stat.st_mode & 0o111,
-                    ]
-        return found
-
-    def do_folder_bytes(self, folder: str) -> dict[str, Any]:
-        """The size of all files below; links count as nothing."""
-        total = 0
-        for here, _, names in os.walk(folder):
-            paths = [os.path.join(here, name) for name in names]
-            total += sum(os.lstat(path).st_size for path in paths if not os.path.islink(path))
-        return {"bytes": total}
-
-    def do_exists(self, path: str) -> dict[str, Any]:
-        return {"exists": os.path.exists(path)}
-
-    def do_make_room(self, folder: str, files: dict[str, int]) -> None:
-        """Make a folder, with the folders that these files will stand in."""
-        os.makedirs(folder, exist_ok=True)
-        for name in files:
-            os.makedirs(os.path.dirname(os.path.join(folder, name)), exist_ok=True)
-
-    def do_adopt(self, part: str, folder: str) -> None:
-        """Give a finished folder its name; somebody else may have been quicker."""
-        try:
-            os.rename(part, folder)
-        except OSError:
-            if not os.path.isdir(folder):
-                raise
-            shutil.rmtree(part, ignore_errors=True)
-
-    def do_remove(self, folder: str) -> None:
-        below = os.path.realpath(folder)
-        base = os.path.realpath(str(self._folder.parent.parent))
-        if not below.startswith(base + os.sep):
-            raise HostError(f"{folder} is none of the agent's folders; it is left alone")
-        shutil.rmtree(folder, ignore_errors=True)
-
     def _process(self, pid: int) -> Spawned:
         with self._lock:
             if pid not in self._processes:
@@ -351,31 +228,3 @@ class Orders:
         with contextlib.suppress(OSError):
             (self._running / f"{process.pid}-{process.start_ticks}").unlink()
         return asdict(report)
-
-
-def remove_containers(notes: Path) -> None:
-    """Remove the containers that these notes name; a note whose container would not go stays."""
-    for note in notes.glob("*"):
-        if remove_container(note.read_text(), note.name):
-            note.unlink()
-
-
-def remove_scratch(notes: Path) -> None:
-    """Remove the folders that these notes name; who worked in one may take a moment to be gone."""
-    for note in notes.glob("*"):
-        folder = note.read_text()
-        for _ in range(10):
-            shutil.rmtree(folder, ignore_errors=True)
-            if not os.path.exists(folder):
-                note.unlink()
-                break
-            time.sleep(0.1)
-
-
-def file_sha256(path: str) -> str:
-    """Return the hash of a file's content."""
-    digest = hashlib.sha256()
-    with open(path, "rb") as stream:
-        for chunk in iter(lambda: stream.read(CHUNK), b""):
-            digest.update(chunk)
-    return digest.hexdigest()

@@ -10,23 +10,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from harness.analysis.attribution import Attribution, CauseShare, attributable_fraction, attribute_latency
+    from harness.analysis.attribution import Attribution, CauseShare, attributable_fraction
     from harness.analysis.audit import AATest, AuditCheck, PlanAudit, aa_test, audit_plan
     from harness.analysis.changepoints import ChangePoints, detect_changepoints
     from harness.analysis.checks import Assumptions, check_assumptions, unseen_mode_share
     from harness.analysis.clocks import ClockOffset, estimate_clock_offset
-    from harness.analysis.comparisons import AANoise, Comparison, aa_noise, compare, summarise
-    from harness.analysis.decisions import (
-        EquivalenceTest,
-        RandomizationTest,
-        adjust_pvalues,
-        default_margin,
-        equivalence_test,
-        grade,
-        randomization_test,
-        verdict,
-    )
+    from harness.analysis.collector_cost import lower_bound_overhead
+    from harness.analysis.comparisons import Comparison, compare
+    from harness.analysis.decisions import adjust_pvalues, default_margin, grade, verdict
     from harness.analysis.effects import effect_size_ci, mean_ci
+    from harness.analysis.equivalence import EquivalenceTest, equivalence_test
     from harness.analysis.matching import (
         Coincidence,
         Matching,
@@ -34,12 +27,13 @@ if TYPE_CHECKING:
         match_events,
         precision_recall,
     )
+    from harness.analysis.noise import AANoise, aa_noise
     from harness.analysis.omission import (
         OmissionCheck,
         coordinated_omission_check,
-        lower_bound_overhead,
         metered_latency,
     )
+    from harness.analysis.overlap import attribute_latency
     from harness.analysis.planning import (
         PlannedRepetitions,
         VarianceComponents,
@@ -49,10 +43,12 @@ if TYPE_CHECKING:
     )
     from harness.analysis.pooled import cluster_bootstrap_quantile, pooled_quantile, pooled_quantile_ratio_ci
     from harness.analysis.quantiles import bootstrap_quantile, quantile_ci
+    from harness.analysis.randomization import RandomizationTest, randomization_test
     from harness.analysis.scaling import BandPoint, ScalingFit, fit_usl
     from harness.analysis.slow_periods import Stall
     from harness.analysis.stalls import detect_stalls, detectability_limit
     from harness.analysis.steady_state import SteadyState, WarmUp, classify_warmup, steady_state_start
+    from harness.analysis.summaries import summarise
     from harness.analysis.within_trial import (
         RunStatistics,
         batch_means_ci,
@@ -67,7 +63,6 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
         "Attribution",
         "CauseShare",
         "attributable_fraction",
-        "attribute_latency",
     ),
     "audit": (
         "AATest",
@@ -89,26 +84,24 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
         "ClockOffset",
         "estimate_clock_offset",
     ),
+    "collector_cost": ("lower_bound_overhead",),
     "comparisons": (
-        "AANoise",
         "Comparison",
-        "aa_noise",
         "compare",
-        "summarise",
     ),
     "decisions": (
-        "EquivalenceTest",
-        "RandomizationTest",
         "adjust_pvalues",
         "default_margin",
-        "equivalence_test",
         "grade",
-        "randomization_test",
         "verdict",
     ),
     "effects": (
         "effect_size_ci",
         "mean_ci",
+    ),
+    "equivalence": (
+        "EquivalenceTest",
+        "equivalence_test",
     ),
     "matching": (
         "Coincidence",
@@ -117,12 +110,16 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
         "match_events",
         "precision_recall",
     ),
+    "noise": (
+        "AANoise",
+        "aa_noise",
+    ),
     "omission": (
         "OmissionCheck",
         "coordinated_omission_check",
-        "lower_bound_overhead",
         "metered_latency",
     ),
+    "overlap": ("attribute_latency",),
     "planning": (
         "PlannedRepetitions",
         "VarianceComponents",
@@ -138,6 +135,10 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     "quantiles": (
         "bootstrap_quantile",
         "quantile_ci",
+    ),
+    "randomization": (
+        "RandomizationTest",
+        "randomization_test",
     ),
     "scaling": (
         "BandPoint",
@@ -155,6 +156,7 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
         "classify_warmup",
         "steady_state_start",
     ),
+    "summaries": ("summarise",),
     "within_trial": (
         "RunStatistics",
         "batch_means_ci",

@@ -27,35 +27,14 @@ from harness.analysis.attribution_intervals import (
     block_weights,
     estimate_from,
     share_of_quantile,
+    time_blocks,
 )
-from harness.analysis.matching import Span
+from harness.analysis.overlap import attribute_latency, in_wake
+from harness.analysis.spans import CauseName, Span, covered_s, joined
 from harness.errors import InputError
 from harness.model import Estimate, Frozen
 
 FloatArray = npt.NDArray[np.float64]
-
-CauseName = Literal[
-    "gc_pause",
-    "allocation_stall",
-    "other_safepoint",
-    "cgroup_throttle",
-    "generator_stall",
-    "jit",
-    "connect",
-    "run_queue",
-]
-#: Where spans of two causes overlap, the time belongs to the earlier name.
-ORDER: tuple[CauseName, ...] = (
-    "gc_pause",
-    "allocation_stall",
-    "other_safepoint",
-    "cgroup_throttle",
-    "generator_stall",
-    "jit",
-    "connect",
-    "run_queue",
-)
-_CALM = 20
 
 
 class CauseShare(Frozen):
@@ -84,37 +63,6 @@ class Attribution(Frozen):
     quantile_share_lower: Estimate = Field(description="the same, only the pauses' own time subtracted")
     quantile_share_upper: Estimate = Field(description="the same, everything in a wake at the median")
     warnings: tuple[str, ...] = ()
-
-
-def attribute_latency(
-    start_s: FloatArray, latency_s: FloatArray, events: Mapping[CauseName, Sequence[Span]]
-) -> dict[CauseName, FloatArray]:
-    """Return, for each cause, the seconds that its spans took from each request, shape (n,).
-
-    A moment that several causes claim belongs to the first of them in ``ORDER``.
-
-    Raises:
-        InputError: shapes differ, or a cause is not one of ``ORDER``.
-    """
-    start, latency = np.asarray(start_s, dtype=np.float64), np.asarray(latency_s, dtype=np.float64)
-    if start.shape != latency.shape or start.ndim != 1:
-        raise InputError(
-            "start and latency must be two arrays of one length", found=(start.shape, latency.shape)
-        )
-    unknown = set(events) - set(ORDER)
-    if unknown:
-        raise InputError("unknown cause", found=sorted(unknown), allowed=", ".join(ORDER))
-    taken: list[Span] = []
-    result: dict[CauseName, FloatArray] = {}
-    before = np.zeros_like(start)
-    for cause in ORDER:
-        if cause not in events:
-            continue
-        taken = _union([*taken, *events[cause]])
-        total = _overlap(start, start + latency, taken)
-        result[cause] = total - before
-        before = total
-    return result
 
 
 def attributable_fraction(
@@ -167,7 +115,7 @@ def attributable_fractions(
         raise InputError("no request to attribute", allowed="at least one")
     by_cause = attribute_latency(start, latency, events)
     paused = np.sum(list(by_cause.values()), axis=0) if by_cause else np.zeros_like(start)
-    spans = _union([span for cause in by_cause for span in events[cause]])
+    spans = joined([span for cause in by_cause for span in events[cause]])
     median = float(np.median(latency))
     life = _Life(
         start=start,
@@ -176,9 +124,9 @@ def attributable_fractions(
         events=events,
         spans=spans,
         paused=paused,
-        wake=_wake(start, latency, paused, spans),
+        wake=in_wake(start, latency, paused, spans),
         median=median,
-        blocks=np.unique(((start - start.min()) / block_s).astype(int), return_inverse=True)[1],
+        blocks=time_blocks(start, block_s),
     )
     weights = block_weights(int(life.blocks.max()) + 1, resamples, seed)
     return tuple(
@@ -250,13 +198,13 @@ def _causes(
     names: list[CauseName | Literal["unexplained"]] = [*by_cause, "unexplained"]
     shares: list[CauseShare] = []
     previous_s = 0.0
-    taken: list[Span] = []
+    taken: tuple[Span, ...] = ()
     for i, name in enumerate(names):
         paused_s: float | None = None
         n_events: int | None = None
         if name != "unexplained":
-            taken = _union([*taken, *events[name]])
-            total_s = float(sum(high - low for low, high in taken))
+            taken = joined([*taken, *events[name]])
+            total_s = covered_s(taken)
             paused_s, previous_s = total_s - previous_s, total_s
             n_events = len(events[name])
         shares.append(
@@ -274,54 +222,6 @@ def _causes(
             )
         )
     return tuple(shares)
-
-
-def _union(spans: Sequence[Span]) -> list[Span]:
-    joined: list[Span] = []
-    for low, high in sorted(spans):
-        if joined and low <= joined[-1][1]:
-            joined[-1] = (joined[-1][0], max(joined[-1][1], high))
-        else:
-            joined.append((low, high))
-    return joined
-
-
-def _overlap(start: FloatArray, end: FloatArray, spans: Sequence[Span]) -> FloatArray:
-    """Seconds of each [start, end] inside disjoint, ordered ``spans``: a difference of one running total."""
-    if not spans:
-        return np.zeros_like(start)
-    edges = np.array(spans).ravel()
-    lengths = edges[1::2] - edges[::2]
-    total = np.zeros(len(edges))
-    total[1::2] = np.cumsum(lengths)
-    total[2::2] = total[1:-1:2]
-    return np.asarray(np.interp(end, edges, total) - np.interp(start, edges, total))
-
-
-def _wake(
-    start: FloatArray, latency: FloatArray, paused: FloatArray, spans: Sequence[Span]
-) -> npt.NDArray[np.bool_]:
-    """Which requests started in a pause, in the backlog behind it, or so shortly before that it caught them."""
-    wake = np.zeros(len(start), dtype=bool)
-    if not spans:
-        return wake
-    ordinary = latency[paused == 0]
-    ordinary = ordinary if len(ordinary) else latency
-    high, reach = np.quantile(ordinary, (0.75, 0.99))
-    order = np.arange(len(start)) if (np.diff(start) >= 0).all() else np.argsort(start, kind="stable")
-    starts = start[order]
-    # Calm again: among the next CALM requests no more are above the upper quartile than usual.
-    is_slow = np.concatenate([[0], np.cumsum((latency - paused)[order] > high)])
-    n = len(starts)
-    ahead = np.minimum(np.arange(n) + _CALM, n)
-    calm = (is_slow[ahead] - is_slow[:n]) <= 0.25 * (ahead - np.arange(n))
-    is_calm = np.append(np.flatnonzero(calm), n)
-    low, end = np.array(spans).T
-    first, after = np.searchsorted(starts, low - reach), np.searchsorted(starts, end)
-    back = is_calm[np.searchsorted(is_calm, after)]
-    for begin, until in zip(first.tolist(), back.tolist(), strict=True):
-        wake[order[begin:until]] = True
-    return wake
 
 
 def _warnings(start: FloatArray, latency: FloatArray, spans: Sequence[Span], n_tail: int) -> tuple[str, ...]:

@@ -107,3 +107,8 @@ def block_weights(n_blocks: int, resamples: int, seed: int) -> FloatArray:
     """Return how often each block is drawn in each resample, shape (resamples, n_blocks)."""
     rng = np.random.default_rng(seed)
     return rng.multinomial(n_blocks, np.full(n_blocks, 1 / n_blocks), size=resamples).astype(np.float64)
+
+
+def time_blocks(start_s: FloatArray, block_s: float) -> npt.NDArray[np.intp]:
+    """Return the number of the time block that each request started in, shape (n,); empty blocks have none."""
+    return np.asarray(np.unique(((start_s - start_s.min()) / block_s).astype(int), return_inverse=True)[1])

@@ -9,8 +9,8 @@ from typing import Literal
 from numpy.typing import ArrayLike
 from pydantic import Field
 
-from harness.analysis.decisions import randomization_test
 from harness.analysis.effects import effect_size_ci
+from harness.analysis.randomization import randomization_test
 from harness.errors import InputError
 from harness.model import Estimate
 from harness.model.base import Frozen

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from harness.analysis.matching import Span
+from harness.analysis.spans import Span
 from harness.errors import InputError
 from harness.model import Frozen
 

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the table of trials to what the notebooks say: summaries, comparisons, and the measured noise.
+"""Every variant against the reference, block by block, at a margin that the measured noise allows.
 
-All three take the frame that :func:`harness.analysis.tidy.load_trials` returns (see ``docs/data.md``).
+The frame is the one that :func:`harness.analysis.loading.load_trials` returns (see ``docs/data.md``).
 Excluded trials never enter an estimate, and are counted in every result. Duplicates (the A/A arm) enter
-:func:`aa_noise` only.
+:func:`harness.analysis.noise.aa_noise` only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -18,18 +17,20 @@ from pydantic import Field
 from harness.analysis.checks import check_assumptions
 from harness.analysis.decisions import (
     FEWEST_FOR_P,
+    MOST_NOISE,
     Family,
     Grade,
     adjust_pvalues,
     default_margin,
-    equivalence_test,
     grade,
-    randomization_test,
     verdict,
+    without_equality,
 )
 from harness.analysis.effects import effect_size_ci
+from harness.analysis.equivalence import equivalence_test
 from harness.analysis.noise import AANoise, aa_noise, no_ratio
-from harness.analysis.summaries import requests_of, resolution_of, summarise
+from harness.analysis.randomization import randomization_test
+from harness.analysis.summaries import requests_of, resolution_of
 from harness.analysis.trial_table import (
     inputs_of,
     pair_by_block,
@@ -40,9 +41,6 @@ from harness.analysis.trial_table import (
 from harness.errors import InputError
 from harness.model import Estimate, Verdict
 from harness.model.base import Frozen
-
-#: A margin widened to more than this would call things equal that nobody would.
-MOST_NOISE = 0.25
 
 
 class Comparison(Frozen):
@@ -204,7 +202,7 @@ def _judge(
         warnings += ("the mean-based and the rank-based interval disagree about 1: look at the trials",)
     said = verdict(ratio, equivalence, margin=margin)
     if too_noisy:
-        said = _WITHOUT_EQUALITY.get(said, said)
+        said = without_equality(said)
     if len(a) < FEWEST_FOR_P:
         said = Verdict.INCONCLUSIVE
         warnings += (f"{len(a)} blocks: too few for a verdict, below {FEWEST_FOR_P} no p-value is printed",)
@@ -219,12 +217,6 @@ def _judge(
             "warnings": tuple(dict.fromkeys((*warnings, *ratio.warnings))),
         }
     )
-
-
-#: What remains of a verdict where the noise forbids calling anything equal.
-_WITHOUT_EQUALITY = MappingProxyType(
-    {Verdict.EQUIVALENT: Verdict.INCONCLUSIVE, Verdict.DIFFERENT_BUT_NEGLIGIBLE: Verdict.DIFFERENT}
-)
 
 
 def _with_adjusted(comparison: Comparison, p: float | None, level: float) -> Comparison:
@@ -262,6 +254,3 @@ def _disagree(ratio: Estimate, robust: Estimate) -> bool:
     if ratio.low is None or ratio.high is None or robust.low is None or robust.high is None:
         return False
     return (ratio.low <= 1 <= ratio.high) != (robust.low <= 1 <= robust.high)
-
-
-__all__ = ["AANoise", "Comparison", "aa_noise", "compare", "summarise"]

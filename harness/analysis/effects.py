@@ -15,8 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from harness.analysis import intervals
-from harness.analysis.inputs import Floats, Unit, arms, fraction, request_arrays, trial_values
-from harness.analysis.resampling import bootstrap_t, hierarchical_bootstrap
+from harness.analysis.estimates import from_bounds, nothing
+from harness.analysis.inputs import Floats, Unit, arms, fraction, trial_values
+from harness.analysis.ratio_of_means import fieller_ratio, hierarchical_ratio
+from harness.analysis.resampling import bootstrap_t
 from harness.errors import InputError
 from harness.model import Estimate
 
@@ -25,8 +27,6 @@ Estimator = Literal[
 ]
 Scale = Literal["log", "linear"]
 
-CONSTANT = "no variation between trials (below the resolution?): an interval cannot be had from them"
-ONE_TRIAL = "one trial: a value without an interval; repeat it with a fresh process"
 NOT_POSITIVE = "a value is zero or negative: its logarithm does not exist, so no ratio on the log scale"
 
 
@@ -58,7 +58,7 @@ def mean_ci(
     x = trial_values(values, "values", unit=unit_of_analysis)
     name = "geometric" if scale == "log" else "arithmetic"
     if scale == "log" and x.min() <= 0:
-        return _nothing(
+        return nothing(
             "a value is zero or negative: there is no geometric mean; use the arithmetic",
             method="log-t over trials",
             estimand=f"geometric mean over trials of {what}",
@@ -69,7 +69,7 @@ def mean_ci(
         )
     work = np.log(x) if scale == "log" else x
     bounds = intervals.student(work, fraction(level, "level"))
-    return _estimate(
+    return from_bounds(
         np.exp if scale == "log" else None,
         bounds,
         method=f"{'log-' if scale == 'log' else ''}t over trials",
@@ -122,15 +122,15 @@ def effect_size_ci(
     """
     fraction(level, "level")
     if estimator == "hierarchical_bootstrap":
-        return _hierarchical(
+        return hierarchical_ratio(
             a, b, paired=paired, level=level, seed=seed, n_resamples=n_resamples, unit=unit, inputs=inputs
         )
     left, right = arms(np.asarray(a), np.asarray(b), paired=paired, unit=unit)
     n_trials = left.size if paired else left.size + right.size
     if estimator == "fieller":
-        return _fieller(left, right, paired=paired, level=level, inputs=inputs)
+        return fieller_ratio(left, right, paired=paired, level=level, inputs=inputs)
     if min(left.min(), right.min()) <= 0:
-        return _nothing(
+        return nothing(
             f"{NOT_POSITIVE}; use fieller for a ratio of arithmetic means",
             method=f"{estimator} over trials",
             estimand="ratio of a over b",
@@ -148,7 +148,7 @@ def effect_size_ci(
     bounds, method, estimand, extra = _on_logs(
         la, lb, paired=paired, estimator=estimator, level=level, seed=seed, n_resamples=n_resamples
     )
-    return _estimate(
+    return from_bounds(
         np.exp,
         bounds,
         method=method,
@@ -214,148 +214,3 @@ def _hodges_lehmann(
         warnings += ("ties between trials: the exact interval is conservative",)
     exact = f", attained level {attained:.4f}" if depth else ""
     return bounds, f"Hodges-Lehmann, exact {test} interval{exact}", "pseudo-median of the ratio", warnings
-
-
-def _fieller(left: Floats, right: Floats, *, paired: bool, level: float, inputs: tuple[str, ...]) -> Estimate:
-    n_trials = left.size if paired else left.size + right.size
-    method = "Fieller, paired by block" if paired else "Fieller, unpaired"
-    estimand = "ratio of arithmetic means over trials"
-    if float(right.mean()) == 0.0:
-        return _nothing(
-            "the mean of b is zero: there is no ratio",
-            method=method,
-            estimand=estimand,
-            unit="ratio",
-            n_trials=n_trials,
-            level=level,
-            inputs=inputs,
-        )
-    if min(left.size, right.size) < 2:
-        bounds = intervals.Bounds(
-            centre=np.asarray(left.mean() / right.mean()), low=np.asarray(np.nan), high=np.asarray(np.nan)
-        )
-    else:
-        bounds = intervals.fieller(left, right, level, paired=paired)
-    constant = intervals.is_constant(left) and intervals.is_constant(right)
-    return _estimate(
-        None,
-        bounds,
-        method=method,
-        estimand=estimand,
-        unit="ratio",
-        n_trials=n_trials,
-        level=level,
-        inputs=inputs,
-        constant=constant,
-        unbounded="the mean of b may be zero: the interval has no end",
-    )
-
-
-def _hierarchical(
-    a: ArrayLike | Sequence[ArrayLike],
-    b: ArrayLike | Sequence[ArrayLike],
-    *,
-    paired: bool,
-    level: float,
-    seed: int,
-    n_resamples: int,
-    unit: Unit,
-    inputs: tuple[str, ...],
-) -> Estimate:
-    left, right = _per_trial(a, "a", unit), _per_trial(b, "b", unit)
-    if paired and len(left) != len(right):
-        raise InputError(
-            "paired arms need one trial per block in each",
-            found=f"{len(left)} and {len(right)}",
-            allowed="equal numbers of trials",
-        )
-    bounds = hierarchical_bootstrap(
-        left, right, paired=paired, level=level, seed=seed, n_resamples=n_resamples
-    )
-    return _estimate(
-        None,
-        bounds,
-        method=f"hierarchical bootstrap (trials, then batches of requests), {n_resamples} resamples",
-        estimand="ratio of arithmetic means over trials",
-        unit="ratio",
-        n_trials=len(left) if paired else len(left) + len(right),
-        level=level,
-        inputs=inputs,
-        constant=False,
-        seed=seed,
-        n_requests=sum(t.size for t in (*left, *right)),
-        extra=("percentile bootstrap over trials: too narrow below 20 trials",)
-        if min(len(left), len(right)) < 20
-        else (),
-    )
-
-
-def _per_trial(values: ArrayLike | Sequence[ArrayLike], what: str, unit: Unit) -> tuple[Floats, ...]:
-    flat = all(np.ndim(value) == 0 for value in values)  # type: ignore[union-attr]  # a scalar fails below
-    if flat:
-        return tuple(np.asarray([v]) for v in trial_values(np.asarray(values), what, unit=unit))
-    return request_arrays(values, what)  # type: ignore[arg-type]  # not flat, so a sequence of arrays
-
-
-def _nothing(
-    warning: str,
-    *,
-    method: str,
-    estimand: str,
-    unit: str,
-    n_trials: int,
-    level: float,
-    inputs: tuple[str, ...],
-) -> Estimate:
-    return Estimate(
-        value=None,
-        level=level,
-        unit=unit,
-        method=method,
-        estimand=estimand,
-        n_trials=n_trials,
-        inputs=inputs,
-        warnings=(warning,),
-    )
-
-
-def _estimate(
-    back: np.ufunc | None,
-    bounds: intervals.Bounds,
-    *,
-    method: str,
-    estimand: str,
-    unit: str,
-    n_trials: int,
-    level: float,
-    inputs: tuple[str, ...],
-    constant: bool,
-    seed: int | None = None,
-    n_requests: int | None = None,
-    extra: tuple[str, ...] = (),
-    unbounded: str = "too few trials for an interval",
-) -> Estimate:
-    """Turn bounds into an estimate: NaN or meaningless bounds become ``None``, and a warning says why."""
-    centre, low, high = (
-        float(v if back is None else back(v)) for v in (bounds.centre, bounds.low, bounds.high)
-    )
-    warnings = extra
-    has_interval = bool(np.isfinite(low) and np.isfinite(high)) and not constant
-    if not has_interval and not extra:
-        warnings += (CONSTANT if constant and n_trials > 1 else ONE_TRIAL if n_trials < 2 else unbounded,)
-    elif constant and n_trials > 1:
-        warnings += (CONSTANT,)
-    return Estimate(
-        value=centre,
-        low=low if has_interval else None,
-        high=high if has_interval else None,
-        level=level,
-        unit=unit,
-        method=method,
-        estimand=estimand,
-        n_trials=n_trials,
-        n_requests=n_requests,
-        seed=seed,
-        inputs=inputs,
-        warnings=warnings,
-    )

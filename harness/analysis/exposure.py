@@ -21,8 +21,9 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from harness.analysis.attribution_intervals import MIN_TAIL, block_weights
-from harness.analysis.matching import Span
+from harness.analysis.attribution_intervals import MIN_TAIL, block_weights, time_blocks
+from harness.analysis.inputs import starts_and_latencies
+from harness.analysis.spans import Span
 from harness.errors import InputError
 from harness.model import Estimate, Frozen
 
@@ -63,16 +64,14 @@ def exposure(
     Raises:
         InputError: shapes differ, there is no request, or the quantile is not in (0, 1).
     """
-    start, latency = np.asarray(start_s, dtype=np.float64), np.asarray(latency_s, dtype=np.float64)
-    if start.shape != latency.shape or start.ndim != 1 or not len(start):
-        raise InputError(
-            "start and latency must be two arrays of one length", found=(start.shape, latency.shape)
-        )
+    start, latency = starts_and_latencies(start_s, latency_s)
+    if not len(start):
+        raise InputError("no request to compare", allowed="at least one")
     if not 0 < quantile < 1:
         raise InputError("a quantile lies between 0 and 1", found=quantile, allowed="0 < q < 1")
     met = _met(start, float(np.median(latency)), spans)
     tail = latency >= np.quantile(latency, quantile)
-    blocks = np.unique(((start - start.min()) / block_s).astype(int), return_inverse=True)[1]
+    blocks = time_blocks(start, block_s)
     n_blocks = int(blocks.max()) + 1
     # per block: others, others in the tail, all, all in the tail
     counts = np.stack(

@@ -11,43 +11,29 @@ and how much they could explain at the most, for which no clock is needed.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from pydantic import Field
 
-from harness.analysis.attribution import (
-    ORDER,
-    Attribution,
-    CauseName,
-    attributable_fraction,
-    attribute_latency,
-)
+from harness.analysis.attribution import Attribution
 from harness.analysis.attribution_intervals import MIN_TAIL
-from harness.analysis.clocks import ClockOffset, estimate_clock_offset
 from harness.analysis.exposure import Exposure, exposure
-from harness.analysis.matching import Span, match_events
-from harness.analysis.placed_logs import Paused, PlacedLog, generator_log, joined, service_log, throttled
+from harness.analysis.laid_pauses import RESAMPLES, LaidPauses
+from harness.analysis.peak_causes import stall_causes
+from harness.analysis.placed_logs import generator_log, service_log, throttled
+from harness.analysis.placing import why_not_laid
 from harness.analysis.slow_periods import Stall
+from harness.analysis.spans import CauseName, Paused, Span, covered_s, inside, joined
 from harness.analysis.stalls import detect_stalls, detectability_limit
 from harness.errors import InputError
-from harness.model import Estimate, Frozen, TrialRecord
+from harness.model import Frozen, TrialRecord
 from harness.store import SessionFolder
 
-FloatArray = npt.NDArray[np.float64]
-
-#: A stall and a pause belong together when they touch within this.
-TOLERANCE_S = 0.005
 #: Causes that are the service's own; the generator's pauses delay the sending, not the service.
 SERVICE_CAUSES: tuple[CauseName, ...] = ("gc_pause", "allocation_stall", "other_safepoint")
 QUANTILES: Mapping[str, float] = {"p99": 0.99, "p99.9": 0.999}
-#: Nothing is placed better than the requests themselves are: most load generators write whole milliseconds.
-FINEST_S = 1e-3
-#: Intervals over trials come from the trials; within one, these are enough for a look.
-RESAMPLES = 200
 
 
 class TrialAttribution(Frozen):
@@ -121,15 +107,15 @@ def attribute_trial(
         )
     window = (float(start.min()), float((start + latency).max()))
     service, generator = service_log(session, record), generator_log(session, record)
-    pauses = _inside(service.events, window)
+    pauses = inside(service.events, window)
     said = {name: q for name, q in quantiles.items() if len(start) * (1 - q) >= MIN_TAIL}
     levels = {name: float(np.quantile(latency, q)) for name, q in {"p50": 0.5, **said}.items()}
     in_question_s = min((levels[name] for name in said), default=levels["p50"])
-    offset, refused = _why_not(service, pauses, record, start, latency, in_question_s)
-    own = _inside(generator.events, window)
+    offset, refused = why_not_laid(service, pauses, record, start, latency, in_question_s)
+    own = inside(generator.events, window)
     events = ({} if refused else pauses) | own
-    laid = _Laid(start, latency, {} if refused else pauses, service.placed_within_s or 0.0, seed)
-    cycles = _inside({"gc_pause": joined(service.cycles)}, window)["gc_pause"]
+    laid = LaidPauses(start, latency, {} if refused else pauses, service.placed_within_s or 0.0, seed)
+    cycles = inside({"gc_pause": joined(service.cycles)}, window)["gc_pause"]
     met = bool(cycles) and not refused
     rate = len(start) / (window[1] - window[0])
     stalls = tuple(detect_stalls(start, latency, resolution_s=_resolution(record)))
@@ -150,7 +136,7 @@ def attribute_trial(
         latency_s=levels,
         detectability_s=detectability_limit(rate, max(float(np.quantile(latency, 0.99)), 1e-9)),
         n_pauses=len(spans) if known else None,
-        paused_s=_union_s(spans) if known else None,
+        paused_s=covered_s(spans) if known else None,
         longest_pause_s=max((high - low for low, high in spans), default=0.0) if known else None,
         most_share={name: _most_taken_s(spans, levels[name]) / levels[name] for name in said if known},
         cycles_per_s=len(cycles) / (window[1] - window[0]) if known else None,
@@ -171,148 +157,6 @@ def attribute_trial(
     )
 
 
-def peak_causes(
-    start_s: FloatArray, latency_s: FloatArray, events: Mapping[CauseName, Sequence[Span]], *, from_s: float
-) -> list[str | None]:
-    """Return the cause of each request that took ``from_s`` or longer: what took the largest part of the time
-    beyond the median, or ``unexplained``; ``None`` for those below."""
-    taken = attribute_latency(start_s, latency_s, events)
-    names = [*taken, "unexplained"]
-    beyond = np.maximum(latency_s - np.median(latency_s), 0.0)
-    left = np.maximum(beyond - np.sum(list(taken.values()), axis=0), 0.0) if taken else beyond
-    largest = np.argmax(np.stack([*taken.values(), left]), axis=0)
-    return [names[k] if long else None for k, long in zip(largest, latency_s >= from_s, strict=True)]
-
-
-def stall_causes(stalls: Sequence[Stall], events: Mapping[CauseName, Sequence[Span]]) -> tuple[str, ...]:
-    """Return the cause of each stall: the first in ``ORDER`` whose span it touches, else ``unexplained``."""
-    named = ["unexplained"] * len(stalls)
-    spans = [(stall.start_s, stall.end_s) for stall in stalls]
-    for cause in reversed([cause for cause in ORDER if cause in events]):
-        for found, _ in match_events(spans, events[cause], tolerance_s=TOLERANCE_S).pairs:
-            named[found] = cause
-    return tuple(named)
-
-
-def wall_step_s(record: TrialRecord) -> float:
-    """Return how far the wall clock moved against the monotonic one during the trial, in seconds.
-
-    Each reading of the two is disturbed by whatever runs in between, so the middle of the first three
-    is held against the middle of the last three.
-    """
-    readings = [record.started, *record.anchors, record.ended]
-    readings += [clock for phase in record.phases for clock in (phase.start, phase.end)]
-    readings.sort(key=lambda clock: clock.monotonic_s)
-    apart = [clock.wall_epoch_s - clock.monotonic_s for clock in readings]
-    return abs(float(np.median(apart[-3:]) - np.median(apart[:3])))
-
-
-def _why_not(
-    service: PlacedLog,
-    pauses: Paused,
-    record: TrialRecord,
-    start: FloatArray,
-    latency: FloatArray,
-    in_question_s: float,
-) -> tuple[ClockOffset | None, str | None]:
-    """Return what the latencies tell of the clocks, and why attribution would be a guess (``None``: it is not)."""
-    if service.placed_within_s is None:
-        return None, service.refused
-    spans = sorted(span for spans in pauses.values() for span in spans)
-    if not spans:
-        return None, None  # the log is this very process's, so no pause in it is a finding
-    typical = float(np.median([high - low for low, high in spans]))
-    moved = wall_step_s(record)
-    if moved > max(typical / 2, 2e-3):
-        return None, f"the wall clock was moved by {moved * 1e3:.1f} ms during the trial"
-    if service.placed_within_s > max(typical / 2, in_question_s / 2, FINEST_S):
-        return None, (
-            f"the median pause of {typical * 1e3:.2g} ms cannot be placed: by {service.placed_by} it is known "
-            f"to {service.placed_within_s * 1e3:.2g} ms, more than half of the {in_question_s * 1e3:.2g} ms that "
-            "are to be explained"
-        )
-    ordinary = float(np.median(latency))
-    visible = [span for span in spans if span[1] - span[0] >= 2 * ordinary]
-    offset = estimate_clock_offset(start + latency, visible, median_service_s=ordinary)
-    wrong = offset.offset_s is not None and not offset.supports_attribution
-    return offset, offset.why if wrong else None
-
-
-@dataclass(frozen=True)
-class _Laid:
-    """The service's pauses over its requests, which may all be off by ``within_s``."""
-
-    start: FloatArray
-    latency: FloatArray
-    pauses: Paused
-    within_s: float
-    seed: int
-
-    def apart(self, quantile: float, own: Paused) -> Attribution:
-        """Take the tail apart by the service's pauses and ``own``, those of the generator."""
-        found = self._with_pauses_moved(0.0, quantile, own)
-        lengths = [high - low for spans in self.pauses.values() for low, high in spans]
-        if not lengths or float(np.median(lengths)) / 2 >= self.within_s:
-            return found
-        moved = [self._with_pauses_moved(by, quantile, own) for by in (-self.within_s, self.within_s)]
-        shares = ("quantile_share", "quantile_share_lower", "quantile_share_upper")
-        causes = (
-            part.model_copy(
-                update={
-                    "share_of_tail": _over_all(
-                        part.share_of_tail, [other.causes[place].share_of_tail for other in moved]
-                    )
-                }
-            )
-            for place, part in enumerate(found.causes)
-        )
-        return found.model_copy(
-            update={
-                **{
-                    name: _over_all(getattr(found, name), [getattr(other, name) for other in moved])
-                    for name in shares
-                },
-                "causes": tuple(causes),
-            }
-        )
-
-    def _with_pauses_moved(self, by_s: float, quantile: float, own: Paused) -> Attribution:
-        moved = {
-            cause: tuple((low + by_s, high + by_s) for low, high in spans)
-            for cause, spans in self.pauses.items()
-        }
-        return attributable_fraction(
-            self.start,
-            self.latency,
-            moved | own,
-            quantile=quantile,
-            resamples=RESAMPLES,
-            seed=self.seed,
-        )
-
-
-def _over_all(estimate: Estimate, others: Sequence[Estimate]) -> Estimate:
-    """Widen an interval until it covers those of the others."""
-    every = [estimate, *others]
-    lows, highs = [e.low for e in every if e.low is not None], [e.high for e in every if e.high is not None]
-    if estimate.low is None or estimate.high is None:
-        return estimate
-    return estimate.model_copy(
-        update={
-            "low": min(lows),
-            "high": max(highs),
-            "method": f"{estimate.method}, over all places that the pauses may have",
-        }
-    )
-
-
-def _inside(events: Paused, window: Span) -> Paused:
-    return {
-        cause: tuple(span for span in spans if span[1] >= window[0] and span[0] <= window[1])
-        for cause, spans in events.items()
-    }
-
-
 def _most_taken_s(spans: Sequence[Span], length_s: float) -> float:
     """The longest time that pauses fill within any window of this length."""
     if not spans:
@@ -321,14 +165,6 @@ def _most_taken_s(spans: Sequence[Span], length_s: float) -> float:
     at = np.concatenate([low, high - length_s])  # the most is reached with an edge on an edge
     filled = np.minimum(high, at[:, None] + length_s) - np.maximum(low, at[:, None])
     return float(min(np.maximum(filled, 0.0).sum(axis=1).max(), length_s))
-
-
-def _union_s(spans: Sequence[Span]) -> float:
-    total, reached = 0.0, -np.inf
-    for low, high in spans:
-        total += max(0.0, high - max(low, reached))
-        reached = max(reached, high)
-    return float(total)
 
 
 def _resolution(record: TrialRecord) -> float:

@@ -92,6 +92,20 @@ def request_arrays(trials: Sequence[ArrayLike], what: str) -> tuple[Floats, ...]
     return tuple(finite(trial, f"{what}, trial {i}") for i, trial in enumerate(trials))
 
 
+def starts_and_latencies(start_s: ArrayLike, latency_s: ArrayLike) -> tuple[Floats, Floats]:
+    """Return both of the requests of one trial, shapes (n,), n >= 0.
+
+    Raises:
+        InputError: not one-dimensional, or of different lengths.
+    """
+    start, latency = np.asarray(start_s, dtype=np.float64), np.asarray(latency_s, dtype=np.float64)
+    if start.ndim != 1 or start.shape != latency.shape:
+        raise InputError(
+            "start and latency must be two arrays of one length", found=(start.shape, latency.shape)
+        )
+    return start, latency
+
+
 def _flat(what: str) -> PseudoReplicationError:
     return PseudoReplicationError(
         f"{what} is one flat array of requests: hand over one array per trial, because the trial, "

@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from harness.analysis.spans import Span
 from harness.errors import InputError
 from harness.model import Frozen
 
 FloatArray = npt.NDArray[np.float64]
-Span = tuple[float, float]
 
 
 class Matching(Frozen):

@@ -8,8 +8,8 @@ import pandas as pd
 from pydantic import Field
 
 from harness.analysis.audit import noise_of
-from harness.analysis.decisions import randomization_test
 from harness.analysis.effects import effect_size_ci
+from harness.analysis.randomization import randomization_test
 from harness.analysis.trial_table import inputs_of, pair_by_block, require, split_excluded, split_missing
 from harness.model import Estimate
 from harness.model.base import Frozen

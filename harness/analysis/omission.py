@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a closed loop hides, and three ways to count it: corrected, metered and lower-bound figures.
+"""What a closed loop hides, and two ways to count it: corrected and metered figures.
 
 A virtual user that waits for its answer sends nothing through a pause: the requests that
 others would have sent then are missing, and with them the tail.
@@ -7,7 +7,6 @@ others would have sent then are missing, and with them the tail.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import numpy as np
@@ -15,9 +14,10 @@ import numpy.typing as npt
 from pydantic import Field
 from scipy import stats
 
+from harness.analysis.inputs import starts_and_latencies
 from harness.analysis.stalls import detect_stalls
 from harness.errors import InputError
-from harness.model import Estimate, Frozen
+from harness.model import Frozen
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -152,60 +152,8 @@ def metered_latency(
     return result
 
 
-def lower_bound_overhead(
-    total: Mapping[str, Sequence[float]], collector: Mapping[str, Sequence[float]], *, level: float = 0.95
-) -> dict[str, Estimate]:
-    """Return, for each variant, at least how much dearer it is than the same program without a collector.
-
-    Args:
-        total: cost of each trial of each variant, in any one unit (seconds, cycles, joules).
-        collector: the part of it that is known to be the collector's, such as its pauses.
-
-    The cheapest ``total - collector`` of all variants still holds hidden costs (barriers,
-    concurrent work), so it is an upper bound of the program's own cost and every ratio to it
-    a lower bound of an overhead. Source: Cai et al., Distilling the real cost of production
-    garbage collectors, ISPASS 2022.
-
-    Raises:
-        InputError: the variants differ, a variant has no trial, or a part is larger than its whole.
-    """
-    if set(total) != set(collector) or not total:
-        raise InputError(
-            "total and collector must name the same variants", found=sorted(set(total) ^ set(collector))
-        )
-    distilled: dict[str, float] = {}
-    for name in total:
-        whole, part = np.asarray(total[name], dtype=float), np.asarray(collector[name], dtype=float)
-        if whole.shape != part.shape or not len(whole) or (part < 0).any() or (part >= whole).any():
-            raise InputError(
-                f"{name}: each trial needs a total and a smaller part of it", allowed="0 <= part < total"
-            )
-        distilled[name] = float((whole - part).mean())
-    cheapest = min(distilled, key=lambda name: distilled[name])
-    return {
-        name: _overhead(np.asarray(total[name], dtype=float) / distilled[cheapest], cheapest, level)
-        for name in total
-    }
-
-
-def _overhead(ratio: FloatArray, cheapest: str, level: float) -> Estimate:
-    k = len(ratio)
-    half = float(stats.t.ppf(0.5 + level / 2, k - 1) * ratio.std(ddof=1) / np.sqrt(k)) if k > 1 else None
-    mean = float(ratio.mean())
-    return Estimate(
-        value=mean, low=None if half is None else mean - half, high=None if half is None else mean + half,
-        level=level, unit="ratio", method="t interval over trials, base held fixed",
-        estimand=f"total cost over the distilled cost of {cheapest}: a lower bound of the overhead", n_trials=k,
-        warnings=() if k > 1 else ("one trial: no interval",),
-    )  # fmt: skip
-
-
 def _checked(start_s: FloatArray, latency_s: FloatArray) -> tuple[FloatArray, FloatArray]:
-    start, latency = np.asarray(start_s, dtype=np.float64), np.asarray(latency_s, dtype=np.float64)
-    if start.ndim != 1 or start.shape != latency.shape:
-        raise InputError(
-            "start and latency must be two arrays of one length", found=(start.shape, latency.shape)
-        )
+    start, latency = starts_and_latencies(start_s, latency_s)
     if not len(start):
         raise InputError("no request to check", allowed="at least one")
     if not (np.isfinite(start).all() and np.isfinite(latency).all() and (latency >= 0).all()):

@@ -8,15 +8,14 @@ a millisecond (``go_clock``); else from the moment of launch, to within ``LAUNCH
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import pandas as pd
 from pydantic import Field
 
-from harness.analysis.attribution import CauseName
 from harness.analysis.go_clock import fits_launch, runtime_start
-from harness.analysis.matching import Span
+from harness.analysis.spans import CauseName, Paused, Span, joined
 from harness.errors import InputError
 from harness.formats.cgroup import CpuStat, throttle_spans
 from harness.formats.gc_events import GcLog
@@ -30,8 +29,6 @@ JVM_LOG, GO_LOG, GENERATOR_LOG = "gc.log", "service.stderr.txt", "load/generator
 MACHINE = "machine.csv"
 #: From right before a Go program is executed to the first reading of its runtime's clock, at the most.
 LAUNCH_TO_CLOCK_S = 0.005
-
-Paused = dict[CauseName, tuple[Span, ...]]
 
 
 class PlacedLog(Frozen):
@@ -227,17 +224,6 @@ def _at(log: GcLog, shift_s: float, within_s: float, by: str) -> PlacedLog:
         placed_by=by,
         warnings=tuple(said),
     )
-
-
-def joined(spans: Iterable[Span]) -> tuple[Span, ...]:
-    """Return the union of spans as spans that do not touch, in time order."""
-    found: list[Span] = []
-    for low, high in sorted(spans):
-        if found and low <= found[-1][1]:
-            found[-1] = (found[-1][0], max(found[-1][1], high))
-        else:
-            found.append((low, high))
-    return tuple(found)
 
 
 def _nothing(why: str, log: GcLog | None = None) -> PlacedLog:

@@ -16,9 +16,9 @@ import pandas as pd
 from pydantic import Field
 
 from harness.analysis.audit import noise_of
-from harness.analysis.comparisons import MOST_NOISE
-from harness.analysis.decisions import FEWEST_FOR_P, default_margin, equivalence_test, verdict
+from harness.analysis.decisions import FEWEST_FOR_P, MOST_NOISE, default_margin, verdict, without_equality
 from harness.analysis.effects import effect_size_ci
+from harness.analysis.equivalence import equivalence_test
 from harness.analysis.noise import aa_noise, no_ratio
 from harness.analysis.trial_table import inputs_of, pair_by_block, require, split_excluded, split_missing
 from harness.model import Estimate, Verdict
@@ -26,10 +26,6 @@ from harness.model.base import Frozen
 
 PINNING = "pinning"
 _HERE = "local"
-_WITHOUT_EQUALITY = {
-    Verdict.EQUIVALENT: Verdict.INCONCLUSIVE,
-    Verdict.DIFFERENT_BUT_NEGLIGIBLE: Verdict.DIFFERENT,
-}
 
 
 class PlaceRow(Frozen):
@@ -137,7 +133,7 @@ def _row(
         warnings.append(f"margin widened from {wanted:.1%} to the noise that was measured, {margin:.1%}")
     said = verdict(ratio, equivalence, margin=margin)
     if margin > MOST_NOISE:
-        said = _WITHOUT_EQUALITY.get(said, said)
+        said = without_equality(said)
         warnings.append(f"noise above {MOST_NOISE:.0%}: too noisy to call anything equal")
     n = min(len(arm), len(base))
     if n < FEWEST_FOR_P:

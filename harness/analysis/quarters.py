@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from harness.analysis.quantiles import quantile_refused, rank
-from harness.analysis.trial_rows import cpu_in_window
+from harness.analysis.trial_resources import cpu_in_window
 from harness.errors import InputError
 
 N_PARTS = 4

@@ -18,8 +18,8 @@ from jinja2 import Environment
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from harness.analysis.matching import Span
-from harness.analysis.report import QUANTILES, Report
+from harness.analysis.report_result import QUANTILES, Report
+from harness.analysis.spans import Span
 
 FloatArray = npt.NDArray[np.float64]
 

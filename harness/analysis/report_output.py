@@ -11,15 +11,18 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from harness.analysis.report import QUANTILES, Gathered, Report, gather, report_table, stretches
+from harness.analysis.report import report_table
+from harness.analysis.report_requests import Gathered, gather, stretches
+from harness.analysis.report_result import QUANTILES, Report
 from harness.errors import InputError
 from harness.formats.detect import open_any
 from harness.formats.gc_events import GcLog
 from harness.formats.gctrace import read_gctrace
 from harness.formats.jfr_json import read_jfr_json
-from harness.formats.jvm_log import read_jvm_log, rotated_parts
+from harness.formats.jvm_log import read_jvm_log
 from harness.formats.source import read_head
 from harness.formats.table import AggregateTable
+from harness.formats.unified_log import rotated_parts
 
 #: Stalls shown on a page; all of them stand in the JSON.
 SHOWN = 10

@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from harness.analysis.attribution import Attribution, CauseName, attributable_fractions
+from harness.analysis.attribution import Attribution, attributable_fractions
 from harness.analysis.clocks import ClockOffset, estimate_clock_offset
 from harness.analysis.intervals import t_critical
-from harness.analysis.matching import Span, coincidence_test, match_events
+from harness.analysis.matching import coincidence_test
+from harness.analysis.peak_causes import TOLERANCE_S, stall_causes
 from harness.analysis.slow_periods import Stall
+from harness.analysis.spans import CauseName, Span, inside
 from harness.analysis.stalls import detect_stalls
 from harness.formats.gc_events import GcLog
 from harness.model import Estimate
@@ -27,8 +29,6 @@ from harness.model import Estimate
 FloatArray = npt.NDArray[np.float64]
 #: What is taken apart by cause.
 TAILS: Mapping[str, float] = {"p99": 0.99, "p99.9": 0.999}
-#: A stall and a pause belong together when they touch within this.
-TOLERANCE_S = 0.005
 LEVEL = 0.95
 
 
@@ -55,14 +55,14 @@ class Peaks:
         if self.gc_log is None:
             self.causes += [None] * len(stalls)
             return
-        events = _inside(_spans(self.gc_log), window)
+        events = {cause: spans for cause, spans in inside(_spans(self.gc_log), window).items() if spans}
         pauses = [span for cause in events.values() for span in cause]
         refusal, offset = _why_not(self.gc_log, pauses, start, latency)
         if refusal:
             self.causes += [None] * len(stalls)
             self._refusals.append((refusal, offset.offset_s if offset else None))
             return
-        self.causes += _causes(stalls, events)
+        self.causes += stall_causes(stalls, events)
         self._offsets += [offset.offset_s] if offset is not None and offset.offset_s is not None else []
         apart = attributable_fractions(start, latency, events, quantiles=list(TAILS.values()))
         self._apart.append(dict(zip(TAILS, apart, strict=True)))
@@ -143,14 +143,6 @@ def _over_stretches(estimates: Sequence[Estimate]) -> dict[str, float | None]:
     return {"value": mean, "low": mean - half, "high": mean + half}
 
 
-def _inside(events: Mapping[CauseName, Sequence[Span]], window: Span) -> dict[CauseName, list[Span]]:
-    inside = {
-        cause: [span for span in spans if span[1] >= window[0] and span[0] <= window[1]]
-        for cause, spans in events.items()
-    }
-    return {cause: spans for cause, spans in inside.items() if spans}
-
-
 def _coverage(gc_log: GcLog, first_s: float, last_s: float) -> list[str]:
     """A log that begins after the first request or ends before the last answer leaves peaks unexplained."""
     if gc_log.clock != "epoch" or gc_log.start_s is None or gc_log.end_s is None or not gc_log.events:
@@ -206,12 +198,3 @@ def _why_not(
     if offset.offset_s is not None and not offset.supports_attribution:
         return offset.why, offset
     return None, offset
-
-
-def _causes(stalls: Sequence[Stall], events: dict[CauseName, list[Span]]) -> list[str | None]:
-    named: list[str | None] = ["unexplained"] * len(stalls)
-    spans = [(stall.start_s, stall.end_s) for stall in stalls]
-    for cause in reversed(list(events)):
-        for found, _ in match_events(spans, events[cause], tolerance_s=TOLERANCE_S).pairs:
-            named[found] = cause
-    return named

@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import ndimage
 
+from harness.analysis.inputs import starts_and_latencies
 from harness.analysis.ordinary import Ordinary
 from harness.analysis.slow_periods import ALPHA, Stall, merged, slow_periods
 from harness.errors import InputError
@@ -86,12 +87,7 @@ def detectability_limit(rate_per_s: float, latency_p99_s: float, *, n_blocked: f
 
 
 def _checked(start_s: FloatArray, latency_s: FloatArray) -> tuple[FloatArray, FloatArray]:
-    start = np.asarray(start_s, dtype=np.float64)
-    latency = np.asarray(latency_s, dtype=np.float64)
-    if start.ndim != 1 or start.shape != latency.shape:
-        raise InputError(
-            "start and latency must be two arrays of one length", found=(start.shape, latency.shape)
-        )
+    start, latency = starts_and_latencies(start_s, latency_s)
     if not (np.isfinite(start).all() and np.isfinite(latency).all()):
         raise InputError("start and latency must be finite", allowed="seconds, no NaN")
     if (latency < 0).any():

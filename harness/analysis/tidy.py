@@ -9,31 +9,28 @@ read is counted with its reason, and the others go on.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
 
 import pandas as pd
 from pydantic import Field
 
 from harness.analysis import schema, trial_rows
 from harness.analysis.processed import Processed, Source
+from harness.analysis.trial_files import damage_of, read_requests, read_samples
 from harness.analysis.trial_runtime import native_memory, runtime_columns
 from harness.errors import InputError
-from harness.formats.detect import read_any
-from harness.formats.table import RequestTable, together
 from harness.model import BuildRecord, TrialRecord
 from harness.model.base import Frozen
 from harness.store import SessionFolder, Store
-from harness.store.reading import file_sha256
 
-SAMPLES = "samples.csv"
 _PACKAGE = Path(__file__).resolve().parent.parent
 #: Code that decides what a trial's tables hold; a change of it makes every table stale.
 _CODE = (
     "analysis/tidy.py",
+    "analysis/trial_files.py",
+    "analysis/trial_resources.py",
     "analysis/trial_rows.py",
     "analysis/trial_runtime.py",
     "analysis/schema.py",
@@ -41,8 +38,6 @@ _CODE = (
     "formats/*.py",
     "model/*.py",
 )
-
-Profile = Literal["sample", "smoke", "quick", "full"]
 
 
 class Excluded(Frozen):
@@ -193,7 +188,7 @@ class _Tidying:
     def _row(self, session: SessionFolder, record: TrialRecord) -> dict[str, object]:
         trial_id = record.planned.trial_id
         source: Source = "bundled" if session.bundled else "measured"
-        damage = _damage(session, record)
+        damage = damage_of(session, record)
         key = _hash(self.code, _hash(record.model_dump_json()), damage or "")
         kept = self.processed.kept_row(source, session.folder.name, trial_id, key)
         if kept is not None:
@@ -204,8 +199,8 @@ class _Tidying:
         runtime: dict[str, object] = {}
         if damage is None:
             try:
-                requests = _requests(session, record)
-                samples = _samples(session, record)
+                requests = read_requests(session, record)
+                samples = read_samples(session, record)
                 native = native_memory(session, record)
                 runtime = runtime_columns(session, record)
             except (InputError, ValueError, OSError) as error:  # a file that no reader can make sense of
@@ -224,68 +219,6 @@ class _Tidying:
         return row
 
 
-def _damage(session: SessionFolder, record: TrialRecord) -> str | None:
-    """Return why a trial's files cannot be those it was recorded with; their size tells nearly always."""
-    for name, stored in sorted(record.files.items()):
-        path = session.path(record.planned.trial_id, name)
-        if not path.is_file():
-            return f"damaged: {name} is missing"
-        if path.stat().st_size != stored.bytes:
-            return f"damaged: {name} has {path.stat().st_size} bytes, recorded were {stored.bytes}"
-    return None
-
-
-def _requests(session: SessionFolder, record: TrialRecord) -> RequestTable | None:
-    """Read the single requests of a trial, as its record says that there are some; of several generators
-    all together, on the first one's clock."""
-    if record.load is None or not record.load.has_requests:
-        return None
-    if not record.generators:
-        return _rows_in(session, record, "load", record.load.start_epoch_s)
-    tables = [
-        _rows_in(session, record, one.folder, one.load.start_epoch_s if one.load else None)
-        for one in record.generators
-    ]
-    return together(tables, [one.clock_shift_s for one in record.generators])
-
-
-def _rows_in(
-    session: SessionFolder, record: TrialRecord, folder: str, start_epoch_s: float | None
-) -> RequestTable:
-    """Read the one file in a generator's folder that holds single requests."""
-    for path in _load_files(session, record, folder):
-        table = read_any(path)
-        if isinstance(table, RequestTable):
-            return table.placed(start_epoch_s) if table.from_zero else table
-    raise InputError(
-        "the record says that single requests were kept, but none are there",
-        file=session.folder,
-        place=folder,
-    )
-
-
-def _load_files(session: SessionFolder, record: TrialRecord, folder: str) -> Iterator[Path]:
-    trial_id = record.planned.trial_id
-    for name in sorted(record.files):
-        plain = name.removesuffix(".gz")
-        if plain.startswith(f"{folder}/samples.") and plain.endswith((".jtl", ".csv", ".db")):
-            path = session.path(trial_id, name)
-            if file_sha256(path) != record.files[name].sha256:
-                raise InputError("its bytes are not those of the record", file=path)
-            yield path
-
-
-def _samples(session: SessionFolder, record: TrialRecord) -> pd.DataFrame | None:
-    trial_id = record.planned.trial_id
-    if not session.has(trial_id, SAMPLES):
-        return None
-    with session.open(trial_id, SAMPLES) as stream:
-        frame = pd.read_csv(stream, dtype={"role": "str"})
-    if record.instance is not None:
-        frame["since_launch_s"] = frame["monotonic_s"] - record.instance.launched.monotonic_s
-    return frame
-
-
 def _hash(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
@@ -293,76 +226,3 @@ def _hash(*parts: str) -> str:
 def _code_hash() -> str:
     files = sorted({path for pattern in _CODE for path in _PACKAGE.glob(pattern)})
     return _hash(*(path.read_text(encoding="utf-8") for path in files))
-
-
-def load_trials(root: Path, experiment: str, profile: Profile | None = None) -> pd.DataFrame:
-    """Return the table of trials of one experiment, columns as in ``docs/data.md``.
-
-    Args:
-        profile: ``sample``: the bundled session; ``smoke``, ``quick``, ``full``: sessions measured here
-            with that profile; ``None``: all measured here, or the bundled one when there are none.
-
-    Raises:
-        InputError: not tidied yet, or no such session.
-    """
-    frame = Processed(root, experiment).read_trials()
-    bundled = frame["source"] == "bundled"
-    if profile is None:
-        chosen = ~bundled if (~bundled).any() else bundled
-    elif profile == "sample":
-        chosen = bundled
-    else:
-        chosen = ~bundled & (frame["profile"] == profile)
-    if not chosen.any():
-        there = sorted({"sample" if b else str(p) for b, p in zip(bundled, frame["profile"], strict=True)})
-        raise InputError(
-            f"no trial of {experiment} for this profile",
-            place="profile",
-            found=profile,
-            allowed=", ".join(there),
-        )
-    return frame[chosen].reset_index(drop=True)
-
-
-def load_requests(
-    root: Path, experiment: str, session: str, trial: str, *, source: Source = "measured"
-) -> pd.DataFrame:
-    """Return one trial's requests: ``start_epoch_s``, ``latency_s``, ``ok``, ``label``, in the tool's order.
-
-    Raises:
-        InputError: the tool wrote no single requests, or the experiment is not tidied yet.
-    """
-    return Processed(root, experiment).read_table("requests", source, session, trial)
-
-
-def load_samples(
-    root: Path, experiment: str, session: str, trial: str, *, source: Source = "measured"
-) -> pd.DataFrame:
-    """Return one trial's resource samples, one row per process and tick, with ``since_launch_s``.
-
-    Raises:
-        InputError: there are none, or the experiment is not tidied yet.
-    """
-    return Processed(root, experiment).read_table("samples", source, session, trial)
-
-
-def load_native_memory(
-    root: Path, experiment: str, session: str, trial: str, *, source: Source = "measured"
-) -> pd.DataFrame:
-    """Return a JVM's native memory by boundary and category, columns as in ``docs/data.md``.
-
-    Raises:
-        InputError: the trial was made without native memory tracking, or the experiment is not tidied yet.
-    """
-    return Processed(root, experiment).read_table("native_memory", source, session, trial)
-
-
-def load_exclusions(root: Path, experiment: str) -> ExperimentTidied:
-    """Return how many trials were planned, made and left out, and why.
-
-    Raises:
-        InputError: not tidied yet.
-    """
-    return ExperimentTidied.model_validate(
-        json.loads(Processed(root, experiment).read_exclusions()), strict=False
-    )

@@ -10,8 +10,9 @@ import pandas as pd
 
 from harness.analysis.quantiles import quantile_refused, rank
 from harness.analysis.schema import factor_column
+from harness.analysis.trial_resources import memory_columns, processor_columns, reading_at
 from harness.formats.table import RequestTable
-from harness.model import BuildRecord, Outcome, Phase, ResourceReading, SessionHeader, TrialRecord
+from harness.model import BuildRecord, Outcome, SessionHeader, TrialRecord
 
 #: column -> quantile
 LATENCIES = {
@@ -45,8 +46,8 @@ def trial_row(
         | {"excluded": reason is not None, "exclusion_reason": reason}
         | _load(record)
         | (_latency_of_requests(requests) if requests is not None else _latency_of_summary(record))
-        | _processor(record, samples)
-        | _memory(record, samples)
+        | processor_columns(record, samples)
+        | memory_columns(record, samples)
         | _start_up(record)
         | _surroundings(record)
     )
@@ -136,93 +137,8 @@ def _latency_of_summary(record: TrialRecord) -> dict[str, object]:
     return row
 
 
-def load_window(record: TrialRecord) -> tuple[float, float] | None:
-    """Return when the load ran, on the monotonic clock of the samples: first request to last answer.
-
-    The measurement phase itself is longer: it holds the start of the generator's own process.
-    """
-    phase = phase_of(record, "measurement")
-    if phase is None:
-        return None
-    begin, end = phase.start.monotonic_s, phase.end.monotonic_s
-    load = record.load
-    if load is None or load.start_epoch_s is None or load.duration_s <= 0:
-        return begin, end
-    first = load.start_epoch_s - phase.start.wall_epoch_s + begin
-    return max(begin, first), min(end, first + load.duration_s)
-
-
-def phase_of(record: TrialRecord, name: str) -> Phase | None:
-    """Return a phase by name, the last one of that name; ``None``: the trial did not get there."""
-    return next((phase for phase in reversed(record.phases) if phase.name == name), None)
-
-
-def _processor(record: TrialRecord, samples: pd.DataFrame | None) -> dict[str, object]:
-    window = load_window(record)
-    if window is None or samples is None or window[1] <= window[0]:
-        return {}
-    service = cpu_in_window(samples, "service", window)
-    generator = _generators_cpu(samples, window)
-    span = window[1] - window[0]
-    n_requests = record.load.n_requests if record.load else 0
-    return {
-        "cpu_s_per_request": service / n_requests if service is not None and n_requests else None,
-        "service_cores": None if service is None else service / span,
-        "generator_cores": None if generator is None else generator / span,
-    }
-
-
-def _generators_cpu(samples: pd.DataFrame, window: tuple[float, float]) -> float | None:
-    """Return the CPU seconds of all generators; of several each has a role of its own: generator, generator-2...
-
-    One of several that has ended before the others uses nothing from then on.
-    """
-    roles = [role for role in samples["role"].unique() if str(role).startswith("generator")]
-    if len(roles) <= 1:
-        return cpu_in_window(samples, "generator", window)
-    total = 0.0
-    for role in roles:
-        rows = samples[(samples["role"] == role) & samples["cpu_s"].notna()]
-        if len(rows) < 2:
-            return None
-        begin, end = np.interp(window, rows["monotonic_s"], rows["cpu_s"])
-        total += float(end - begin)
-    return total
-
-
-def cpu_in_window(samples: pd.DataFrame, role: str, window: tuple[float, float]) -> float | None:
-    """Return the CPU seconds that a role used within the window, between samples by interpolation.
-
-    ``None``: fewer than two readings, or none near either end (a tenth of the window is the most
-    that may be guessed).
-    """
-    rows = samples[(samples["role"] == role) & samples["cpu_s"].notna()]
-    at, cpu = rows["monotonic_s"].to_numpy(dtype=np.float64), rows["cpu_s"].to_numpy(dtype=np.float64)
-    slack = 0.1 * (window[1] - window[0])
-    if at.size < 2 or at[0] > window[0] + slack or at[-1] < window[1] - slack:
-        return None
-    begin, end = np.interp(window, at, cpu)
-    return float(max(0.0, end - begin))
-
-
-def _memory(record: TrialRecord, samples: pd.DataFrame | None) -> dict[str, object]:
-    before, after = _reading(record, "before-load"), _reading(record, "after-load")
-    window, highest = load_window(record), None
-    if window is not None and samples is not None:
-        inside = samples[
-            (samples["role"] == "service") & samples["monotonic_s"].between(window[0], window[1])
-        ]["rss_bytes"].dropna()
-        highest = float(inside.max()) if len(inside) else None
-    return {
-        "rss_before_bytes": before.rss_bytes if before else None,
-        "rss_after_bytes": after.rss_bytes if after else None,
-        "rss_max_bytes": highest,
-        "pss_after_bytes": after.pss_bytes if after else None,
-    }
-
-
 def _start_up(record: TrialRecord) -> dict[str, object]:
-    start, first, idle = record.start_up, _reading(record, "first-response"), _reading(record, "idle")
+    start, first, idle = record.start_up, reading_at(record, "first-response"), reading_at(record, "idle")
     idle_cpu = None
     if first and idle and first.cpu_s is not None and idle.cpu_s is not None:
         idle_cpu = max(0.0, idle.cpu_s - first.cpu_s)
@@ -270,7 +186,3 @@ def build_seconds(
     same = [build for build in builds.values() if build.artifact_sha256 == record_sha256]
     found = same or [build for build in builds.values() if build.implementation == implementation]
     return next((build.build_s for build in found if build.build_s is not None), None)
-
-
-def _reading(record: TrialRecord, name: str) -> ResourceReading | None:
-    return next((b.reading for b in record.boundaries if b.name == name), None)

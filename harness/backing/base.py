@@ -54,6 +54,17 @@ class BackingService(Protocol):
         """
         ...
 
+    def stored(self) -> dict[str, int]:
+        """Return how many traces of each kind of request the database holds now, as the contract counts them.
+
+        Empty: the contract counts none, or it is no database.
+
+        Raises:
+            TrialFailure: it does not answer.
+            InputError: the contract's question is wrong.
+        """
+        ...
+
     def stop(self) -> BackingRecord:
         """End the loan: what it wrote lies in the trial's folder, and it has ended unless it lives on
         for the next trial. Idempotent; never raises because it is already gone.

@@ -8,144 +8,28 @@ wanted, for never do two run at once. It is lent to each trial, which gets its p
 
 from __future__ import annotations
 
-import contextlib
-import shutil
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import psycopg
 
 from harness.backing.base import BackingNeed
-from harness.backing.postgres_client import (
-    ADDRESS,
-    DATABASE,
-    OWNER,
-    SUPERUSER,
-    Login,
-    connect,
-    read_invariants,
-    words_of,
-)
-from harness.backing.postgres_cluster import INVARIANTS, Cluster, Clusters, sql_files
+from harness.backing.postgres_client import Login, connect, words_of
+from harness.backing.postgres_cluster import Cluster, Clusters
 from harness.backing.postgres_home import (
     PostgresHome,
     base_folder,
-    filesystem_of,
     find_account,
     find_home,
     memory_unavailable,
 )
-from harness.backing.postgres_server import RESERVED, Server
-from harness.backing.postgres_watch import Watch, n_clients
+from harness.backing.postgres_lent import Lent
+from harness.backing.postgres_server import Server
+from harness.backing.postgres_watch import WATCH_FILE, Watch
 from harness.errors import InputError, MissingTool, TrialFailure
 from harness.hosts import Host
-from harness.model import BackingName, BackingRecord, InvariantReading, Outcome
+from harness.model import BackingName, Outcome
 from harness.toolchains import Tool
-
-LOG, WATCH_FILE = "database.log", "database.csv"
-#: How long statements that were under way may take to end once the service is gone.
-QUIET_WITHIN_S = 30.0
-
-
-@dataclass(kw_only=True)
-class Lent:
-    """A running cluster, as a trial has it. ``keeps``: it lives on when the trial is over."""
-
-    clusters: Clusters
-    cluster: Cluster
-    server: Server
-    login: Login
-    need: BackingNeed
-    folder: Path
-    version: str
-    ready_s: float
-    log_from: int
-    keeps: bool
-    watch: Watch | None = None
-    record: BackingRecord = field(init=False)
-    stopped: bool = False
-
-    def __post_init__(self) -> None:
-        settings, process = self.cluster.settings, self.server.process
-        argv = tuple(word.replace(str(self.cluster.folder), "{database}") for word in self.server.argv)
-        self.record = BackingRecord(
-            name="postgresql",
-            version=self.version,
-            settings=settings,
-            argv=argv,
-            pid=process.pid,
-            process_start_ticks=process.start_ticks,
-            port=self.server.port,
-            launched=process.launched,
-            cpu_affinity=self.cluster.cpus or (),
-            ready_s=self.ready_s,
-            service_connections=settings.max_connections - RESERVED,
-            filesystem=filesystem_of(self.cluster.data),
-            n_trials_before=self.cluster.n_trials,
-        )
-        self.cluster.n_trials += 1
-
-    @property
-    def environment(self) -> Mapping[str, str]:
-        """The names that libpq and its kin know."""
-        return {
-            "PGHOST": ADDRESS,
-            "PGPORT": str(self.server.port),
-            "PGUSER": OWNER,
-            "PGPASSWORD": self.cluster.owner,
-            "PGDATABASE": DATABASE,
-        }
-
-    @property
-    def cpu_at_launch_s(self) -> float:
-        return self.server.process.cpu_at_launch_s
-
-    def ended(self) -> str | None:
-        return None if self.stopped else self.server.ended()
-
-    def invariants(self) -> tuple[InvariantReading, ...]:
-        file = self.need.contract / INVARIANTS
-        if not file.is_file():
-            return ()
-        inside = Login(port=self.login.port, user=SUPERUSER, password=self.login.password, database=DATABASE)
-        try:
-            with connect(inside, "invariants") as connection:
-                deadline = time.monotonic() + QUIET_WITHIN_S
-                # the watch is one of the others
-                while n_clients(connection) > 1 and time.monotonic() < deadline:
-                    time.sleep(0.02)
-                return read_invariants(connection, file)
-        except psycopg.Error as problem:
-            raise TrialFailure(
-                Outcome.FAILED,
-                self.server.ended() or f"the database lets nobody in any more: {words_of(problem)}",
-            ) from problem
-
-    def stop(self) -> BackingRecord:
-        if self.stopped:
-            return self.record
-        self.stopped = True
-        with contextlib.ExitStack() as steps:  # each is done, whatever becomes of the others
-            if not self.keeps:
-                steps.callback(self.clusters.give_back, self.cluster)
-            steps.callback(self._keep_log)
-            if not self.keeps or self.server.ended() is not None:
-                steps.callback(self._end_server)
-            if self.watch is not None:
-                steps.callback(self.watch.stop)
-        return self.record
-
-    def _end_server(self) -> None:
-        ended = self.server.stop("SIGQUIT")
-        changes = {"exit_code": ended.exit_code, "stop_signal": ended.signal}
-        self.record = self.record.model_copy(update=changes)
-
-    def _keep_log(self) -> None:
-        with self.cluster.log.open("rb") as source, (self.folder / LOG).open("wb") as target:
-            source.seek(self.log_from)
-            shutil.copyfileobj(source, target)
 
 
 class Postgres:
@@ -170,7 +54,7 @@ class Postgres:
         return memory_unavailable() if need.settings.storage == "memory" else None
 
     def prepare(self, need: BackingNeed) -> None:
-        self._ready().template(need)
+        self._ready().templates.of(need)
 
     def start(self, need: BackingNeed, folder: Path) -> Lent:
         """See ``BackingSource.start``."""
@@ -250,4 +134,4 @@ class Postgres:
         server.stop("SIGINT")
 
 
-__all__ = ["LOG", "WATCH_FILE", "Lent", "Postgres", "sql_files"]
+__all__ = ["Postgres"]

@@ -109,6 +109,33 @@ def read_invariants(connection: Connection, file: Path) -> tuple[InvariantReadin
         InputError: the file is wrong.
         TrialFailure: the server does not answer.
     """
+    return tuple(_reading(row, file) for row in _ask(connection, file, "whether its invariants hold"))
+
+
+def read_stored(connection: Connection, file: Path) -> dict[str, int]:
+    """Ask what the requests have left: every statement is a SELECT of (request text, traces bigint).
+
+    Raises:
+        InputError: the file is wrong.
+        TrialFailure: the server does not answer.
+    """
+    found: dict[str, int] = {}
+    for row in _ask(connection, file, "what it holds"):
+        match row:
+            case (str() as request, int() as n) if request not in found:
+                found[request] = n
+            case _:
+                raise InputError(
+                    "a row is not of the form it must have",
+                    file=file,
+                    found=", ".join("null" if cell is None else str(cell) for cell in row)[:100],
+                    allowed="request text, traces bigint, each request once",
+                )
+    return found
+
+
+def _ask(connection: Connection, file: Path, what: str) -> list[tuple[Any, ...]]:
+    """Return the rows of all statements of a file; they see one moment of the database and change nothing."""
     text = read_sql(file)
     rows: list[tuple[Any, ...]] = []
     try:
@@ -122,11 +149,11 @@ def read_invariants(connection: Connection, file: Path) -> tuple[InvariantReadin
                 more = cursor.nextset()
     except (psycopg.OperationalError, psycopg.InterfaceError) as problem:
         raise TrialFailure(
-            Outcome.FAILED, f"the database does not say whether its invariants hold: {words_of(problem)}"
+            Outcome.FAILED, f"the database does not say {what}: {words_of(problem)}"
         ) from problem
     except psycopg.Error as problem:
         raise InputError(f"PostgreSQL refuses it: {words_of(problem)}", file=file) from problem
-    return tuple(_reading(row, file) for row in rows)
+    return rows
 
 
 def words_of(problem: Exception) -> str:

@@ -3,7 +3,7 @@
 
 Nothing is installed. Each session makes its templates anew, in a folder that goes with the host's agent:
 when the controller is gone for good, server and data are too. What is told the server, what fills it and
-what is asked of it are those of the database on this machine (``postgres_cluster``, ``postgres_server``).
+what is asked of it are those of the database on this machine (``postgres_template``, ``postgres_server``).
 """
 
 from __future__ import annotations
@@ -23,16 +23,11 @@ from harness.backing.postgres_client import (
     set_password,
     words_of,
 )
-from harness.backing.postgres_cluster import (
-    COPY_WITHIN_S,
-    INITDB_WITHIN_S,
-    fill,
-    sql_files,
-    template_key,
-)
+from harness.backing.postgres_cluster import COPY_WITHIN_S
 from harness.backing.postgres_far_lent import FarLent
 from harness.backing.postgres_far_server import Database, FarServer
 from harness.backing.postgres_home import MEMORY
+from harness.backing.postgres_template import INITDB_WITHIN_S, fill, sql_files, template_key
 from harness.errors import HostError, InputError, MissingTool, TrialFailure
 from harness.model import BackingName, BackingSettings, Outcome
 from harness.remote import SshHost

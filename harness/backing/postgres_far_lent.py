@@ -4,23 +4,28 @@
 from __future__ import annotations
 
 import contextlib
-import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import psycopg
 
 from harness.backing.base import BackingNeed
-from harness.backing.postgres_client import DATABASE, MAINTENANCE, OWNER, read_invariants, words_of
-from harness.backing.postgres_cluster import INVARIANTS
+from harness.backing.postgres_client import (
+    DATABASE,
+    MAINTENANCE,
+    OWNER,
+    Connection,
+    read_invariants,
+    read_stored,
+    words_of,
+)
 from harness.backing.postgres_far_server import Database, FarServer
+from harness.backing.postgres_lent import LOG, T
 from harness.backing.postgres_server import GRACE_S, RESERVED
-from harness.backing.postgres_watch import Watch, n_clients
+from harness.backing.postgres_template import INVARIANTS, STORED
+from harness.backing.postgres_watch import WATCH_FILE, Watch, wait_until_quiet
 from harness.errors import TrialFailure
 from harness.model import BackingRecord, InvariantReading, Outcome
-
-LOG, WATCH_FILE = "database.log", "database.csv"
-QUIET_WITHIN_S = 30.0
 
 
 class FarLent:
@@ -74,16 +79,18 @@ class FarLent:
 
     def invariants(self) -> tuple[InvariantReading, ...]:
         file = self._need.contract / INVARIANTS
-        if not file.is_file():
-            return ()
+        return self._ask(lambda inside: read_invariants(inside, file)) if file.is_file() else ()
+
+    def stored(self) -> dict[str, int]:
+        file = self._need.contract / STORED
+        return self._ask(lambda inside: read_stored(inside, file)) if file.is_file() else {}
+
+    def _ask(self, question: Callable[[Connection], T]) -> T:
+        """Put a question to the database."""
         try:
             with self.server.inside(self.database, "invariants", DATABASE) as connection:
-                deadline = time.monotonic() + QUIET_WITHIN_S
-                while (
-                    n_clients(connection) > 1 and time.monotonic() < deadline
-                ):  # the watch is one of the others
-                    time.sleep(0.02)
-                return read_invariants(connection, file)
+                wait_until_quiet(connection)
+                return question(connection)
         except psycopg.Error as problem:
             gone = self.server.ended(self.database)
             said = f"the database lets nobody in any more: {words_of(problem)}"

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import re
-import shlex
 import tempfile
 import time
 from collections.abc import Mapping
@@ -22,8 +20,8 @@ from harness.backing.postgres_client import (
     connect,
     words_of,
 )
-from harness.backing.postgres_cluster import ADMISSION, LETS_IN, NEAR
-from harness.backing.postgres_home import ACCOUNTS, ELSEWHERE, MEMORY
+from harness.backing.postgres_far_home import FarHome, find_far_home, say
+from harness.backing.postgres_home import ELSEWHERE, MEMORY
 from harness.backing.postgres_server import (
     GRACE_S,
     READY_WITHIN_S,
@@ -31,7 +29,8 @@ from harness.backing.postgres_server import (
     server_settings,
     words_of_log,
 )
-from harness.errors import HostError, InputError, MissingTool, TrialFailure
+from harness.backing.postgres_template import ADMISSION, LETS_IN, NEAR
+from harness.errors import HostError, TrialFailure
 from harness.hosts import Command, Process, StopSignal
 from harness.loadgen.base import Endpoint
 from harness.model import BackingSettings, Outcome
@@ -39,21 +38,6 @@ from harness.remote import SshHost
 
 LOG_TAIL_BYTES = 8192
 READY = b"database system is ready to accept connections"
-#: Where distributions put the programs, the newest first; then whatever is on PATH.
-USUAL = (
-    "$(ls -d /usr/lib/postgresql/*/bin /usr/pgsql-*/bin 2>/dev/null | sort -rV) "
-    '$(dirname "$(readlink -f "$(command -v postgres || echo /nowhere/postgres)")")'
-)
-FIND = 'for f in {places}; do if [ -x "$f/postgres" ] && [ -x "$f/initdb" ]; then echo "$f"; exit 0; fi; done; exit 1'
-
-
-@dataclass(frozen=True, kw_only=True)
-class FarHome:
-    """The programs there, and the user they run as; ``None``: as we are."""
-
-    programs: Path
-    version: str
-    run_as: tuple[int, int] | None
 
 
 @dataclass(kw_only=True)
@@ -97,7 +81,7 @@ class FarServer:
             InputError: we are root there, and there is nobody it could run as.
         """
         if self._home is None:
-            self._home = self._find()
+            self._home = find_far_home(self.host)
         return self._home
 
     def base(self, settings: BackingSettings) -> Path:
@@ -182,7 +166,7 @@ class FarServer:
             self.host.put(ours, target)
         if self.home.run_as is not None:
             uid, gid = self.home.run_as
-            self._say("chown", f"{uid}:{gid}", str(target))
+            say(self.host, "chown", f"{uid}:{gid}", str(target))
 
     def run(self, *words: str, within_s: float = 30.0) -> None:
         """Run a program as the server's user.
@@ -197,9 +181,6 @@ class FarServer:
             raise HostError(
                 f"{self.host.name}: {words[0]} ended with {done.exit_code}; it said: {said[-1][:300]}"
             )
-
-    def _say(self, *words: str) -> str:
-        return self.host.run(Command(argv=words, folder=Path("/")), 60.0).stdout
 
     def inside(self, database: Database, purpose: str, name: str) -> Connection:
         """Return a connection of the superuser's, through that of the host."""
@@ -221,43 +202,14 @@ class FarServer:
 
     def log_bytes(self, database: Database) -> int:
         """Return how long its log is now."""
-        return int(self._say("stat", "-c", "%s", str(database.log)).strip() or 0)
+        return int(say(self.host, "stat", "-c", "%s", str(database.log)).strip() or 0)
 
     def filesystem_of(self, folder: Path) -> str | None:
-        return self._say("stat", "-f", "-c", "%T", str(folder)).strip() or None
+        return say(self.host, "stat", "-f", "-c", "%T", str(folder)).strip() or None
 
     def remove(self, database: Database) -> None:
         """Remove its folder; nobody serves it any more."""
-        self._say("rm", "-rf", str(database.folder))
-
-    def _find(self) -> FarHome:
-        places = shlex.quote(self.host.postgres) if self.host.postgres is not None else USUAL
-        script = FIND.format(places=places)
-        found = self.host.run(Command(argv=("sh", "-c", script), folder=Path("/")), 20.0)
-        if found.exit_code != 0:
-            raise MissingTool(
-                f"PostgreSQL on {self.host.name}",
-                why="as the database beside the service there",
-                how_to_get=f"apt-get install -y postgresql (on {self.host.name}; or set postgres in hosts.toml)",
-            )
-        programs = Path(found.stdout.strip())
-        said = self._say(str(programs / "postgres"), "--version")
-        version = re.search(r"\d+(\.\d+)*", said)
-        return FarHome(
-            programs=programs, version=version.group() if version else said, run_as=self._account()
-        )
-
-    def _account(self) -> tuple[int, int] | None:
-        if self.host.user.partition(":")[0] != "0":
-            return None
-        for name in ACCOUNTS:
-            uid, gid = self._say("id", "-u", name).strip(), self._say("id", "-g", name).strip()
-            if uid.isdigit() and gid.isdigit():
-                return int(uid), int(gid)
-        raise InputError(
-            f"PostgreSQL refuses to run as root, and {self.host.name} has no unprivileged user it could run as",
-            allowed=f"one of the users {', '.join(ACCOUNTS)}, or not being root there",
-        )
+        say(self.host, "rm", "-rf", str(database.folder))
 
 
-__all__ = ["Database", "FarHome", "FarServer"]
+__all__ = ["Database", "FarServer"]

@@ -48,6 +48,16 @@ class PostgresHome:
     def run_as(self) -> tuple[int, int] | None:
         return None if self.account is None else (self.account.uid, self.account.gid)
 
+    def make_folder(self, folder: Path) -> None:
+        """Make a folder that only the server's user (and root) can look into."""
+        folder.mkdir(mode=0o700)
+        self.give(folder)
+
+    def give(self, path: Path) -> None:
+        """Make it the server's user's own."""
+        if self.run_as is not None:
+            os.chown(path, *self.run_as)
+
 
 def find_account() -> Account | None:
     """Return the user that the server runs as when we are root, or ``None`` when we are not.

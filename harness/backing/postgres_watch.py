@@ -18,6 +18,9 @@ import psycopg
 from harness.backing.postgres_client import DATABASE, Connection
 
 HZ = 2.0
+WATCH_FILE = "database.csv"
+#: How long statements that were under way may take to end once the service is gone.
+QUIET_WITHIN_S = 30.0
 WATCH_COLUMNS = (
     "epoch_s",
     "n_active",
@@ -90,7 +93,14 @@ class Watch:
             return  # it is gone: whoever runs the trial finds out, and says how it ended
 
 
-def n_clients(connection: Connection) -> int:
+def wait_until_quiet(connection: Connection) -> None:
+    """Wait until nobody but the watch is connected too, but not for ever."""
+    deadline = time.monotonic() + QUIET_WITHIN_S
+    while _n_clients(connection) > 1 and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+
+def _n_clients(connection: Connection) -> int:
     """Return how many others are connected right now."""
     row = connection.execute(QUIET_QUESTION.encode()).fetchone()
     return int(row[0]) if row else 0

@@ -10,7 +10,6 @@ from pathlib import Path
 from harness.backing.base import BackingNeed
 from harness.errors import HostError, InputError, TrialFailure
 from harness.exchange import Connection, ExchangeError, request_bytes
-from harness.hosts import Station
 from harness.launchers.base import Instance, Launcher, LaunchOrder
 from harness.launchers.last_words import STDERR, TAIL_BYTES
 from harness.loadgen.base import Endpoint
@@ -23,6 +22,7 @@ from harness.model import (
     Outcome,
     Variant,
 )
+from harness.station import Station
 
 IMPLEMENTATION = "upstream-api"
 FOLDER = "upstream"
@@ -72,6 +72,9 @@ class LentUpstream:
 
     def invariants(self) -> tuple[InvariantReading, ...]:
         return ()  # it keeps nothing
+
+    def stored(self) -> dict[str, int]:
+        return {}
 
     def stop(self) -> BackingRecord:
         if not self._stopped:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from harness.analysis.effects import effect_size_ci
-from harness.analysis.tidy import load_trials, tidy
+from harness.analysis.loading import load_trials
+from harness.analysis.tidy import tidy
 from harness.analysis.trial_table import inputs_of, pair_by_block
 from harness.bench.place import describe_place
 from harness.bench.result import BenchResult, BenchRow, at_least

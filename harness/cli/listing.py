@@ -47,7 +47,9 @@ def list_all(
 def _row(assembly: Any, name: str, *, strict: bool) -> dict[str, Any]:
     from harness.definitions import load_study
     from harness.session import remarks
-    from harness.session.planning import prepare, session_s, variant_reasons
+    from harness.session.availability import variant_reasons
+    from harness.session.outlook import session_s
+    from harness.session.planning import prepare
 
     try:
         study = load_study(assembly.root, name)

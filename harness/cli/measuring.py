@@ -130,7 +130,7 @@ def _summarise(folder: SessionFolder, *, as_json: bool) -> None:
 
 
 def _print_plan(assembly: Assembly, prepared: Prepared, *, as_json: bool) -> None:
-    from harness.session.planning import commands_of, session_s
+    from harness.session.outlook import commands_of, session_s
     from harness.session.progress import in_words
 
     total_s = session_s(assembly, prepared)

@@ -11,7 +11,8 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from harness.analysis.comparisons import Comparison
 from harness.errors import InputError
-from harness.figures.style import BAND, FAINT, INK, canvas, label_ends, log_scale, looks, ordered, styled
+from harness.figures.looks import looks, ordered
+from harness.figures.style import BAND, FAINT, INK, canvas, label_ends, log_scale, styled
 from harness.model import Verdict
 
 _SIGNS = {

@@ -7,7 +7,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from harness.errors import InputError
-from harness.figures.style import INK, PAGE_INCHES, canvas, log_scale, looks, ordered, styled
+from harness.figures.looks import looks, ordered
+from harness.figures.style import INK, PAGE_INCHES, canvas, log_scale, styled
 
 #: column -> (axis label, factor)
 _PANELS = {

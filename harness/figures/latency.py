@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from harness.errors import InputError
+from harness.figures.looks import looks, ordered
 from harness.figures.style import (
     BAND,
     FAINT,
@@ -20,8 +21,6 @@ from harness.figures.style import (
     label_ends,
     legend,
     log_scale,
-    looks,
-    ordered,
     styled,
 )
 

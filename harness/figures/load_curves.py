@@ -11,7 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from harness.errors import InputError
-from harness.figures.style import INK, Look, canvas, label_ends, legend, log_scale, looks, ordered, styled
+from harness.figures.looks import Look, looks, ordered
+from harness.figures.style import INK, canvas, label_ends, legend, log_scale, styled
 from harness.model import Estimate
 
 

@@ -9,7 +9,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from harness.errors import InputError
-from harness.figures.style import INK, canvas, label_ends, log_scale, looks, ordered, styled
+from harness.figures.looks import looks, ordered
+from harness.figures.style import INK, canvas, label_ends, log_scale, styled
 
 _PHASE_SHADES = {"start-up": "#DDDDDD", "warm-up": "#F0F0F0", "measurement": "#FFF4D6", "idle": "#F7F7F7"}
 

@@ -11,22 +11,19 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from harness.analysis.comparisons import MOST_NOISE
 from harness.analysis.core_sweep import CORES, ScalingRow
+from harness.analysis.decisions import MOST_NOISE
 from harness.analysis.places import PlaceRow
 from harness.errors import InputError
+from harness.figures.looks import COLOURS, Look, looks, ordered
 from harness.figures.style import (
     BAND,
-    COLOURS,
     FAINT,
     INK,
     PAGE_INCHES,
-    Look,
     canvas,
     label_ends,
     log_scale,
-    looks,
-    ordered,
     styled,
 )  # fmt: skip
 

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One look for all figures: colours, markers, sizes, the draft stamp, and files that are the same bytes every time."""
+"""One style for all figures: sizes, scales, labels, the draft stamp, and files that are the same bytes every time."""
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import Any, Literal, ParamSpec
@@ -19,34 +17,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+from harness.figures.looks import Look
+
 P = ParamSpec("P")
 
-#: Okabe and Ito (2008). Go and Java differ in lightness too, so they stay apart in grey.
-COLOURS = {"go": "#0072B2", "java": "#E69F00"}
-OTHER_COLOUR = "#CC79A7"
 INK, FAINT, BAND = "#222222", "#999999", "#E5E5E5"
-
-#: implementation -> marker and line style; one not listed here takes a spare, always the same one.
-_SHAPES: dict[str, tuple[str, Any]] = {
-    "go-kit": ("o", "-"),
-    "go-nethttp": ("^", "--"),
-    "java-helidon": ("s", "-"),
-    "java-jaxrs": ("D", "--"),
-    "java-jdkhttp": ("v", ":"),
-    "go-gorilla": ("o", "-"),
-    "go-pgx": ("P", "--"),
-    "java-spring": ("s", "-"),
-    "java-quarkus": ("s", "-"),
-    "java-vertx": ("X", (0, (5, 1))),
-}
-_SPARE: tuple[tuple[str, Any], ...] = (
-    ("P", "-."),
-    ("X", (0, (5, 1))),
-    ("<", (0, (3, 1, 1, 1))),
-    (">", (0, (1, 1))),
-    ("p", (0, (6, 2, 1, 2))),
-)
-
 COLUMN_INCHES, PAGE_INCHES = 3.5, 7.16  # IEEE column and page
 _STAMP = "rematch-stamp"
 _RC = {
@@ -75,29 +50,6 @@ _RC = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class Look:
-    """How one variant is drawn."""
-
-    label: str
-    colour: str
-    marker: str
-    line: Any
-    face: str
-
-    @property
-    def dots(self) -> dict[str, Any]:
-        """Keywords of a scatter of trials."""
-        return {
-            "marker": self.marker,
-            "linestyle": "none",
-            "markerfacecolor": self.face,
-            "markeredgecolor": self.colour,
-            "markeredgewidth": 0.9,
-            "alpha": 0.85,
-        }
-
-
 def _settings() -> dict[Any, Any]:
     return dict(mpl.rcParamsDefault) | _RC | {"backend": mpl.rcParams["backend"]}
 
@@ -120,19 +72,6 @@ def canvas(
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     return figure, figure.subplots(rows, columns, squeeze=False, **kwargs)
-
-
-def looks(trials: pd.DataFrame) -> dict[str, Look]:
-    """Return variant -> look. The implementation decides marker and line; a variant of it that is not
-    the plain one (its name differs from the implementation's) is hollow."""
-    rows = trials.drop_duplicates("variant").sort_values("variant")
-    return {str(row["variant"]): _look(row) for _, row in rows.iterrows()}
-
-
-def ordered(trials: pd.DataFrame) -> list[str]:
-    """Return the variants in the order of every figure: by language, then name; Go first."""
-    rows = trials.drop_duplicates("variant").sort_values(["language", "variant"])
-    return [str(name) for name in rows["variant"]]
 
 
 def describe(trials: pd.DataFrame) -> str:
@@ -236,19 +175,3 @@ def save(figure: Figure, stem: Path) -> tuple[Path, Path, Path]:
         for path, metadata in zip(paths, without_date, strict=True):
             figure.savefig(path, metadata=metadata)
     return paths[0], paths[1], paths[2]
-
-
-def _look(row: pd.Series) -> Look:
-    implementation, variant = str(row["implementation"]), str(row["variant"])
-    spare = _SPARE[zlib.crc32(implementation.encode()) % len(_SPARE)]
-    marker, line = _SHAPES.get(implementation, spare)
-    colour = COLOURS.get(str(row["language"]).lower(), OTHER_COLOUR)
-    plain = variant == implementation
-    label = row.get("label")
-    return Look(
-        label=variant if label is None or pd.isna(label) else str(label),
-        colour=colour,
-        marker=marker,
-        line=line,
-        face=colour if plain else "white",
-    )

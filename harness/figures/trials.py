@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from harness.errors import InputError
-from harness.figures.style import FAINT, INK, PAGE_INCHES, canvas, legend, log_scale, looks, ordered, styled
+from harness.figures.looks import looks, ordered
+from harness.figures.style import FAINT, INK, PAGE_INCHES, canvas, legend, log_scale, styled
 
 
 @styled

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from harness.errors import InputError
-from harness.formats.rows import Layout
+from harness.formats.row_layout import Layout
 from harness.formats.source import SourceNotes
 from harness.formats.table import CodeArray, RequestChunk, RequestSource, RequestTable, Unreadable
 

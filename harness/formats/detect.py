@@ -11,7 +11,8 @@ from harness.formats.collect import RequestStream
 from harness.formats.jtl import open_jtl
 from harness.formats.jtl_layout import header_of, looks_like_xml
 from harness.formats.k6_samples import looks_like_k6, open_k6
-from harness.formats.locust_csv import first_fields, kind_of, open_samples, read_totals
+from harness.formats.locust_csv import kind_of, read_totals
+from harness.formats.locust_samples import first_fields, open_samples
 from harness.formats.oha_files import looks_like_oha_csv, looks_like_sqlite, read_oha_csv, read_oha_db
 from harness.formats.source import read_head
 from harness.formats.table import AggregateTable, RequestTable

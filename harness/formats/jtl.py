@@ -9,7 +9,8 @@ from pathlib import Path
 from harness.errors import InputError
 from harness.formats.collect import RequestStream
 from harness.formats.jtl_layout import detect_layout
-from harness.formats.rows import Layout, read_chunks
+from harness.formats.row_layout import Layout
+from harness.formats.rows import read_chunks
 from harness.formats.source import SourceNotes, read_blocks, read_head, read_text_pieces, without_first_line
 from harness.formats.table import RequestChunk, RequestTable
 

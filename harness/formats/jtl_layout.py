@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 
 from harness.errors import InputError
-from harness.formats.rows import EPOCH_MS, Layout, parse_latency, parse_start
+from harness.formats.row_layout import EPOCH_MS, Layout, parse_latency, parse_start
 
 #: Everything JMeter can write, in its order; sample variables follow.
 JMETER_COLUMNS = (

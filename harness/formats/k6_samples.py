@@ -11,7 +11,8 @@ from pathlib import Path
 
 from harness.errors import InputError
 from harness.formats.collect import RequestStream
-from harness.formats.rows import EPOCH_S, Layout, read_chunks
+from harness.formats.row_layout import EPOCH_S, Layout
+from harness.formats.rows import read_chunks
 from harness.formats.source import SourceNotes, read_blocks, read_head, read_text_pieces, without_first_line
 from harness.formats.table import RequestTable
 

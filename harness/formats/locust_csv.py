@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read what Locust leaves: its own ``--csv`` files of several releases, and raw samples of our listener.
+"""Read Locust's own ``--csv`` files of several releases: totals, history, failures and exceptions.
 
 Locust keeps response times rounded (whole ms below 100, then two digits), so its percentiles are no
 finer than that; means are not rounded. Names of columns changed between releases: read by meaning.
@@ -9,25 +9,13 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterator
 from pathlib import Path
 
 from harness.errors import InputError
-from harness.formats.collect import RequestStream
-from harness.formats.rows import EPOCH_S, Layout, read_chunks
-from harness.formats.source import SourceNotes, read_blocks, read_head, read_text_pieces, without_first_line
-from harness.formats.table import (
-    AggregateRow,
-    AggregateTable,
-    HistoryPoint,
-    RequestChunk,
-    RequestTable,
-)
+from harness.formats.locust_samples import SAMPLE_COLUMNS, first_fields
+from harness.formats.source import SourceNotes, read_head, read_text_pieces
+from harness.formats.table import AggregateRow, AggregateTable, HistoryPoint
 
-#: First columns of the raw samples; further ones are allowed.
-SAMPLE_COLUMNS = ("start_epoch_s", "latency_ms", "ok", "name")
-#: The listener writes ten-thousandths of a millisecond; the clock behind it is finer.
-SAMPLE_RESOLUTION_S = 1e-7
 STATS_RESOLUTION_S = 0.001
 ROUNDED = "Locust rounds response times to two digits (whole ms below 100) before it takes percentiles"
 
@@ -59,22 +47,6 @@ def kind_of(header: list[str]) -> str | None:
     return None
 
 
-def first_fields(head: str) -> list[str]:
-    """The first line's fields."""
-    return next(csv.reader([head.split("\n", 1)[0].rstrip("\r")]), [])
-
-
-def read_locust(path: Path) -> RequestTable | AggregateTable:
-    """Read any csv that Locust or our listener wrote.
-
-    Raises:
-        InputError: empty or none of them.
-    """
-    if kind_of(first_fields(read_head(path))) == "samples":
-        return read_samples(path)
-    return read_totals(path)
-
-
 def read_totals(path: Path) -> AggregateTable:
     """Read one of the csv files that hold totals.
 
@@ -92,58 +64,6 @@ def read_totals(path: Path) -> AggregateTable:
             "or samples with the columns " + ",".join(SAMPLE_COLUMNS),
         )
     return _Tables(path).read(str(kind))
-
-
-def read_samples(path: Path) -> RequestTable:
-    """Read the raw samples of our request listener: one row per request, latencies in float ms.
-
-    Raises:
-        InputError: empty, another file, or no line of it can be read.
-    """
-    return open_samples(path).collect()
-
-
-def open_samples(path: Path) -> RequestStream:
-    """Recognise raw samples; they are read when their stretches are asked for, in bounded memory.
-
-    Raises:
-        InputError: empty, or another file.
-    """
-    header = first_fields(read_head(path))
-    if tuple(header[: len(SAMPLE_COLUMNS)]) != SAMPLE_COLUMNS:
-        raise InputError(
-            "is no sample file of the request listener",
-            file=path,
-            place="line 1",
-            found=",".join(header)[:80],
-            allowed="columns " + ",".join(SAMPLE_COLUMNS),
-        )
-    layout = Layout(
-        delimiter=",",
-        n_columns=len(header),
-        start=0,
-        latency=1,
-        ok=2,
-        label=3,
-        time=EPOCH_S,
-        whole_ms=False,
-        header=tuple(header),
-    )
-    notes = SourceNotes()
-    chunks: Iterator[RequestChunk] = read_chunks(
-        read_blocks(
-            without_first_line(read_text_pieces(path, notes)), begins_record=layout.begins_a_row, first_line=2
-        ),
-        layout,
-    )
-    return RequestStream(
-        path=path,
-        source="locust",
-        resolution_s=SAMPLE_RESOLUTION_S,
-        layout=layout,
-        chunks=chunks,
-        notes=notes,
-    )
 
 
 class _Tables:

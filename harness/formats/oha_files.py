@@ -19,7 +19,8 @@ import numpy as np
 
 from harness.errors import InputError
 from harness.formats.collect import RequestStream
-from harness.formats.rows import EPOCH_S, Layout, read_chunks
+from harness.formats.row_layout import EPOCH_S, Layout
+from harness.formats.rows import read_chunks
 from harness.formats.source import (
     PIECE_BYTES,
     SourceNotes,

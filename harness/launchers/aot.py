@@ -13,10 +13,11 @@ from pydantic import Field
 
 from harness.errors import HostError, RematchError
 from harness.exchange import Connection, request_bytes
-from harness.hosts import Command, Host, Process, Station
+from harness.hosts import Command, Host, Process
 from harness.loadgen.base import Endpoint
 from harness.model import Frozen, Request
 from harness.sampling import Watched
+from harness.station import Station
 
 #: JEP 514: the cache is made in one step since this release.
 AOT_SINCE = 25

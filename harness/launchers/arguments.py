@@ -98,6 +98,11 @@ def misfit(implementation: Implementation, runtime: RuntimeSettings) -> str | No
     return None
 
 
+def cpu_limit(variant: Variant, cpus: tuple[int, ...] | None) -> int | None:
+    """Return the variant's own limit, else as many as it is pinned to, else the runtime decides (``None``)."""
+    return variant.runtime.cpus or (len(cpus) if cpus else None)
+
+
 def runtime_arguments(
     implementation: Implementation,
     runtime: RuntimeSettings,

@@ -22,7 +22,7 @@ from harness.launchers.arguments import expand
 from harness.launchers.sources import copy_artifact, copy_sources, source_sha256
 from harness.launchers.tools import Tools
 from harness.model import BuildRecord, Frozen, Implementation
-from harness.processes import alive, read_stat
+from harness.processes import alive, this_process
 from harness.toolchains import Surroundings, how_to_get, wanted
 
 BUILD_FILE = "build.json"
@@ -111,8 +111,8 @@ class Builder:
         if missing is not None:
             raise missing
         self._sweep()
-        stat = read_stat(os.getpid())
-        work = self._cache / f".tmp-{implementation.name}-{os.getpid()}-{stat.start_ticks if stat else 0}"
+        pid, ticks = this_process()
+        work = self._cache / f".tmp-{implementation.name}-{pid}-{ticks}"
         shutil.rmtree(work, ignore_errors=True)
         try:
             self._make(implementation, work)

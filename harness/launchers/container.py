@@ -10,23 +10,21 @@ directory. The daemon makes no log of collections or requests; stdout and stderr
 
 from __future__ import annotations
 
-import contextlib
 import json
-import secrets
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.engine import MADE, EngineReply, EngineRequest
-from harness.errors import HostError, InputError, RematchError, TrialFailure
-from harness.hosts import Command, Station
-from harness.launchers.arguments import expand, native_start, runtime_arguments, setting_flags
+from harness.engine import EngineReply
+from harness.errors import InputError, RematchError, TrialFailure
+from harness.hosts import Command
+from harness.launchers.arguments import cpu_limit, expand, native_start, runtime_arguments, setting_flags
 from harness.launchers.base import LaunchOrder, masked
 from harness.launchers.build_images import BuildImages
 from harness.launchers.container_instance import ContainerInstance
-from harness.launchers.control_group import bytes_of
-from harness.launchers.docker_engine import connect, engine_of, owner, sweep
-from harness.launchers.images import LABEL, OWNER, Image, find_image, project_label
+from harness.launchers.container_start import cpuset_of, create_body, make_and_start, memory_bytes
+from harness.launchers.docker_engine import connect, engine_of, sweep
+from harness.launchers.images import Image, find_image
 from harness.launchers.process import GRACE_S, ProcessLauncher
 from harness.model import (
     BackingSettings,
@@ -39,12 +37,10 @@ from harness.model import (
     RuntimeSettings,
     Variant,
 )
+from harness.station import Station
 
 if TYPE_CHECKING:
     from docker import DockerClient
-
-#: Where the trial's folder is seen inside; the service's working directory.
-TRIAL = "/trial"
 
 
 class ContainerLauncher:
@@ -117,7 +113,8 @@ class ContainerLauncher:
         port = self._host.free_port(self._host.listen_address)
         argv, told = self._argv(order, image, port)
         environment = {**told, **order.environment}
-        made, started, seen = self._up(client, self._wanted(order, image, argv, environment))
+        body = create_body(order, image, argv, environment, root=self._root, user=self._host.user)
+        made, started, seen = make_and_start(self._host, client, body, self._socket)
         state = json.loads(seen.body)
         container = client.containers.prepare_model(state)
         try:
@@ -127,58 +124,6 @@ class ContainerLauncher:
             container.remove(force=True, v=True)
             raise
         return ContainerInstance(container, record, order.folder, self._grace_s, self._host)
-
-    def _wanted(
-        self, order: LaunchOrder, image: Image, argv: tuple[str, ...], environment: Mapping[str, str]
-    ) -> dict[str, Any]:
-        """What the daemon is asked to make, in its own words."""
-        runtime = order.variant.runtime
-        memory = _memory_bytes(runtime)
-        limits: dict[str, Any] = {} if memory is None else {"Memory": memory, "MemorySwap": memory}
-        if runtime.cpus:
-            limits["NanoCpus"] = runtime.cpus * 10**9
-        if order.cpus:
-            limits["CpusetCpus"] = _cpuset(order)
-        return {
-            "Image": image.id,
-            "Entrypoint": [argv[0]],
-            "Cmd": list(argv[1:]),
-            "Env": [f"{name}={value}" for name, value in environment.items()],
-            "Labels": {LABEL: project_label(self._root), OWNER: owner()},
-            "User": self._host.user,
-            "WorkingDir": TRIAL,
-            "HostConfig": {"NetworkMode": "host", "Binds": [f"{order.folder}:{TRIAL}:rw"], **limits},
-        }
-
-    def _up(
-        self, client: DockerClient, wanted: Mapping[str, Any]
-    ) -> tuple[EngineReply, EngineReply, EngineReply]:
-        """Make and start a container on its host, without a word between this machine and that one.
-
-        Raises:
-            TrialFailure: the daemon did not start it; nothing is left of it.
-        """
-        version, name = f"/v{client.api.api_version}", f"rematch-{secrets.token_hex(8)}"
-        row = (
-            EngineRequest(
-                "POST", f"{version}/containers/create?name={name}", {"Content-Type": "application/json"},
-                json.dumps(wanted).encode(),
-            ),
-            EngineRequest("POST", f"{version}/containers/{MADE}/start"),
-            EngineRequest("GET", f"{version}/containers/{MADE}/json"),
-        )  # fmt: skip
-        try:
-            replies = self._host.docker(row, address=self._socket)
-            if replies[-1].status < 400:
-                made, started, seen = replies
-                return made, started, seen
-            said = f"the Docker daemon did not start it: {_complaint(replies[-1])}"
-        except HostError as problem:
-            said = str(problem)
-        with contextlib.suppress(HostError):  # the host's agent, or the next session, removes it
-            removal = EngineRequest("DELETE", f"{version}/containers/{name}?force=1&v=1")
-            self._host.docker((removal,), address=self._socket)
-        raise TrialFailure(Outcome.FAILED, said)
 
     def _around(
         self, order: LaunchOrder, client: DockerClient, image: Image, made: EngineReply, started: EngineReply
@@ -191,9 +136,9 @@ class ContainerLauncher:
             layer_bytes=image.layer_bytes,
             network="host",
             user=self._host.user,
-            cpuset=_cpuset(order),
+            cpuset=cpuset_of(order),
             cpu_quota=float(runtime.cpus) if runtime.cpus else None,
-            memory_limit_bytes=_memory_bytes(runtime),
+            memory_limit_bytes=memory_bytes(runtime),
             create_s=made.ended_monotonic_s - made.began_monotonic_s,
             start_s=started.ended_monotonic_s - started.began_monotonic_s,
         )
@@ -219,7 +164,7 @@ class ContainerLauncher:
             port=port,
             launched=ClockReading(wall_epoch_s=made.began_wall_epoch_s, monotonic_s=made.began_monotonic_s),
             cpu_affinity=order.cpus or (),
-            cpu_limit=order.variant.runtime.cpus or (len(order.cpus) if order.cpus else None),
+            cpu_limit=cpu_limit(order.variant, order.cpus),
             artifact_sha256=order.build.artifact_sha256,
             artifact_bytes=order.build.artifact_bytes,
             runtime_bytes=max(0, image.image_bytes - order.build.artifact_bytes),
@@ -242,12 +187,11 @@ class ContainerLauncher:
             raise InputError(
                 "the image has no ENTRYPOINT", file=file.with_name("Dockerfile"), place="ENTRYPOINT"
             )
-        limit = variant.runtime.cpus or (len(order.cpus) if order.cpus else None)
         told = runtime_arguments(
             implementation,
             _without_limit(variant),
-            cpu_limit=limit,
-            java_major=self._process.java_major(implementation),
+            cpu_limit=cpu_limit(variant, order.cpus),
+            java_major=self._process.runtimes.java_major(implementation),
         )
         native = variant.runtime.form == "native"
         values: dict[str, str | tuple[str, ...]] = {
@@ -296,21 +240,6 @@ class ContainerLauncher:
             except RematchError as problem:
                 self._silent = str(problem)
         return self._client
-
-
-def _complaint(reply: EngineReply) -> str:
-    said = reply.body.decode(errors="replace")
-    with contextlib.suppress(ValueError, KeyError, TypeError):
-        said = str(json.loads(said)["message"])
-    return said
-
-
-def _cpuset(order: LaunchOrder) -> str | None:
-    return ",".join(map(str, order.cpus)) if order.cpus else None
-
-
-def _memory_bytes(runtime: RuntimeSettings) -> int | None:
-    return None if runtime.memory_limit is None else bytes_of(runtime.memory_limit)
 
 
 def _without_limit(variant: Variant) -> RuntimeSettings:

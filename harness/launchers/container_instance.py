@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import HostError
-from harness.hosts import Station
 from harness.launchers.last_words import STDERR, STDOUT, TAIL_BYTES, memory_complaint, port_complaint
 from harness.loadgen.base import Endpoint
 from harness.model import InstanceRecord
+from harness.station import Station
 
 
 class ContainerInstance:

@@ -19,8 +19,9 @@ from typing import Literal
 
 from harness.errors import HostError
 from harness.model import GroupReading
-from harness.processes import alive, read_stat
+from harness.processes import alive, this_process
 from harness.sampling.group import group_folders, read_folders
+from harness.sampling.group_files import pairs_of, text_of
 
 PREFIX = "rematch-"
 PERIOD_US = 100_000
@@ -66,8 +67,7 @@ class ControlGroup:
         """Whether the kernel killed in it because its memory was used up."""
         memory = self.folders.get("memory")
         file = memory / "memory.oom_control" if memory else self.folders[""] / "memory.events"
-        said = dict(line.split(" ", 1) for line in _text(file).splitlines() if " " in line)
-        return said.get("oom_kill", "0").strip() != "0"
+        return pairs_of(file).get("oom_kill", "0").strip() != "0"
 
     def remove(self) -> None:
         """End whatever still runs in it, and remove it. Idempotent.
@@ -115,7 +115,8 @@ def make_group(parents: Parents, *, cpus: int | None, memory_bytes: int) -> Cont
     Raises:
         OSError: it may not be made, or the kernel refuses a limit; nothing is left of it.
     """
-    name = f"{PREFIX}{_owner()}-{secrets.token_hex(4)}"
+    pid, ticks = this_process()
+    name = f"{PREFIX}{pid}-{ticks}-{secrets.token_hex(4)}"
     group = ControlGroup(folders={key: folder / name for key, folder in parents.folders.items()})
     try:
         for folder in dict.fromkeys(group.folders.values()):
@@ -154,14 +155,14 @@ def bytes_of(text: str) -> int:
 def _parents_v2(ours: Path) -> Parents | str:
     wanted = set(_V1)
     for folder in ours.parents:
-        handed_down = _text(folder / "cgroup.subtree_control").split()
+        handed_down = text_of(folder / "cgroup.subtree_control").split()
         if not (folder / "cgroup.procs").exists():
             break  # above the mount
         # whoever moves a process must be allowed to write here, above both the old group and the new one
         writable = all(os.access(place, os.W_OK) for place in (folder, folder / "cgroup.procs"))
         if writable and wanted <= set(handed_down):
             return Parents(folders={"": folder})
-    root_is_ours = wanted <= set(_text(ours / "cgroup.subtree_control").split())
+    root_is_ours = wanted <= set(text_of(ours / "cgroup.subtree_control").split())
     if root_is_ours and os.access(ours, os.W_OK):  # the top group alone may have both processes and children
         return Parents(folders={"": ours})
     return f"no group for CPU and memory may be made beside {ours}"
@@ -202,15 +203,4 @@ def _removed(folder: Path) -> bool:
 
 
 def _inmates(folder: Path) -> tuple[int, ...]:
-    return tuple(int(pid) for pid in _text(folder / "cgroup.procs").split() if pid != "0")
-
-
-def _owner() -> str:
-    stat = read_stat(os.getpid())
-    return f"{os.getpid()}-{stat.start_ticks if stat is not None else 0}"
-
-
-def _text(file: Path) -> str:
-    with contextlib.suppress(OSError):
-        return file.read_text()
-    return ""
+    return tuple(int(pid) for pid in text_of(folder / "cgroup.procs").split() if pid != "0")

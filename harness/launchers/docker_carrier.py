@@ -17,7 +17,7 @@ from requests.adapters import BaseAdapter
 from requests.structures import CaseInsensitiveDict
 
 from harness.engine import EngineReply, EngineRequest
-from harness.hosts import Station
+from harness.station import Station
 
 #: Where the SDK sets no limit: an image is built in one exchange.
 WITHIN_S = 1800.0

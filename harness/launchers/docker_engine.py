@@ -5,17 +5,16 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.engine import EngineRequest
 from harness.errors import HostError, RematchError
-from harness.hosts import Station
 from harness.launchers.images import LABEL, OWNER, project_label
 from harness.local_host import LocalHost
 from harness.machine_facts import hostname_hash
-from harness.processes import alive, read_stat
+from harness.processes import alive, this_process
+from harness.station import Station
 from harness.toolchains import Surroundings, how_to_get, wanted
 
 if TYPE_CHECKING:
@@ -78,8 +77,8 @@ def engine_here(root: Path, socket: str | None = None) -> tuple[str | None, str 
 
 def owner() -> str:
     """Return what names this very process on the containers it makes: id, start time, machine."""
-    stat = read_stat(os.getpid())
-    return f"{os.getpid()}:{stat.start_ticks if stat else 0}:{hostname_hash()}"
+    pid, ticks = this_process()
+    return f"{pid}:{ticks}:{hostname_hash()}"
 
 
 def sweep(client: DockerClient, root: Path) -> None:

@@ -16,7 +16,7 @@ from importlib import resources
 from pathlib import Path
 
 from harness.errors import InputError, MissingTool, TrialFailure, UnsupportedLoad
-from harness.formats.locust_csv import read_samples
+from harness.formats.locust_samples import read_samples
 from harness.loadgen.base import LoadCommand, LoadOrder
 from harness.loadgen.flow import flow_document, is_flow, requests_per_user
 from harness.loadgen.locust_distribution import SCRIPT, TOTALS, LocustMaster

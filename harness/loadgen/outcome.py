@@ -17,7 +17,7 @@ from harness.errors import TrialFailure
 from harness.formats.table import BoolArray, RequestTable
 from harness.loadgen.base import LoadOrder
 from harness.loadgen.flow import in_order, is_flow
-from harness.model import LoadSummary, OpenLoad
+from harness.model import AnswerCount, LoadSummary, OpenLoad
 
 #: Every adapter leaves its order here, so that the folder explains itself later.
 ORDER_FILE = "order.json"
@@ -129,4 +129,16 @@ def summarise(
         bodies_checked=bodies_checked,
         unreadable_lines=table.unreadable.n,
         errors_by_kind=dict(errors_by_kind.most_common()),
+        answers=answers_by_name(table),
     )
+
+
+def answers_by_name(table: RequestTable) -> dict[str, AnswerCount]:
+    """Count a table's requests by the name they have in the mix."""
+    sent = np.bincount(table.label_codes, minlength=len(table.labels))
+    right = np.bincount(table.label_codes[table.ok], minlength=len(table.labels))
+    return {
+        name: AnswerCount(n_requests=int(n), n_right=int(ok))
+        for name, n, ok in zip(table.labels, sent, right, strict=True)
+        if name and n
+    }

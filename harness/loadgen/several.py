@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from harness.errors import UnsupportedLoad
-from harness.model import ClosedLoad, LoadProfile, LoadSummary
+from harness.model import AnswerCount, ClosedLoad, LoadProfile, LoadSummary
 
 #: Seeds of the generators of one trial lie this close, seeds of two trials never do.
 _SEEDS_APART = 1009
@@ -88,7 +88,20 @@ def merge_summaries(parts: Sequence[LoadSummary], shifts_s: Sequence[float]) -> 
         bodies_checked=None if None in checked else all(checked),
         unreadable_lines=sum(part.unreadable_lines for part in parts),
         errors_by_kind=dict(kinds.most_common()),
+        answers=_answers(parts),
     )
+
+
+def _answers(parts: Sequence[LoadSummary]) -> dict[str, AnswerCount]:
+    if not all(part.answers for part in parts):
+        return {}
+    sent: Counter[str] = Counter()
+    right: Counter[str] = Counter()
+    for part in parts:
+        for name, count in part.answers.items():
+            sent[name] += count.n_requests
+            right[name] += count.n_right
+    return {name: AnswerCount(n_requests=n, n_right=right[name]) for name, n in sent.items()}
 
 
 def _sum(values: Sequence[float | None]) -> float | None:

@@ -4,7 +4,9 @@
 from harness.model.backing import BackingName, BackingSettings
 from harness.model.base import Frozen
 from harness.model.estimate import Estimate, Verdict
+from harness.model.implementation import Implementation, JavaForms, PreparedImage
 from harness.model.load import (
+    AnswerCount,
     Calibration,
     CalibrationOrder,
     ClosedLoad,
@@ -18,6 +20,14 @@ from harness.model.load import (
     ScaledLoad,
 )
 from harness.model.plan import Configuration, Plan, PlannedTrial, configurations, make_plan
+from harness.model.readings import (
+    ClockReading,
+    GroupReading,
+    HostClock,
+    MachineWindow,
+    ResourceReading,
+)
+from harness.model.request import Captures, Expectation, Request
 from harness.model.session import (
     BuildRecord,
     EchoReading,
@@ -27,46 +37,34 @@ from harness.model.session import (
     SessionHeader,
     Unavailable,
 )
+from harness.model.started import BackingRecord, ContainerRecord, InstanceRecord, LimitsRecord
 from harness.model.study import (
-    Captures,
-    Expectation,
     Experiment,
-    Implementation,
-    JavaForms,
     Level,
-    PreparedImage,
     ProfileDefinition,
     ProfileName,
-    Request,
     RuntimeSettings,
     Variant,
 )
 from harness.model.trial import (
     SCHEMA_VERSION,
-    BackingRecord,
     Boundary,
-    ClockReading,
     ConformanceResult,
-    ContainerRecord,
     CoordinatorRecord,
     Flag,
     GeneratorRecord,
-    GroupReading,
-    HostClock,
-    InstanceRecord,
     InvariantReading,
-    LimitsRecord,
-    MachineWindow,
     Outcome,
     Phase,
-    ResourceReading,
     StartUp,
     StoredFile,
+    StoredReading,
     TrialRecord,
 )
 
 __all__ = [
     "SCHEMA_VERSION",
+    "AnswerCount",
     "BackingName",
     "BackingRecord",
     "BackingSettings",
@@ -121,6 +119,7 @@ __all__ = [
     "SessionHeader",
     "StartUp",
     "StoredFile",
+    "StoredReading",
     "TrialRecord",
     "Unavailable",
     "Variant",

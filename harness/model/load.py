@@ -162,6 +162,13 @@ class Calibration(Frozen):
     measured_epoch_s: float
 
 
+class AnswerCount(Frozen):
+    """How often a request of a mix was sent, and how often it was answered rightly."""
+
+    n_requests: int = Field(ge=0)
+    n_right: int = Field(ge=0)
+
+
 class LoadSummary(Frozen):
     """What one load generator reported of one measurement. ``None``: the tool does not tell.
 
@@ -199,3 +206,6 @@ class LoadSummary(Frozen):
     )
     unreadable_lines: int = 0
     errors_by_kind: dict[str, int] = Field(default_factory=dict)
+    answers: dict[str, AnswerCount] = Field(
+        default_factory=dict, description="by the request's name in the mix; empty: the tool does not tell"
+    )

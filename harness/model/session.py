@@ -8,9 +8,10 @@ from typing import Literal
 from pydantic import Field, JsonValue
 
 from harness.model.base import Frozen
+from harness.model.implementation import Implementation
 from harness.model.load import Load
 from harness.model.plan import Plan
-from harness.model.study import Experiment, Implementation
+from harness.model.study import Experiment
 
 
 class Machine(Frozen):

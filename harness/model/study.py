@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is studied: workloads, implementations, variants, and an experiment with its factors."""
+"""What is studied: variants, an experiment with its factors, and how much is measured under each profile."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Literal, Self
 
-from pydantic import Field, JsonValue, model_validator
+from pydantic import Field, model_validator
 
-from harness.model.backing import BackingName, BackingSettings, SettingValue
+from harness.model.backing import BackingSettings, SettingValue
 from harness.model.base import Frozen
 from harness.model.load import CalibrationOrder, Load, OpenLoad, OpenShare, ScaledLoad
 
@@ -15,111 +15,6 @@ from harness.model.load import CalibrationOrder, Load, OpenLoad, OpenShare, Scal
 NOMINAL_PER_S = 100.0
 Name = str
 ProfileName = Literal["smoke", "quick", "full"]
-
-
-#: What is taken out of an answer: a name of one's own, and where in the answer's JSON it stands (RFC 6901).
-#: In a pointer a part of digits only is a place in a list, never the key of an object.
-CaptureName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
-Pointer = Annotated[str, Field(pattern=r"^(/([^/~]|~[01])*)*$")]
-Captures = dict[CaptureName, Pointer]
-
-
-class Expectation(Frozen):
-    """The right answer.
-
-    ``body``: exact bytes as text; ``json_value``: compared as JSON; ``one_of``: any of these JSON
-    values is right; none of them: status and headers only.
-    """
-
-    status: int
-    body: str | None = None
-    json_value: JsonValue = Field(default=None, alias="json")
-    one_of: tuple[JsonValue, ...] | None = Field(default=None, min_length=1)
-    headers: dict[str, str] = Field(default_factory=dict)
-
-    @model_validator(mode="after")
-    def _one_answer_or_several(self) -> Self:
-        if self.one_of is not None and (self.body is not None or self.json_value is not None):
-            raise ValueError("one_of stands alone: without body and json")
-        return self
-
-
-class Request(Frozen):
-    """One request of a workload's mix, as ``contract/requests.jsonl`` has it.
-
-    A mix whose requests carry ``step`` is a flow: every user goes through the steps in order, and
-    what ``capture`` takes out of one answer is ``${name}`` in the steps after it.
-    """
-
-    mix: str
-    name: str
-    weight: int = Field(default=1, ge=1)
-    step: int | None = Field(default=None, ge=1)
-    readiness: bool = Field(default=False, description="the one to ask until the service is up")
-    method: str
-    path: str
-    headers: dict[str, str] = Field(default_factory=dict)
-    body: str | None = None
-    capture: Captures = Field(default_factory=dict, description="name -> JSON pointer into the answer")
-    expect: Expectation
-
-
-class PreparedImage(Frozen):
-    """How a framework prepares its own native image: ``[forms.native_prepared]`` of a ``service.toml``.
-
-    Paths are relative to a copy of the service's folder, in which ``build`` is run.
-    """
-
-    build: tuple[str, ...] = Field(
-        min_length=1, description="leaves what native-image takes; words as in build"
-    )
-    words: str = Field(
-        description="file that this build leaves: what native-image is told, in that file's folder"
-    )
-    image: str = Field(description="the native image that those words make")
-
-
-class JavaForms(Frozen):
-    """What the other forms of a Java program need: ``[forms]`` of its ``service.toml``."""
-
-    modules: tuple[str, ...] = Field(
-        default=(), description="modules of a trimmed runtime beside those that jdeps finds"
-    )
-    native_args: tuple[str, ...] = Field(
-        default=(), description="further words for native-image; {source} is a copy of the service's folder"
-    )
-    native_registers: tuple[str, ...] = Field(
-        default=(),
-        description="folders in the program's jars, as META-INF/services: classes named there are found by reflection",
-    )
-    native_prepared: PreparedImage | None = Field(
-        default=None, description="None: the jar and what its manifest names are compiled"
-    )
-    native_packages: tuple[str, ...] = Field(
-        default=(), max_length=0, exclude=True, description="of early sessions, which name it, always empty"
-    )
-    native_refused: str | None = Field(
-        default=None, description="why no native image of it is made: what was tried and what came of it"
-    )
-
-
-class Implementation(Frozen):
-    """One source folder that fulfils a workload, as its ``service.toml`` describes it."""
-
-    name: Name
-    workload: Name
-    language: str
-    framework: str
-    runtime: Literal["go", "jvm", "native", "other"]
-    build: tuple[str, ...] = ()
-    test: tuple[str, ...] = ()
-    artifact: str
-    start: tuple[str, ...] = Field(min_length=1)
-    readiness: str = "/health"
-    min_java: int | None = None
-    settings: dict[str, str] = Field(default_factory=dict, description="variant setting -> flag")
-    forms: JavaForms = JavaForms()
-    needs: tuple[BackingName, ...] = Field(default=(), description="backing services, told of by environment")
 
 
 class RuntimeSettings(Frozen):

@@ -5,11 +5,13 @@ A notebook opens one ``Publisher`` and calls ``number``, ``verdict``, ``text``, 
 Everything lands in ``paper/generated/``, which is all the paper reads. ``trace`` follows a number back.
 """
 
+from harness.publish.cells import comparison_rows
 from harness.publish.contribution import clear, merge, read_values, trace
 from harness.publish.formatting import Shown, show
 from harness.publish.latex import escape
+from harness.publish.pages import Published
 from harness.publish.published import published_rounds
-from harness.publish.publisher import Published, Publisher, comparison_rows
+from harness.publish.publisher import Publisher
 
 __all__ = [
     "Published",

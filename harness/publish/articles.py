@@ -7,15 +7,18 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from harness.analysis.comparisons import compare, summarise
+from harness.analysis.comparisons import compare
 from harness.analysis.overload import ERROR_KINDS
 from harness.analysis.quarters import COLUMN as PART
+from harness.analysis.summaries import summarise
 from harness.analysis.trial_table import inputs_of
 from harness.articles import at_most_load, effect_between
 from harness.evidence import Evidence
 from harness.model import Estimate
+from harness.publish.cells import Cell
 from harness.publish.formatting import NOT_MEASURED
-from harness.publish.publisher import Cell, Published, Publisher, slug
+from harness.publish.pages import Published
+from harness.publish.publisher import Publisher, slug
 
 #: column of the pressure table -> unit in the paper
 _PRESSURE = {

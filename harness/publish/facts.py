@@ -8,8 +8,11 @@ import pandas as pd
 from harness.evidence import Evidence, open_evidence
 from harness.model import Estimate, Provenance
 from harness.project import find_root
+from harness.publish.cells import Cell
 from harness.publish.contribution import read_values
-from harness.publish.publisher import Cell, Published, Publisher, slug
+from harness.publish.doubts import flag_counts, publish_doubts
+from harness.publish.pages import Published
+from harness.publish.publisher import Publisher, slug
 from harness.stages.parameters import StageParameters
 from harness.stages.sessions import measured_experiments
 
@@ -22,7 +25,8 @@ def describe_session(settings: StageParameters, publisher: Publisher) -> pd.Data
     """Publish machine, versions, and the counts of trials of each experiment; return them as a table.
 
     Keys: ``machine.*``, ``tool.*``, ``session.*``, ``profile``, ``status``, and
-    ``<experiment>.trials.{planned,made,kept,bottleneck}``, of the sessions that are analysed and no others.
+    ``<experiment>.trials.{planned,made,kept,bottleneck}``, of the sessions that are analysed and no others;
+    and the table ``session.doubts``.
     """
     root = publisher.root
     opened = [open_evidence(settings, name, root=root) for name in measured_experiments(root, settings)]
@@ -36,6 +40,7 @@ def describe_session(settings: StageParameters, publisher: Publisher) -> pd.Data
             rows.append((f"{name}.trials.{kind}", f"{count}"))
         blocks = evidence.header.plan.n_blocks
         publisher.value(f"{name}.blocks", blocks, "1", f"blocks of {evidence.experiment}")
+    publish_doubts(publisher, opened)
     return pd.DataFrame(rows, columns=["key", "value"])
 
 
@@ -45,7 +50,7 @@ def _counts(evidence: Evidence) -> dict[str, int]:
         "planned": sum(len(session.header.plan.trials) for session in evidence.sessions),
         "made": len(trials),
         "kept": int((~trials["excluded"]).sum()),
-        "bottleneck": int(trials["flags"].fillna("").str.contains("generator_bottleneck").sum()),
+        "bottleneck": flag_counts(evidence)["generator_bottleneck"],
     }
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a number is printed: as many digits as its interval carries, in a unit a reader can picture.
+"""How a number is printed: as many digits as its interval carries, in a unit a reader can picture; and a verdict.
 
 Values stay unrounded everywhere else; this is the only place that rounds.
 """
@@ -10,7 +10,7 @@ from math import floor, isfinite, log10
 
 from pydantic import Field
 
-from harness.model import Estimate
+from harness.model import Estimate, Verdict
 from harness.model.base import Frozen
 
 DASH = "–"
@@ -104,3 +104,14 @@ def joined(unit: str) -> str:
     if not unit:
         return ""
     return unit if unit.startswith("/") else f"\N{NARROW NO-BREAK SPACE}{unit}"
+
+
+def verdict_words(said: Verdict, ratio: Estimate, margin: float) -> str:
+    """Return words that fit in "X's throughput is ... Y's"."""
+    side = "higher than" if ratio.value is not None and ratio.value > 1 else "lower than"
+    return {
+        Verdict.DIFFERENT: side,
+        Verdict.DIFFERENT_BUT_NEGLIGIBLE: f"negligibly {side}",
+        Verdict.EQUIVALENT: f"equivalent (within {margin * 100:.0f} %) to",
+        Verdict.INCONCLUSIVE: "not shown to differ from",
+    }[said]

@@ -6,13 +6,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from harness.analysis.comparisons import Comparison, compare, summarise
+from harness.analysis.comparisons import Comparison, compare
+from harness.analysis.summaries import summarise
 from harness.definitions import load_study
 from harness.evidence import Evidence
 from harness.model import BuildRecord, Estimate, FormBuild, Variant
 from harness.project import find_root
+from harness.publish.cells import Cell
 from harness.publish.formatting import NOT_MEASURED
-from harness.publish.publisher import Cell, Published, Publisher, slug
+from harness.publish.pages import Published
+from harness.publish.publisher import Publisher, slug
 
 EXPERIMENT = "forms"
 #: part of the key -> (column of the table of trials, unit)

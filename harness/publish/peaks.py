@@ -8,8 +8,10 @@ from collections.abc import Mapping, Sequence
 from harness.analysis.gc_table import AttributionRow
 from harness.analysis.warm_curves import WarmUpRow
 from harness.model import Estimate
+from harness.publish.cells import Cell
 from harness.publish.formatting import NOT_MEASURED
-from harness.publish.publisher import Cell, Published, Publisher, slug
+from harness.publish.pages import Published
+from harness.publish.publisher import Publisher, slug
 
 #: part of the key -> (field of the row, unit)
 _GC: Mapping[str, tuple[str, str]] = {

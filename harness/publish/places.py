@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from harness.analysis.comparisons import MOST_NOISE
+from harness.analysis.decisions import MOST_NOISE
 from harness.analysis.places import PlaceRow, place_rows
 from harness.evidence import Evidence
-from harness.model import Verdict
-from harness.publish.formatting import NOT_MEASURED
+from harness.publish.cells import Cell
+from harness.publish.formatting import NOT_COMPARED, NOT_MEASURED, verdict_words
+from harness.publish.pages import Published
 from harness.publish.peaks import publish_names
-from harness.publish.publisher import Cell, Published, Publisher, slug
+from harness.publish.publisher import Publisher, slug
 from harness.stages.parameters import StageParameters
 from harness.stages.sessions import session_of
 from harness.store import Store
@@ -107,21 +108,14 @@ def _margin_words(rows: Sequence[PlaceRow]) -> str:
 def _publish(publisher: Publisher, prefix: str, name: str, row: PlaceRow | None) -> None:
     if row is None:
         publisher.absent(f"{prefix}.ratio.{slug(name)}", "ratio", NOT_MEASURED)
-        publisher.text(f"{prefix}.verdict.{slug(name)}", "not compared with")
+        publisher.text(f"{prefix}.verdict.{slug(name)}", NOT_COMPARED)
         return
     publisher.number(f"{prefix}.ratio.{slug(name)}", row.ratio)
-    publisher.text(f"{prefix}.verdict.{slug(name)}", verdict_words(row), inputs=row.ratio.inputs)
-
-
-def verdict_words(row: PlaceRow) -> str:
-    """Return words that fit in "X's throughput there is ... that at the first place"."""
-    side = "higher than" if (row.ratio.value or 0) > 1 else "lower than"
-    return {
-        Verdict.DIFFERENT: side,
-        Verdict.DIFFERENT_BUT_NEGLIGIBLE: f"negligibly {side}",
-        Verdict.EQUIVALENT: f"equivalent (within {row.margin * 100:.0f} %) to",
-        Verdict.INCONCLUSIVE: "not shown to differ from",
-    }[row.verdict]
+    publisher.text(
+        f"{prefix}.verdict.{slug(name)}",
+        verdict_words(row.verdict, row.ratio, row.margin),
+        inputs=row.ratio.inputs,
+    )
 
 
 __all__ = [
@@ -131,5 +125,4 @@ __all__ = [
     "compare_places",
     "place_cells",
     "publish_places",
-    "verdict_words",
 ]

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import base64
-import html
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,33 +12,20 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from harness.analysis.comparisons import Comparison, summarise
+from harness.analysis.comparisons import Comparison
+from harness.analysis.summaries import summarise
 from harness.analysis.trial_table import unit_of
 from harness.errors import InputError
 from harness.figures.style import save, stamp
-from harness.model import Estimate, Verdict
+from harness.model import Estimate
 from harness.project import find_root
 from harness.publish import contribution
-from harness.publish.formatting import DASH, NOT_COMPARED, NOT_MEASURED, show
+from harness.publish.cells import Cell, cell_texts, inputs_of
+from harness.publish.formatting import NOT_COMPARED, NOT_MEASURED, show, verdict_words
 from harness.publish.latex import render_table
+from harness.publish.pages import Published, figure_page, plain_table, table_page
 
 _KEY = re.compile(r"[a-z0-9]+([._-][a-z0-9]+)*")
-
-Cell = Estimate | str | int | None
-
-
-class Published:
-    """What a publishing call returns: shows itself in a notebook, text and picture alike."""
-
-    def __init__(self, text: str, *, page: str | None = None) -> None:
-        self.text = text
-        self._page = page
-
-    def __repr__(self) -> str:
-        return self.text
-
-    def _repr_html_(self) -> str:
-        return self._page if self._page is not None else f"<code>{html.escape(self.text)}</code>"
 
 
 class Publisher:
@@ -94,7 +79,7 @@ class Publisher:
 
     def verdict(self, key: str, comparison: Comparison) -> Published:
         r"""Publish what a comparison says as ``\verdict{key}``: words that fit between two names."""
-        words = verdict_words(comparison)
+        words = verdict_words(comparison.verdict, comparison.ratio, comparison.margin)
         self._text(key, words, "verdict", comparison.ratio.n_trials, comparison.ratio.inputs)
         return Published(f"{key}: {words}")
 
@@ -175,7 +160,7 @@ class Publisher:
                 A row that is ``None`` leaves a small gap.
             wide: over both columns of the page. right: columns of text to be set flush right.
         """
-        heads, body, reasons = _cells(columns, rows)
+        heads, body, reasons = cell_texts(columns, rows)
         numeric = [
             name in right
             or any(row is not None and isinstance(row.get(name), Estimate | int) for row in rows)
@@ -205,10 +190,10 @@ class Publisher:
                 "rows": body,
                 "notes": below,
                 "files": [name],
-                "inputs": _inputs(rows),
+                "inputs": inputs_of(rows),
             },
         )
-        return Published(_plain(heads, body), page=_table_page(heads, body, caption, below, numeric))
+        return Published(plain_table(heads, body), page=table_page(heads, body, caption, below, numeric))
 
     def figure(self, key: str, figure: Figure, *, alt: str, caption: str) -> Published:
         """Publish a figure as ``figures/<key>.pdf`` (byte-stable), with PNG and SVG for other readers.
@@ -226,7 +211,7 @@ class Publisher:
         self._put("figures", key, entry)
         return Published(
             alt,
-            page=_figure_page(
+            page=figure_page(
                 (folder / f"{_file(key)}.png").read_bytes(), alt, caption, figure.get_figwidth()
             ),
         )
@@ -261,107 +246,10 @@ class Publisher:
         path.write_text(text, "utf-8")
 
 
-def verdict_words(comparison: Comparison) -> str:
-    """Return words that fit in "X's throughput is ... Y's"."""
-    ratio = comparison.ratio.value
-    side = "higher than" if ratio is not None and ratio > 1 else "lower than"
-    return {
-        Verdict.DIFFERENT: side,
-        Verdict.DIFFERENT_BUT_NEGLIGIBLE: f"negligibly {side}",
-        Verdict.EQUIVALENT: f"equivalent (within {comparison.margin * 100:.0f} %) to",
-        Verdict.INCONCLUSIVE: "not shown to differ from",
-    }[comparison.verdict]
-
-
 def slug(*words: str) -> str:
     """Return words as a part of a key: ``java-helidon`` is ``java_helidon``."""
     return ".".join(re.sub(r"[^a-z0-9]+", "_", word.lower()).strip("_") for word in words)
 
 
-def comparison_rows(found: Sequence[Comparison], labels: Mapping[str, str]) -> list[Mapping[str, Cell]]:
-    """Return rows for ``Publisher.table``: variant, levels, both ratios, adjusted p, verdict."""
-    return [
-        {
-            "variant": labels.get(c.variant, c.variant),
-            **c.levels,
-            "ratio": c.ratio,
-            "hodges_lehmann": c.hodges_lehmann,
-            "p": None if c.p_adjusted is None else f"{c.p_adjusted:.2g}",
-            "verdict": str(c.verdict).replace("_", " "),
-            "blocks": c.n_blocks,
-        }
-        for c in found
-    ]
-
-
 def _file(key: str) -> str:
     return key.replace(".", "-")  # LaTeX takes what follows the first dot for the ending
-
-
-def _cells(
-    columns: Mapping[str, str], rows: Sequence[Mapping[str, Cell] | None]
-) -> tuple[list[str], list[list[str] | None], list[str]]:
-    heads, like = [], {}
-    for name, head in columns.items():
-        found = [row[name] for row in rows if row is not None and isinstance(row.get(name), Estimate)]
-        sizes = [cell.value for cell in found if isinstance(cell, Estimate) and cell.value is not None]
-        like[name] = min((abs(size) for size in sizes if size), default=None)
-        unit = next((show(c, like=like[name]).unit for c in found if isinstance(c, Estimate) and c.value), "")
-        heads.append(f"{head} ({unit})" if unit else head)
-    reasons: dict[str, None] = {}
-    body: list[list[str] | None] = []
-    for row in rows:
-        if row is None:
-            body.append(None)
-            continue
-        texts = []
-        for name in columns:
-            cell = row.get(name)
-            if isinstance(cell, Estimate):
-                shown = show(cell, like=like[name])
-                texts.append(shown.bare)
-                if shown.reason:
-                    reasons[f"{DASH}: {shown.reason}."] = None
-            else:
-                texts.append(DASH if cell is None else f"{cell:,}" if isinstance(cell, int) else cell)
-        body.append(texts)
-    return heads, body, list(reasons)
-
-
-def _inputs(rows: Sequence[Mapping[str, Cell] | None]) -> list[str]:
-    cells = [cell for row in rows if row is not None for cell in row.values()]
-    return sorted({key for cell in cells if isinstance(cell, Estimate) for key in cell.inputs})
-
-
-def _plain(heads: Sequence[str], body: Sequence[Sequence[str] | None]) -> str:
-    return "\n".join(" | ".join(row) for row in [heads, *(row for row in body if row is not None)])
-
-
-def _table_page(
-    heads: Sequence[str],
-    body: Sequence[Sequence[str] | None],
-    caption: str,
-    notes: Sequence[str],
-    numeric: Sequence[bool],
-) -> str:
-    def line(row: Sequence[str], tag: str) -> str:
-        return (
-            "<tr>"
-            + "".join(
-                f'<{tag} style="text-align:{"right" if right else "left"}">{html.escape(cell)}</{tag}>'
-                for cell, right in zip(row, numeric, strict=True)
-            )
-            + "</tr>"
-        )
-
-    rows = "".join(line(row, "td") for row in body if row is not None)
-    below = "".join(f"<p><small>{html.escape(note)}</small></p>" for note in notes)
-    return f"<table><caption>{html.escape(caption)}</caption>{line(heads, 'th')}{rows}</table>{below}"
-
-
-def _figure_page(png: bytes, alt: str, caption: str, inches: float) -> str:
-    data = base64.b64encode(png).decode("ascii")
-    return (
-        f'<figure style="margin:0"><img style="width:{inches * 150:.0f}px;max-width:100%" alt="{html.escape(alt)}" '
-        f'src="data:image/png;base64,{data}"><figcaption>{html.escape(caption)}</figcaption></figure>'
-    )

@@ -15,7 +15,8 @@ from harness.errors import InputError
 from harness.evidence import Evidence
 from harness.model import Estimate
 from harness.publish.formatting import NOT_MEASURED
-from harness.publish.publisher import Published, Publisher, slug
+from harness.publish.pages import Published
+from harness.publish.publisher import Publisher, slug
 
 GENERATOR = "factor_generator"
 _AA = {"blocked": "share", "ordered": "ratio", "spread": "share"}

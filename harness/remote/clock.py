@@ -8,9 +8,14 @@ more than (b - a) / 2. Of many questions the quickest says most (Cristian 1989).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
+from harness.hosts import now
 from harness.model import ClockReading, Frozen
+
+#: How many times the clocks are asked; the quickest answer counts.
+QUESTIONS = 31
 
 
 class Question(Frozen):
@@ -39,6 +44,16 @@ class Offset(Frozen):
         return ClockReading(
             wall_epoch_s=far.wall_epoch_s - self.wall_s, monotonic_s=far.monotonic_s - self.monotonic_s
         )
+
+
+def offset_by_asking(ask: Callable[..., dict[str, Any]]) -> Offset:
+    """Return the offset of the clocks of an agent, to which ``ask`` puts questions."""
+    questions = []
+    for _ in range(QUESTIONS):
+        sent = now()
+        said = ask("ping")
+        questions.append(Question(sent=sent, far=ClockReading.model_validate(said), received=now()))
+    return estimate_offset(questions)
 
 
 def estimate_offset(questions: Sequence[Question]) -> Offset:

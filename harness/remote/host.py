@@ -6,7 +6,7 @@ from __future__ import annotations
 import base64
 import itertools
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -16,24 +16,22 @@ from harness.engine import EngineReply, EngineRequest
 from harness.errors import HostError
 from harness.exchange import Answer
 from harness.first_answer import FirstAnswer
-from harness.hosts import Command, Completed, Started, Stopped, StopSignal, now
+from harness.hosts import Command, Completed, now
 from harness.loadgen.base import Endpoint
 from harness.local_host import order_of
 from harness.model import ClockReading, GroupReading, HostClock, Machine, ResourceReading
-from harness.remote.clock import Offset, Question, estimate_offset
+from harness.remote.clock import Offset, offset_by_asking
 from harness.remote.files import fetch_tree, get_file, put_file, send_tree, tree_name, tree_of
+from harness.remote.running import SshProcess, SshSampling
 from harness.remote.settings import HostSettings
 from harness.remote.start import Agent, start_agent
 from harness.remote.tunnel import Tunnel
-from harness.sampling import MachineReading, SamplerSummary, TreeResources, Watched, as_reading, on_our_clock
+from harness.sampling import MachineReading, TreeResources, Watched, as_reading, on_our_clock
+from harness.station import Started
 
-#: How many times the clocks are asked; the quickest answer counts.
-QUESTIONS = 31
 #: Below this a trial is not begun over there: its samples and logs must fit.
 MIN_FREE_BYTES = 64 << 20
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
-#: One question to the agent waits no longer than this; the caller's time limit is made of many.
-WAIT_S = 5.0
 
 
 class SshHost:
@@ -68,7 +66,7 @@ class SshHost:
         self._sampled: list[Path] = []
         self._numbers = itertools.count(1)
         try:
-            self.offset = self._compare()
+            self.offset = offset_by_asking(self._ask)
             facts = self._ask("facts")
         except BaseException:
             self.close()
@@ -141,7 +139,7 @@ class SshHost:
         return Started(first, TreeResources(**said["resources"]))
 
     def clock(self) -> HostClock:
-        self.offset = offset = self._compare()
+        self.offset = offset = offset_by_asking(self._ask)
         return HostClock(
             host=self.name,
             at=now(),
@@ -239,76 +237,6 @@ class SshHost:
 
     def _ours(self, far: ClockReading) -> ClockReading:
         return self.offset.ours(far)
-
-    def _compare(self) -> Offset:
-        questions = []
-        for _ in range(QUESTIONS):
-            sent = now()
-            said = self._ask("ping")
-            questions.append(Question(sent=sent, far=ClockReading.model_validate(said), received=now()))
-        return estimate_offset(questions)
-
-
-class SshProcess:
-    """A process on a far host; see ``Process``."""
-
-    def __init__(
-        self,
-        ask: Callable[..., dict[str, Any]],
-        said: dict[str, Any],
-        ours: Callable[[ClockReading], ClockReading],
-    ) -> None:
-        self._ask = ask
-        self._stopped: Stopped | None = None
-        self._cpu_s: float | None = None
-        self._exit_code: int | None = None
-        self.pid: int = said["pid"]
-        self.start_ticks: int = said["start_ticks"]
-        self.cpu_at_launch_s: float = said["cpu_at_launch_s"]
-        self.launched = ours(ClockReading(wall_epoch_s=said["wall_epoch_s"], monotonic_s=said["monotonic_s"]))
-
-    def exited(self) -> int | None:
-        if self._exit_code is None:
-            self._exit_code = self._ask("exited", pid=self.pid)["exit_code"]
-        return self._exit_code
-
-    def wait(self, timeout_s: float) -> int | None:
-        left_s = timeout_s
-        while self._exit_code is None:
-            said = self._ask("wait", pid=self.pid, timeout_s=min(left_s, WAIT_S))
-            self._exit_code, self._cpu_s = said["exit_code"], said["cpu_s"]
-            left_s -= WAIT_S
-            if left_s <= 0:
-                break
-        return self._exit_code
-
-    def cpu_s(self) -> float | None:
-        """As of the last ``wait``: no question of its own, the runner waits many times a second."""
-        return self._cpu_s
-
-    def stop(self, grace_s: float, first: StopSignal = "SIGTERM") -> Stopped:
-        if self._stopped is None:
-            said = self._ask("stop", pid=self.pid, grace_s=grace_s, first=first)
-            self._cpu_s = said.pop("cpu_s") or self._cpu_s
-            self._stopped = Stopped.model_validate(said)
-            self._exit_code = self._stopped.exit_code
-        return self._stopped
-
-
-class SshSampling:
-    """A sampler on a far host; its files come with the trial's folder."""
-
-    def __init__(self, ask: Callable[..., dict[str, Any]], number: int) -> None:
-        self._ask, self._number = ask, number
-        self._summary: SamplerSummary | None = None
-
-    def add(self, role: str, watched: Watched) -> None:
-        self._ask("sampler_add", sampler=self._number, role=role, watched=asdict(watched))
-
-    def stop(self) -> SamplerSummary:
-        if self._summary is None:
-            self._summary = SamplerSummary(**self._ask("sampler_stop", sampler=self._number))
-        return self._summary
 
 
 def _reply(said: dict[str, Any], offset: Offset) -> EngineReply:

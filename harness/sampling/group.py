@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.formats.cpu_stat import parse_cpu_stat
+from harness.sampling.group_files import groups_of, lines_of, mounts, pairs_of, text_of
 from harness.sampling.process import ProcessReader
 
 
@@ -57,7 +58,7 @@ def read_folders(
     unified = folders.get("")
     if unified is not None:
         throttling, usage = (
-            parse_cpu_stat(_text(unified / "cpu.stat")),
+            parse_cpu_stat(text_of(unified / "cpu.stat")),
             _named(unified / "cpu.stat", "usage_usec"),
         )
         return GroupNumbers(
@@ -71,7 +72,7 @@ def read_folders(
             process_cpu_s=process_cpu_s,
         )
     memory, cpu, account = (folders.get(name) for name in ("memory", "cpu", "cpuacct"))
-    throttling = parse_cpu_stat(_text(cpu / "cpu.stat")) if cpu else None
+    throttling = parse_cpu_stat(text_of(cpu / "cpu.stat")) if cpu else None
     usage = _number(account / "cpuacct.usage") if account else None
     return GroupNumbers(
         version="v1",
@@ -88,15 +89,12 @@ def read_folders(
 def group_folders(pid: int, root: Path = Path("/")) -> dict[str, Path]:
     """Return controller -> the folder of the process's group: ``memory``, ``cpu``, ``cpuacct``, or ``""``
     alone on a system of version 2. Empty: not to be seen from here."""
-    mounts = _mounts(root)
+    mounted = mounts(root)
     found: dict[str, Path] = {}
-    for line in _lines(root / f"proc/{pid}/cgroup"):
-        _, controllers, path = line.split(":", 2)
-        for controller in controllers.split(","):
-            if controller in mounts:
-                mount, mounted = mounts[controller]
-                inner = path[len(mounted) :] if mounted != "/" and path.startswith(mounted) else path
-                folder = mount / inner.lstrip("/")
+    for controllers, path in groups_of(str(pid), root):
+        for controller in controllers:
+            if controller in mounted:
+                folder = mounted[controller].folder_of(path)
                 if folder.is_dir():
                     found[controller] = folder
     if "memory" in found or "cpu" in found:
@@ -104,36 +102,11 @@ def group_folders(pid: int, root: Path = Path("/")) -> dict[str, Path]:
     return found
 
 
-def _mounts(root: Path) -> dict[str, tuple[Path, str]]:
-    found: dict[str, tuple[Path, str]] = {}
-    for line in _lines(root / "proc/self/mountinfo"):
-        fields = line.split(" ")
-        kind, _, options = fields[fields.index("-") + 1 :][:3]
-        place = (root / fields[4].lstrip("/"), fields[3])
-        if kind == "cgroup2":
-            found.setdefault("", place)
-        elif kind == "cgroup":
-            for controller in {"memory", "cpu", "cpuacct"} & set(options.split(",")):
-                found.setdefault(controller, place)
-    return found
-
-
 def _number(file: Path) -> int | None:
-    lines = _lines(file)
+    lines = lines_of(file)
     return int(lines[0]) if lines and lines[0].isdigit() else None
 
 
 def _named(file: Path, name: str) -> int | None:
-    said = dict(line.split(" ", 1) for line in _lines(file) if " " in line)
+    said = pairs_of(file)
     return int(said[name]) if name in said else None
-
-
-def _lines(file: Path) -> list[str]:
-    return _text(file).splitlines()
-
-
-def _text(file: Path) -> str:
-    try:
-        return file.read_text()
-    except OSError:
-        return ""

@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from harness.sampling.cgroup import read_throttling
+from harness.sampling.cgroup import throttling_folders, throttling_of
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
@@ -35,27 +35,41 @@ class MachineReading:
 MACHINE_COLUMNS = tuple(field.name for field in fields(MachineReading))
 
 
-def read_machine(root: Path = Path("/")) -> MachineReading:
-    """Read the machine now.
+class MachineReader:
+    """Reads the machine as often as wanted; where its control groups are is looked up once.
 
-    ``total_cpu_s`` is CPU time spent on anything (user, nice, system, interrupts); ``idle_s`` holds
-    waiting for disks too; ``steal_s`` is what the hypervisor gave to others.
     ``root`` is where ``proc`` and ``sys`` are (tests bring their own).
     """
-    cpu = _cpu_times(root / "proc/stat")
-    throttling = read_throttling(root)
-    return MachineReading(
-        monotonic_s=time.monotonic(),
-        psi_cpu_some_s=_pressure(root / "proc/pressure/cpu"),
-        psi_memory_some_s=_pressure(root / "proc/pressure/memory"),
-        psi_io_some_s=_pressure(root / "proc/pressure/io"),
-        steal_s=cpu[7] if cpu is not None and len(cpu) > 7 else None,
-        idle_s=cpu[3] + cpu[4] if cpu is not None else None,
-        total_cpu_s=sum(cpu[:3]) + sum(cpu[5:7]) if cpu is not None else None,
-        load_average_1m=_load_average(root / "proc/loadavg"),
-        n_throttled=throttling.n_throttled if throttling is not None else None,
-        throttled_s=throttling.throttled_s if throttling is not None else None,
-    )
+
+    def __init__(self, root: Path = Path("/")) -> None:
+        self._proc = root / "proc"
+        self._groups = throttling_folders(root)
+
+    def read(self) -> MachineReading:
+        """Read the machine now.
+
+        ``total_cpu_s`` is CPU time spent on anything (user, nice, system, interrupts); ``idle_s`` holds
+        waiting for disks too; ``steal_s`` is what the hypervisor gave to others.
+        """
+        cpu = _cpu_times(self._proc / "stat")
+        throttling = throttling_of(self._groups)
+        return MachineReading(
+            monotonic_s=time.monotonic(),
+            psi_cpu_some_s=_pressure(self._proc / "pressure/cpu"),
+            psi_memory_some_s=_pressure(self._proc / "pressure/memory"),
+            psi_io_some_s=_pressure(self._proc / "pressure/io"),
+            steal_s=cpu[7] if cpu is not None and len(cpu) > 7 else None,
+            idle_s=cpu[3] + cpu[4] if cpu is not None else None,
+            total_cpu_s=sum(cpu[:3]) + sum(cpu[5:7]) if cpu is not None else None,
+            load_average_1m=_load_average(self._proc / "loadavg"),
+            n_throttled=throttling.n_throttled if throttling is not None else None,
+            throttled_s=throttling.throttled_s if throttling is not None else None,
+        )
+
+
+def read_machine(root: Path = Path("/")) -> MachineReading:
+    """Read the machine once; see ``MachineReader``."""
+    return MachineReader(root).read()
 
 
 def _cpu_times(file: Path) -> tuple[float, ...] | None:

@@ -3,8 +3,7 @@
 
 ``/proc/PID/statm`` and ``/proc/PID/stat`` are held open, and a read of a held descriptor fails
 once its process is gone, whoever owns the id by then. CPU time comes from the process's CPU
-clock in nanoseconds; ``stat`` would give whole hundredths of a second. ``stat`` is also the dear one:
-the kernel sums up every thread for it, so it is read only where threads are to be counted.
+clock in nanoseconds; ``stat`` would give whole hundredths of a second.
 
 Standard library only, Python >= 3.8: the agent on a far host is built of this file too.
 """
@@ -14,10 +13,15 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.processes import PROC, ProcessStat, parse_stat, read_stat
+
+if TYPE_CHECKING:
+    #: What the kernel says of one process, not yet understood: CPU clock and ``statm``; ``None``: it is gone.
+    Glance = tuple[float, bytes] | None
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
@@ -34,8 +38,7 @@ class ProcessReading:
 
     rss_bytes: int | None
     cpu_s: float | None
-    n_threads: int | None
-    reaped_cpu_s: float | None = None  # of its children that ended, in whole hundredths; with threads only
+    n_threads: int | None = None
 
 
 class ProcessReader:
@@ -61,36 +64,25 @@ class ProcessReader:
             raise ProcessLookupError(f"process {pid} is gone")
         self.start_ticks = stat.start_ticks
 
-    def read(self, *, threads: bool = True) -> ProcessReading | None:
-        """Return its resources now, or ``None`` once it has ended (a zombie has ended).
-
-        Args:
-            threads: count them too; costs several times as much as the rest.
-        """
+    def glance(self) -> Glance:
+        """Take the raw readings and nothing more: two system calls."""
         try:
-            n_threads = reaped_cpu_s = None
-            if threads:
-                stat = parse_stat(os.pread(self._stat, 2048, 0))
-                if stat.ended:
-                    return None
-                n_threads, reaped_cpu_s = stat.n_threads, stat.reaped_ticks / TICKS_PER_S
             cpu_s = time.clock_gettime(self._clock)
             # last, because it proves that the clock was this process's
-            pages = int(os.pread(self._statm, 64, 0).split(None, 2)[1])
-        except (OSError, IndexError):
-            return None
-        if pages == 0 and self._ended():  # what has ended and was not reaped has given its memory back
-            return None
-        return ProcessReading(
-            rss_bytes=pages * PAGE_BYTES, cpu_s=cpu_s, n_threads=n_threads, reaped_cpu_s=reaped_cpu_s
-        )
-
-    def _ended(self) -> bool:
-        """Ask ``stat``: newer kernels count the pages of a very small process as none, too."""
-        try:
-            return parse_stat(os.pread(self._stat, 2048, 0)).ended
+            return cpu_s, os.pread(self._statm, 64, 0)
         except OSError:
-            return True
+            return None
+
+    def read(self) -> ProcessReading | None:
+        """Return its memory and CPU time now, or ``None`` once it has ended (a zombie has ended)."""
+        return understand(self.glance())
+
+    def stat(self) -> ProcessStat | None:
+        """Return its ``stat``, which is dear: the kernel sums up every thread for it. ``None``: it is gone."""
+        try:
+            return parse_stat(os.pread(self._stat, 2048, 0))
+        except OSError:
+            return None
 
     def close(self) -> None:
         for descriptor in (self._stat, self._statm):
@@ -99,12 +91,28 @@ class ProcessReader:
         self._stat = self._statm = -1
 
 
+def understand(glance: Glance) -> ProcessReading | None:
+    """Return what a glance says. What has ended and was not reaped has given its whole address space back.
+
+    (Resident pages alone would not tell: newer kernels count those of a very small process as none.)
+    """
+    if glance is None:
+        return None
+    cpu_s, statm = glance
+    fields = statm.split(None, 2)  # the whole address space, what of it is resident, the rest
+    if len(fields) < 2 or fields[0] == b"0":
+        return None
+    return ProcessReading(rss_bytes=int(fields[1]) * PAGE_BYTES, cpu_s=cpu_s)
+
+
 class TreeReader:
     """A process with its children: one sum. CPU time of ended children stays in the sum.
 
     ``discover`` looks for children and is dear (one file per thread), so the caller says when.
     ``short_lived``: most children live too short to be discovered (a database's, one per connection),
     so the time of ended ones is what the kernel put on their parent's account when it waited for them.
+
+    A tick of a sampler takes a ``glance``; ``account`` makes sense of it, then or later, but in that order.
     """
 
     def __init__(
@@ -123,32 +131,37 @@ class TreeReader:
                     with contextlib.suppress(ProcessLookupError):
                         self._readers[child] = ProcessReader(child)
 
-    def read(self, *, threads: bool = True) -> ProcessReading | None:
+    def glance(self) -> list[tuple[int, Glance]]:
+        """Take the raw readings of every process of the tree: id and glance."""
+        return [(pid, reader.glance()) for pid, reader in self._readers.items()]
+
+    def account(self, glances: list[tuple[int, Glance]], reaped_s: float = 0.0) -> ProcessReading | None:
         """Return the sum over the tree, or ``None`` once the first process of it has ended.
 
         Args:
-            threads: count them too; else they are ``None``.
+            reaped_s: CPU time of ended children on their parents' account, where that is what counts.
         """
-        rss_bytes = n_threads = 0
-        reaped_s = 0.0
-        ended: list[int] = []
-        for pid, reader in self._readers.items():
-            reading = reader.read(threads=threads)
-            if reading is None:
-                if pid == self._root:
-                    return None
-                ended.append(pid)
-                continue
-            rss_bytes += reading.rss_bytes or 0
-            n_threads += reading.n_threads or 0
-            self._last_cpu_s[pid] = reading.cpu_s or 0.0
-            reaped_s += (reading.reaped_cpu_s or 0.0) if self._short_lived else 0.0
-        for pid in ended:
-            last_s = self._last_cpu_s.pop(pid, 0.0)
-            self._ended_cpu_s += 0.0 if self._short_lived else last_s
-            self._readers.pop(pid).close()
+        rss_bytes = 0
+        for pid, glance in glances:
+            reading = understand(glance)
+            if reading is not None:
+                rss_bytes += reading.rss_bytes or 0
+                self._last_cpu_s[pid] = reading.cpu_s or 0.0
+            elif pid == self._root:
+                return None
+            elif pid in self._readers:  # else an earlier glance has told
+                last_s = self._last_cpu_s.pop(pid, 0.0)
+                self._ended_cpu_s += 0.0 if self._short_lived else last_s
+                self._readers.pop(pid).close()
         cpu_s = self._ended_cpu_s + reaped_s + sum(self._last_cpu_s.values())
-        return ProcessReading(rss_bytes=rss_bytes, cpu_s=cpu_s, n_threads=n_threads if threads else None)
+        return ProcessReading(rss_bytes=rss_bytes, cpu_s=cpu_s)
+
+    def read(self) -> ProcessReading | None:
+        """Return the sum over the tree with its threads, or ``None`` once the first process has ended."""
+        stats = [stat for reader in self._readers.values() if (stat := reader.stat()) is not None]
+        reaped_s = sum(stat.reaped_ticks for stat in stats) / TICKS_PER_S if self._short_lived else 0.0
+        reading = self.account(self.glance(), reaped_s)
+        return None if reading is None else replace(reading, n_threads=sum(stat.n_threads for stat in stats))
 
     def n_descriptors(self) -> int | None:
         """Return how many descriptors the tree has open, or ``None`` when we may not look."""

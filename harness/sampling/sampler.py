@@ -14,10 +14,13 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
-from harness.sampling.machine import MACHINE_COLUMNS, MachineReading, read_machine
-from harness.sampling.process import TreeReader
+from harness.sampling.machine import MACHINE_COLUMNS, MachineReader
+from harness.sampling.process import ProcessReading, TreeReader
+
+if TYPE_CHECKING:
+    from harness.sampling.process import Glance
 
 SAMPLE_COLUMNS = ("monotonic_s", "role", "rss_bytes", "cpu_s", "n_threads", "n_descriptors")
 
@@ -56,25 +59,22 @@ class Sampler:
 
     Files: ``samples`` and ``machine`` as CSV, columns as in docs/data.md. A process that ends while
     it is sampled just has no more rows. A failure of writing (disk full) is raised by ``stop``.
+
+    A tick only glances. What was seen is made into rows SLOW_HZ times a second, all at once: a woken
+    process runs with cold caches, and the same work is several times dearer spread over the ticks.
     """
 
     def __init__(
-        self,
-        processes: dict[str, Watched],
-        *,
-        samples: Path,
-        machine: Path,
-        hz: float = 20.0,
-        flush_every_s: float = 1.0,
+        self, processes: dict[str, Watched], *, samples: Path, machine: Path, hz: float = 20.0
     ) -> None:
         if not 1.0 <= hz <= 1000.0:
             raise ValueError(f"hz: found {hz}; allowed: 1 to 1000")
-        self._hz, self._flush_every_s = hz, flush_every_s
+        self._hz = hz
         self._files = (samples, machine)
-        self._processes = dict(processes)
         self._added: list[tuple[str, Watched]] = list(processes.items())
         self._trees: dict[str, TreeReader] = {}
         self._only_slow: set[str] = set()
+        self._seen: list[tuple[float, str, list[tuple[int, Glance]]]] = []
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._work, name="sampler", daemon=True)
         self._problem: BaseException | None = None
@@ -123,27 +123,25 @@ class Sampler:
     def _keep_schedule(self, samples: IO[str], machine: IO[str]) -> None:
         period_s = 1.0 / self._hz
         slow_every = max(1, round(self._hz / SLOW_HZ))
-        begin = last = flushed = time.monotonic()
+        the_machine = MachineReader()
+        begin = last = time.monotonic()
         number = ticks = missed = 0
         next_slow = 0
         longest_gap_s = 0.0
         while not self._stopping.is_set():
             now = time.monotonic()
-            slow = number >= next_slow
-            if slow:
+            if number >= next_slow or self._added:
                 next_slow = (number // slow_every + 1) * slow_every
-            self._tick(samples, machine, slow)
+                self._slow_tick(samples, machine, the_machine)
+            else:
+                self._tick()
             ticks += 1
             longest_gap_s, last = max(longest_gap_s, now - last), now
-            if now - flushed >= self._flush_every_s:
-                samples.flush()
-                machine.flush()
-                flushed = now
             due = max(number + 1, math.ceil((time.monotonic() - begin) / period_s))
             missed += due - number - 1
             number = due
             self._sleep_until(begin + number * period_s)
-        self._tick(samples, machine, slow=True)  # the last moment, so that the window is covered to its end
+        self._slow_tick(samples, machine, the_machine)  # the last moment: the window is covered to its end
         self._summary = SamplerSummary(
             ticks=ticks + 1,
             missed_ticks=missed,
@@ -155,7 +153,42 @@ class Sampler:
         while (left_s := when_s - time.monotonic()) > 0 and not self._stopping.is_set():
             time.sleep(min(left_s, _LONGEST_SLEEP_S))
 
-    def _tick(self, samples: IO[str], machine: IO[str], slow: bool) -> None:
+    def _tick(self) -> None:
+        for role, tree in self._trees.items():
+            if role not in self._only_slow:
+                self._seen.append((time.monotonic(), role, tree.glance()))
+
+    def _slow_tick(self, samples: IO[str], machine: IO[str], the_machine: MachineReader) -> None:
+        self._write_seen(samples)
+        self._take_in()
+        for role, tree in tuple(self._trees.items()):
+            tree.discover()
+            n_descriptors = tree.n_descriptors()
+            at = time.monotonic()
+            reading = tree.read()
+            if reading is None:
+                self._trees.pop(role).close()
+                continue
+            samples.write(f"{_row(at, role, reading)},{_cell(reading.n_threads)},{_cell(n_descriptors)}\n")
+        now = the_machine.read()
+        machine.write(",".join(_cell(getattr(now, name)) for name in MACHINE_COLUMNS) + "\n")
+        samples.flush()
+        machine.flush()
+
+    def _write_seen(self, samples: IO[str]) -> None:
+        """Rows of the ticks since the last slow one; threads and descriptors were not counted and are empty."""
+        for at, role, glances in self._seen:
+            tree = self._trees.get(role)
+            if tree is None:  # its end was in an earlier glance
+                continue
+            reading = tree.account(glances)
+            if reading is None:
+                self._trees.pop(role).close()
+                continue
+            samples.write(f"{_row(at, role, reading)},,\n")
+        self._seen.clear()
+
+    def _take_in(self) -> None:
         while self._added:
             role, watched = self._added.pop(0)
             try:
@@ -170,29 +203,14 @@ class Sampler:
             self._trees[role] = tree
             if watched.short_lived:
                 self._only_slow.add(role)
-            slow = True
-        for role, tree in tuple(self._trees.items()):
-            if not slow and role in self._only_slow:
-                continue
-            n_descriptors = None
-            if slow:
-                tree.discover()
-                n_descriptors = tree.n_descriptors()
-            at = time.monotonic()
-            reading = tree.read(threads=slow)
-            if reading is None:
-                self._trees.pop(role).close()
-                continue
-            # threads and descriptors are counted at SLOW_HZ, and are empty in the rows between
-            dear = f"{_cell(reading.n_threads)},{_cell(n_descriptors)}" if slow else ","
-            samples.write(f"{at:.6f},{role},{reading.rss_bytes},{reading.cpu_s:.6f},{dear}\n")
-        if slow:
-            reading_now = read_machine()
-            machine.write(",".join(_cell(getattr(reading_now, name)) for name in MACHINE_COLUMNS) + "\n")
+
+
+def _row(at_s: float, role: str, reading: ProcessReading) -> str:
+    return f"{at_s:.6f},{role},{reading.rss_bytes},{reading.cpu_s:.6f}"
 
 
 def _cell(value: float | int | None) -> str:
     return "" if value is None else f"{value:.6f}" if isinstance(value, float) else str(value)
 
 
-__all__ = ["SAMPLE_COLUMNS", "MachineReading", "Sampler", "SamplerSummary", "Watched"]
+__all__ = ["SAMPLE_COLUMNS", "Sampler", "SamplerSummary", "Watched"]

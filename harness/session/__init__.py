@@ -4,7 +4,8 @@
 from harness.session.assembly import Assembly, assemble, launcher_name
 from harness.session.interruption import Interrupted
 from harness.session.measuring import measure
-from harness.session.planning import Prepared, expected_s, prepare, session_s
+from harness.session.outlook import expected_s, session_s
+from harness.session.planning import Prepared, prepare
 from harness.session.progress import (
     CallbackProgress,
     PlainProgress,

@@ -19,10 +19,10 @@ from harness.backing.upstream import IMPLEMENTATION as UPSTREAM
 from harness.backing.upstream import Upstream
 from harness.definitions import contract_folder, load_implementations
 from harness.errors import InputError, MissingTool
-from harness.hosts import Station
 from harness.launchers.base import Launcher
 from harness.launchers.container import ContainerLauncher
-from harness.launchers.process import Elsewhere, ProcessLauncher, Training
+from harness.launchers.process import ProcessLauncher, Training
+from harness.launchers.runtimes import Elsewhere
 from harness.launchers.tools import find_tools
 from harness.load_coordination import meeting_addresses
 from harness.loadgen.base import LoadGenerator
@@ -40,6 +40,7 @@ from harness.machine_facts import physical_cores
 from harness.model import BackingName, BackingSettings, Implementation, Load, LoadProfile, Variant
 from harness.remote import SshHost
 from harness.session.stations import Stations, load_words, stations
+from harness.station import Station
 from harness.toolchains import Surroundings, Tool, find_jdks, find_tool
 from harness.trial_order import LoadPlace
 
@@ -167,7 +168,7 @@ def assemble(
     postgres = paths.get("postgres")
 
     def launch_command(implementation: Implementation, variant: Variant) -> tuple[str, ...]:
-        command = process.command(implementation, variant, folder=root, port=8080)
+        command = process.starts.command(implementation, variant, folder=root, port=8080)
         settings = tuple(f"{name}={value}" for name, value in sorted(command.environment.items()))
         return ("env", *settings, *command.argv) if settings else command.argv
 

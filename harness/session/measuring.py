@@ -28,7 +28,8 @@ from harness.session.assembly import Assembly
 from harness.session.continuing import refuse_other_plan, with_free_seed
 from harness.session.descriptors import allowed, raise_limit, refuse_too_large
 from harness.session.interruption import Interrupted, interruptible
-from harness.session.planning import Prepared, calibrated, expected_s
+from harness.session.outlook import expected_s
+from harness.session.planning import Prepared, calibrated
 from harness.session.preparing import Preparation, build_name, parts_for
 from harness.session.progress import Progress, ProgressState, Silent
 from harness.store import SessionFolder, SessionWriter, Store, explained

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.errors import HostError, InputError, MissingTool
-from harness.hosts import Command, Station
-from harness.launchers.process import Elsewhere
+from harness.hosts import Command
+from harness.launchers.runtimes import Elsewhere
 from harness.local_host import LocalHost
 from harness.machine_facts import physical_cores
 from harness.model import Machine
@@ -20,6 +20,7 @@ from harness.remote import SshHost, load_settings
 from harness.remote.host import LOOPBACK
 from harness.remote.jdks import find_far_jdks
 from harness.remote.settings import FILE, LOCAL
+from harness.station import Station
 from harness.toolchains import Jdk
 
 #: Generators that are one program, wanted on the load's host itself.

@@ -8,7 +8,8 @@ shows one table while it works, and stops at the first failure with the command 
 from harness.stages.execute import StageFailed, run
 from harness.stages.notebook import NotebookFile, analysis_notebooks
 from harness.stages.parameters import Parameters, RunAllParameters, StageParameters, check_parameters
-from harness.stages.plan import PlannedStage, StagePlan, make_plan
+from harness.stages.plan import make_plan
+from harness.stages.planned import PlannedStage, StagePlan
 
 __all__ = [
     "NotebookFile",

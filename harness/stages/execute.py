@@ -16,9 +16,10 @@ from pathlib import Path
 from harness.errors import RematchError
 from harness.paper import build_paper
 from harness.publish.contribution import clear
-from harness.stages.plan import PlannedStage, StagePlan, judge, remember
+from harness.stages.planned import PlannedStage, StagePlan
 from harness.stages.progress import Progress, progress_here
 from harness.stages.sessions import session_of
+from harness.stages.staleness import judge, remember
 from harness.stages.table import StageTable, duration
 from harness.store import SessionFolder
 

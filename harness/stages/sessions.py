@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from harness.definitions import experiment_files, load_study
 from harness.stages.parameters import ALL, StageParameters
 from harness.store import SessionFolder, Store
 
@@ -30,3 +31,20 @@ def measured_experiments(root: Path, settings: StageParameters) -> tuple[str, ..
         return known
     wanted = {name.strip() for name in settings.experiments.split(",")}
     return tuple(name for name in known if name in wanted)
+
+
+def chosen_experiments(root: Path, settings: StageParameters) -> tuple[str, ...]:
+    """Return the experiments these parameters are about: the named ones, or all that have a place in the paper.
+
+    Raises:
+        InputError: an unknown name.
+    """
+    if settings.bundled:
+        known = tuple(dict.fromkeys(s.folder.parent.name for s in Store(root).sessions(bundled=True)))
+        return settings.chosen(known)
+    known = tuple(experiment_files(root))
+    if settings.experiments != ALL:
+        return settings.chosen(known)
+    return tuple(
+        name for name in known if load_study(root, name).experiment.measured_unasked(settings.profile)
+    )

@@ -19,8 +19,7 @@ from harness.errors import RematchError
 from harness.project import find_root
 from harness.stages.execute import die_with_parent
 from harness.stages.parameters import StageParameters
-from harness.stages.plan import chosen_experiments
-from harness.stages.sessions import sessions_read
+from harness.stages.sessions import chosen_experiments, sessions_read
 from harness.store import Store
 
 

@@ -4,7 +4,8 @@
 ``Store`` and ``SessionFolder`` read; ``SessionWriter`` writes: once, atomically, never again.
 """
 
+from harness.store.durable import explained
 from harness.store.reading import SessionFolder, Store
-from harness.store.writing import SessionWriter, TrialFolder, explained
+from harness.store.writing import SessionWriter, TrialFolder
 
 __all__ = ["SessionFolder", "SessionWriter", "Store", "TrialFolder", "explained"]

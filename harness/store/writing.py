@@ -3,15 +3,12 @@
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import gzip
 import json
 import os
 import shutil
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -28,10 +25,17 @@ from harness.model import (
     TrialRecord,
 )
 from harness.store import layout
+from harness.store.durable import (
+    MIN_FREE_BYTES,
+    explained,
+    no_space,
+    replace,
+    sync_file,
+    sync_folder,
+    write_synced,
+)
 from harness.store.reading import SessionFolder, file_sha256
 
-#: Below this a trial is not begun: its files and its record must fit.
-MIN_FREE_BYTES = 64 * 1024 * 1024
 #: Files of a load generator below this stay readable with any editor.
 PLAIN_BYTES = 4 * 1024
 _PACKED = (".gz", ".jfr", ".zip", ".xz", ".zst")
@@ -73,22 +77,22 @@ class SessionWriter:
         path = self.session.folder / layout.HEADER
         if path.exists():
             raise StoreError(f"{path}: already written; a header never changes")
-        self._replace(path, header.model_dump_json(indent=1).encode())
+        replace(path, header.model_dump_json(indent=1).encode())
 
     def write_builds(self, builds: dict[str, BuildRecord]) -> None:
         """Replace ``builds.json`` atomically."""
-        self._replace(self.session.folder / layout.BUILDS, _BUILDS.dump_json(builds, indent=1))
+        replace(self.session.folder / layout.BUILDS, _BUILDS.dump_json(builds, indent=1))
 
     def write_echo(self, readings: tuple[EchoReading, ...]) -> None:
         """Replace ``echo.json`` atomically."""
-        self._replace(self.session.folder / layout.ECHO, _ECHO.dump_json(readings, indent=1))
+        replace(self.session.folder / layout.ECHO, _ECHO.dump_json(readings, indent=1))
 
     def write_calibration(self, calibration: Calibration) -> None:
         """Write ``calibration.json``. It is written once, before the header that rests on it."""
         path = self.session.folder / layout.CALIBRATION
         if path.exists():
             raise StoreError(f"{path}: already written; a session has one calibration")
-        self._replace(path, calibration.model_dump_json(indent=1).encode())
+        replace(path, calibration.model_dump_json(indent=1).encode())
 
     def event(self, kind: str, **details: Any) -> None:
         """Append one line to ``events.jsonl``, on disk when this returns."""
@@ -143,25 +147,18 @@ class SessionWriter:
         with explained(trial.folder):
             _pack(trial.folder)
             complete = record.model_copy(update={"files": _inventory(trial.folder)})
-            _write_synced(trial.folder / layout.RECORD, complete.model_dump_json(indent=1).encode())
+            write_synced(trial.folder / layout.RECORD, complete.model_dump_json(indent=1).encode())
             for folder in (*sorted(trial.folder.rglob("*"), reverse=True), trial.folder):
                 if folder.is_dir():
-                    _sync_folder(folder)
+                    sync_folder(folder)
             trial.folder.rename(self.session.folder / trial.trial_id)
-            _sync_folder(self.session.folder)
+            sync_folder(self.session.folder)
         return complete
 
     def _check_space(self) -> None:
         free = shutil.disk_usage(self.session.folder).free
         if free < self._min_free_bytes:
-            raise StoreError(_no_space(self.session.folder, free))
-
-    def _replace(self, path: Path, content: bytes) -> None:
-        fresh = path.with_name(f".{path.name}.new")
-        with explained(path):
-            _write_synced(fresh, content)
-            fresh.rename(path)
-            _sync_folder(path.parent)
+            raise StoreError(no_space(self.session.folder, free))
 
 
 def _lock(stream: IO[str], folder: Path) -> None:
@@ -185,7 +182,7 @@ def _pack(folder: Path) -> None:
         if not path.is_file() or path.is_symlink() or path.suffix in _PACKED or path.name == layout.RECORD:
             continue
         if path.parent != folder and path.stat().st_size < PLAIN_BYTES:
-            _sync_file(path)
+            sync_file(path)
             continue
         packed = path.with_name(path.name + ".gz")
         with path.open("rb") as source, packed.open("wb") as target:
@@ -204,62 +201,9 @@ def _inventory(folder: Path) -> dict[str, StoredFile]:
     }
 
 
-def _write_synced(path: Path, content: bytes) -> None:
-    with path.open("wb") as stream:
-        stream.write(content)
-        stream.flush()
-        os.fsync(stream.fileno())
-
-
-def _sync_file(path: Path) -> None:
-    with path.open("rb") as stream:
-        os.fsync(stream.fileno())
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def _end_cut_line(stream: IO[bytes]) -> None:
     """A kill in mid-write leaves a line without its end: the next event must not join it."""
     if stream.seek(0, os.SEEK_END):
         stream.seek(-1, os.SEEK_END)
         if stream.read(1) != b"\n":
             stream.write(b"\n")
-
-
-@contextmanager
-def explained(path: Path) -> Iterator[None]:
-    """Turn what the system says about a full or read-only disk into one line with what to do."""
-    try:
-        yield
-    except OSError as error:
-        raise StoreError(_explain(path, error)) from error
-
-
-def _explain(path: Path, error: OSError) -> str:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return _no_space(path, _free_bytes(path))
-    if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
-        return (
-            f"{path}: cannot be written ({error.strerror}); make data/raw writable for you, "
-            "then give the same command again: finished trials are kept"
-        )
-    return f"{path}: {error.strerror or error}; finished trials are kept"
-
-
-def _free_bytes(path: Path) -> int:
-    """Free bytes where ``path`` will stand; its nearest folder that exists decides."""
-    folder = next(parent for parent in (path, *path.parents) if parent.exists())
-    return shutil.disk_usage(folder).free
-
-
-def _no_space(path: Path, free: int) -> str:
-    return (
-        f"{path}: no space left ({free / 2**20:.1f} MiB free, {MIN_FREE_BYTES >> 20} MiB wanted for a trial); "
-        "free some, then give the same command again: finished trials are kept"
-    )

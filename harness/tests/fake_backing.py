@@ -63,6 +63,9 @@ class FakeLent:
             raise TrialFailure(Outcome.FAILED, f"the database does not answer: {problem}") from problem
         return (InvariantReading(name="sum of all amounts", found=found, expected=0),)
 
+    def stored(self) -> dict[str, int]:
+        return {}
+
     def stop(self) -> BackingRecord:
         if not self._stopped and (self._need.settings.wiped or self._process.exited() is not None):
             ended = self._process.stop(0.0)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import InputError, TrialFailure
-from harness.formats.locust_csv import read_samples
+from harness.formats.locust_samples import read_samples
 from harness.loadgen.base import LoadCommand, LoadOrder
 from harness.loadgen.locust import what_is_asked
 from harness.loadgen.outcome import (

@@ -12,7 +12,8 @@ from typing import Any
 import psycopg
 
 from harness.backing import BackingNeed
-from harness.backing.postgres import Lent, Postgres
+from harness.backing.postgres import Postgres
+from harness.backing.postgres_lent import Lent
 from harness.local_host import LocalHost
 from harness.project import find_root
 from harness.toolchains import Surroundings, Tool, find_tool

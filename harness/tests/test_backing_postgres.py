@@ -16,9 +16,9 @@ import pytest
 
 import harness.backing.postgres_server as server_module
 from harness.backing import BackingNeed
-from harness.backing.postgres import Lent
 from harness.backing.postgres_client import scram_verifier
 from harness.backing.postgres_home import MEMORY, Account, base_folder, reachable, refuse_full
+from harness.backing.postgres_lent import Lent
 from harness.backing.postgres_server import workers_in
 from harness.backing.tree_copy import restore
 from harness.errors import InputError, TrialFailure
@@ -130,7 +130,7 @@ def can_enter(service: Lent) -> bool:
 def test_invariants_are_answered_when_every_connection_is_taken(
     real: RealDatabase, need: BackingNeed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harness.backing.postgres.QUIET_WITHIN_S", 0.05)
+    monkeypatch.setattr("harness.backing.postgres_watch.QUIET_WITHIN_S", 0.05)
     service = real.source.start(with_settings(need, max_connections=8), tmp_path)
     taken = [client(service.environment) for _ in range(5)]
     assert service.invariants()[0].holds

@@ -119,6 +119,22 @@ def test_lost_money_is_an_outcome_of_its_own_and_says_which_and_how_much(
     assert record.load is not None and record.load.n_errors == 0
 
 
+def test_what_was_answered_rightly_and_never_stored_is_found_though_all_balances_add_up(
+    tmp_path: Path, databases: Path
+) -> None:
+    root = make_ledger_project(tmp_path, other="forgetful = true", loops=10)
+    folder = measure_ledger(root, real_database(databases))
+    calm, record = of_variant(folder, "calm"), of_variant(folder, "other")
+    # two users post ten times each; the readiness poll and the contract's case were before the load
+    (kept,) = calm.stored
+    assert (kept.request, kept.n_stored, kept.n_right, kept.n_sent) == ("post", 20, 20, 20)
+    assert calm.outcome == Outcome.OK
+    assert all(row.holds for row in record.invariants)
+    assert record.load is not None and record.load.n_errors == 0
+    assert record.outcome == Outcome.INCONSISTENT
+    assert record.reason == "post: 20 answered rightly, 10 stored"
+
+
 def test_a_database_killed_under_load_fails_the_trial_and_says_so(tmp_path: Path, databases: Path) -> None:
     root = make_ledger_project(tmp_path, loops=120)
     killed: list[int] = []
@@ -132,7 +148,8 @@ def test_a_database_killed_under_load_fails_the_trial_and_says_so(tmp_path: Path
                     said = read_json(note)
                 except (OSError, ValueError):
                     continue
-                if said["role"] == "database" and generator:
+                answered = any(len(rows.read_text().splitlines()) > 5 for rows in generator)
+                if said["role"] == "database" and answered:
                     os.kill(said["pid"], signal.SIGKILL)
                     killed.append(said["pid"])
 
@@ -144,7 +161,11 @@ def test_a_database_killed_under_load_fails_the_trial_and_says_so(tmp_path: Path
     first, *others = folder.records()
     assert first.outcome == Outcome.FAILED
     assert (first.reason or "").startswith("the database ended by itself (signal 9")
-    assert first.invariants == ()
+    (row,) = first.invariants  # it came up again on its data to be asked
+    assert row.holds
+    (promised,) = first.stored
+    assert promised.n_stored >= promised.n_right > 0 and promised.n_sent is None
+    assert promised.holds
     assert [record.outcome for record in others] == [Outcome.OK, Outcome.OK]
     assert eventually(lambda: nothing_left(root, databases))
 

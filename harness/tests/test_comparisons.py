@@ -7,7 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.analysis.comparisons import aa_noise, compare, summarise
+from harness.analysis.comparisons import compare
+from harness.analysis.noise import aa_noise
+from harness.analysis.summaries import summarise
 from harness.errors import InputError
 from harness.model import Verdict
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import TrialFailure, UnsupportedLoad
+from harness.formats.jtl import read_jtl
 from harness.load_coordination import meeting_addresses
 from harness.loadgen.base import Endpoint, LoadOrder
 from harness.loadgen.distribution import Seats, divided
@@ -141,9 +142,20 @@ def test_rows_that_an_engine_could_not_deliver_fail_the_trial(tmp_path: Path) ->
         JMETER.distribution.gather(tmp_path / "coordinator", [tmp_path / "1", tmp_path / "2"], seats)
 
 
+def test_a_half_written_last_row_is_kept_where_it_is_counted(tmp_path: Path) -> None:
+    source = tmp_path / "all.jtl"
+    (first, _), (second,) = ROWS.values()
+    source.write_text(HEADER + first + second + "4,2,x")
+    targets = {key: tmp_path / f"{n}.jtl" for n, key in enumerate(ROWS)}
+    split_by_engine(source, targets)
+    assert targets["a:1-"].read_text() == HEADER + first + "4,2,x"
+    table = read_jtl(targets["a:1-"])
+    assert (table.n_requests, table.unreadable.n) == (1, 1)
+
+
 def test_a_row_of_nobody_is_a_failure_and_the_file_stays(tmp_path: Path) -> None:
     source = tmp_path / "all.jtl"
     source.write_text(HEADER + "".join(row for rows in ROWS.values() for row in rows))
     with pytest.raises(TrialFailure, match="1 rows of .* are of no engine that is known"):
         split_by_engine(source, {"a:1-": tmp_path / "1.jtl"})
-    assert source.exists()
+    assert source.exists() and not (tmp_path / "1.jtl").exists()

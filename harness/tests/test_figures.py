@@ -16,7 +16,7 @@ from harness import figures
 from harness.analysis.comparisons import compare
 from harness.analysis.verify.stall_curves import CurvePoint, PrecisionRecall
 from harness.errors import InputError
-from harness.figures.style import looks, ordered
+from harness.figures.looks import looks, ordered
 
 VARIANTS = {
     "go-kit": "go",

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from harness.errors import InputError
 from harness.formats.detect import read_any
-from harness.formats.locust_csv import read_samples
+from harness.formats.locust_samples import read_samples
 from harness.formats.table import AggregateTable, RequestTable
 
 GOLDEN = Path(__file__).parent / "golden" / "locust"

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from harness.errors import InputError
 from harness.formats.gc_events import GcLog
 from harness.formats.gctrace import parse_gctrace
-from harness.formats.jvm_log import read_jvm_log, rotated_parts
+from harness.formats.jvm_log import read_jvm_log
+from harness.formats.unified_log import rotated_parts
 
 GOLDEN = Path(__file__).parent / "golden"
 LOGS = sorted((GOLDEN / "jvm_log").glob("*.log.gz"))

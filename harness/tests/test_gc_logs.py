@@ -12,10 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.analysis.gc_logs import TrialAttribution, attribute_trial, peak_causes, wall_step_s
+from harness.analysis.gc_logs import TrialAttribution, attribute_trial
 from harness.analysis.gc_table import attribution_table
 from harness.analysis.go_clock import runtime_start
+from harness.analysis.peak_causes import peak_causes
 from harness.analysis.placed_logs import LAUNCH_TO_CLOCK_S, ClockShift, clock_shift, placed, service_log
+from harness.analysis.placing import wall_step_s
 from harness.errors import InputError
 from harness.formats.detect import read_any
 from harness.formats.gc_events import GcLog

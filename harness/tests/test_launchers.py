@@ -95,7 +95,7 @@ def test_an_instance_whose_port_was_taken_says_so(project: Project) -> None:
         squatter.listen()
         variant = Variant(implementation="misbehaving")
         project.launcher.build(project.implementation, variant)
-        order = project.launcher.command(
+        order = project.launcher.starts.command(
             project.implementation,
             variant,
             folder=project.root,
@@ -138,7 +138,9 @@ def test_an_unknown_placeholder_names_file_place_and_what_is_allowed(project: Pr
     with pytest.raises(
         InputError, match=r"service\.toml: start: unknown placeholder.*\{artefact\}.*\{artifact\}"
     ):
-        project.launcher.command(wrong, Variant(implementation="misbehaving"), folder=project.root, port=1)
+        project.launcher.starts.command(
+            wrong, Variant(implementation="misbehaving"), folder=project.root, port=1
+        )
 
 
 def test_an_instance_of_a_build_that_is_gone_cannot_be_launched(project: Project) -> None:

@@ -12,7 +12,8 @@ import pytest
 
 from harness.hosts import Command
 from harness.launchers.base import LaunchOrder
-from harness.launchers.process import Elsewhere, ProcessLauncher
+from harness.launchers.process import ProcessLauncher
+from harness.launchers.runtimes import Elsewhere
 from harness.launchers.tools import Tools
 from harness.loadgen.jmeter import JMeter
 from harness.local_host import LocalHost

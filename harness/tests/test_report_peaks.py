@@ -11,8 +11,10 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from harness.analysis.report import Report, gather, report_file, slowest_of_slices
+from harness.analysis.report import report_file
 from harness.analysis.report_output import main, read_runtime_log
+from harness.analysis.report_requests import gather, slowest_of_slices
+from harness.analysis.report_result import Report
 from harness.analysis.verify.queueing import (
     Pauses,
     ServiceLaw,
@@ -74,6 +76,22 @@ def test_the_log_of_the_same_process_explains_its_peaks(
     report = reported(tmp_path, trial, trial[2].spans)
     assert set(report.causes) == {"gc_pause"} and report.attribution is not None
     assert report.attribution["p99"]["causes"]["gc_pause"]["value"] > 0.9
+
+
+def test_a_stall_that_touches_pauses_of_two_causes_is_given_to_the_first_in_order(
+    tmp_path: Path, trial: tuple[np.ndarray, np.ndarray, Pauses]
+) -> None:
+    # A safepoint of another kind right before each collection: the log tells of it first.
+    before = [(begin - 0.002, begin - 0.001) for begin, _ in trial[2].spans]
+    others = write_log(tmp_path / "other.log", before).read_text().splitlines(keepends=True)
+    collections = write_log(tmp_path / "gc.log", trial[2].spans).read_text().splitlines(keepends=True)
+    lines = [line for pair in zip(others, collections, strict=True) for line in pair]
+    lines[::2] = [line.replace("G1CollectForAllocation", "ICBufferFull") for line in lines[::2]]
+    (tmp_path / "gc.log").write_text("".join(lines))
+    report = report_file(
+        write_jtl(tmp_path / "r.jtl", trial[0], trial[1]), read_runtime_log(tmp_path / "gc.log")
+    )
+    assert set(report.causes) == {"gc_pause"}
 
 
 def test_a_file_in_stretches_says_the_same_as_a_whole_one(

@@ -226,7 +226,7 @@ def test_a_process_that_ends_ends_its_rows_and_nothing_else(
 ) -> None:
     mortal, other = puppets(), puppets()
     roles = {"generator": mortal.watched, "service": other.watched}
-    with Sampler(roles, samples=tmp_path / "s", machine=tmp_path / "m", hz=100, flush_every_s=0.0):
+    with Sampler(roles, samples=tmp_path / "s", machine=tmp_path / "m", hz=100):
         assert eventually((tmp_path / "s").exists)
         assert eventually(lambda: (tmp_path / "s").read_text().count("generator") >= 3)
         mortal.end()
@@ -251,9 +251,9 @@ def test_ticks_that_could_not_be_kept_are_counted_and_not_made_up_for(
 ) -> None:
     late, read = [0.25], TreeReader.read
 
-    def read_late_once(tree: TreeReader, *, threads: bool = True) -> ProcessReading | None:
+    def read_late_once(tree: TreeReader) -> ProcessReading | None:
         time.sleep(late.pop() if late else 0.0)
-        return read(tree, threads=threads)
+        return read(tree)
 
     monkeypatch.setattr(TreeReader, "read", read_late_once)
     with Sampler(
@@ -305,6 +305,6 @@ def test_a_process_that_ended_and_was_not_reaped_has_no_reading(puppet: Puppet) 
         return stat is not None and stat.ended
 
     assert eventually(is_zombie)
-    assert tree.read(threads=False) is None
+    assert tree.account(tree.glance()) is None
     assert tree.read() is None
     tree.close()

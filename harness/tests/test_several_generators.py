@@ -18,10 +18,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.analysis.loading import load_requests, load_samples, load_trials
 from harness.analysis.placed_logs import generator_log
-from harness.analysis.tidy import load_requests, load_samples, load_trials, tidy
+from harness.analysis.tidy import tidy
 from harness.errors import InputError, UnsupportedLoad
-from harness.formats.locust_csv import read_samples
+from harness.formats.locust_samples import read_samples
 from harness.loadgen.base import LoadCommand, LoadGenerator, LoadOrder
 from harness.loadgen.jmeter import JMeter
 from harness.loadgen.locust import Locust
@@ -31,7 +32,7 @@ from harness.model import ClosedLoad, LoadSummary, OpenLoad, Outcome, TrialRecor
 from harness.remote import SshHost
 from harness.runner import Limits
 from harness.session import Assembly, measure, prepare
-from harness.session.planning import commands_of
+from harness.session.outlook import commands_of
 from harness.session.stations import Stations, stations
 from harness.store import SessionFolder
 from harness.tests.fakes import FakeLoadGenerator

@@ -16,8 +16,9 @@ from harness.errors import InputError
 from harness.stages import RunAllParameters, StageFailed, StageParameters, check_parameters, make_plan, run
 from harness.stages.fingerprint import Memory, of_files, why_stale
 from harness.stages.notebook import closure
-from harness.stages.plan import PlannedStage, StagePlan, judge, remember
+from harness.stages.planned import PlannedStage, StagePlan
 from harness.stages.progress import LineProgress
+from harness.stages.staleness import judge, remember
 from harness.stages.table import StageTable
 from harness.tests.synthetic import ROOT, make_project, make_session
 
@@ -64,8 +65,12 @@ def test_a_notebook_of_optional_experiments_needs_one_of_them_and_is_told_of_tho
     project: Path,
 ) -> None:
     usual = stages_of(make_plan(StageParameters(profile="quick"), root=project))
-    assert usual["32-bank"].state == usual["33-clients"].state == "skipped"
-    assert "none of bank-original, bank-rematch, bank-connections" in usual["32-bank"].why
+    assert usual["32-bank"].parameters["experiments"] == "bank-rematch"
+    assert usual["33-clients"].parameters["experiments"] == "clients-hello"
+    strings = StageParameters(profile="quick", experiments="strings-rounds")
+    without = stages_of(make_plan(strings, root=project))
+    assert without["32-bank"].state == without["33-clients"].state == "skipped"
+    assert "none of bank-original, bank-rematch, bank-connections" in without["32-bank"].why
     named = StageParameters(profile="quick", experiments="bank-rematch,strings-rounds")
     stages = stages_of(make_plan(named, root=project))
     assert stages["32-bank"].state == "to do"
@@ -229,7 +234,7 @@ def test_analysing_needs_nothing_of_the_measuring_side() -> None:
     code = (
         "import sys, harness\n"
         "for name in harness.__all__: getattr(harness, name)\n"
-        "heavy = {'locust', 'docker', 'paramiko', 'gevent', 'harness.session', 'harness.runner', 'harness.hosts', 'harness.local_host'}\n"
+        "heavy = {'locust', 'docker', 'paramiko', 'gevent', 'harness.session', 'harness.runner', 'harness.hosts', 'harness.station', 'harness.local_host'}\n"
         "print(sorted(heavy & set(sys.modules)))\n"
     )
     path = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -248,5 +253,6 @@ def test_an_experiment_may_be_measured_unasked_under_some_profiles_only(project:
     some = {"bank-rematch", "clients-hello"}
     assert some <= by_profile["smoke"]
     assert not {"bank-original", "clients-branch"} & by_profile["smoke"]
-    assert not {name for name in by_profile["quick"] if name.startswith(("bank-", "clients-"))}
+    assert some <= by_profile["quick"]
+    assert not {"bank-original", "clients-branch"} & by_profile["quick"]
     assert {*some, "bank-original", "bank-connections", "clients-db", "clients-branch"} <= by_profile["full"]

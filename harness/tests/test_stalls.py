@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.analysis.attribution import attributable_fraction, attribute_latency
+from harness.analysis.attribution import attributable_fraction
 from harness.analysis.clocks import estimate_clock_offset
 from harness.analysis.matching import coincidence_test, match_events
+from harness.analysis.overlap import attribute_latency
 from harness.analysis.stalls import detect_stalls, detectability_limit
 from harness.analysis.verify.queueing import (
     Arrivals,

@@ -89,7 +89,7 @@ def test_a_load_that_needs_more_open_files_than_are_allowed_is_named_with_what_w
 def test_levels_that_need_too_many_open_files_are_not_planned_and_the_others_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harness.session.planning.allowed", lambda: 1000)
+    monkeypatch.setattr("harness.session.availability.allowed", lambda: 1000)
     root = make_session_project(tmp_path)
     experiment = root / "harness/experiments/tiny.toml"
     text = experiment.read_text().replace('load = "few"\n', "", 1)
@@ -107,7 +107,7 @@ def test_levels_that_need_too_many_open_files_are_not_planned_and_the_others_are
 def test_when_no_load_is_left_the_experiment_is_refused_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harness.session.planning.allowed", lambda: 100)
+    monkeypatch.setattr("harness.session.availability.allowed", lambda: 100)
     root = make_session_project(tmp_path)
     with pytest.raises(
         UnsupportedLoad, match=r"users may need \d+ open files in calm.*is 100: raise it"

@@ -11,8 +11,11 @@ import numpy as np
 import pytest
 
 from harness.analysis import tidy as tidy_module
-from harness.analysis.comparisons import aa_noise, compare, summarise
-from harness.analysis.tidy import load_exclusions, load_requests, load_samples, load_trials, tidy
+from harness.analysis.comparisons import compare
+from harness.analysis.loading import load_exclusions, load_requests, load_samples, load_trials
+from harness.analysis.noise import aa_noise
+from harness.analysis.summaries import summarise
+from harness.analysis.tidy import tidy
 from harness.errors import InputError
 from harness.model import (
     Boundary,

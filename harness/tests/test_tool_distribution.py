@@ -17,8 +17,9 @@ import numpy as np
 import psutil
 import pytest
 
-from harness.analysis.tidy import load_requests, load_samples, load_trials, tidy
-from harness.formats.locust_csv import read_samples
+from harness.analysis.loading import load_requests, load_samples, load_trials
+from harness.analysis.tidy import tidy
+from harness.formats.locust_samples import read_samples
 from harness.loadgen.base import LoadCommand, LoadOrder
 from harness.loadgen.jmeter import JMeter
 from harness.loadgen.locust import Locust
@@ -28,7 +29,7 @@ from harness.model import CoordinatorRecord, Outcome, TrialRecord
 from harness.remote import SshHost
 from harness.runner import Limits
 from harness.session import Assembly, measure, prepare
-from harness.session.planning import commands_of
+from harness.session.outlook import commands_of
 from harness.session.progress import Progress, ProgressState, Silent
 from harness.session.stations import Stations
 from harness.store import SessionFolder

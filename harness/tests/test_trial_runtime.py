@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.analysis.tidy import load_native_memory, load_trials, tidy
+from harness.analysis.loading import load_native_memory, load_trials
+from harness.analysis.tidy import tidy
 from harness.analysis.trial_runtime import TOTAL, native_memory, runtime_columns
 from harness.errors import InputError
 from harness.model import TrialRecord

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness.analysis.verify import attribution, omission, run_verify
+from harness.analysis.verify import attribution, omission, run_verify, stall_scenarios
 from harness.analysis.verify import stalls as row
 from harness.analysis.verify.queueing import Pauses
 from harness.verify_sigstop import sigstop
@@ -23,8 +23,8 @@ def test_a_row_holds_with_its_control_in_its_short_form(name: str, monkeypatch: 
 
 def test_stalls_hold_on_slow_loads_of_every_kind(monkeypatch: pytest.MonkeyPatch) -> None:
     # The row's own scenarios, without the two faster rates that take its time.
-    slow = [s for s in row.open_loops() if s.name == "200/s"]
-    held = [s for s in row.held_out() if "400/s" in s.name]
+    slow = [s for s in stall_scenarios.open_loops() if s.name == "200/s"]
+    held = [s for s in stall_scenarios.held_out() if "400/s" in s.name]
     monkeypatch.setattr(row, "open_loops", lambda: slow)
     monkeypatch.setattr(row, "held_out", lambda: held)
     monkeypatch.setattr(row, "closed_loops", list)

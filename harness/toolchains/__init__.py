@@ -8,20 +8,10 @@ the finders are written once.
 
 from __future__ import annotations
 
+from .asking import which
 from .environment import build_environment, maven_options
-from .find import (
-    find_all,
-    find_go,
-    find_jdk,
-    find_jdks,
-    find_latex,
-    find_maven,
-    find_postgres,
-    find_tool,
-    made_program,
-    read_jdk,
-    which,
-)
+from .find import find_all, find_go, find_latex, find_maven, find_postgres, find_tool, made_program
+from .jdks import find_jdk, find_jdks, read_jdk
 from .jmeter import (
     MANIFEST,
     ListedFile,

@@ -8,7 +8,8 @@ import pwd
 from collections.abc import Mapping
 from pathlib import Path
 
-from .find import find_go, find_jdk, find_maven
+from .find import find_go, find_maven
+from .jdks import find_jdk
 from .tool import Surroundings
 
 

@@ -13,7 +13,8 @@ import numpy as np
 
 from harness.analysis.attribution import attributable_fraction
 from harness.analysis.clocks import estimate_clock_offset
-from harness.analysis.matching import Span, coincidence_test
+from harness.analysis.matching import coincidence_test
+from harness.analysis.spans import Span
 from harness.analysis.verify.queueing import (
     Arrivals,
     FloatArray,

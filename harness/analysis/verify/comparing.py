@@ -10,8 +10,10 @@ from scipy import stats
 
 from harness.analysis import intervals
 from harness.analysis.checks import gap_critical, gap_statistic
-from harness.analysis.decisions import adjust_pvalues, one_sided_p, sign_flip_exact
+from harness.analysis.decisions import adjust_pvalues
+from harness.analysis.equivalence import one_sided_p
 from harness.analysis.inputs import Floats
+from harness.analysis.randomization import sign_flip_exact
 from harness.analysis.verify.laws import DRIFTS, LAWS, Law, ar_series, drift, trial_effects
 from harness.analysis.verify.result import Cell, VerifyResult, result
 

@@ -9,8 +9,9 @@ from types import ModuleType
 import numpy as np
 import pandas as pd
 
-from harness.analysis.decisions import adjust_pvalues, equivalence_test
+from harness.analysis.decisions import adjust_pvalues
 from harness.analysis.effects import effect_size_ci
+from harness.analysis.equivalence import equivalence_test
 from harness.analysis.planning import variance_components
 from harness.analysis.verify.changepoints import compare_with_ruptures
 from harness.analysis.verify.result import Cell, VerifyResult, result

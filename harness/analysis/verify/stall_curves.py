@@ -14,22 +14,12 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import Field
 
-from harness.analysis.matching import Span
 from harness.analysis.slow_periods import ALPHA
+from harness.analysis.spans import Span
 from harness.analysis.stalls import detect_stalls
-from harness.analysis.verify.queueing import Pauses
-from harness.analysis.verify.stalls import (
-    CALM_S,
-    FEWEST_BLOCKED,
-    FloatArray,
-    Scenario,
-    Score,
-    find_peaks,
-    fresh,
-    hampel,
-    held_out,
-    scored,
-)
+from harness.analysis.verify.queueing import FloatArray, Pauses
+from harness.analysis.verify.stall_scenarios import Scenario, fresh, held_out
+from harness.analysis.verify.stalls import CALM_S, FEWEST_BLOCKED, Score, find_peaks, hampel, scored
 from harness.errors import InputError
 from harness.model import Frozen
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A small service with a database and an upstream API: it books every amount twice, or, lossy, only once.
 
+Forgetful, it takes back every second booking and answers as if it had not.
+
 ``POST /post`` with an amount: two entries in one transaction, then what the upstream API says.
 """
 
@@ -22,6 +24,8 @@ class Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
     wbufsize = -1
     lossy = False
+    forgetful = False
+    n_posts = 0
     connection: psycopg.Connection
 
     def do_GET(self) -> None:
@@ -31,9 +35,12 @@ class Handler(BaseHTTPRequestHandler):
         amount = int(self.rfile.read(int(self.headers["Content-Length"])))
         signs = (1,) if Handler.lossy else (1, -1)
         try:
-            with LOCK, Handler.connection.transaction():
+            with LOCK, Handler.connection.transaction() as booking:
+                Handler.n_posts += 1
                 for sign in signs:
                     Handler.connection.execute("INSERT INTO entry (amount) VALUES (%s)", (sign * amount,))
+                if Handler.forgetful and Handler.n_posts % 2 == 0:
+                    raise psycopg.Rollback(booking)
             with urllib.request.urlopen(os.environ["UPSTREAM_URL"] + "/word") as answer:
                 self.answer(200, answer.read())
         except (psycopg.Error, OSError):
@@ -55,8 +62,10 @@ def main() -> None:
     parser.add_argument("--host")
     parser.add_argument("--port", type=int)
     parser.add_argument("--lossy", default="false")
+    parser.add_argument("--forgetful", default="false")
     told = parser.parse_args()
     Handler.lossy = told.lossy == "true"
+    Handler.forgetful = told.forgetful == "true"
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
     # no word of where the database is: libpq reads PGHOST and its kin itself
     Handler.connection = psycopg.connect(sslmode="disable", autocommit=True)

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the agent does with files and folders: it makes, reads, lists and removes them."""
+
+from __future__ import annotations
+
+import base64
+import os
+import shutil
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from harness.contents import file_sha256, folder_bytes
+from harness.errors import HostError
+
+#: Below the agent's folder: a file per folder that stands elsewhere and goes with it; in it, where that is.
+SCRATCH = "scratch"
+
+
+class FileOrders:
+    """The part of the orders that is about files. ``folder`` is the agent's."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        (folder / SCRATCH).mkdir()
+        (folder / "work").mkdir()
+
+    def end_all(self) -> None:
+        """Remove the folders that stand elsewhere; those below the agent's own go with it."""
+        remove_scratch(self._folder / SCRATCH)
+
+    def do_folders(self, parents: list[str]) -> dict[str, Any]:
+        """The folders right below each of some folders."""
+        found: dict[str, Any] = {}
+        for parent in parents:
+            names = os.listdir(parent) if os.path.isdir(parent) else []
+            found[parent] = sorted(name for name in names if os.path.isdir(os.path.join(parent, name)))
+        return found
+
+    def do_read(self, path: str, last_bytes: int | None) -> dict[str, Any]:
+        with open(path, "rb") as stream:
+            if last_bytes is not None:
+                stream.seek(max(0, stream.seek(0, 2) - last_bytes))
+            return {"content": base64.b64encode(stream.read()).decode()}
+
+    def do_make_folder(self, name: str, wanted_bytes: int) -> dict[str, Any]:
+        folder = self._folder / "work" / name
+        free = shutil.disk_usage(str(self._folder)).free
+        if free < wanted_bytes:
+            raise HostError(
+                f"{free / 2**20:.0f} MiB are left in {self._folder}, and a trial may need "
+                f"{wanted_bytes / 2**20:.0f} MiB; make room, or set another folder in hosts.toml"
+            )
+        folder.mkdir(parents=True)
+        return {"folder": str(folder)}
+
+    def do_scratch(self, parent: str, owner: list[int] | None) -> dict[str, Any]:
+        """Make a folder that another user may work in, where he can get at it; it goes with this agent."""
+        made = tempfile.mkdtemp(prefix="rematch-", dir=parent)
+        (self._folder / SCRATCH / os.path.basename(made)).write_text(made)
+        if owner is not None:
+            os.chown(made, owner[0], owner[1])
+        return {"folder": made}
+
+    def do_inventory(self, folder: str) -> dict[str, Any]:
+        """Hash and size of every file below, and whether it may be executed."""
+        found: dict[str, Any] = {}
+        for here, _, names in os.walk(folder):
+            for name in names:
+                path = os.path.join(here, name)
+                if os.path.isfile(path) and not os.path.islink(path):
+                    stat = os.stat(path)
+                    found[os.path.relpath(path, folder)] = [
+                        file_sha256(Path(path)),
+                        stat.st_size,
+                        stat.st_mode & 0o111,
+                    ]
+        return found
+
+    def do_folder_bytes(self, folder: str) -> dict[str, Any]:
+        """The size of all files below; links count as nothing."""
+        return {"bytes": folder_bytes(Path(folder))}
+
+    def do_exists(self, path: str) -> dict[str, Any]:
+        return {"exists": os.path.exists(path)}
+
+    def do_make_room(self, folder: str, files: dict[str, int]) -> None:
+        """Make a folder, with the folders that these files will stand in."""
+        os.makedirs(folder, exist_ok=True)
+        for name in files:
+            os.makedirs(os.path.dirname(os.path.join(folder, name)), exist_ok=True)
+
+    def do_adopt(self, part: str, folder: str) -> None:
+        """Give a finished folder its name; somebody else may have been quicker."""
+        try:
+            os.rename(part, folder)
+        except OSError:
+            if not os.path.isdir(folder):
+                raise
+            shutil.rmtree(part, ignore_errors=True)
+
+    def do_remove(self, folder: str) -> None:
+        below = os.path.realpath(folder)
+        base = os.path.realpath(str(self._folder.parent.parent))
+        if not below.startswith(base + os.sep):
+            raise HostError(f"{folder} is none of the agent's folders; it is left alone")
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove_scratch(notes: Path) -> None:
+    """Remove the folders that these notes name; who worked in one may take a moment to be gone."""
+    for note in notes.glob("*"):
+        folder = note.read_text()
+        for _ in range(10):
+            shutil.rmtree(folder, ignore_errors=True)
+            if not os.path.exists(folder):
+                note.unlink()
+                break
+            time.sleep(0.1)

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""At least how much a garbage collector costs: each variant against the cheapest program without its collector."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+from harness.errors import InputError
+from harness.model import Estimate
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def lower_bound_overhead(
+    total: Mapping[str, Sequence[float]], collector: Mapping[str, Sequence[float]], *, level: float = 0.95
+) -> dict[str, Estimate]:
+    """Return, for each variant, at least how much dearer it is than the same program without a collector.
+
+    Args:
+        total: cost of each trial of each variant, in any one unit (seconds, cycles, joules).
+        collector: the part of it that is known to be the collector's, such as its pauses.
+
+    The cheapest ``total - collector`` of all variants still holds hidden costs (barriers,
+    concurrent work), so it is an upper bound of the program's own cost and every ratio to it
+    a lower bound of an overhead. Source: Cai et al., Distilling the real cost of production
+    garbage collectors, ISPASS 2022.
+
+    Raises:
+        InputError: the variants differ, a variant has no trial, or a part is larger than its whole.
+    """
+    if set(total) != set(collector) or not total:
+        raise InputError(
+            "total and collector must name the same variants", found=sorted(set(total) ^ set(collector))
+        )
+    distilled: dict[str, float] = {}
+    for name in total:
+        whole, part = np.asarray(total[name], dtype=float), np.asarray(collector[name], dtype=float)
+        if whole.shape != part.shape or not len(whole) or (part < 0).any() or (part >= whole).any():
+            raise InputError(
+                f"{name}: each trial needs a total and a smaller part of it", allowed="0 <= part < total"
+            )
+        distilled[name] = float((whole - part).mean())
+    cheapest = min(distilled, key=lambda name: distilled[name])
+    return {
+        name: _overhead(np.asarray(total[name], dtype=float) / distilled[cheapest], cheapest, level)
+        for name in total
+    }
+
+
+def _overhead(ratio: FloatArray, cheapest: str, level: float) -> Estimate:
+    k = len(ratio)
+    half = float(stats.t.ppf(0.5 + level / 2, k - 1) * ratio.std(ddof=1) / np.sqrt(k)) if k > 1 else None
+    mean = float(ratio.mean())
+    return Estimate(
+        value=mean, low=None if half is None else mean - half, high=None if half is None else mean + half,
+        level=level, unit="ratio", method="t interval over trials, base held fixed",
+        estimand=f"total cost over the distilled cost of {cheapest}: a lower bound of the overhead", n_trials=k,
+        warnings=() if k > 1 else ("one trial: no interval",),
+    )  # fmt: skip

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From bounds over trials to an estimate: what cannot be had becomes ``None``, and a warning says why."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from harness.analysis.intervals import Bounds
+from harness.model import Estimate
+
+CONSTANT = "no variation between trials (below the resolution?): an interval cannot be had from them"
+ONE_TRIAL = "one trial: a value without an interval; repeat it with a fresh process"
+
+
+def nothing(
+    warning: str,
+    *,
+    method: str,
+    estimand: str,
+    unit: str,
+    n_trials: int,
+    level: float,
+    inputs: tuple[str, ...],
+) -> Estimate:
+    """Return an estimate without a value, and the reason."""
+    return Estimate(
+        value=None,
+        level=level,
+        unit=unit,
+        method=method,
+        estimand=estimand,
+        n_trials=n_trials,
+        inputs=inputs,
+        warnings=(warning,),
+    )
+
+
+def from_bounds(
+    back: np.ufunc | None,
+    bounds: Bounds,
+    *,
+    method: str,
+    estimand: str,
+    unit: str,
+    n_trials: int,
+    level: float,
+    inputs: tuple[str, ...],
+    constant: bool,
+    seed: int | None = None,
+    n_requests: int | None = None,
+    extra: tuple[str, ...] = (),
+    unbounded: str = "too few trials for an interval",
+) -> Estimate:
+    """Turn bounds into an estimate: NaN or meaningless bounds become ``None``, and a warning says why."""
+    centre, low, high = (
+        float(v if back is None else back(v)) for v in (bounds.centre, bounds.low, bounds.high)
+    )
+    warnings = extra
+    has_interval = bool(np.isfinite(low) and np.isfinite(high)) and not constant
+    if not has_interval and not extra:
+        warnings += (CONSTANT if constant and n_trials > 1 else ONE_TRIAL if n_trials < 2 else unbounded,)
+    elif constant and n_trials > 1:
+        warnings += (CONSTANT,)
+    return Estimate(
+        value=centre,
+        low=low if has_interval else None,
+        high=high if has_interval else None,
+        level=level,
+        unit=unit,
+        method=method,
+        estimand=estimand,
+        n_trials=n_trials,
+        n_requests=n_requests,
+        seed=seed,
+        inputs=inputs,
+        warnings=warnings,
+    )

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The service's pauses laid over its requests, there and as far off to either side as they may be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from harness.analysis.attribution import Attribution, attributable_fraction
+from harness.analysis.spans import Paused
+from harness.model import Estimate
+
+FloatArray = npt.NDArray[np.float64]
+#: Intervals over trials come from the trials; within one, these are enough for a look.
+RESAMPLES = 200
+
+
+@dataclass(frozen=True)
+class LaidPauses:
+    """The service's pauses over its requests, which may all be off by ``within_s``."""
+
+    start: FloatArray
+    latency: FloatArray
+    pauses: Paused
+    within_s: float
+    seed: int
+
+    def apart(self, quantile: float, own: Paused) -> Attribution:
+        """Take the tail apart by the service's pauses and ``own``, those of the generator."""
+        found = self._with_pauses_moved(0.0, quantile, own)
+        lengths = [high - low for spans in self.pauses.values() for low, high in spans]
+        if not lengths or float(np.median(lengths)) / 2 >= self.within_s:
+            return found
+        moved = [self._with_pauses_moved(by, quantile, own) for by in (-self.within_s, self.within_s)]
+        shares = ("quantile_share", "quantile_share_lower", "quantile_share_upper")
+        causes = (
+            part.model_copy(
+                update={
+                    "share_of_tail": _over_all(
+                        part.share_of_tail, [other.causes[place].share_of_tail for other in moved]
+                    )
+                }
+            )
+            for place, part in enumerate(found.causes)
+        )
+        return found.model_copy(
+            update={
+                **{
+                    name: _over_all(getattr(found, name), [getattr(other, name) for other in moved])
+                    for name in shares
+                },
+                "causes": tuple(causes),
+            }
+        )
+
+    def _with_pauses_moved(self, by_s: float, quantile: float, own: Paused) -> Attribution:
+        moved = {
+            cause: tuple((low + by_s, high + by_s) for low, high in spans)
+            for cause, spans in self.pauses.items()
+        }
+        return attributable_fraction(
+            self.start,
+            self.latency,
+            moved | own,
+            quantile=quantile,
+            resamples=RESAMPLES,
+            seed=self.seed,
+        )
+
+
+def _over_all(estimate: Estimate, others: Sequence[Estimate]) -> Estimate:
+    """Widen an interval until it covers those of the others."""
+    every = [estimate, *others]
+    lows, highs = [e.low for e in every if e.low is not None], [e.high for e in every if e.high is not None]
+    if estimate.low is None or estimate.high is None:
+        return estimate
+    return estimate.model_copy(
+        update={
+            "low": min(lows),
+            "high": max(highs),
+            "method": f"{estimate.method}, over all places that the pauses may have",
+        }
+    )

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What one trial left in the store: whether its files are whole, its single requests, its resource samples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+
+from harness.errors import InputError
+from harness.formats.detect import read_any
+from harness.formats.table import RequestTable, together
+from harness.model import TrialRecord
+from harness.store import SessionFolder
+from harness.store.reading import file_sha256
+
+SAMPLES = "samples.csv"
+
+
+def damage_of(session: SessionFolder, record: TrialRecord) -> str | None:
+    """Return why a trial's files cannot be those it was recorded with; their size tells nearly always."""
+    for name, stored in sorted(record.files.items()):
+        path = session.path(record.planned.trial_id, name)
+        if not path.is_file():
+            return f"damaged: {name} is missing"
+        if path.stat().st_size != stored.bytes:
+            return f"damaged: {name} has {path.stat().st_size} bytes, recorded were {stored.bytes}"
+    return None
+
+
+def read_requests(session: SessionFolder, record: TrialRecord) -> RequestTable | None:
+    """Read the single requests of a trial, as its record says that there are some; of several generators
+    all together, on the first one's clock."""
+    if record.load is None or not record.load.has_requests:
+        return None
+    if not record.generators:
+        return _rows_in(session, record, "load", record.load.start_epoch_s)
+    tables = [
+        _rows_in(session, record, one.folder, one.load.start_epoch_s if one.load else None)
+        for one in record.generators
+    ]
+    return together(tables, [one.clock_shift_s for one in record.generators])
+
+
+def _rows_in(
+    session: SessionFolder, record: TrialRecord, folder: str, start_epoch_s: float | None
+) -> RequestTable:
+    """Read the one file in a generator's folder that holds single requests."""
+    for path in _load_files(session, record, folder):
+        table = read_any(path)
+        if isinstance(table, RequestTable):
+            return table.placed(start_epoch_s) if table.from_zero else table
+    raise InputError(
+        "the record says that single requests were kept, but none are there",
+        file=session.folder,
+        place=folder,
+    )
+
+
+def _load_files(session: SessionFolder, record: TrialRecord, folder: str) -> Iterator[Path]:
+    trial_id = record.planned.trial_id
+    for name in sorted(record.files):
+        plain = name.removesuffix(".gz")
+        if plain.startswith(f"{folder}/samples.") and plain.endswith((".jtl", ".csv", ".db")):
+            path = session.path(trial_id, name)
+            if file_sha256(path) != record.files[name].sha256:
+                raise InputError("its bytes are not those of the record", file=path)
+            yield path
+
+
+def read_samples(session: SessionFolder, record: TrialRecord) -> pd.DataFrame | None:
+    """Read the samples that were taken of a trial's processes, with ``since_launch_s``; ``None``: there are none."""
+    trial_id = record.planned.trial_id
+    if not session.has(trial_id, SAMPLES):
+        return None
+    with session.open(trial_id, SAMPLES) as stream:
+        frame = pd.read_csv(stream, dtype={"role": "str"})
+    if record.instance is not None:
+        frame["since_launch_s"] = frame["monotonic_s"] - record.instance.launched.monotonic_s
+    return frame

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a trial's processes used while the load ran: CPU time and memory, from its record and its samples."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from harness.model import Phase, ResourceReading, TrialRecord
+
+
+def load_window(record: TrialRecord) -> tuple[float, float] | None:
+    """Return when the load ran, on the monotonic clock of the samples: first request to last answer.
+
+    The measurement phase itself is longer: it holds the start of the generator's own process.
+    """
+    phase = phase_of(record, "measurement")
+    if phase is None:
+        return None
+    begin, end = phase.start.monotonic_s, phase.end.monotonic_s
+    load = record.load
+    if load is None or load.start_epoch_s is None or load.duration_s <= 0:
+        return begin, end
+    first = load.start_epoch_s - phase.start.wall_epoch_s + begin
+    return max(begin, first), min(end, first + load.duration_s)
+
+
+def phase_of(record: TrialRecord, name: str) -> Phase | None:
+    """Return a phase by name, the last one of that name; ``None``: the trial did not get there."""
+    return next((phase for phase in reversed(record.phases) if phase.name == name), None)
+
+
+def processor_columns(record: TrialRecord, samples: pd.DataFrame | None) -> dict[str, object]:
+    """Return the columns of CPU time, of service and generator; none where no window or no samples are known."""
+    window = load_window(record)
+    if window is None or samples is None or window[1] <= window[0]:
+        return {}
+    service = cpu_in_window(samples, "service", window)
+    generator = _generators_cpu(samples, window)
+    span = window[1] - window[0]
+    n_requests = record.load.n_requests if record.load else 0
+    return {
+        "cpu_s_per_request": service / n_requests if service is not None and n_requests else None,
+        "service_cores": None if service is None else service / span,
+        "generator_cores": None if generator is None else generator / span,
+    }
+
+
+def _generators_cpu(samples: pd.DataFrame, window: tuple[float, float]) -> float | None:
+    """Return the CPU seconds of all generators; of several each has a role of its own: generator, generator-2...
+
+    One of several that has ended before the others uses nothing from then on.
+    """
+    roles = [role for role in samples["role"].unique() if str(role).startswith("generator")]
+    if len(roles) <= 1:
+        return cpu_in_window(samples, "generator", window)
+    total = 0.0
+    for role in roles:
+        rows = samples[(samples["role"] == role) & samples["cpu_s"].notna()]
+        if len(rows) < 2:
+            return None
+        begin, end = np.interp(window, rows["monotonic_s"], rows["cpu_s"])
+        total += float(end - begin)
+    return total
+
+
+def cpu_in_window(samples: pd.DataFrame, role: str, window: tuple[float, float]) -> float | None:
+    """Return the CPU seconds that a role used within the window, between samples by interpolation.
+
+    ``None``: fewer than two readings, or none near either end (a tenth of the window is the most
+    that may be guessed).
+    """
+    rows = samples[(samples["role"] == role) & samples["cpu_s"].notna()]
+    at, cpu = rows["monotonic_s"].to_numpy(dtype=np.float64), rows["cpu_s"].to_numpy(dtype=np.float64)
+    slack = 0.1 * (window[1] - window[0])
+    if at.size < 2 or at[0] > window[0] + slack or at[-1] < window[1] - slack:
+        return None
+    begin, end = np.interp(window, at, cpu)
+    return float(max(0.0, end - begin))
+
+
+def memory_columns(record: TrialRecord, samples: pd.DataFrame | None) -> dict[str, object]:
+    """Return the columns of memory: before and after the load, and the most of any sample within it."""
+    before, after = reading_at(record, "before-load"), reading_at(record, "after-load")
+    window, highest = load_window(record), None
+    if window is not None and samples is not None:
+        inside = samples[
+            (samples["role"] == "service") & samples["monotonic_s"].between(window[0], window[1])
+        ]["rss_bytes"].dropna()
+        highest = float(inside.max()) if len(inside) else None
+    return {
+        "rss_before_bytes": before.rss_bytes if before else None,
+        "rss_after_bytes": after.rss_bytes if after else None,
+        "rss_max_bytes": highest,
+        "pss_after_bytes": after.pss_bytes if after else None,
+    }
+
+
+def reading_at(record: TrialRecord, name: str) -> ResourceReading | None:
+    """Return what the instance used at a boundary by name; ``None``: the trial did not get there."""
+    return next((b.reading for b in record.boundaries if b.name == name), None)

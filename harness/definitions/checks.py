@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether all that an experiment refers to is there: implementations, settings, mixes, files of SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from harness.definitions.services import contract_folder
+from harness.definitions.strict_files import short, to_model, unknown
+from harness.errors import InputError
+from harness.model import BackingSettings, Experiment, Implementation, RuntimeSettings
+
+#: Settings that mean nothing to a Go program; naming one in a Go variant is a mistake worth a word.
+_JVM_ONLY = ("gc", "heap_max", "heap_min", "aot_cache", "form", "nmt", "jvm_flags")
+_GO_ONLY = ("gogc", "gomemlimit")
+
+
+def check_variants(experiment: Experiment, known: Mapping[str, Implementation], path: Path) -> None:
+    """Refuse variants of nothing, and settings that mean nothing to what they are of.
+
+    Raises:
+        InputError: names the first.
+    """
+    for name, variant in experiment.variants.items():
+        place = f"variants.{name}"
+        if variant.implementation not in known:
+            raise unknown(
+                "implementation", variant.implementation, known, file=path, place=f"{place}.implementation"
+            )
+        implementation = known[variant.implementation]
+        _check_settings(variant.settings, implementation, path, f"{place}.settings")
+        useless = {"go": _JVM_ONLY, "jvm": _GO_ONLY}.get(implementation.runtime, ())
+        for key in sorted(variant.runtime.model_fields_set & set(useless)):
+            raise InputError(
+                f"means nothing to the runtime {implementation.runtime!r}",
+                file=path,
+                place=f"{place}.runtime.{key}",
+            )
+    for factor, levels in experiment.factors.items():
+        for level_name, level in levels.items():
+            for variant in experiment.variants.values():
+                place = f"factors.{factor}.{level_name}.settings"
+                _check_settings(level.settings, known[variant.implementation], path, place)
+
+
+def _check_settings(settings: Iterable[str], implementation: Implementation, path: Path, place: str) -> None:
+    for key in settings:
+        if key not in implementation.settings:
+            raise unknown(
+                f"setting of {implementation.name}", key, implementation.settings, file=path, place=place
+            )
+
+
+def check_levels(experiment: Experiment, mixes: Mapping[str, object], path: Path) -> None:
+    """Refuse levels with an unknown mix, or with changes that are no settings.
+
+    Raises:
+        InputError: names the first.
+    """
+    if experiment.mix not in mixes:
+        raise unknown("mix", experiment.mix, mixes, file=path, place="mix")
+    for factor, levels in experiment.factors.items():
+        for name, level in levels.items():
+            place = f"factors.{factor}.{name}"
+            if level.mix is not None and level.mix not in mixes:
+                raise unknown("mix", level.mix, mixes, file=path, place=f"{place}.mix")
+            to_model(RuntimeSettings, level.runtime, path, at=f"{place}.runtime.")
+            to_model(BackingSettings, level.backing, path, at=f"{place}.backing.")
+
+
+def with_backing(
+    root: Path, experiment: Experiment, known: Mapping[str, Implementation], path: Path
+) -> Experiment:
+    """Return the experiment with the backing settings it ends up with, checked against the contract's files.
+
+    Raises:
+        InputError: they mean nothing here, or name what the contract does not have.
+    """
+    implementations = [known[variant.implementation] for variant in experiment.variants.values()]
+    needed = any(implementation.needs for implementation in implementations)
+    levels = [
+        (f"factors.{factor}.{name}.backing", level.backing)
+        for factor, levels in experiment.factors.items()
+        for name, level in levels.items()
+        if level.backing
+    ]
+    if not needed:
+        said = ["backing"] * (experiment.backing is not None) + [place for place, _ in levels]
+        if said:
+            raise InputError(
+                "means nothing here: no variant needs a backing service", file=path, place=said[0]
+            )
+        return experiment
+    backing = experiment.backing or BackingSettings()
+    if "upstream-api" in known:
+        for place, changes in [("backing", backing.model_dump()), *levels]:
+            _check_settings(changes.get("upstream", {}), known["upstream-api"], path, f"{place}.upstream")
+    if any("postgresql" in implementation.needs for implementation in implementations):
+        base = backing.model_dump(mode="json")
+        _check_sql(contract_folder(root, experiment.workload), backing, path, "backing")
+        for place, changes in levels:
+            changed = to_model(BackingSettings, {**base, **changes}, path, at=f"{place}.")
+            _check_sql(contract_folder(root, experiment.workload), changed, path, place)
+    return experiment.model_copy(update={"backing": backing})
+
+
+def _check_sql(contract: Path, backing: BackingSettings, path: Path, place: str) -> None:
+    seeds = sorted(seed.stem.removeprefix("seed-") for seed in contract.glob("seed-*.sql"))
+    if backing.seed is not None and backing.seed not in seeds:
+        raise unknown("seed", backing.seed, seeds, file=path, place=f"{place}.seed")
+    wanted = ["schema.sql", *(["index.sql"] if backing.index else [])]
+    for name in wanted:
+        if not (contract / name).is_file():
+            raise InputError(
+                "missing, and a database is needed", file=short(contract / name), allowed="a file of SQL"
+            )

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a file to the model, strictly. Whatever is wrong is one line: the file, the place in it, what is allowed."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from harness.errors import InputError
+from harness.model import Frozen
+from harness.schema_errors import describe
+
+M = TypeVar("M", bound=Frozen)
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return what a TOML file says.
+
+    Raises:
+        InputError: it cannot be read, or is none.
+    """
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except tomllib.TOMLDecodeError as error:  # its message ends with "(at line 3, column 7)"
+        message, _, where = str(error).rpartition(" (at ")
+        raise InputError(
+            f"broken TOML: {message or error}", file=path, place=where.rstrip(")") or None
+        ) from None
+    except UnicodeDecodeError as error:
+        raise InputError("not UTF-8", file=path, place=f"byte {error.start}") from None
+    except OSError as error:
+        raise InputError(f"cannot be read ({error.strerror})", file=path) from None
+
+
+def to_model(model: type[M], data: Any, path: Path, *, at: str = "") -> M:
+    """Return the data as a model; ``at`` is where in the file it stands.
+
+    Raises:
+        InputError: a key is unknown or missing, or its value is another than is allowed.
+    """
+    try:
+        # By way of JSON: TOML knows no tuples, and strict types take a list for one only from JSON.
+        return model.model_validate_json(json.dumps(data))
+    except TypeError:
+        raise InputError("dates and times are not used here", file=path) from None
+    except ValidationError as error:
+        raise describe(error, model, data, file=path, at=at) from None
+
+
+def unknown(
+    what: str, found: str, known: Iterable[str], *, file: object, place: str | None = None
+) -> InputError:
+    """Return what is said of a name that nothing has, with the closest one that something has."""
+    names = sorted(known)
+    close = difflib.get_close_matches(found, names, n=1)
+    hint = f" (did you mean {close[0]!r}?)" if close else ""
+    return InputError(
+        f"unknown {what}{hint}", file=file, place=place, found=found, allowed=", ".join(names) or "none"
+    )
+
+
+def short(path: Path) -> Path:
+    """Return a path as a person at this prompt would write it."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path

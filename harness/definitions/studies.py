@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An experiment by its name or file, with everything it refers to."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from harness.definitions.checks import check_levels, check_variants, with_backing
+from harness.definitions.services import load_implementations, load_requests
+from harness.definitions.strict_files import read_toml, short, to_model, unknown
+from harness.errors import InputError
+from harness.model import BackingSettings, Experiment, Frozen, Implementation, ProfileName, Request
+
+EXPERIMENTS = Path("harness") / "experiments"
+
+
+class Study(Frozen):
+    """An experiment with everything it names: what a session needs to know before it starts anything."""
+
+    experiment: Experiment
+    implementations: dict[str, Implementation]
+    requests: dict[str, tuple[Request, ...]]
+    definition_sha256: str
+
+    def profile_name(self, name: str) -> ProfileName:
+        """Return ``name`` as one of the experiment's profiles.
+
+        Raises:
+            InputError: the experiment has no such profile.
+        """
+        for profile in self.experiment.profiles:
+            if profile == name:
+                return profile
+        raise unknown("profile", name, self.experiment.profiles, file=self.experiment.name)
+
+
+def experiment_files(root: Path) -> dict[str, Path]:
+    """Return name -> file of every experiment that comes with the project."""
+    return {path.stem: short(path) for path in sorted((root / EXPERIMENTS).glob("*.toml"))}
+
+
+def load_study(root: Path, name: str) -> Study:
+    """Load an experiment by its name, or by the path of its TOML file, and check all it refers to.
+
+    Raises:
+        InputError: unknown name, broken TOML, unknown or ill-typed key, or a reference to nothing.
+    """
+    path = _experiment_path(root, name)
+    data = read_toml(path)
+    if "name" in data and data["name"] != path.stem:
+        raise InputError(
+            "must be the file's name", file=path, place="name", found=data["name"], allowed=repr(path.stem)
+        )
+    experiment = to_model(Experiment, data, path)
+    implementations = load_implementations(root, experiment.workload)
+    requests = load_requests(root, experiment.workload)
+    check_variants(experiment, implementations, path)
+    check_levels(experiment, requests, path)
+    experiment = with_backing(root, experiment, implementations, path)
+    named = {variant.implementation for variant in experiment.variants.values()}
+    return Study(
+        experiment=experiment,
+        implementations={name: implementations[name] for name in sorted(named)},
+        requests=requests,
+        definition_sha256=_definition_sha256(experiment),
+    )
+
+
+def _definition_sha256(experiment: Experiment) -> str:
+    """Hash what was defined. What an experiment does not use is left out, so that its hash stays what it
+    was before there were backing services and calibrations.
+    """
+    data = experiment.model_dump(mode="json")
+    _drop_if(None, data, "backing")
+    if "backing" in data:
+        _drop_if(BackingSettings().authentication, data["backing"], "authentication")
+    for variant in data["variants"].values():
+        _drop_if(None, variant["runtime"], "form", "memory_limit", "pin")
+    for profile in data["profiles"].values():
+        for load in (*profile["loads"].values(), *profile["scaled_loads"].values()):
+            _drop_if(1, load, "processes")
+            _drop_if("independent", load, "coordination")
+        _drop_if({}, profile, "scaled_loads")
+        _drop_if(None, profile, "calibration")
+        _drop_if(0.0, profile, "settle_s")
+    for levels in data["factors"].values():
+        for level in levels.values():
+            _drop_if({}, level, "backing")
+    return hashlib.sha256(json.dumps(data, separators=(",", ":"), ensure_ascii=False).encode()).hexdigest()
+
+
+def _drop_if(unused: object, data: dict[str, Any], *names: str) -> None:
+    for name in names:
+        if data[name] == unused:
+            del data[name]
+
+
+def _experiment_path(root: Path, name: str) -> Path:
+    if name.endswith(".toml") or "/" in name:
+        path = Path(name)
+        if not path.is_file():
+            raise InputError("no such file", file=path, allowed="an experiment's TOML file, or its name")
+        return path
+    files = experiment_files(root)
+    if name not in files:
+        raise unknown("experiment", name, files, file=EXPERIMENTS)
+    return files[name]

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clean blocks of rows to columns, quickly: one record per line and every value of its type, through Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
+import pyarrow.compute as pc  # type: ignore[import-untyped]  # pyarrow ships no types
+from pyarrow import csv as arrow_csv
+
+from harness.formats.row_layout import (
+    EPOCH_MS,
+    EPOCH_NS,
+    EPOCH_S,
+    PER_S,
+    Layout,
+    is_good_code,
+    is_transaction,
+)
+from harness.formats.source import Block
+from harness.formats.table import BoolArray, CodeArray, FloatArray, RequestChunk, Unreadable
+
+
+def read_clean(block: Block, layout: Layout) -> RequestChunk | None:
+    """Read through Arrow; None when anything about the block is not plain."""
+    n_lines = block.data.count(b"\n")
+    if not block.data.endswith(b"\n"):
+        return None
+    try:
+        table = arrow_csv.read_csv(
+            pa.BufferReader(block.data),
+            read_options=arrow_csv.ReadOptions(column_names=[f"c{i}" for i in range(layout.n_columns)]),
+            parse_options=arrow_csv.ParseOptions(delimiter=layout.delimiter, ignore_empty_lines=False),
+            convert_options=_convert_options(layout),
+        )
+    except pa.ArrowInvalid:
+        return None
+    # A record over several lines, or one that swallowed its successors, shows in the count.
+    if table.num_rows != n_lines or any(column.null_count for column in table.columns):
+        return None
+    latency_s = _numbers(table.column(f"c{layout.latency}")) / layout.latency_units_per_s
+    start = _clean_start(table, layout)
+    if start is None or not np.isfinite(latency_s).all() or (latency_s < 0).any():
+        return None
+    label_codes, labels = _clean_label(table, layout)
+    return RequestChunk(
+        start_epoch_s=start,
+        latency_s=latency_s,
+        ok=_clean_ok(table, layout),
+        label_codes=label_codes,
+        labels=labels,
+        transaction=_clean_transaction(table, layout),
+        unreadable=Unreadable(),
+    )
+
+
+def _convert_options(layout: Layout) -> arrow_csv.ConvertOptions:
+    text = pa.dictionary(pa.int32(), pa.string())
+    number = pa.int64() if layout.whole_ms else pa.float64()
+    types: dict[str, pa.DataType] = {f"c{layout.latency}": number}
+    if layout.start is not None:
+        times = {EPOCH_MS: pa.int64(), EPOCH_NS: pa.int64(), EPOCH_S: pa.float64()}
+        types[f"c{layout.start}"] = times.get(layout.time, pa.string())
+    if layout.ok is not None:
+        types[f"c{layout.ok}"] = pa.bool_()
+    for index in (layout.label, layout.message, layout.code if layout.ok is None else None):
+        if index is not None:
+            types[f"c{index}"] = text
+    return arrow_csv.ConvertOptions(
+        include_columns=list(types),
+        column_types=types,
+        true_values=["true", "True", "TRUE"],
+        false_values=["false", "False", "FALSE"],
+        null_values=[],
+        strings_can_be_null=False,
+    )
+
+
+def _clean_start(table: pa.Table, layout: Layout) -> FloatArray | None:
+    if layout.start is None:
+        return np.full(table.num_rows, np.nan)
+    column = table.column(f"c{layout.start}")
+    if layout.time not in PER_S:
+        import pandas as pd  # half a second to load, for files with written dates only
+
+        dates = pd.to_datetime(column.to_pandas(), format=layout.time, errors="coerce", utc=True)
+        if dates.isna().any():
+            return None
+        micros = dates.to_numpy(dtype="datetime64[us]").astype(np.int64)
+        return np.asarray(micros / 1e6, dtype=np.float64)
+    start = _numbers(column)
+    if not np.isfinite(start).all() or (start < 0).any():
+        return None
+    return start / PER_S[layout.time]
+
+
+def _clean_ok(table: pa.Table, layout: Layout) -> BoolArray:
+    if layout.ok is not None:
+        return _numbers(pc.cast(table.column(f"c{layout.ok}"), pa.int8())).astype(np.bool_)
+    if layout.code is not None:
+        return _where(table.column(f"c{layout.code}"), is_good_code)
+    return np.ones(table.num_rows, dtype=np.bool_)
+
+
+def _clean_label(table: pa.Table, layout: Layout) -> tuple[CodeArray, tuple[str, ...]]:
+    if layout.label is None:
+        return np.zeros(table.num_rows, dtype=np.int32), ("",)
+    column = table.column(f"c{layout.label}").unify_dictionaries().combine_chunks()
+    if isinstance(column, pa.ChunkedArray):  # combining none gives none
+        return np.zeros(0, dtype=np.int32), ()
+    codes = np.array(np.from_dlpack(column.indices), dtype=np.int32)
+    return codes, tuple(column.dictionary.to_pylist())
+
+
+def _clean_transaction(table: pa.Table, layout: Layout) -> BoolArray:
+    if layout.message is None:
+        return np.zeros(table.num_rows, dtype=np.bool_)
+    return _where(table.column(f"c{layout.message}"), is_transaction)
+
+
+def _numbers(column: pa.ChunkedArray) -> FloatArray:
+    """Return a column without nulls as floats. Arrow's own ``to_numpy`` would load pandas, for nothing."""
+    parts = [np.from_dlpack(chunk) for chunk in column.chunks if len(chunk)]
+    return np.concatenate(parts).astype(np.float64) if parts else np.zeros(0)
+
+
+def _where(column: pa.ChunkedArray, test: Callable[[str], bool]) -> BoolArray:
+    """Apply a test of text to a dictionary column: once per distinct value, not once per row."""
+    parts = [
+        np.array([test(value) for value in chunk.dictionary.to_pylist()], dtype=np.bool_)[
+            np.from_dlpack(chunk.indices)
+        ]
+        for chunk in column.chunks
+        if len(chunk)
+    ]
+    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.bool_)

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which column of delimited text holds what, and what one row's fields say."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+EPOCH_MS = "epoch_ms"
+EPOCH_S = "epoch_s"
+EPOCH_NS = "epoch_ns"
+#: Units of a time stamp in one second.
+PER_S = {EPOCH_MS: 1e3, EPOCH_S: 1.0, EPOCH_NS: 1e9}
+#: What JMeter writes as the message of a transaction controller's row, which sums up other rows.
+_TRANSACTION = "Number of samples in transaction :"
+
+_TRUE = {"true": True, "false": False}
+_GOOD_CODE = re.compile(r"[23]\d\d")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """Which column holds what. Indexes count from 0; ``None``: the file does not have it.
+
+    ``time``: ``EPOCH_MS``, ``EPOCH_S``, ``EPOCH_NS`` or a strptime format (read as UTC when it has no zone).
+    ``whole_ms``: latencies are integers (a fraction makes the row unreadable).
+    ``latency_units_per_s``: 1000 when latencies are in ms, 1e9 when in ns.
+    """
+
+    delimiter: str
+    n_columns: int
+    latency: int
+    start: int | None = None
+    ok: int | None = None
+    code: int | None = None
+    label: int | None = None
+    message: int | None = None
+    time: str = EPOCH_MS
+    whole_ms: bool = True
+    latency_units_per_s: float = 1000.0
+    header: tuple[str, ...] | None = None
+
+    @property
+    def end_may_be_cut(self) -> bool:
+        """A last line without line end could be cut inside a value we use, and nothing would show it."""
+        return self.n_columns - 1 in {self.latency, self.start, self.label, self.code}
+
+    def begins_a_row(self, line: str | bytes) -> bool:
+        """This line surely begins a row, even where the quotes before it say it continues another."""
+        if self.start is None:
+            return False
+        text = line if isinstance(line, str) else line.decode(errors="replace")
+        fields = text.split(self.delimiter)
+        if len(fields) <= max(self.start, self.latency):
+            return False
+        good_start = parse_start(fields[self.start], self.time) is not None
+        return good_start and self.latency_s(fields) is not None
+
+    def latency_s(self, fields: Sequence[str]) -> float | None:
+        """The latency of a row's fields, or None when it cannot be read."""
+        return parse_latency(
+            fields[self.latency], whole_ms=self.whole_ms, units_per_s=self.latency_units_per_s
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One request."""
+
+    start_epoch_s: float
+    latency_s: float
+    ok: bool
+    label: str
+    transaction: bool
+
+
+def parse_row(fields: list[str], layout: Layout) -> Row | None:
+    """Return the request of one row, or None when it cannot be read."""
+    if len(fields) != layout.n_columns:
+        return None
+    latency_s = layout.latency_s(fields)
+    start = math.nan if layout.start is None else parse_start(fields[layout.start], layout.time)
+    ok: bool | None = True
+    if layout.ok is not None:
+        ok = _TRUE.get(fields[layout.ok].strip().lower())
+    elif layout.code is not None:
+        ok = is_good_code(fields[layout.code])
+    if latency_s is None or start is None or ok is None:
+        return None
+    return Row(
+        start_epoch_s=start,
+        latency_s=latency_s,
+        ok=ok,
+        label="" if layout.label is None else fields[layout.label],
+        transaction=layout.message is not None and is_transaction(fields[layout.message]),
+    )
+
+
+def is_good_code(code: str) -> bool:
+    """Tell whether a status is one of success or redirection."""
+    return _GOOD_CODE.fullmatch(code) is not None
+
+
+def is_transaction(message: str) -> bool:
+    """Tell whether a row only sums up other rows, as a transaction controller's does."""
+    return message.startswith(_TRANSACTION)
+
+
+def parse_latency(text: str, *, whole_ms: bool, units_per_s: float = 1000.0) -> float | None:
+    """A latency to seconds; None when it is no number, negative or (``whole_ms``) not whole."""
+    number = _whole(text) if whole_ms else _number(text)
+    return None if number is None else number / units_per_s
+
+
+def parse_start(text: str, time: str) -> float | None:
+    """A time stamp to seconds since the epoch; None when it is not one."""
+    if time in PER_S:
+        number = _number(text) if time == EPOCH_S else _whole(text, digits=19 if time == EPOCH_NS else 15)
+        return None if number is None else number / PER_S[time]
+    try:
+        date = datetime.strptime(text, time)
+    except ValueError:
+        return None
+    return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
+
+
+def _whole(text: str, *, digits: int = 15) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= digits else None
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) and number >= 0 else None

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The lines of unified JVM logs (``-Xlog``): rotated parts in order, decorators taken off, stamps read.
+
+Source: JEP 158 (unified logging).
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from harness.errors import InputError
+
+_DECORATORS = re.compile(r"((?:\[[^\]]*\])+)\s?(.*)")
+_STAMP = re.compile(r"(\d+(?:\.\d+)?)(ns|ms|s)")
+_ISO = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+[+-]\d{4}")
+#: A number above this many seconds is a date, not an uptime (30 years).
+_EPOCH_FROM_S = 1e9
+
+
+@dataclass(slots=True)
+class Line:
+    """One line without its decorators; it has at least one stamp."""
+
+    epoch_s: float | None
+    uptime_s: float | None
+    tags: str
+    text: str
+
+
+def rotated_parts(path: Path) -> tuple[Path, ...]:
+    """Return ``path`` and its rotated siblings ``path.0``, ``path.1``, ... that exist."""
+    siblings = [part for part in path.parent.glob(path.name + ".*") if re.fullmatch(r"\d+", part.suffix[1:])]
+    return (path, *sorted(siblings))
+
+
+def read_lines(paths: Iterable[Path]) -> Iterator[tuple[str, bool]]:
+    """Read the lines of one process's log in all its parts, the earliest first, and whether each is complete.
+
+    Raises:
+        InputError: a file cannot be opened.
+    """
+    for path in sorted(paths, key=_first_stamp):
+        yield from _lines(path)
+
+
+def parse_line(text: str) -> Line | None:
+    """Return the line without its decorators; ``None``: it has none, or no stamp among them."""
+    match = _DECORATORS.fullmatch(text)
+    if match is None:
+        return None
+    epoch: float | None = None
+    uptime: float | None = None
+    tags = ""
+    for decorator in match.group(1)[1:-1].split("]["):
+        value = decorator.strip()
+        stamp = _STAMP.fullmatch(value)
+        if stamp:
+            seconds = float(stamp.group(1)) * {"ns": 1e-9, "ms": 1e-3, "s": 1.0}[stamp.group(2)]
+            if stamp.group(2) == "ms" and seconds > _EPOCH_FROM_S:
+                epoch = seconds
+            elif seconds <= _EPOCH_FROM_S:
+                uptime = seconds if uptime is None or stamp.group(2) == "ns" else uptime
+        elif _ISO.fullmatch(value):
+            epoch = datetime.strptime(value, "%Y-%m-%dT%H:%M:%S.%f%z").timestamp() if epoch is None else epoch
+        else:
+            tags = value
+    if epoch is None and uptime is None:
+        return None
+    return Line(epoch, uptime, tags, match.group(2))
+
+
+def _lines(path: Path) -> Iterator[tuple[str, bool]]:
+    opened = gzip.open if path.suffix == ".gz" else open
+    try:
+        with opened(path, "rb") as stream:
+            for line in stream:
+                yield line.decode("utf-8", "replace").rstrip("\r\n"), line.endswith(b"\n")
+    except EOFError:
+        yield "", False
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", file=path) from error
+
+
+def _first_stamp(path: Path) -> tuple[float, str]:
+    for text, _ in _lines(path):
+        line = parse_line(text)
+        if line is not None:
+            return (line.uptime_s if line.uptime_s is not None else line.epoch_s or 0.0, path.name)
+    return (float("inf"), path.name)

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An implementation, as its ``service.toml`` describes it, and what the forms of a Java program need."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from harness.model.backing import BackingName
+from harness.model.base import Frozen
+
+
+class PreparedImage(Frozen):
+    """How a framework prepares its own native image: ``[forms.native_prepared]`` of a ``service.toml``.
+
+    Paths are relative to a copy of the service's folder, in which ``build`` is run.
+    """
+
+    build: tuple[str, ...] = Field(
+        min_length=1, description="leaves what native-image takes; words as in build"
+    )
+    words: str = Field(
+        description="file that this build leaves: what native-image is told, in that file's folder"
+    )
+    image: str = Field(description="the native image that those words make")
+
+
+class JavaForms(Frozen):
+    """What the other forms of a Java program need: ``[forms]`` of its ``service.toml``."""
+
+    modules: tuple[str, ...] = Field(
+        default=(), description="modules of a trimmed runtime beside those that jdeps finds"
+    )
+    native_args: tuple[str, ...] = Field(
+        default=(), description="further words for native-image; {source} is a copy of the service's folder"
+    )
+    native_registers: tuple[str, ...] = Field(
+        default=(),
+        description="folders in the program's jars, as META-INF/services: classes named there are found by reflection",
+    )
+    native_prepared: PreparedImage | None = Field(
+        default=None, description="None: the jar and what its manifest names are compiled"
+    )
+    native_packages: tuple[str, ...] = Field(
+        default=(), max_length=0, exclude=True, description="of early sessions, which name it, always empty"
+    )
+    native_refused: str | None = Field(
+        default=None, description="why no native image of it is made: what was tried and what came of it"
+    )
+
+
+class Implementation(Frozen):
+    """One source folder that fulfils a workload, as its ``service.toml`` describes it."""
+
+    name: str
+    workload: str
+    language: str
+    framework: str
+    runtime: Literal["go", "jvm", "native", "other"]
+    build: tuple[str, ...] = ()
+    test: tuple[str, ...] = ()
+    artifact: str
+    start: tuple[str, ...] = Field(min_length=1)
+    readiness: str = "/health"
+    min_java: int | None = None
+    settings: dict[str, str] = Field(default_factory=dict, description="variant setting -> flag")
+    forms: JavaForms = JavaForms()
+    needs: tuple[BackingName, ...] = Field(default=(), description="backing services, told of by environment")

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is read of clocks, processes, control groups and machines. Absent is ``None``, never zero."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from harness.model.base import Frozen
+
+
+class ClockReading(Frozen):
+    """Wall and monotonic time read together: joins logs written on either clock."""
+
+    wall_epoch_s: float
+    monotonic_s: float
+
+
+class ResourceReading(Frozen):
+    """Resources of one process (tree) at one moment. PSS costs 17 ms, so only at phase boundaries."""
+
+    at: ClockReading
+    rss_bytes: int | None
+    pss_bytes: int | None
+    cpu_s: float | None = Field(description="user + system CPU time since the process started")
+    n_threads: int | None
+    n_descriptors: int | None
+
+
+class GroupReading(Frozen):
+    """A control group and the service's process, read at one moment. They differ: a group is charged for
+    file pages by whoever touched them first, and resident memory counts shared pages once per process."""
+
+    version: Literal["v1", "v2"]
+    memory_bytes: int | None = Field(description="charged to the group, file pages included")
+    memory_max_bytes: int | None = Field(description="the highest so far, where the kernel keeps it")
+    cpu_s: float | None
+    n_throttled: int | None
+    throttled_s: float | None
+    rss_bytes: int | None = Field(description="of the process, as samples have it")
+    process_cpu_s: float | None
+
+
+class MachineWindow(Frozen):
+    """The machine during the measurement: reasons to distrust it. ``None``: not to be had here."""
+
+    psi_cpu_some_s: float | None
+    psi_memory_some_s: float | None
+    psi_io_some_s: float | None
+    steal_s: float | None
+    idle_s: float | None
+    throttled_s: float | None
+    n_throttled: int | None
+    load_average_1m: float | None
+    other_cpu_s: float | None = Field(description="CPU time used by neither service nor generator")
+
+
+class HostClock(Frozen):
+    """A far host's clocks held against those of the machine that the harness runs on.
+
+    Offsets are far minus here. The true ones lie within ``uncertainty_s``, half the round trip of the
+    quickest of the questions.
+    """
+
+    role: Literal["service", "load", "further load", "database"] = "service"
+    host: str
+    at: ClockReading = Field(description="when they were compared, here")
+    wall_offset_s: float
+    monotonic_offset_s: float
+    uncertainty_s: float
+    round_trip_s: float
+    n_questions: int

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What was started for a trial: the instance and its backing services, with which limits, and how it ended."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from harness.model.backing import BackingName, BackingSettings
+from harness.model.base import Frozen
+from harness.model.readings import ClockReading, GroupReading
+
+
+class ContainerRecord(Frozen):
+    """The container around an instance: its image, its limits, and what the control group counted."""
+
+    engine: str
+    image_id: str
+    image_bytes: int
+    layer_bytes: tuple[int, ...] = Field(description="of each layer that holds files, the base first")
+    network: str
+    user: str
+    cpuset: str | None
+    cpu_quota: float | None = Field(description="CPUs' worth of time; None: not limited")
+    memory_limit_bytes: int | None
+    create_s: float
+    start_s: float
+    at_stop: GroupReading | None = None
+    out_of_memory: bool | None = Field(default=None, description="as the daemon saw it")
+
+
+class LimitsRecord(Frozen):
+    """The limits that a plain process was to keep to, and who enforced them."""
+
+    enforced_by: Literal["cgroup v1", "cgroup v2"] | None = Field(
+        default=None, description="None: nobody; then it was pinned, and its runtime was told"
+    )
+    why_not: str | None = Field(default=None, description="why no control group was made")
+    cpu_quota: float | None = Field(description="CPUs' worth of time; None: not limited")
+    memory_limit_bytes: int
+    at_stop: GroupReading | None = None
+    out_of_memory: bool | None = Field(default=None, description="whether the kernel killed for memory in it")
+
+
+class InstanceRecord(Frozen):
+    """The running variant: what was started, where, with which limits."""
+
+    argv: tuple[str, ...]
+    environment: dict[str, str] = Field(description="only what the harness set")
+    pid: int
+    process_start_ticks: int = Field(description="field 22 of /proc/PID/stat: tells a recycled pid apart")
+    port: int
+    launched: ClockReading
+    cpu_affinity: tuple[int, ...]
+    cpu_limit: int | None
+    cpus_allowed: tuple[int, ...] | None = Field(
+        default=None, description="what the kernel said, once it answered; None: it was not asked"
+    )
+    artifact_sha256: str
+    artifact_bytes: int
+    runtime_bytes: int | None = Field(description="size of what must be installed beside the artifact")
+    runtime_version: str | None
+    stop_signal: Literal["SIGTERM", "SIGKILL", "exited"] | None = None
+    exit_code: int | None = None
+    stop_s: float | None = None
+    container: ContainerRecord | None = Field(default=None, description="None: a plain process")
+    limits: LimitsRecord | None = Field(
+        default=None, description="of a plain process; None: no memory limit was wanted"
+    )
+
+
+class BackingRecord(Frozen):
+    """A backing service of the trial: what was started, where, and how it ended."""
+
+    name: BackingName
+    version: str | None
+    settings: BackingSettings | None = Field(default=None, description="None: it has none")
+    argv: tuple[str, ...]
+    pid: int
+    process_start_ticks: int
+    port: int
+    launched: ClockReading
+    cpu_affinity: tuple[int, ...] = ()
+    ready_s: float = Field(
+        description="from the order (the copy of a fresh database included) until it answered"
+    )
+    service_connections: int | None = Field(
+        default=None, description="how many connections the service can have at once; None: no such limit"
+    )
+    filesystem: str | None = Field(default=None, description="type of the one its data lay on")
+    n_trials_before: int = Field(default=0, description="trials that used the very same database earlier")
+    exit_code: int | None = Field(default=None, description="None: it lives on for the next trial")
+    stop_signal: str | None = None

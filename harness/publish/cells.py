@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The cells of a table as texts: each column in one unit, and the reasons why a cell is empty."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from harness.analysis.comparisons import Comparison
+from harness.model import Estimate
+from harness.publish.formatting import DASH, show
+
+Cell = Estimate | str | int | None
+
+
+def comparison_rows(found: Sequence[Comparison], labels: Mapping[str, str]) -> list[Mapping[str, Cell]]:
+    """Return rows for ``Publisher.table``: variant, levels, both ratios, adjusted p, verdict."""
+    return [
+        {
+            "variant": labels.get(c.variant, c.variant),
+            **c.levels,
+            "ratio": c.ratio,
+            "hodges_lehmann": c.hodges_lehmann,
+            "p": None if c.p_adjusted is None else f"{c.p_adjusted:.2g}",
+            "verdict": str(c.verdict).replace("_", " "),
+            "blocks": c.n_blocks,
+        }
+        for c in found
+    ]
+
+
+def cell_texts(
+    columns: Mapping[str, str], rows: Sequence[Mapping[str, Cell] | None]
+) -> tuple[list[str], list[list[str] | None], list[str]]:
+    """Return the heads of columns with their units, the rows, and why cells are empty; a gap stays ``None``."""
+    heads, like = [], {}
+    for name, head in columns.items():
+        found = [row[name] for row in rows if row is not None and isinstance(row.get(name), Estimate)]
+        sizes = [cell.value for cell in found if isinstance(cell, Estimate) and cell.value is not None]
+        like[name] = min((abs(size) for size in sizes if size), default=None)
+        unit = next((show(c, like=like[name]).unit for c in found if isinstance(c, Estimate) and c.value), "")
+        heads.append(f"{head} ({unit})" if unit else head)
+    reasons: dict[str, None] = {}
+    body: list[list[str] | None] = []
+    for row in rows:
+        if row is None:
+            body.append(None)
+            continue
+        texts = []
+        for name in columns:
+            cell = row.get(name)
+            if isinstance(cell, Estimate):
+                shown = show(cell, like=like[name])
+                texts.append(shown.bare)
+                if shown.reason:
+                    reasons[f"{DASH}: {shown.reason}."] = None
+            else:
+                texts.append(DASH if cell is None else f"{cell:,}" if isinstance(cell, int) else cell)
+        body.append(texts)
+    return heads, body, list(reasons)
+
+
+def inputs_of(rows: Sequence[Mapping[str, Cell] | None]) -> list[str]:
+    """Return the trials behind all estimates of a table, sorted."""
+    cells = [cell for row in rows if row is not None for cell in row.values()]
+    return sorted({key for cell in cells if isinstance(cell, Estimate) for key in cell.inputs})

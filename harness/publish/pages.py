@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a publishing call shows of itself in a notebook: a line of text, or a table or figure as a page."""
+
+from __future__ import annotations
+
+import base64
+import html
+from collections.abc import Sequence
+
+
+class Published:
+    """What a publishing call returns: shows itself in a notebook, text and picture alike."""
+
+    def __init__(self, text: str, *, page: str | None = None) -> None:
+        self.text = text
+        self._page = page
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        return self._page if self._page is not None else f"<code>{html.escape(self.text)}</code>"
+
+
+def plain_table(heads: Sequence[str], body: Sequence[Sequence[str] | None]) -> str:
+    """Return a table as lines of text."""
+    return "\n".join(" | ".join(row) for row in [heads, *(row for row in body if row is not None)])
+
+
+def table_page(
+    heads: Sequence[str],
+    body: Sequence[Sequence[str] | None],
+    caption: str,
+    notes: Sequence[str],
+    numeric: Sequence[bool],
+) -> str:
+    """Return a table with caption and notes; ``numeric`` columns are set flush right."""
+
+    def line(row: Sequence[str], tag: str) -> str:
+        return (
+            "<tr>"
+            + "".join(
+                f'<{tag} style="text-align:{"right" if right else "left"}">{html.escape(cell)}</{tag}>'
+                for cell, right in zip(row, numeric, strict=True)
+            )
+            + "</tr>"
+        )
+
+    rows = "".join(line(row, "td") for row in body if row is not None)
+    below = "".join(f"<p><small>{html.escape(note)}</small></p>" for note in notes)
+    return f"<table><caption>{html.escape(caption)}</caption>{line(heads, 'th')}{rows}</table>{below}"
+
+
+def figure_page(png: bytes, alt: str, caption: str, inches: float) -> str:
+    """Return a figure with its caption, as wide as in the paper at 150 pixels an inch."""
+    data = base64.b64encode(png).decode("ascii")
+    return (
+        f'<figure style="margin:0"><img style="width:{inches * 150:.0f}px;max-width:100%" alt="{html.escape(alt)}" '
+        f'src="data:image/png;base64,{data}"><figcaption>{html.escape(caption)}</figcaption></figure>'
+    )

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the kernel shows control groups: what is mounted, which groups a process is in, what their files say.
+
+Version 1, version 2, and mixtures of both. ``root`` is where ``proc`` and ``sys`` are (tests bring their own).
+
+Standard library only, Python >= 3.8: the agent on a far host is built of this file too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+#: What is read of version 1. Version 2 has one hierarchy for all controllers, which goes by an empty name.
+_CONTROLLERS = frozenset({"memory", "cpu", "cpuacct"})
+
+
+@dataclass(frozen=True)
+class Mount:
+    """Where a hierarchy of groups is mounted, and which part of it is."""
+
+    folder: Path
+    part: str
+
+    def folder_of(self, group: str) -> Path:
+        """Return where a group's files would be.
+
+        In a container the group's path may be the host's, of which only a part (or nothing) is mounted here.
+        """
+        inner = group[len(self.part) :] if self.part != "/" and group.startswith(self.part) else group
+        return self.folder / inner.lstrip("/")
+
+
+def mounts(root: Path) -> dict[str, Mount]:
+    """Return controller (version 1) or ``""`` (version 2) -> where its groups are to be seen."""
+    found: dict[str, Mount] = {}
+    for line in lines_of(root / "proc/self/mountinfo"):
+        fields = line.split(" ")
+        kind, _, options = fields[fields.index("-") + 1 :][:3]
+        mount = Mount(root / fields[4].lstrip("/"), fields[3])
+        if kind == "cgroup2":
+            found.setdefault("", mount)
+        elif kind == "cgroup":
+            for controller in _CONTROLLERS & set(options.split(",")):
+                found.setdefault(controller, mount)
+    return found
+
+
+def groups_of(process: str, root: Path) -> list[tuple[list[str], str]]:
+    """Return the groups of a process (its id, or ``self``): controllers (``""``: version 2), path."""
+    found = []
+    for line in lines_of(root / f"proc/{process}/cgroup"):
+        _, controllers, path = line.split(":", 2)
+        found.append((controllers.split(","), path))
+    return found
+
+
+def pairs_of(file: Path) -> dict[str, str]:
+    """Return name -> value of a file with both on each line."""
+    pairs = (line.partition(" ") for line in lines_of(file) if " " in line)
+    return {name: value for name, _, value in pairs}
+
+
+def lines_of(file: Path) -> list[str]:
+    return text_of(file).splitlines()
+
+
+def text_of(file: Path) -> str:
+    """Return what a group's file says; nothing where there is none, or it is not for us."""
+    try:
+        return file.read_text()
+    except OSError:
+        return ""

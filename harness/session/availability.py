@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What of a study cannot be measured here, and why: variants, and levels of its factors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from harness.backing import BackingNeed, source_of
+from harness.definitions import Study, contract_folder
+from harness.errors import InputError, MissingTool
+from harness.model import BackingSettings, Implementation, Level, ProfileName, Unavailable
+from harness.session.assembly import Assembly
+from harness.session.descriptors import allowed, too_large
+from harness.session.loads import load_problems
+
+
+def unavailable_here(assembly: Assembly, study: Study, profile: ProfileName) -> tuple[Unavailable, ...]:
+    """Return the variants that cannot run here, and the levels whose load, CPUs or backing cannot be had.
+
+    Raises:
+        MissingTool, UnsupportedLoad: without the generator nothing at all would be left.
+    """
+    experiment, definition = study.experiment, study.experiment.profiles[profile]
+    names = definition.variants or tuple(experiment.variants)
+    reasons = variant_reasons(assembly, study)
+    found = [Unavailable(variant=name, reason=reason) for name in names if (reason := reasons[name])]
+    problems = load_problems(assembly, study, definition)
+    if assembly.host.here:
+        problems |= too_large(experiment, study.implementations, profile, allowed())
+    for factor, levels in experiment.factors.items():
+        used = definition.levels.get(factor) or tuple(levels)
+        without = [name for name in used if levels[name].load in problems]
+        if without and len(without) == len(used):
+            raise problems[levels[without[0]].load or ""]
+        found += [
+            Unavailable(variant=f"{factor}={name}", reason=str(problems[levels[name].load or ""]))
+            for name in without
+        ]
+        cannot = {
+            name: problem
+            for name in used
+            if (problem := _level_problem(assembly, study, levels[name])) is not None
+        }
+        if cannot and len(cannot) == len(used):
+            raise InputError(next(iter(cannot.values())), place=f"{experiment.name}: factors.{factor}")
+        found += [Unavailable(variant=f"{factor}={name}", reason=problem) for name, problem in cannot.items()]
+    named = any(level.load for levels in experiment.factors.values() for level in levels.values())
+    if not named and experiment.load in problems:
+        raise problems[experiment.load]
+    return tuple(found)
+
+
+def variant_reasons(assembly: Assembly, study: Study) -> dict[str, str | None]:
+    """Return variant -> why it cannot run here, or ``None``."""
+    return {
+        name: assembly.launcher.unavailable(study.implementations[variant.implementation], variant)
+        or _backing_problem(assembly, study.implementations[variant.implementation], study.experiment.backing)
+        for name, variant in study.experiment.variants.items()
+    }
+
+
+def _backing_problem(
+    assembly: Assembly, implementation: Implementation, settings: BackingSettings | None
+) -> str | None:
+    """Return why what the implementation needs cannot be had here with these settings, or ``None``."""
+    need = BackingNeed(
+        workload=implementation.workload,
+        contract=contract_folder(assembly.root, implementation.workload),
+        settings=settings or BackingSettings(),
+    )
+    for name in implementation.needs:
+        try:
+            problem = source_of(name, assembly.backing).unavailable(need)
+        except MissingTool as missing:
+            problem = str(missing)
+        if problem is not None:
+            return problem
+    return None
+
+
+def _level_problem(assembly: Assembly, study: Study, level: Level) -> str | None:
+    """Return why a level's CPUs, or its changes to the backing services, cannot be had here, or ``None``."""
+    problem = _size_problem(assembly, level.runtime)
+    if problem is not None or not level.backing:
+        return problem
+    changes = level.backing
+    before = (study.experiment.backing or BackingSettings()).model_dump()
+    settings = BackingSettings.model_validate_json(json.dumps({**before, **changes}))
+    problems = (_backing_problem(assembly, one, settings) for one in study.implementations.values())
+    return next((problem for problem in problems if problem is not None), None)
+
+
+def _size_problem(assembly: Assembly, changes: Mapping[str, object]) -> str | None:
+    """Return why a level's CPUs cannot be had here, or ``None``."""
+    wanted = changes.get("cpus")
+    if not isinstance(wanted, int) or wanted <= len(assembly.cpus):
+        return None
+    return f"{wanted} CPUs are wanted for the service, and there are {len(assembly.cpus)}"

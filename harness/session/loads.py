@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A load before it is offered: what its generators are asked for, and what comes of that."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from harness.definitions import Study
+from harness.errors import MissingTool, RematchError, UnsupportedLoad
+from harness.loadgen.base import Endpoint, LoadOrder
+from harness.loadgen.distribution import planned
+from harness.model import Configuration, Load, ProfileDefinition, Request
+from harness.session.assembly import Assembly
+
+
+def load_orders(assembly: Assembly, load: Load, requests: tuple[Request, ...]) -> list[LoadOrder]:
+    """Return what each generator of a load is asked for, with place holders for endpoint and folder."""
+    divided = assembly.shares_of(load)
+    return [
+        LoadOrder(
+            profile=share,
+            requests=requests,
+            endpoint=Endpoint(host="127.0.0.1", port=8080),
+            folder=Path("/TRIAL/load") if len(divided) == 1 else Path(f"/TRIAL/load/{number}"),
+        )
+        for number, share in enumerate(divided, start=1)
+    ]
+
+
+def load_s(assembly: Assembly, load: Load, requests: tuple[Request, ...]) -> float:
+    """Return about how long the generator takes for a load, start and stop included."""
+    try:
+        generator, asked = assembly.generator(load.generator), load_orders(assembly, load, requests)
+        return max(generator.command(order).expected_s for order in asked)
+    except RematchError:  # the tool is missing: whoever starts the session is told
+        return load.profile.duration_s or 10.0
+
+
+def load_command(assembly: Assembly, configuration: Configuration, study: Study) -> tuple[str, ...]:
+    """Return the load generator's command line, with a place holder for the trial's folder; of several the
+    first one's, or the one of who commands them."""
+    if configuration.load is None:
+        return ()
+    generator = assembly.generator(configuration.load.generator)
+    orders = load_orders(assembly, configuration.load, study.requests[configuration.mix])
+    if configuration.load.coordination == "tool":
+        return planned(generator, orders, configuration.load).argv
+    return generator.command(orders[0]).argv
+
+
+def load_problems(
+    assembly: Assembly, study: Study, definition: ProfileDefinition
+) -> dict[str | None, RematchError]:
+    """Return load name -> why it cannot be offered here."""
+    problems: dict[str | None, RematchError] = {}
+    for name in (*definition.loads, *definition.scaled_loads):
+        load = definition.load(name)
+        try:
+            requests = study.requests[study.experiment.mix]
+            for order in load_orders(assembly, load, requests):
+                assembly.generator(load.generator).command(order)
+            assembly.load_words(load.generator)
+        except (MissingTool, UnsupportedLoad) as problem:
+            problems[name] = problem
+    return problems

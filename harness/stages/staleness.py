@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a stage must run: what it depends on and leaves behind, held against what is remembered of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from harness import api_modules
+from harness.publish.contribution import GENERATED
+from harness.stages import fingerprint
+from harness.stages.expected import expected_s
+from harness.stages.fingerprint import Memory, in_short, read_memory
+from harness.stages.notebook import closure, module_path
+from harness.stages.parameters import StageParameters
+from harness.stages.planned import PlannedStage
+from harness.store import Store
+
+
+def judge(root: Path, settings: StageParameters, stage: PlannedStage) -> PlannedStage:
+    """Return the stage with state and reason as things stand now. Measuring is judged by the store alone."""
+    if stage.kind in ("check", "measure") or stage.state == "skipped":
+        return stage
+    memory = read_memory(memory_path(root, settings, stage.name))
+    reasons = fingerprint.why_stale(depends(root, stage), memory, outputs(root, stage))
+    expected = expected_s(memory, stage.kind)
+    return replace(
+        stage, state="to do" if reasons else "done", why=in_short(reasons) or "unchanged", expected_s=expected
+    )
+
+
+def depends(root: Path, stage: PlannedStage) -> dict[str, str]:
+    """Return content hashes of everything a stage depends on: code, data, parameters, environment."""
+    found = fingerprint.of_parameters(stage.parameters) | fingerprint.of_lock(root)
+    if stage.notebook is not None:
+        found |= fingerprint.of_notebook(root, stage.notebook, api_modules())
+    if stage.kind == "tidy":
+        found |= fingerprint.of_files(root, _raw_files(root, stage))
+    elif stage.kind == "analysis":
+        folders = [root / "data" / "processed" / name for name in stage.experiments]
+        found |= fingerprint.of_files(root, [*folders, root / "data" / "published"])
+    elif stage.kind == "paper":
+        paths = [path for module in closure(root, {"harness.paper"}) if (path := module_path(root, module))]
+        found |= fingerprint.of_files(root, [*paths, *_paper_sources(root), root / GENERATED])
+    return found
+
+
+def outputs(root: Path, stage: PlannedStage) -> dict[str, str]:
+    """Return content hashes of what a stage leaves behind for later ones."""
+    if stage.kind == "tidy":
+        return fingerprint.of_files(root, [root / "data" / "processed" / name for name in stage.experiments])
+    if stage.kind == "analysis":
+        return fingerprint.of_files(root, [root / GENERATED / f"{stage.name}.json"])
+    return fingerprint.of_files(root, [root / "paper" / "main.pdf"]) if stage.kind == "paper" else {}
+
+
+def remember(root: Path, settings: StageParameters, stage: PlannedStage, took_s: float) -> None:
+    """Keep what a stage that ended well depended on and left behind."""
+    memory = Memory(depends=depends(root, stage), outputs=outputs(root, stage), took_s=took_s)
+    fingerprint.write_memory(memory_path(root, settings, stage.name), memory)
+
+
+def memory_path(root: Path, settings: StageParameters, name: str) -> Path:
+    """Return where a stage's memory lies."""
+    return root / "results" / settings.profile / "stages" / f"{name.replace(' ', '-')}.json"
+
+
+def _raw_files(root: Path, stage: PlannedStage) -> list[Path]:
+    """The headers and records: each record carries the hashes of its trial's other files."""
+    files: list[Path] = []
+    for name in stage.experiments:
+        for session in Store(root).sessions(name):
+            files += [session.folder / file for file in ("session.json", "builds.json", "echo.json")]
+            files += [session.path(trial_id, "record.json") for trial_id in sorted(session.finished())]
+    return files
+
+
+def _paper_sources(root: Path) -> list[Path]:
+    paper = root / "paper"
+    return [
+        path
+        for ending in ("*.tex", "*.sty", "*.bib", "sections/*.tex")
+        for path in sorted(paper.glob(ending))
+    ]

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kill -9 of the service, its database, its upstream API or the load generator, at random moments of real trials.
+
+Whatever is killed: every planned trial has a record, what was measured is whole, nothing lives on, and no money is
+lost. ``REMATCH_KILLS=20 python -m pytest harness/tests/test_killed_in_mid_load.py`` kills more often.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import shutil
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.model import Outcome
+from harness.processes import read_stat
+from harness.session import assemble, measure, prepare
+from harness.store import SessionFolder
+from harness.tests.instances import eventually
+from harness.tests.postgres import reachable_folder
+from harness.tests.sessions import LIMITS, REPOSITORY, read_json, running_below
+
+N_KILLS = int(os.environ.get("REMATCH_KILLS", "4"))
+#: Reproducible: which one dies, and when.
+SEED = 20
+EXPERIMENT = """
+name = "killed"
+title = "Killed"
+question = "What is left when one of them dies?"
+workload = "%(workload)s"
+kind = "load"
+reference = "%(reference)s"
+mix = "%(mix)s"
+load = "users"
+%(backing)s
+
+%(variants)s
+
+[profiles.smoke]
+blocks = %(blocks)d
+
+[profiles.smoke.loads.users]
+generator = "locust"
+profile = { model = "closed", users = 8, duration_s = 3 }
+"""
+VARIANT = """
+[variants.%(name)s]
+implementation = "%(name)s"
+settings = { %(settings)s }
+"""
+POOL = 'face = "matched", connections = "pool", pool_size = 8'
+
+
+def project_of(root: Path, workload: str, variants: dict[str, str], **more: object) -> Path:
+    """Lay out a project with the real services of a workload; what is built for one is kept for the next."""
+    for folder in (workload, "echo"):
+        shutil.copytree(
+            REPOSITORY / "services" / folder,
+            root / "services" / folder,
+            ignore=shutil.ignore_patterns("target", "node_modules"),
+        )
+    (root / "harness" / "model").mkdir(parents=True)
+    for name in ("pyproject.toml", "requirements.lock"):
+        (root / name).write_text("")
+    (root / ".cache").mkdir()
+    for name in (".cache/builds", ".tools"):
+        (REPOSITORY / name).mkdir(parents=True, exist_ok=True)
+        (root / name).symlink_to(REPOSITORY / name, target_is_directory=True)
+    (root / "harness" / "experiments").mkdir()
+    rows = "".join(VARIANT % {"name": name, "settings": told} for name, told in variants.items())
+    text = EXPERIMENT % {
+        "workload": workload, "reference": next(iter(variants)), "variants": rows, "backing": "", **more
+    }  # fmt: skip
+    (root / "harness" / "experiments" / "killed.toml").write_text(text)
+    return root
+
+
+class Killer:
+    """Once in each trial, a random moment after the first answer, one of ``roles`` is killed."""
+
+    def __init__(self, root: Path, roles: tuple[str, ...]) -> None:
+        self.killed: Counter[str] = Counter()
+        self._root, self._roles, self._random = root, roles, random.Random(SEED)
+        self._stop = threading.Event()
+        self._seen: set[str] = set()
+        self._thread = threading.Thread(target=self._work, daemon=True)
+
+    def __enter__(self) -> Killer:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _work(self) -> None:
+        while not self._stop.wait(0.02):
+            for rows in (self._root / "data/raw").glob("*/*/.partial-*/load/samples*"):
+                if rows.as_posix() not in self._seen and rows.stat().st_size > 400:
+                    self._seen.add(rows.as_posix())
+                    role = self._roles[len(self._seen) % len(self._roles)]
+                    time.sleep(self._random.uniform(0, 1.2))
+                    self._kill(role)
+
+    def _kill(self, role: str) -> None:
+        for note in (self._root / ".cache/running").glob("*.json"):
+            with contextlib.suppress(OSError, ValueError):
+                said = read_json(note)
+                others = said["role"] in ("database", "upstream")
+                is_it = said["role"] == role or (
+                    role == "generator" and said["role"].startswith("load generator")
+                ) or (role == "service" and not others and not said["role"].startswith("load generator"))  # fmt: skip
+                if is_it and read_stat(said["pid"]) is not None:
+                    os.kill(said["pid"], signal.SIGKILL)
+                    self.killed[role] += 1
+
+
+@pytest.fixture
+def base() -> Iterator[Path]:
+    """The database's own user has to reach what lies in it."""
+    with reachable_folder() as folder:
+        yield folder
+
+
+def measured(root: Path) -> SessionFolder:
+    assembly = assemble(root)
+    prepared = prepare(assembly, "killed", profile="smoke", host="local", seed=1)
+    assert not prepared.unavailable, prepared.unavailable
+    return measure(assembly, prepared, limits=replace(LIMITS, ready_s=60.0))
+
+
+@pytest.mark.parametrize(
+    ("workload", "mix", "variants", "backing", "roles"),
+    [
+        (
+            "bank",
+            "rematch",
+            {"go-gorilla": POOL, "java-spring": POOL},
+            "",
+            ("service", "database", "generator"),
+        ),
+        (
+            "clients",
+            "hello",
+            {"go-nethttp": 'face = "matched"'},
+            '[backing]\nmax_connections = 33\nseed = "movies"',
+            ("upstream", "generator"),
+        ),
+    ],
+    ids=["bank", "clients"],
+)
+def test_whatever_is_killed_no_process_no_record_and_no_money_is_lost(
+    workload: str, mix: str, variants: dict[str, str], backing: str, roles: tuple[str, ...], base: Path
+) -> None:
+    blocks = max(1, N_KILLS // (len(variants) + 1))
+    root = project_of(base, workload, variants, mix=mix, backing=backing, blocks=blocks)
+    with Killer(root, roles) as killer:
+        folder = measured(root)
+    records = folder.records()
+    assert folder.complete and folder.verify() == ()
+    assert [record.planned.trial_id for record in records] == [
+        trial.trial_id for trial in folder.header.plan.trials
+    ]
+    assert sum(killer.killed.values()) == len(records), f"one kill a trial was meant: {killer.killed}"
+    for record in records:
+        # failed, each for its reason; never inconsistent, and never taken for a measurement
+        assert record.outcome == Outcome.FAILED, (record.planned.trial_id, record.outcome, record.reason)
+        assert record.reason
+        if workload == "bank":
+            assert record.invariants and all(row.holds for row in record.invariants)
+            assert {row.request for row in record.stored} == {"create", "transfer"}
+            assert all(row.holds for row in record.stored), record.stored
+    assert eventually(lambda: not running_below(root), within_s=20)
+    assert not list((root / ".cache/running").glob("*.json"))
+    assert not list((root / ".cache").glob("backing/clusters/*"))

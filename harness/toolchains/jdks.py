@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The JDKs of this machine: where they usually stand, what each is, and which one is preferred."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from .asking import as_tool, ask, which
+from .tool import Jdk, State, Surroundings, Tool, parse_version
+from .wanted import JAVA_MINIMUM, JAVA_REFERENCE, wanted
+
+
+def find_jdks(around: Surroundings) -> tuple[Jdk, ...]:
+    """Every JDK here, the preferred one first.
+
+    Order: JAVA_HOME and the active conda environment (the user's word), then the
+    reference release, then newer before older. JDKs below the minimum are listed last.
+    """
+    found: dict[Path, Jdk] = {}
+    said: list[Path] = []
+    for home, chosen in _java_homes(around):
+        real = home.resolve()
+        jdk = found.get(real) or read_jdk(home)
+        if jdk is None:
+            continue
+        found.setdefault(real, jdk)
+        if chosen:
+            said.append(real)
+
+    def preference(item: tuple[Path, Jdk]) -> tuple[bool, int, bool, tuple[int, ...], str]:
+        real, jdk = item
+        newest_first = tuple(-number for number in parse_version(jdk.version))
+        rank = said.index(real) if real in said else len(said)
+        return jdk.major < JAVA_MINIMUM, rank, jdk.major != JAVA_REFERENCE, newest_first, str(real)
+
+    return tuple(jdk for _, jdk in sorted(found.items(), key=preference))
+
+
+def read_jdk(home: Path) -> Jdk | None:
+    """The JDK in a folder, from its `release` file; None when it is a bare runtime or no Java at all."""
+    if not (home / "bin/java").exists() or not (home / "bin/javac").exists():
+        return None
+    try:
+        text = (home / "release").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        text = ""
+    said = dict(re.findall(r'^([A-Z_]+)="?([^"\n]*)"?$', text, flags=re.MULTILINE))
+    version = said.get("JAVA_RUNTIME_VERSION") or said.get("JAVA_VERSION")
+    if version is None:
+        answer = ask([str(home / "bin/java"), "-version"])
+        match = re.search(r'version "([^"]+)"', answer or "")
+        if match is None:
+            return None
+        version = match.group(1)
+    return Jdk(home=home, version=version.removesuffix("-LTS"), vendor=said.get("IMPLEMENTOR"))
+
+
+def _java_homes(around: Surroundings) -> Iterator[tuple[Path, bool]]:
+    """Folders that may be a JDK, each with whether the user chose it by a variable."""
+    for variable in ("JAVA_HOME", "JDK_HOME"):
+        if around.environ.get(variable):
+            yield Path(around.environ[variable]), True
+    if around.conda is not None:
+        yield around.conda / "lib/jvm", True
+        yield around.conda, True
+    if around.environ.get("GRAALVM_HOME"):
+        yield Path(around.environ["GRAALVM_HOME"]), False
+    for program in ("javac", "java"):
+        on_path = which(program, around)
+        if on_path is not None:
+            yield on_path.resolve().parent.parent, False
+    for pattern in ("jdk*", "jdk*/usr/lib/jvm/*"):
+        yield from ((home.resolve(), False) for home in sorted(around.tools.glob(pattern)))
+    for pattern in (
+        "usr/lib/jvm/*",
+        "usr/java/*",
+        "opt/java/*",
+        "Library/Java/JavaVirtualMachines/*/Contents/Home",
+    ):
+        yield from ((home.resolve(), False) for home in sorted(around.system.glob(pattern)))
+    if around.environ.get("HOME"):
+        home_folder = Path(around.environ["HOME"])
+        for pattern in (".sdkman/candidates/java/*", ".jdks/*"):
+            yield from ((home, False) for home in sorted(home_folder.glob(pattern)))
+
+
+def find_jdk(around: Surroundings) -> Tool:
+    """The preferred JDK as a tool; its path is the home folder."""
+    row = wanted("jdk")
+    jdks = find_jdks(around)
+    if not jdks:
+        return as_tool(row, around, None, None, "missing")
+    best = jdks[0]
+    state: State = "ok" if best.major >= JAVA_MINIMUM else "too old"
+    version = f"{best.version} ({best.vendor})" if best.vendor else best.version
+    return as_tool(row, around, best.home, version, state)
