@@ -1,21 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The load generators of one trial: one as a rule, or several that divide the load, here or on several hosts."""
+"""A load generator of one trial, or one of several: started, sampled, ended for certain."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.errors import TrialFailure
 from harness.hosts import Command, Process
-from harness.loadgen.base import Endpoint, LoadCommand, LoadGenerator, LoadOrder
-from harness.loadgen.several import merge_summaries, seed_of, shares
-from harness.model import GeneratorRecord, HostClock, Load, LoadSummary
+from harness.loadgen.base import LoadCommand
+from harness.model import GeneratorRecord
 from harness.sampling import Watched
 from harness.station import Sampling
-from harness.trial_order import LoadPlace, Notes, Parts, TrialOrder, tidy_values, tidy_words
+from harness.trial_order import LoadPlace, Notes, Parts, TrialOrder
 
 #: What a sampler on the load's own host writes, beside the load's files.
 OWN_SAMPLES, OWN_MACHINE = "generator-samples.csv", "machine-load.csv"
@@ -25,7 +23,8 @@ OWN_SAMPLES, OWN_MACHINE = "generator-samples.csv", "machine-load.csv"
 class Engine:
     """One generator: its share of the load, where it runs, and what became of it.
 
-    ``ours``: its folder here; ``there``: the same on its host. ``number`` counts from 1, ``of``: how many.
+    ``ours``: its folder here; ``there``: the same on its host. ``number`` counts from 1, ``of``: how many;
+    number 0 is the coordinator of several. ``secrets``: names of files in the folder that nobody keeps.
     """
 
     number: int
@@ -35,6 +34,7 @@ class Engine:
     there: Path
     command: LoadCommand
     record: GeneratorRecord
+    secrets: tuple[str, ...] = ()
     running: Process | None = None
     own_sampler: Sampling | None = None
     exit_code: int | None = None
@@ -42,11 +42,15 @@ class Engine:
     @property
     def name(self) -> str:
         """What a failure calls it."""
+        if self.number == 0:
+            return f"the coordinator of {self.of} load generators"
         return "the load generator" if self.of == 1 else f"load generator {self.number} of {self.of}"
 
     @property
     def role(self) -> str:
-        """What samples call it."""
+        """What samples call it; each begins as the first one's does."""
+        if self.number == 0:
+            return "generator-coordinator"
         return "generator" if self.number == 1 else f"generator-{self.number}"
 
     def begin(self, sampler: Sampling, parts: Parts, notes: Notes) -> None:
@@ -94,155 +98,19 @@ class Engine:
 
     def close(self) -> None:
         """Bring back what it left; what a tool made for itself goes (JMeter's JVM keeps preferences)."""
-        self.place.host.close_folder(self.ours)
+        try:
+            self.place.host.close_folder(self.ours)
+        finally:
+            forget(self.ours, self.secrets)
         for path in self.ours.iterdir():
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
 
 
-def make_engines(
-    load: Load,
-    generator: LoadGenerator,
-    endpoint: Endpoint,
-    order: TrialOrder,
-    parts: Parts,
-    notes: Notes,
-) -> Iterator[Engine]:
-    """Yield the trial's generators, none started yet, each with its files in its folder.
-
-    One has the trial's folder ``load``, several have ``load/1``, ``load/2`` and so on, and take turns in
-    going to the load hosts.
-
-    Raises:
-        UnsupportedLoad, MissingTool: the load cannot be divided, or a tool is not there.
-    """
-    places = parts.load_places
-    divided = shares(load.profile, load.processes * len(places))
-    for number, share in enumerate(divided, start=1):
-        place, ours = places[(number - 1) % len(places)], order.folder / "load"
-        if len(divided) > 1:
-            ours /= str(number)
-            ours.mkdir()
-        there = place.host.open_folder(ours)
-        notes.folders_there[there] = ours
-        asked = LoadOrder(
-            profile=share,
-            requests=order.requests,
-            endpoint=endpoint,
-            folder=there,
-            seed=seed_of(order.seed, number, len(divided)),
-        )
-        command = _in_words_of(place, generator.command(asked))
-        for name, content in command.files.items():
-            (ours / name).write_text(content, "utf-8")
-            if not place.host.here:
-                place.host.put(ours / name, there / name)
-        record = _record(generator, command, order, notes)
-        if len(divided) > 1:
-            folder = ours.relative_to(order.folder).as_posix()
-            record = record.model_copy(update={"host": place.host.name, "folder": folder})
-        yield Engine(
-            number=number,
-            of=len(divided),
-            place=place,
-            ours=ours,
-            there=there,
-            command=command,
-            record=record,
-        )
+def forget(folder: Path, secrets: Iterable[str]) -> None:
+    """Remove what nobody keeps."""
+    for name in secrets:
+        (folder / name).unlink(missing_ok=True)
 
 
-def read_together(engines: Sequence[Engine], generator: LoadGenerator, notes: Notes) -> LoadSummary:
-    """Read what every generator left; of several, keep in each record its own part and how its clock was off.
-
-    Raises:
-        TrialFailure: one left nothing to read.
-    """
-    if len(engines) == 1:
-        return generator.read(engines[0].ours)
-    for engine in engines:
-        try:
-            part = generator.read(engine.ours)
-        except TrialFailure as failure:
-            raise TrialFailure(failure.outcome, f"{engine.name}: {failure.reason}") from failure
-        shift_s = _offset_s(engines[0], notes.clocks) - _offset_s(engine, notes.clocks)
-        engine.record = engine.record.model_copy(update={"load": part, "clock_shift_s": shift_s})
-    parts = [engine.record.load for engine in engines if engine.record.load is not None]
-    return merge_summaries(parts, [engine.record.clock_shift_s for engine in engines])
-
-
-def keep_records(engines: Sequence[Engine], notes: Notes) -> None:
-    """Write down each generator, and all of them together as if they were one."""
-    if not engines:
-        return
-    records = tuple(engine.record for engine in engines)
-    notes.generators = records
-    notes.generator = records[0] if len(records) == 1 else _together(records)
-
-
-def _together(records: Sequence[GeneratorRecord]) -> GeneratorRecord:
-    """CPU time is the sum; the exit code is the first that is not zero."""
-    used = [record.cpu_s for record in records]
-    codes = [record.exit_code for record in records]
-    known = [seconds for seconds in used if seconds is not None]
-    return records[0].model_copy(
-        update={
-            "cpu_s": sum(known) if len(known) == len(used) else None,
-            "exit_code": None if None in codes else next((code for code in codes if code), 0),
-            "cpu_affinity": tuple(sorted({cpu for record in records for cpu in record.cpu_affinity})),
-            "host": None,
-            "folder": "load",
-            "load": None,
-            "clock_shift_s": 0.0,
-        }
-    )
-
-
-def _offset_s(engine: Engine, clocks: Sequence[HostClock]) -> float:
-    """How far its host's wall clock was ahead of ours, before and after the load on average."""
-    mine = [
-        clock.wall_offset_s
-        for clock in clocks
-        if clock.host == engine.place.host.name and clock.role != "service"
-    ]
-    return sum(mine) / len(mine) if mine else 0.0
-
-
-def _in_words_of(place: LoadPlace, command: LoadCommand) -> LoadCommand:
-    """Return the command with what it names on this machine named as it is on the load's host."""
-    if not place.words:
-        return command
-    longest_first = sorted(place.words.items(), key=lambda pair: len(pair[0]), reverse=True)
-
-    def said(text: str) -> str:
-        for ours, theirs in longest_first:
-            text = text.replace(ours, theirs)
-        return text
-
-    return command.model_copy(
-        update={
-            "argv": tuple(said(word) for word in command.argv),
-            "after": tuple(tuple(said(word) for word in argv) for argv in command.after),
-            "environment": {name: said(value) for name, value in command.environment.items()},
-            "files": {name: said(content) for name, content in command.files.items()},
-        }
-    )
-
-
-def _record(
-    generator: LoadGenerator, command: LoadCommand, order: TrialOrder, notes: Notes
-) -> GeneratorRecord:
-    return GeneratorRecord(
-        name=generator.name,
-        version=order.generator_version,
-        argv=tidy_words(command.argv, order, notes),
-        environment=tidy_values(command.environment, order, notes),
-        cpu_affinity=(notes.placement.generator if notes.placement else None) or (),
-        cpu_s=None,
-        exit_code=None,
-        echo_achieved_per_s=order.echo_achieved_per_s,
-        headroom_ratio=None,
-    )
-
-
-__all__ = ["OWN_SAMPLES", "Engine", "keep_records", "make_engines", "read_together"]
+__all__ = ["OWN_SAMPLES", "Engine", "forget"]

@@ -9,13 +9,14 @@ from collections.abc import Sequence
 
 from harness.backing import refuse_ended
 from harness.backing_phase import backing_cpu_s
-from harness.errors import HostError, RematchError, TrialFailure
+from harness.errors import HostError, TrialFailure
 from harness.hosts import Command
 from harness.launchers.base import Instance
-from harness.load_engines import OWN_SAMPLES, Engine, keep_records, make_engines, read_together
-from harness.loadgen.base import LoadGenerator
-from harness.loadgen.several import merge_summaries
-from harness.model import AnswerCount, LoadSummary, MachineWindow
+from harness.load_coordination import convene
+from harness.load_engines import OWN_SAMPLES, Engine
+from harness.load_making import make_coordinator, make_engines
+from harness.load_reports import answered_so_far, count_again, keep_records, read_together
+from harness.model import MachineWindow
 from harness.promises import note_before
 from harness.sampling import machine_window
 from harness.station import Sampling
@@ -25,6 +26,9 @@ from harness.verdicts import crash, judge_load
 _POLL_S = 0.05
 #: Turning a tool's own form into a readable one takes seconds even for millions of requests.
 _AFTER_WITHIN_S = 120.0
+#: JMeter's controller sleeps for five seconds when all engines are done.
+_LEAVE_WITHIN_S = 60.0
+_TAIL_BYTES = 300
 #: A shell's way to tell the signal that ended a program: 128 + its number.
 _SIGNALLED = 128
 
@@ -39,44 +43,63 @@ def measure(instance: Instance, sampler: Sampling, order: TrialOrder, parts: Par
     if load is None or generator is None:
         raise TrialFailure("failed", "a trial of kind load was planned without a load")
     engines: list[Engine] = []
+    coordinator: Engine | None = None
+    meeting = convene(load, generator, [place.host for place in parts.load_places])
     try:
         with contextlib.ExitStack() as cleanup:
-            for engine in make_engines(load, generator, instance.endpoint, order, parts, notes):
+            for engine in make_engines(load, generator, instance.endpoint, order, parts, notes, meeting):
                 cleanup.callback(engine.close)
                 engines.append(engine)
-            keep_records(engines, notes)
+            if meeting is not None:
+                coordinator = make_coordinator(
+                    load, instance.endpoint, generator, order, parts, notes, meeting
+                )
+                cleanup.callback(coordinator.close)
+            keep_records(engines, coordinator, notes)
             note_before(notes)
-            _offer(engines, instance, sampler, order, parts, notes)
+            _offer(engines, coordinator, instance, sampler, order, parts, notes)
+        if coordinator is not None and meeting is not None:
+            count_again(engines, coordinator, meeting, notes)
         notes.load = read_together(engines, generator, notes)
         notes.answers = notes.load.answers
     except TrialFailure:
-        notes.answers = _answered_so_far(engines, generator)
+        notes.answers = answered_so_far(engines, coordinator, meeting, generator)
         raise
     finally:
-        keep_records(engines, notes)
+        keep_records(engines, coordinator, notes)
     notes.outcome, notes.reason = judge_load(notes.load)
 
 
 def _offer(
     engines: Sequence[Engine],
+    coordinator: Engine | None,
     instance: Instance,
     sampler: Sampling,
     order: TrialOrder,
     parts: Parts,
     notes: Notes,
 ) -> None:
-    """Run every generator in its folder on its host, and what it wants to be run afterwards."""
+    """Run every generator in its folder on its host, and what it wants to be run afterwards.
+
+    A coordinator goes on for a while when those it commanded have ended: that is no part of the measurement.
+    """
     backing_before_s = backing_cpu_s(parts, notes)
     compare_clocks(parts, notes)
     notes.machine_before = parts.host.machine()
-    with phase("measurement", notes), contextlib.ExitStack() as cleanup:
-        for engine in engines:
-            cleanup.callback(engine.end, order, parts)
-            engine.begin(sampler, parts, notes)
-        _wait_for_load(engines, instance, order, parts, notes)
-    notes.machine_after = parts.host.machine()
-    compare_clocks(parts, notes)
-    backing_after_s = backing_cpu_s(parts, notes)
+    with contextlib.ExitStack() as last:
+        with phase("measurement", notes), contextlib.ExitStack() as cleanup:
+            if coordinator is not None:
+                last.callback(coordinator.end, order, parts)
+                coordinator.begin(sampler, parts, notes)
+            for engine in engines:
+                cleanup.callback(engine.end, order, parts)
+                engine.begin(sampler, parts, notes)
+            _wait_for_load(engines, coordinator, instance, order, parts, notes)
+        notes.machine_after = parts.host.machine()
+        compare_clocks(parts, notes)
+        backing_after_s = backing_cpu_s(parts, notes)
+        if coordinator is not None:
+            _wait_for_coordinator(coordinator)
     known = backing_before_s is not None and backing_after_s is not None
     notes.backing_cpu_s = backing_after_s - backing_before_s if known else None  # type: ignore[operator]  # known says so
     if parts.backing_apart:
@@ -86,20 +109,14 @@ def _offer(
         _run_after(engine)
 
 
-def _answered_so_far(engines: Sequence[Engine], generator: LoadGenerator) -> dict[str, AnswerCount]:
-    """Count what a load left that came to no end: what was answered until then was promised, too."""
-    parts: list[LoadSummary] = []
-    for engine in engines:
-        with contextlib.suppress(RematchError):
-            parts.append(generator.read(engine.ours))
-    return merge_summaries(parts, [0.0] * len(parts)).answers if parts else {}
-
-
 def _refuse_ended_badly(engine: Engine) -> None:
     """A killed generator is no measurement; of several, neither is one that failed: its share is missing."""
     code = engine.exit_code or 0
     if code > _SIGNALLED:
         raise TrialFailure("failed", f"{engine.name} was killed by signal {code - _SIGNALLED}")
+    if code and engine.number == 0:
+        said = _last_words(engine)
+        raise TrialFailure("failed", f"{engine.name} ended with exit code {code}; it said: {said}")
     if code and engine.of > 1:
         raise TrialFailure(
             "failed", f"{engine.name} ended with exit code {code}: its share of the load is missing"
@@ -126,7 +143,12 @@ def _some_run(engines: Sequence[Engine]) -> bool:
 
 
 def _wait_for_load(
-    engines: Sequence[Engine], instance: Instance, order: TrialOrder, parts: Parts, notes: Notes
+    engines: Sequence[Engine],
+    coordinator: Engine | None,
+    instance: Instance,
+    order: TrialOrder,
+    parts: Parts,
+    notes: Notes,
 ) -> None:
     expected_s = max(engine.command.expected_s for engine in engines)
     limit_s = order.limits.load_s(expected_s)
@@ -135,6 +157,8 @@ def _wait_for_load(
         refuse_ended(notes.backing, "while under load")
         if (service_exit := instance.exited()) is not None:
             raise crash(service_exit, "while under load", notes.service_folder, parts.host)
+        if coordinator is not None and coordinator.ended(0.0):
+            _refuse_ended_badly(coordinator)
         for engine in engines if len(engines) > 1 else ():
             _refuse_ended_badly(engine)  # the others need not go on for nothing
         # asked anew: the last answer may be as old as a connection was lost for
@@ -145,6 +169,26 @@ def _wait_for_load(
             )
     if (service_exit := instance.exited()) is not None:
         raise crash(service_exit, "while under load", notes.service_folder, parts.host)
+
+
+def _wait_for_coordinator(coordinator: Engine) -> None:
+    """Wait until the coordinator has taken leave of those it commanded, and written what it knows."""
+    if not coordinator.ended(_LEAVE_WITHIN_S):
+        raise TrialFailure(
+            "timed out",
+            f"{coordinator.name} did not end within {_LEAVE_WITHIN_S:.0f} s of those it commanded",
+        )
+    _refuse_ended_badly(coordinator)
+
+
+def _last_words(engine: Engine) -> str:
+    """The end of what a process said, for the reason of a failure."""
+    for name in (engine.command.stderr, engine.command.stdout):
+        with contextlib.suppress(HostError):
+            said = engine.place.host.read(engine.there / name, _TAIL_BYTES).decode("utf-8", "replace").strip()
+            if said:
+                return " | ".join(said.splitlines())
+    return "nothing"
 
 
 def machine_during_load(notes: Notes) -> MachineWindow | None:

@@ -227,7 +227,8 @@ def _record(order: TrialOrder, notes: Notes) -> TrialRecord:
                 "cpus_allowed": notes.cpus_allowed,
             }
         )
-    for folder in [one.folder for one in notes.generators] or ["load"]:
+    commanding = [notes.coordinator.process.folder] if notes.coordinator else []
+    for folder in [*(one.folder for one in notes.generators), *commanding] or ["load"]:
         merge(order.folder / SAMPLES, order.folder / folder / OWN_SAMPLES)
     lay_together(order.folder, SAMPLES)
     extra: dict[str, JsonValue] = {"missed_ticks": notes.missed_ticks}
@@ -252,6 +253,7 @@ def _record(order: TrialOrder, notes: Notes) -> TrialRecord:
             phases=notes.phases,
             placement=notes.placement,
             clocks=notes.clocks,
+            coordinator=notes.coordinator,
         ),
         started=notes.started,
         ended=now(),
@@ -266,6 +268,7 @@ def _record(order: TrialOrder, notes: Notes) -> TrialRecord:
         load=notes.load,
         generator=generator,
         generators=notes.generators if len(notes.generators) > 1 else (),
+        coordinator=notes.coordinator,
         boundaries=tuple(notes.boundaries),
         invariants=notes.invariants,
         stored=notes.stored,

@@ -21,6 +21,7 @@ from harness.model import (
     BuildRecord,
     ClockReading,
     ConformanceResult,
+    CoordinatorRecord,
     GeneratorRecord,
     HostClock,
     Implementation,
@@ -163,6 +164,7 @@ class Notes:
     load: LoadSummary | None = None
     generator: GeneratorRecord | None = None
     generators: tuple[GeneratorRecord, ...] = ()
+    coordinator: CoordinatorRecord | None = None
     clocks: list[HostClock] = field(default_factory=list)
     cpus_allowed: tuple[int, ...] | None = None
     service_folder: Path = field(default_factory=Path)

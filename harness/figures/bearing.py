@@ -43,7 +43,7 @@ def borne(table: pd.DataFrame, *, factor: str) -> Figure:
     left, right = panels[0]
     left.set_yticks(range(len(levels)), levels)
     left.set_ylim(len(levels) - 0.5, -0.5)
-    left.set_xlim(left=0)
+    left.set_xlim(0, max(1.0, float(told["throughput_per_s"].max()) * 1.05))
     right.set_xlim(-2, 102)
     left.set_xlabel("right answers / s")
     right.set_xlabel("of what was asked for, answered rightly / % (cross: overloaded)")

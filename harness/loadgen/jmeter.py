@@ -17,17 +17,23 @@ import csv
 import re
 from collections import Counter
 from dataclasses import dataclass
-from functools import cache
-from importlib import resources
 from pathlib import Path
-
-from jinja2 import Environment, StrictUndefined, Template
 
 from harness.errors import InputError, MissingTool, TrialFailure, UnsupportedLoad
 from harness.formats.jtl import read_jtl
 from harness.loadgen.base import LoadCommand, LoadOrder
-from harness.loadgen.flow import is_flow, requests_per_user
-from harness.loadgen.jmx import asked
+from harness.loadgen.flow import requests_per_user
+from harness.loadgen.jmeter_distribution import JMeterController
+from harness.loadgen.jmeter_plan import (
+    GC_LOG,
+    LOG,
+    PLAN,
+    PROPERTIES,
+    SAMPLES,
+    SETTLE_S,
+    render_plan,
+    render_properties,
+)
 from harness.loadgen.mix import unsupported_mix
 from harness.loadgen.outcome import (
     ORDER_FILE,
@@ -42,26 +48,10 @@ from harness.loadgen.outcome import (
 from harness.loadgen.schedule import plain_only
 from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad, Request
 
-SAMPLES = "samples.jtl"
-PLAN, PROPERTIES, LOG, GC_LOG = "plan.jmx", "jmeter.properties", "jmeter.log", "generator-gc.log"
-
-SAVED = (
-    "time", "label", "response_code", "successful", "assertion_results_failure_message", "connect_time",
-)  # fmt: skip
-UNSAVED = (
-    "response_message", "thread_name", "data_type", "bytes", "sent_bytes", "thread_counts", "url", "filename",
-    "latency", "encoding", "sample_count", "hostname", "idle_time", "subresults", "assertions",
-    "samplerData", "responseHeaders", "requestHeaders", "response_data",
-)  # fmt: skip
-
 #: JVM start to first request, and last answer to exit.
 START_AND_STOP_S = 5.0
 #: For planning only: what one JMeter asks of a quick service on a small machine.
 ASSUMED_PER_S = 4000.0
-#: Before the first arrival: the schedule's clock starts before JMeter is ready to follow it.
-SETTLE_S = 1.0
-#: An answer that takes longer is an error.
-TIMEOUT_S = 60.0
 _CSV_FIELD = re.compile(r"[\w.]+$")
 
 
@@ -78,6 +68,11 @@ class JMeter:
     heap: str = "1g"
     last_answers_s: int = 3
     name: str = "jmeter"
+
+    @property
+    def distribution(self) -> JMeterController:
+        """A controller and engines."""
+        return JMeterController(alone=self, last_answers_s=self.last_answers_s)
 
     def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
         """Refuses parts of seconds in ramp-up and duration of a closed loop: JMeter has whole ones."""
@@ -160,46 +155,6 @@ class JMeter:
 def n_arrivals(profile: OpenLoad) -> int:
     """How many arrivals JMeter's schedule holds: it makes that number exact, also when it is random."""
     return int(profile.rate_per_s * profile.duration_s)
-
-
-def render_plan(order: LoadOrder, last_answers_s: int = 3) -> str:
-    """The test plan as JMX."""
-    return _template("plan.jmx.jinja", xml=True).render(
-        closed=isinstance(order.profile, ClosedLoad),
-        profile=order.profile,
-        schedule=_schedule(order.profile, last_answers_s) if isinstance(order.profile, OpenLoad) else None,
-        seed=order.seed,
-        mix=order.requests[0].mix,
-        asked=asked(order.requests),
-        flow=is_flow(order.requests),
-        endpoint=order.endpoint,
-        timeout_ms=int(TIMEOUT_S * 1000),
-    )
-
-
-def render_properties() -> str:
-    """JMeter's properties, all that matter written out."""
-    return _template("jmeter.properties.jinja", xml=False).render(saved=SAVED, unsaved=UNSAVED)
-
-
-def _schedule(profile: OpenLoad, last_answers_s: int) -> str:
-    """Arrivals, then time for the last answers: when the schedule ends JMeter interrupts what still runs."""
-    arrivals = "even_arrivals" if profile.arrivals == "constant" else "random_arrivals"
-    duration_ms = round(profile.duration_s * 1000)
-    rate = f"{profile.rate_per_s:.6f}".rstrip("0").rstrip(".")
-    return f"pause({int(SETTLE_S)} sec) rate({rate}/sec) {arrivals}({duration_ms} ms) pause({last_answers_s} sec)"
-
-
-@cache
-def _environment(xml: bool) -> Environment:
-    return Environment(
-        autoescape=xml, undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=True
-    )
-
-
-def _template(name: str, *, xml: bool) -> Template:
-    text = resources.files("harness.loadgen").joinpath("templates", name).read_text(encoding="utf-8")
-    return _environment(xml).from_string(text)
 
 
 def _errors_by_kind(path: Path) -> Counter[str]:

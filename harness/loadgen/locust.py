@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Locust: closed loop, one process, latencies in float milliseconds by a request listener.
+"""Locust: closed loop, latencies in float milliseconds by a request listener; one process, or its own distribution.
 
 Its own statistics are not used: they are rounded, and the last flush is missing from its csv.
 """
@@ -19,6 +19,7 @@ from harness.errors import InputError, MissingTool, TrialFailure, UnsupportedLoa
 from harness.formats.locust_samples import read_samples
 from harness.loadgen.base import LoadCommand, LoadOrder
 from harness.loadgen.flow import flow_document, is_flow, requests_per_user
+from harness.loadgen.locust_distribution import SCRIPT, TOTALS, LocustMaster
 from harness.loadgen.mix import right_bodies
 from harness.loadgen.outcome import (
     ORDER_FILE,
@@ -32,7 +33,7 @@ from harness.loadgen.outcome import (
 from harness.loadgen.schedule import plain_only
 from harness.model import ClosedLoad, LoadProfile, LoadSummary, Request
 
-SAMPLES, TOTALS, SCRIPT = "samples.csv", "totals.json", "locustfile.py"
+SAMPLES = "samples.csv"
 #: What is asked in a flow; what is right in a plain mix. One of them stands in the folder.
 FLOW, ANSWERS = "flow.json", "answers.json"
 START_AND_STOP_S = 4.0
@@ -48,6 +49,11 @@ class Locust:
 
     python: Path | None = field(default_factory=lambda: Path(sys.executable))
     name: str = "locust"
+
+    @property
+    def distribution(self) -> LocustMaster:
+        """A master and workers."""
+        return LocustMaster(alone=self)
 
     def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
         """Refuses open loops: a Locust user waits for its answer, so arrivals would follow the answers."""

@@ -21,6 +21,8 @@ MOST_PROCESSES = 64
 #: Of one open load.
 MOST_PARTS = 100
 GeneratorName = Literal["jmeter", "locust", "wrk", "wrk2", "k6", "oha", "vegeta"]
+#: Who tells several generators what to do: nobody, or the tool's own distribution (a master, a controller).
+Coordination = Literal["independent", "tool"]
 #: How arrivals are spaced in time.
 Spacing = Literal["constant", "poisson"]
 #: What becomes of an arrival that is due while every connection waits for an answer: what the tool does with
@@ -120,6 +122,10 @@ class Load(Frozen):
     processes: int = Field(
         default=1, ge=1, le=MOST_PROCESSES, description="generators on each load host that divide the load"
     )
+    coordination: Coordination = Field(
+        default="independent",
+        description="of several generators: each an engine of its own, or commanded by one process of the tool",
+    )
 
 
 class OpenShare(Frozen):
@@ -159,6 +165,7 @@ class ScaledLoad(Frozen):
     generator: GeneratorName
     profile: Annotated[OpenShare | ClosedShare, Field(discriminator="model")]
     processes: int = Field(default=1, ge=1, le=MOST_PROCESSES, description="as of ``Load``")
+    coordination: Coordination = Field(default="independent", description="as of ``Load``")
 
     def at(self, capacity_per_s: float) -> Load:
         """Return the load for a capacity in passes per second (of a plain mix a request is a pass)."""
@@ -174,7 +181,12 @@ class ScaledLoad(Frozen):
             profile = ClosedLoad(
                 users=min(max(users, 1), MOST_USERS), ramp_up_s=share.ramp_up_s, loops=share.loops
             )
-        return Load(generator=self.generator, profile=profile, processes=self.processes)
+        return Load(
+            generator=self.generator,
+            profile=profile,
+            processes=self.processes,
+            coordination=self.coordination,
+        )
 
 
 class CalibrationOrder(Frozen):

@@ -24,7 +24,9 @@ from harness.launchers.container import ContainerLauncher
 from harness.launchers.process import ProcessLauncher, Training
 from harness.launchers.runtimes import Elsewhere
 from harness.launchers.tools import find_tools
+from harness.load_coordination import meeting_addresses
 from harness.loadgen.base import LoadGenerator
+from harness.loadgen.distribution import divided
 from harness.loadgen.jmeter import JMeter
 from harness.loadgen.k6 import K6
 from harness.loadgen.locust import Locust
@@ -97,9 +99,14 @@ class Assembly:
         """Return the load of each generator: as many on each load host as the load says.
 
         Raises:
-            UnsupportedLoad: it cannot be divided so.
+            UnsupportedLoad: it cannot be divided so, or its generators could not reach each other.
         """
-        return shares(load.profile, load.processes * (1 + len(self.further_loads(load.generator))))
+        further = [place.host for place in self.further_loads(load.generator)]
+        n = load.processes * (1 + len(further))
+        if load.coordination == "independent":
+            return shares(load.profile, n)
+        meeting_addresses([self.load_host or self.host, *further])
+        return divided(load, self.generator(load.generator), n)
 
     def generator(self, name: str) -> LoadGenerator:
         """Return the adapter of a load generator.

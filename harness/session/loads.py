@@ -8,6 +8,7 @@ from pathlib import Path
 from harness.definitions import Study
 from harness.errors import MissingTool, RematchError, UnsupportedLoad
 from harness.loadgen.base import Endpoint, LoadOrder
+from harness.loadgen.distribution import planned
 from harness.model import Configuration, Load, ProfileDefinition, Request
 from harness.session.assembly import Assembly
 
@@ -36,12 +37,14 @@ def load_s(assembly: Assembly, load: Load, requests: tuple[Request, ...]) -> flo
 
 
 def load_command(assembly: Assembly, configuration: Configuration, study: Study) -> tuple[str, ...]:
-    """Return the load generator's command line, of several the first one's, with a place holder for the
-    trial's folder."""
+    """Return the load generator's command line, with a place holder for the trial's folder; of several the
+    first one's, or the one of who commands them."""
     if configuration.load is None:
         return ()
     generator = assembly.generator(configuration.load.generator)
     orders = load_orders(assembly, configuration.load, study.requests[configuration.mix])
+    if configuration.load.coordination == "tool":
+        return planned(generator, orders, configuration.load).argv
     return generator.command(orders[0]).argv
 
 

@@ -54,7 +54,8 @@ def commands_of(assembly: Assembly, prepared: Prepared) -> dict[str, tuple[str, 
             key = f"load {configuration.load.generator} {configuration.load_name} {configuration.mix}"
             try:
                 n = len(assembly.shares_of(configuration.load))
-                key += f" (1 of {n} alike)" if n > 1 else ""
+                told = configuration.load.coordination == "tool"
+                key += (f" (commanding {n})" if told else f" (1 of {n} alike)") if n > 1 else ""
                 command = load_command(assembly, configuration, study)
             except RematchError as problem:
                 command = ("#", str(problem))

@@ -141,7 +141,8 @@ def _load_names(host: str, load_host: str | None) -> tuple[str, ...]:
 
 
 def _load_station(root: Path, name: str) -> Station:
-    return LocalHost() if name == LOCAL else SshHost(name, load_settings(root, name))
+    settings = load_settings(root, name)
+    return LocalHost(listen_address=settings.service_address) if name == LOCAL else SshHost(name, settings)
 
 
 def _database_station(root: Path, name: str, loads: Sequence[Station]) -> SshHost:

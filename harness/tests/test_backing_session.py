@@ -49,7 +49,13 @@ UNUSED: dict[str, Any] = {
             "scaled_loads": True,
             "calibration": True,
             "settle_s": True,
-            "loads": {"__all__": {"processes": True, "profile": {"busy", "parts", "pause_s", "stages"}}},
+            "loads": {
+                "__all__": {
+                    "processes": True,
+                    "coordination": True,
+                    "profile": {"busy", "parts", "pause_s", "stages"},
+                }
+            },
         }
     },
 }

@@ -19,7 +19,7 @@ from harness.loadgen.flow import (
     readiness_request,
     right_answers,
 )
-from harness.loadgen.jmeter import render_plan
+from harness.loadgen.jmeter_plan import render_plan
 from harness.loadgen.jmx import jmespath, with_variables
 from harness.loadgen.mix import right_bodies
 from harness.loadgen.renderings import Carried, Pieces, pieces

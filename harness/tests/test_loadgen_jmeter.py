@@ -10,7 +10,8 @@ import pytest
 
 from harness.errors import MissingTool
 from harness.loadgen.base import Endpoint, LoadGenerator, LoadOrder
-from harness.loadgen.jmeter import GC_LOG, SAMPLES, JMeter, render_plan
+from harness.loadgen.jmeter import JMeter
+from harness.loadgen.jmeter_plan import GC_LOG, SAMPLES, render_plan
 from harness.model import ClosedLoad, LoadProfile, OpenLoad
 from harness.project import find_root
 from harness.tests.accounts_server import transfer_flow

@@ -10,7 +10,8 @@ import pytest
 
 from harness.errors import MissingTool
 from harness.loadgen.base import Endpoint, LoadGenerator, LoadOrder
-from harness.loadgen.locust import TOTALS, Locust
+from harness.loadgen.locust import Locust
+from harness.loadgen.locust_distribution import TOTALS
 from harness.model import ClosedLoad, OpenLoad
 from harness.tests.answering_server import answering_server, request_to
 from harness.tests.contracts.flow import FlowContract
@@ -57,3 +58,15 @@ def test_an_interpreter_that_is_not_here_is_a_missing_tool(tmp_path: Path) -> No
     )
     with pytest.raises(MissingTool, match="make setup"):
         Locust(python=tmp_path / "python").command(order)
+
+
+def test_a_user_who_is_done_while_others_still_come_is_not_replaced(tmp_path: Path) -> None:
+    with answering_server() as server:
+        order = LoadOrder(
+            profile=ClosedLoad(users=6, loops=1, ramp_up_s=2),
+            requests=(request_to("/right"),),
+            endpoint=server.endpoint,
+            folder=tmp_path,
+        )
+        assert offer(Locust(), order).exit_code == 0
+        assert server.seen.total() == Locust().read(tmp_path).n_requests == 6

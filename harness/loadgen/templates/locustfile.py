@@ -13,13 +13,16 @@ from pathlib import Path
 from typing import Any
 
 import gevent  # type: ignore[import-untyped]  # gevent ships no types
-from locust import FastHttpUser, constant, events, task
-from locust.exception import StopUser
+from locust import FastHttpUser, events, task
+from locust.runners import WorkerRunner
 
 FOLDER = Path(__file__).resolve().parent
 ORDER = json.loads((FOLDER / "order.json").read_text(encoding="utf-8"))
 PROFILE = ORDER["profile"]
 BATCH = 500
+#: Longer than any load: what a user waits who is done.
+FOR_EVER_S = 1e6
+TELL_EVERY_S = 0.1
 
 
 class Samples:
@@ -219,12 +222,15 @@ events.quitting.add_listener(SAMPLES.close)  # type: ignore[no-untyped-call]  # 
 class Asker(FastHttpUser):
     """A user that waits for its answer before it asks again."""
 
-    wait_time = constant(PROFILE["think_time_s"])
     connection_timeout = network_timeout = 60.0
     max_retries = 0
 
     def on_start(self) -> None:
         self.left = PROFILE["loops"]
+
+    def wait_time(self) -> float:
+        """A user who is done stays, for one who left while others still come would be replaced."""
+        return FOR_EVER_S if self.left == 0 else float(PROFILE["think_time_s"])
 
     @task
     def ask(self) -> None:
@@ -241,9 +247,9 @@ class Asker(FastHttpUser):
         self.left -= 1
         if self.left == 0:
             SAMPLES.finished_users += 1
+            self.client.client.close()  # its connection goes with it
             if SAMPLES.finished_users == PROFILE["users"]:
                 gevent.spawn(self.environment.runner.quit)
-            raise StopUser
 
     def go_through(self) -> None:
         """The steps in order; after a wrong answer the rest of this pass is left out."""
@@ -255,10 +261,22 @@ class Asker(FastHttpUser):
                 return
 
 
-def end_in_time(environment: Any, **_: Any) -> None:
-    """The end by duration: parts of seconds count, which --run-time does not know."""
-    if PROFILE["duration_s"] is not None:
+def begin(environment: Any, **_: Any) -> None:
+    """The end by duration: parts of seconds count, which --run-time does not know. A worker's is its master's."""
+    if isinstance(environment.runner, WorkerRunner):
+        gevent.spawn(tell, environment.runner)
+    elif PROFILE["duration_s"] is not None:
         gevent.spawn_later(PROFILE["duration_s"], environment.runner.quit)
 
 
-events.test_start.add_listener(end_in_time)  # type: ignore[no-untyped-call]  # untyped in Locust
+def tell(runner: Any) -> None:
+    """Tell a worker's master how many of its users are done, whenever there are more."""
+    told = 0
+    while True:
+        gevent.sleep(TELL_EVERY_S)
+        if SAMPLES.finished_users > told:
+            told = SAMPLES.finished_users
+            runner.send_message("finished", told)
+
+
+events.test_start.add_listener(begin)  # type: ignore[no-untyped-call]  # untyped in Locust

@@ -14,7 +14,7 @@ import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-METRICS = b"# TYPE http_requests_total counter\nhttp_requests_total 1\n"
+METRICS = "# TYPE http_requests_total counter\nhttp_requests_total %d\n"
 GREED: list[bytes] = []
 
 
@@ -64,7 +64,7 @@ class Handler(BaseHTTPRequestHandler):
         if self.path == "/health":
             self.answer(200, b'{"status":"up"}')
         elif self.path == "/metrics":
-            self.answer(200, METRICS, "text/plain; version=0.0.4")
+            self.answer(200, (METRICS % Handler.n_requests).encode(), "text/plain; version=0.0.4")
         else:
             self.answer(404, b'{"error":"not_found"}')
 

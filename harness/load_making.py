@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The load generators of one trial made ready: one as a rule, or several that divide the load, here or elsewhere.
+
+Several are engines of their own, or members of a tool's own distribution, which a coordinator commands
+(``load_coordination``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.load_coordination import Meeting
+from harness.load_engines import Engine, forget
+from harness.loadgen.base import Endpoint, LoadCommand, LoadGenerator, LoadOrder
+from harness.loadgen.distribution import divided
+from harness.loadgen.several import seed_of
+from harness.model import GeneratorRecord, Load, LoadProfile
+from harness.trial_order import LoadPlace, Notes, Parts, TrialOrder, tidy_values, tidy_words
+
+
+def make_engines(
+    load: Load,
+    generator: LoadGenerator,
+    endpoint: Endpoint,
+    order: TrialOrder,
+    parts: Parts,
+    notes: Notes,
+    meeting: Meeting | None = None,
+) -> Iterator[Engine]:
+    """Yield the trial's generators, none started yet, each with its files in its folder.
+
+    One has the trial's folder ``load``, several have ``load/1``, ``load/2`` and so on, and take turns in
+    going to the load hosts.
+
+    Raises:
+        UnsupportedLoad, MissingTool: the load cannot be divided, or a tool is not there.
+    """
+    places = parts.load_places
+    profiles = divided(load, generator, load.processes * len(places))
+    for number, share in enumerate(profiles, start=1):
+        engine = _Making(
+            number=number,
+            of=len(profiles),
+            place=places[(number - 1) % len(places)],
+            name=str(number) if len(profiles) > 1 else "",
+            secrets={} if meeting is None else meeting.secrets,
+        )
+        asked = engine.asked(share, endpoint, order, notes)
+        command = (
+            generator.command(asked)
+            if meeting is None
+            else meeting.distribution.member(asked, meeting.seats, number)
+        )
+        yield engine.made(command, generator, order, notes)
+
+
+def make_coordinator(
+    load: Load,
+    endpoint: Endpoint,
+    generator: LoadGenerator,
+    order: TrialOrder,
+    parts: Parts,
+    notes: Notes,
+    meeting: Meeting,
+) -> Engine:
+    """Return the process that commands the generators of a tool's own distribution, on the first load host.
+
+    Raises:
+        MissingTool: the tool is not there.
+    """
+    engine = _Making(
+        number=0,
+        of=len(meeting.seats.members),
+        place=parts.load_places[0],
+        name="coordinator",
+        secrets=meeting.secrets,
+    )
+    asked = engine.asked(load.profile, endpoint, order, notes)
+    return engine.made(meeting.distribution.coordinator(asked, meeting.seats), generator, order, notes)
+
+
+@dataclass(kw_only=True)
+class _Making:
+    """One engine on its way: first its folder, which its command needs, then its files.
+
+    ``name``: of its folder below ``load``; empty: that itself.
+    """
+
+    number: int
+    of: int
+    place: LoadPlace
+    name: str
+    secrets: dict[str, bytes]
+    ours: Path = Path()
+    there: Path = Path()
+
+    def asked(self, share: LoadProfile, endpoint: Endpoint, order: TrialOrder, notes: Notes) -> LoadOrder:
+        """Make its folder, and say what is asked of it there."""
+        self.ours = order.folder / "load" / self.name
+        self.ours.mkdir(exist_ok=True)
+        self.there = self.place.host.open_folder(self.ours)
+        notes.folders_there[self.there] = self.ours
+        return LoadOrder(
+            profile=share,
+            requests=order.requests,
+            endpoint=endpoint,
+            folder=self.there,
+            seed=seed_of(order.seed, self.number, self.of),
+        )
+
+    def made(self, command: LoadCommand, generator: LoadGenerator, order: TrialOrder, notes: Notes) -> Engine:
+        """Put its files into its folder."""
+        host = self.place.host
+        command = _in_words_of(self.place, command)
+        for name, content in command.files.items():
+            (self.ours / name).write_text(content, "utf-8")
+        try:
+            for name, secret in self.secrets.items():
+                (self.ours / name).touch(mode=0o600)
+                (self.ours / name).write_bytes(secret)
+            for name in (*command.files, *self.secrets) if not host.here else ():
+                host.put(self.ours / name, self.there / name)
+        except BaseException:
+            forget(self.ours, self.secrets)
+            raise
+        record = _record(generator, command, order, notes)
+        if self.of > 1:
+            folder = self.ours.relative_to(order.folder).as_posix()
+            record = record.model_copy(update={"host": host.name, "folder": folder})
+        return Engine(
+            number=self.number,
+            of=self.of,
+            place=self.place,
+            ours=self.ours,
+            there=self.there,
+            command=command,
+            record=record,
+            secrets=tuple(self.secrets),
+        )
+
+
+def _in_words_of(place: LoadPlace, command: LoadCommand) -> LoadCommand:
+    """Return the command with what it names on this machine named as it is on the load's host."""
+    if not place.words:
+        return command
+    longest_first = sorted(place.words.items(), key=lambda pair: len(pair[0]), reverse=True)
+
+    def said(text: str) -> str:
+        for ours, theirs in longest_first:
+            text = text.replace(ours, theirs)
+        return text
+
+    return command.model_copy(
+        update={
+            "argv": tuple(said(word) for word in command.argv),
+            "after": tuple(tuple(said(word) for word in argv) for argv in command.after),
+            "environment": {name: said(value) for name, value in command.environment.items()},
+            "files": {name: said(content) for name, content in command.files.items()},
+        }
+    )
+
+
+def _record(
+    generator: LoadGenerator, command: LoadCommand, order: TrialOrder, notes: Notes
+) -> GeneratorRecord:
+    return GeneratorRecord(
+        name=generator.name,
+        version=order.generator_version,
+        argv=tidy_words(command.argv, order, notes),
+        environment=tidy_values(command.environment, order, notes),
+        cpu_affinity=(notes.placement.generator if notes.placement else None) or (),
+        cpu_s=None,
+        exit_code=None,
+        echo_achieved_per_s=order.echo_achieved_per_s,
+        headroom_ratio=None,
+    )
+
+
+__all__ = ["make_coordinator", "make_engines"]

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What JMeter is given: its plan as JMX and its properties; and the names of the files it leaves."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import resources
+
+from jinja2 import Environment, StrictUndefined, Template
+
+from harness.loadgen.base import LoadOrder
+from harness.loadgen.flow import is_flow
+from harness.loadgen.jmx import asked
+from harness.model import ClosedLoad, OpenLoad
+
+SAMPLES = "samples.jtl"
+PLAN, PROPERTIES, LOG, GC_LOG = "plan.jmx", "jmeter.properties", "jmeter.log", "generator-gc.log"
+
+SAVED = (
+    "time", "label", "response_code", "successful", "assertion_results_failure_message", "connect_time",
+)  # fmt: skip
+UNSAVED = (
+    "response_message", "thread_name", "data_type", "bytes", "sent_bytes", "thread_counts", "url", "filename",
+    "latency", "encoding", "sample_count", "hostname", "idle_time", "subresults", "assertions",
+    "samplerData", "responseHeaders", "requestHeaders", "response_data",
+)  # fmt: skip
+
+#: Before the first arrival: the schedule's clock starts before JMeter is ready to follow it.
+SETTLE_S = 1.0
+#: An engine that is commanded tells the controller first that it begins, and that is its first connection.
+SHARED_SETTLE_S = 3.0
+#: An answer that takes longer is an error.
+TIMEOUT_S = 60.0
+#: In a plan for several engines: what each of them finds in properties of its own.
+USERS, RATE, SEED = "rematch.users", "rematch.rate_per_s", "rematch.seed"
+
+
+def render_plan(order: LoadOrder, last_answers_s: int = 3, *, shared: bool = False) -> str:
+    """The test plan as JMX. ``shared``: for several engines, each of which has users, rate and seed of its own."""
+    profile = order.profile
+    return _template("plan.jmx.jinja", xml=True).render(
+        closed=isinstance(profile, ClosedLoad),
+        profile=profile,
+        shared=shared,
+        users=(_own(USERS) if shared else profile.users) if isinstance(profile, ClosedLoad) else None,
+        schedule=_schedule(profile, last_answers_s, shared) if isinstance(profile, OpenLoad) else None,
+        seed=_own(SEED) if shared else order.seed,
+        mix=order.requests[0].mix,
+        asked=asked(order.requests),
+        flow=is_flow(order.requests),
+        endpoint=order.endpoint,
+        timeout_ms=int(TIMEOUT_S * 1000),
+    )
+
+
+def own_properties(order: LoadOrder) -> dict[str, str]:
+    """What an engine's properties hold for a shared plan."""
+    if isinstance(order.profile, ClosedLoad):
+        return {USERS: str(order.profile.users)}
+    return {RATE: _rate(order.profile.rate_per_s), SEED: str(order.seed)}
+
+
+def render_properties() -> str:
+    """JMeter's properties, all that matter written out."""
+    return _template("jmeter.properties.jinja", xml=False).render(saved=SAVED, unsaved=UNSAVED)
+
+
+def _own(name: str) -> str:
+    """A value that the engine that runs the plan puts in."""
+    return f"${{__P({name})}}"
+
+
+def _schedule(profile: OpenLoad, last_answers_s: int, shared: bool) -> str:
+    """Arrivals, then time for the last answers: when the schedule ends JMeter interrupts what still runs."""
+    arrivals = "even_arrivals" if profile.arrivals == "constant" else "random_arrivals"
+    duration_ms = round(profile.duration_s * 1000)
+    rate = _own(RATE) if shared else _rate(profile.rate_per_s)
+    settle_s = int(SHARED_SETTLE_S if shared else SETTLE_S)
+    return f"pause({settle_s} sec) rate({rate}/sec) {arrivals}({duration_ms} ms) pause({last_answers_s} sec)"
+
+
+def _rate(per_s: float) -> str:
+    return f"{per_s:.6f}".rstrip("0").rstrip(".")
+
+
+@cache
+def _environment(xml: bool) -> Environment:
+    return Environment(
+        autoescape=xml, undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=True
+    )
+
+
+def _template(name: str, *, xml: bool) -> Template:
+    text = resources.files("harness.loadgen").joinpath("templates", name).read_text(encoding="utf-8")
+    return _environment(xml).from_string(text)
+
+
+__all__ = [
+    "GC_LOG",
+    "LOG",
+    "PLAN",
+    "PROPERTIES",
+    "SAMPLES",
+    "SETTLE_S",
+    "own_properties",
+    "render_plan",
+    "render_properties",
+]
