@@ -16,7 +16,7 @@ def note_before(notes: Notes) -> None:
     Raises:
         TrialFailure: it does not answer.
     """
-    notes.stored_before = _stored(notes)
+    notes.stored_before = _stored(notes, over=False)
 
 
 def compare_promises(notes: Notes, profile: LoadProfile | None) -> tuple[StoredReading, ...]:
@@ -31,7 +31,7 @@ def compare_promises(notes: Notes, profile: LoadProfile | None) -> tuple[StoredR
         return ()
     whole = notes.load is not None and leaves_a_row_for_each(profile)
     rows: list[StoredReading] = []
-    for request, n_after in _stored(notes).items():
+    for request, n_after in _stored(notes, over=True).items():
         asked = [count for name, count in notes.answers.items() if is_of(name, request)]
         rows.append(
             StoredReading(
@@ -61,8 +61,8 @@ def words(row: StoredReading) -> str:
     return f"{row.request}: {row.n_sent} sent, {row.n_stored} stored"
 
 
-def _stored(notes: Notes) -> dict[str, int]:
-    return {request: n for service in notes.backing for request, n in service.stored().items()}
+def _stored(notes: Notes, *, over: bool) -> dict[str, int]:
+    return {request: n for service in notes.backing for request, n in service.stored(over=over).items()}
 
 
 __all__ = ["compare_promises", "is_of", "leaves_a_row_for_each", "note_before", "words"]

@@ -54,10 +54,13 @@ class BackingService(Protocol):
         """
         ...
 
-    def stored(self) -> dict[str, int]:
+    def stored(self, *, over: bool) -> dict[str, int]:
         """Return how many traces of each kind of request the database holds now, as the contract counts them.
 
         Empty: the contract counts none, or it is no database.
+
+        Args:
+            over: nobody works with it any more; who still leaves is waited for.
 
         Raises:
             TrialFailure: it does not answer.

@@ -79,17 +79,18 @@ class FarLent:
 
     def invariants(self) -> tuple[InvariantReading, ...]:
         file = self._need.contract / INVARIANTS
-        return self._ask(lambda inside: read_invariants(inside, file)) if file.is_file() else ()
+        return self._ask(lambda inside: read_invariants(inside, file), over=True) if file.is_file() else ()
 
-    def stored(self) -> dict[str, int]:
+    def stored(self, *, over: bool) -> dict[str, int]:
         file = self._need.contract / STORED
-        return self._ask(lambda inside: read_stored(inside, file)) if file.is_file() else {}
+        return self._ask(lambda inside: read_stored(inside, file), over=over) if file.is_file() else {}
 
-    def _ask(self, question: Callable[[Connection], T]) -> T:
+    def _ask(self, question: Callable[[Connection], T], *, over: bool) -> T:
         """Put a question to the database."""
         try:
             with self.server.inside(self.database, "invariants", DATABASE) as connection:
-                wait_until_quiet(connection)
+                if over:
+                    wait_until_quiet(connection)
                 return question(connection)
         except psycopg.Error as problem:
             gone = self.server.ended(self.database)

@@ -96,13 +96,13 @@ class Lent:
 
     def invariants(self) -> tuple[InvariantReading, ...]:
         file = self.need.contract / INVARIANTS
-        return self._ask(lambda inside: read_invariants(inside, file)) if file.is_file() else ()
+        return self._ask(lambda inside: read_invariants(inside, file), over=True) if file.is_file() else ()
 
-    def stored(self) -> dict[str, int]:
+    def stored(self, *, over: bool) -> dict[str, int]:
         file = self.need.contract / STORED
-        return self._ask(lambda inside: read_stored(inside, file)) if file.is_file() else {}
+        return self._ask(lambda inside: read_stored(inside, file), over=over) if file.is_file() else {}
 
-    def _ask(self, question: Callable[[Connection], T]) -> T:
+    def _ask(self, question: Callable[[Connection], T], *, over: bool) -> T:
         """Put a question to the database. One that was killed comes up again on its data for that: what it
         had promised to keep is there, or it is lost."""
         if self.again is None and self.server.ended() is not None:
@@ -111,7 +111,8 @@ class Lent:
         inside = Login(port=self.login.port, user=SUPERUSER, password=self.login.password, database=DATABASE)
         try:
             with connect(inside, "invariants") as connection:
-                wait_until_quiet(connection)
+                if over:
+                    wait_until_quiet(connection)
                 return question(connection)
         except psycopg.Error as problem:
             raise TrialFailure(

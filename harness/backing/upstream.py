@@ -73,7 +73,7 @@ class LentUpstream:
     def invariants(self) -> tuple[InvariantReading, ...]:
         return ()  # it keeps nothing
 
-    def stored(self) -> dict[str, int]:
+    def stored(self, *, over: bool) -> dict[str, int]:
         return {}
 
     def stop(self) -> BackingRecord:

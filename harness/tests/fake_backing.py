@@ -63,7 +63,7 @@ class FakeLent:
             raise TrialFailure(Outcome.FAILED, f"the database does not answer: {problem}") from problem
         return (InvariantReading(name="sum of all amounts", found=found, expected=0),)
 
-    def stored(self) -> dict[str, int]:
+    def stored(self, *, over: bool) -> dict[str, int]:
         return {}
 
     def stop(self) -> BackingRecord:
