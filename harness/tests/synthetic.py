@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -21,6 +23,7 @@ from harness.model import (
     BuildRecord,
     Calibration,
     ClockReading,
+    FormBuild,
     GeneratorRecord,
     InstanceRecord,
     InvariantReading,
@@ -30,6 +33,7 @@ from harness.model import (
     OpenLoad,
     Outcome,
     Phase,
+    Plan,
     PlannedTrial,
     ProfileName,
     Provenance,
@@ -37,8 +41,10 @@ from harness.model import (
     SessionHeader,
     StartUp,
     TrialRecord,
-    make_plan,
+    Unavailable,
+    Variant,
 )
+from harness.session.planning import plan_without, session_name
 from harness.store import SessionFolder, SessionWriter, Store
 from harness.tests import synthetic_pauses
 
@@ -68,6 +74,8 @@ _LOAD_STARTS_S = 2.5
 N_REQUESTS = 1200
 #: Connections to the upstream that the made-up published Go opens under load.
 OPENED_PUBLISHED = 800
+#: What the forms of Java programs took to make.
+FORM_BUILD_S, AOT_TRAINING_S, AOT_CACHE_BYTES = 90.0, 3.5, 33 * 2**20
 _AROUND_LOAD = ("before-load", "after-load")
 
 
@@ -98,17 +106,19 @@ def make_session(
     *,
     missing: int = 0,
     bundled: bool = False,
+    unavailable: Sequence[Unavailable] = (),
+    launcher: Literal["process", "container"] = "process",
 ) -> SessionFolder:
-    """Write a session; the last ``missing`` trials of its plan are not made."""
+    """Write a session; the last ``missing`` trials of its plan are not made, nor those of ``unavailable`` variants."""
     study = _calibrated(load_study(ROOT, experiment), profile)
-    plan = make_plan(study.experiment, profile, seed)
-    folder = Store(root).raw.joinpath(
-        *(("bundled",) if bundled else ()), experiment, f"{profile}-local-{seed}"
-    )
+    plan = plan_without(study.experiment, profile, unavailable, host="local", seed=seed, launcher=launcher)
+    name = session_name(profile, "local", launcher, seed)
+    folder = Store(root).raw.joinpath(*(("bundled",) if bundled else ()), experiment, name)
     session = SessionFolder(folder, bundled=bundled)
     writer = SessionWriter(session, min_free_bytes=0)
-    writer.write_header(_header(study, profile, seed))
-    writer.write_builds({name: _build(name) for name in study.implementations})
+    writer.write_header(_header(study, plan, name, unavailable))
+    variants = [trial.configuration.variant for trial in plan.trials]
+    writer.write_builds({variant.build_name: _build(variant) for variant in variants})
     rng = np.random.default_rng(seed)
     for trial in plan.trials[: len(plan.trials) - missing]:
         under_way = writer.begin(trial.trial_id)
@@ -144,12 +154,13 @@ def _notes(study: Study, profile: ProfileName) -> dict[str, JsonValue]:
     return {"calibration": found.model_dump(mode="json")}
 
 
-def _header(study: Study, profile: ProfileName, seed: int) -> SessionHeader:
+def _header(study: Study, plan: Plan, session: str, unavailable: Sequence[Unavailable]) -> SessionHeader:
     return SessionHeader(
-        session_id=f"{profile}-local-{seed}",
+        session_id=session,
         experiment=study.experiment,
         implementations=study.implementations,
-        plan=make_plan(study.experiment, profile, seed),
+        plan=plan,
+        unavailable=tuple(unavailable),
         provenance=Provenance(
             commit="0" * 40,
             dirty=False,
@@ -172,11 +183,22 @@ def _header(study: Study, profile: ProfileName, seed: int) -> SessionHeader:
             started_epoch_s=_EPOCH,
             clock_source="tsc",
         ),
-        notes=_notes(study, profile),
+        notes=_notes(study, plan.profile),
     )
 
 
-def _build(name: str) -> BuildRecord:
+def _build(variant: Variant) -> BuildRecord:
+    name, form = variant.implementation, variant.runtime.form
+    made = None
+    if form in ("jlink", "native"):
+        made = FormBuild(
+            form=form,
+            tool=f"{form} 0.0 (made up)",
+            argv=(form,),
+            build_s=FORM_BUILD_S,
+            image_bytes=50_000_000,
+            peak_rss_bytes=3 * 2**30 if form == "native" else None,
+        )
     return BuildRecord(
         implementation=name,
         source_sha256="0" * 64,
@@ -184,6 +206,9 @@ def _build(name: str) -> BuildRecord:
         build_s=12.0,
         artifact_bytes=_artifact_bytes(name),
         artifact_sha256=_sha(name),
+        aot_training_s=AOT_TRAINING_S if variant.runtime.aot_cache else None,
+        aot_cache_bytes=AOT_CACHE_BYTES if variant.runtime.aot_cache else None,
+        form=made,
     )
 
 
