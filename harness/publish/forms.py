@@ -98,9 +98,10 @@ def publish_form_effects(
     """Publish ``forms.{first,memory_idle,...}.<variant>``, the ratio and verdict of each form to its program on a
     whole JDK, those of every variant to the reference, and what compiled the native images.
 
-    Keys: ``forms.cache.<variant>`` (size of an AOT cache), ``forms.effect.{first,memory_idle}.{ratio,verdict}.<variant>``,
-    ``forms.reference.{...}``, ``forms.tool.native``, ``forms.unavailable``, and ``forms.measured`` where it was; of
-    another experiment they begin with its own name (``forms-clients``: ``forms.clients.``).
+    Keys: ``forms.cache.<variant>`` (size of an AOT cache),
+    ``forms.effect.{first,memory_idle}.{ratio,verdict}.<variant>``, ``forms.reference.{...}``, ``forms.tool.native``,
+    ``forms.unavailable``, and ``forms.measured`` where it was; of another experiment they begin with its own name
+    (``forms-clients``: ``forms.clients.``).
     """
     study = load_study(find_root(), experiment).experiment
     variants, reference, key = study.variants, study.reference, experiment.replace("-", ".")

@@ -23,8 +23,10 @@ from harness.model import (
     BuildRecord,
     Calibration,
     ClockReading,
+    ContainerRecord,
     FormBuild,
     GeneratorRecord,
+    GroupReading,
     InstanceRecord,
     InvariantReading,
     Load,
@@ -74,6 +76,8 @@ _LOAD_STARTS_S = 2.5
 N_REQUESTS = 1200
 #: Connections to the upstream that the made-up published Go opens under load.
 OPENED_PUBLISHED = 800
+#: Of each container: the layers of its image, and what its control group held at the end.
+LAYERS_BYTES, GROUP_BYTES = (40 * 2**20, 2 * 2**20), 15 * 2**20
 #: What the forms of Java programs took to make.
 FORM_BUILD_S, AOT_TRAINING_S, AOT_CACHE_BYTES = 90.0, 3.5, 33 * 2**20
 _AROUND_LOAD = ("before-load", "after-load")
@@ -122,7 +126,8 @@ def make_session(
     rng = np.random.default_rng(seed)
     for trial in plan.trials[: len(plan.trials) - missing]:
         under_way = writer.begin(trial.trial_id)
-        writer.finish(under_way, _trial(experiment, trial, folder.name, under_way.folder, rng))
+        made = _trial(experiment, trial, folder.name, under_way.folder, rng)
+        writer.finish(under_way, made if launcher == "process" else in_container(made))
     writer.close()
     return session
 
@@ -337,6 +342,38 @@ def _trial(
         if loaded
         else None,
     )
+
+
+def in_container(record: TrialRecord) -> TrialRecord:
+    """The same trial as if it had been made in a container, whose group holds less than its process."""
+    assert record.instance is not None
+    at_stop = GroupReading(
+        version="v1",
+        memory_bytes=GROUP_BYTES,
+        memory_max_bytes=None,
+        cpu_s=2.5,
+        n_throttled=3,
+        throttled_s=0.25,
+        rss_bytes=GROUP_BYTES + 2**20,
+        process_cpu_s=2.4,
+    )
+    container = ContainerRecord(
+        engine="0.0",
+        image_id="sha256:0",
+        image_bytes=sum(LAYERS_BYTES),
+        layer_bytes=LAYERS_BYTES,
+        network="host",
+        user="0",
+        cpuset=None,
+        cpu_quota=1.0,
+        memory_limit_bytes=None,
+        create_s=0.125,
+        start_s=0.5,
+        at_stop=at_stop,
+        out_of_memory=False,
+    )
+    instance = record.instance.model_copy(update={"container": container})
+    return record.model_copy(update={"instance": instance})
 
 
 def _write_requests(

@@ -144,6 +144,7 @@ def test_what_was_not_measured_of_cores_and_places_is_left_out_and_named_at_the_
     monkeypatch.setenv("REMATCH_ROOT", str(root))
     for experiment in notebooks:
         make_session(root, experiment, "quick")
+    make_session(root, "placement", "quick", launcher="container")
     tidy_all(StageParameters(experiments=",".join(notebooks)), root=root)
     for name in notebooks.values():
         execute_in_process(root, name)
