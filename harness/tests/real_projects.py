@@ -66,8 +66,8 @@ def project_of(
 
     ``variants``: name of an implementation -> the inside of its TOML table of settings. ``loads``: name -> what
     ``load`` returns. The first of each is the reference, and what is offered where no factor names another.
-    ``backing`` and ``factors`` are TOML. Without ``echo`` no generator's headroom is tried, and every trial says that it is not known. ``root`` is a folder
-    that the database's user can reach.
+    ``backing`` and ``factors`` are TOML. Without ``echo`` no generator's headroom is tried, and every trial
+    says that it is not known. ``root`` is a folder that the database's user can reach.
     """
     for folder in (workload, "echo") if echo else (workload,):
         shutil.copytree(

@@ -26,7 +26,7 @@ from harness.tests.postgres import reachable_folder
 from harness.tests.real_projects import POOL, load, measured, project_of
 from harness.tests.sessions import read_json, running_below
 
-N_KILLS = int(os.environ.get("REMATCH_KILLS", "4"))
+N_KILLS = int(os.environ.get("REMATCH_KILLS", "3"))
 #: Reproducible: which one dies, and when.
 SEED = 20
 #: The tool has written rows, and not only their heading.
@@ -107,7 +107,7 @@ def base() -> Iterator[Path]:
 def test_whatever_is_killed_no_process_no_record_and_no_money_is_lost(
     workload: str, mix: str, variants: dict[str, str], backing: str, roles: tuple[str, ...], base: Path
 ) -> None:
-    blocks = max(1, N_KILLS // (len(variants) + 1))
+    blocks = -(-N_KILLS // (len(variants) + 1))  # of each variant a trial, and one more of the reference
     root = project_of(
         base, workload, variants, mix=mix, backing=backing, loads={"users": USERS}, blocks=blocks
     )
