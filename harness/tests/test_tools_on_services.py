@@ -8,7 +8,8 @@ afterwards whether the passes that a tool calls right left their traces.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import pytest
 
@@ -16,7 +17,7 @@ from harness.definitions.services import load_requests
 from harness.loadgen.base import LoadGenerator
 from harness.loadgen.oha import Oha
 from harness.loadgen.wrk import Wrk
-from harness.model import ClosedLoad, Outcome, TrialRecord
+from harness.model import ClosedLoad, Outcome, Request, TrialRecord
 from harness.tests.available import PROJECT, program_or_not_run
 from harness.tests.postgres import reachable_folder
 from harness.tests.real_projects import POOL, load, measured, project_of
@@ -38,70 +39,67 @@ MIXES = {
 }
 #: mix -> request that leaves a trace in the database -> how many of a pass do
 TRACES = {"rematch": {"create": 2, "transfer": 1}, "original": {"create": 1, "transfer": 1}}
-ASKED = [(workload, mix, tool) for workload, mixes in MIXES.items() for mix in mixes for tool in TOOLS]
-Measured = dict[tuple[str, str], TrialRecord]
 
 
-@pytest.fixture(scope="module")
-def bank() -> Iterator[Measured]:
-    yield from every_tool_on("bank")
+@pytest.fixture
+def base() -> Iterator[Path]:
+    """The database's own user has to reach what lies in it."""
+    with reachable_folder() as folder:
+        yield folder
 
 
-@pytest.fixture(scope="module")
-def clients() -> Iterator[Measured]:
-    yield from every_tool_on("clients")
+@pytest.mark.parametrize("workload", SERVICES)
+def test_what_a_contract_asks_for_each_tool_offers_and_checks_and_its_right_answers_are_stored(
+    workload: str, base: Path
+) -> None:
+    without_k6 = not find_tool("k6", Surroundings(project=PROJECT)).usable
+    tools = [tool for tool in TOOLS if not (tool == "k6" and without_k6)]
+    folder = measured(every_tool_on(workload, tools, base))
+    records = {
+        (record.planned.configuration.mix, record.planned.configuration.load_name): record
+        for record in folder.records()
+    }
+    assert folder.complete and folder.verify() == ()
+    assert set(records) == {(mix, tool) for mix in MIXES[workload] for tool in tools}
+    for (mix, tool), record in records.items():
+        assert record.outcome == Outcome.OK, (mix, tool, record.outcome, record.reason)
+        assert record.generator is not None and record.generator.name == tool
+        holds(record, mix, load_requests(PROJECT, workload)[mix])
+    if without_k6:
+        program_or_not_run("k6")  # the others were; this one's absence is said
 
 
-def every_tool_on(workload: str) -> Iterator[Measured]:
-    """Measure each mix with each tool that is here; yield (mix, tool) -> its trial."""
-    around = Surroundings(project=PROJECT)
-    tools = [tool for tool in TOOLS if tool != "k6" or find_tool(tool, around).usable]
+def every_tool_on(workload: str, tools: Sequence[str], base: Path) -> Path:
+    """Lay out one experiment: each mix of the workload with each tool."""
     mixes = "".join(
         f'[factors.mix.{mix}]\nmix = "{mix}"\n{change}' for mix, change in MIXES[workload].items()
     )
-    with reachable_folder() as root:
-        project_of(
-            root,
-            workload,
-            {SERVICES[workload]: SETTINGS[workload]},
-            mix=next(iter(MIXES[workload])),
-            backing=BACKING[workload],
-            factors=mixes + "".join(f'[factors.tool.{tool}]\nload = "{tool}"\n' for tool in tools),
-            loads={tool: load(tool, f"users = {USERS}, loops = {LOOPS}") for tool in tools},
-            echo=False,
-        )
-        folder = measured(root)
-        assert folder.complete and folder.verify() == ()
-        yield {
-            (record.planned.configuration.mix, record.planned.configuration.levels["tool"]): record
-            for record in folder.records()
-        }
-
-
-@pytest.mark.parametrize(("workload", "mix", "tool"), ASKED, ids=["-".join(asked) for asked in ASKED])
-def test_what_a_contract_asks_for_each_tool_offers_and_checks_and_its_right_answers_are_stored(
-    workload: str, mix: str, tool: str, request: pytest.FixtureRequest
-) -> None:
-    if tool == "k6":
-        program_or_not_run(tool)
-    every: Measured = request.getfixturevalue(workload)
-    record = every[mix, tool]
-    n_steps = len(load_requests(PROJECT, workload)[mix])
-    n_passes = USERS * LOOPS
-    assert record.outcome == Outcome.OK, record.reason
-    said = record.load
-    assert said is not None and record.generator is not None
-    assert (record.generator.name, said.n_errors, said.errors_by_kind) == (tool, 0, {})
-    assert said.bodies_checked, "it holds every body against the right one"
-    assert said.n_requests == n_passes * n_steps
-    assert {name: count.n_right for name, count in said.answers.items()} == dict.fromkeys(
-        (step.name for step in load_requests(PROJECT, workload)[mix]), n_passes
+    return project_of(
+        base,
+        workload,
+        {SERVICES[workload]: SETTINGS[workload]},
+        mix=next(iter(MIXES[workload])),
+        backing=BACKING[workload],
+        factors=mixes + "".join(f'[factors.tool.{tool}]\nload = "{tool}"\n' for tool in tools),
+        loads={tool: load(tool, f"users = {USERS}, loops = {LOOPS}") for tool in tools},
+        echo=False,
     )
-    if n_steps > 1:
-        assert said.n_flows == said.n_flows_right == n_passes
-    assert all(row.holds for row in record.invariants)
+
+
+def holds(record: TrialRecord, mix: str, steps: Sequence[Request]) -> None:
+    """All of it was sent and answered rightly, body for body, and is in the database."""
+    what, said, n_passes = record.planned.trial_id, record.load, USERS * LOOPS
+    assert said is not None, what
+    assert (said.n_errors, said.errors_by_kind, said.bodies_checked) == (0, {}, True), what
+    assert said.n_requests == n_passes * len(steps), what
+    assert {name: count.n_right for name, count in said.answers.items()} == dict.fromkeys(
+        (step.name for step in steps), n_passes
+    ), what
+    if len(steps) > 1:
+        assert said.n_flows == said.n_flows_right == n_passes, what
+    assert all(row.holds for row in record.invariants), what
     left = {row.request: (row.n_sent, row.n_right, row.n_stored) for row in record.stored}
-    assert left == {name: (n * n_passes,) * 3 for name, n in TRACES.get(mix, {}).items()}
+    assert left == {name: (n * n_passes,) * 3 for name, n in TRACES.get(mix, {}).items()}, what
 
 
 @pytest.mark.parametrize("tool", [Wrk(program=None), Oha(program=None)], ids=["wrk", "oha"])
