@@ -23,6 +23,12 @@ def postgres_tool() -> Tool:
     return find_tool("postgres", Surroundings(project=find_root(Path(__file__).parent)))
 
 
+def postgres_of_the_wheel(nowhere: Path) -> Tool:
+    """The server that set-up brings, found as on a machine that has no other; ``nowhere``: an empty folder."""
+    project = find_root(Path(__file__).parent)
+    return find_tool("postgres", Surroundings(project=project, environ={"PATH": ""}, system=nowhere))
+
+
 @contextmanager
 def reachable_folder() -> Iterator[Path]:
     """A folder that the server's user can reach: pytest's own are closed to everybody else."""
@@ -35,8 +41,8 @@ def reachable_folder() -> Iterator[Path]:
 class Remembering(Postgres):
     """Knows what it started, so that a test that fails leaves nothing behind."""
 
-    def __init__(self, root: Path) -> None:
-        super().__init__(LocalHost(), root, postgres_tool())
+    def __init__(self, root: Path, tool: Tool | None = None) -> None:
+        super().__init__(LocalHost(), root, tool or postgres_tool())
         self.started: list[Lent] = []
 
     def start(self, need: BackingNeed, folder: Path) -> Lent:
@@ -45,10 +51,10 @@ class Remembering(Postgres):
 
 
 class RealDatabase:
-    """PostgreSQL with what a service would do with it."""
+    """PostgreSQL with what a service would do with it; ``tool``: another than the one that is found here."""
 
-    def __init__(self, root: Path) -> None:
-        self.source = Remembering(root)
+    def __init__(self, root: Path, tool: Tool | None = None) -> None:
+        self.source = Remembering(root, tool)
 
     def stop_all(self) -> None:
         while self.source.started:

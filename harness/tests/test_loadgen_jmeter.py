@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.definitions import load_study
 from harness.errors import MissingTool
 from harness.loadgen.base import Endpoint, LoadGenerator, LoadOrder
 from harness.loadgen.jmeter import JMeter
@@ -95,6 +96,31 @@ def test_a_flow_is_its_steps_in_order_and_a_wrong_answer_begins_the_next_loop(tm
     taken = [element.get("testname") for element in plan.iter("JMESPathExtractor")]
     assert taken == ["a.text", "a.json", "owner.text", "owner.json", "b.text", "t.text", "t.json"]
     assert real_jmeter().command(wanted).expected_s == pytest.approx(5 + 60 + 1000 * 4 / 4000)
+
+
+def test_the_published_ten_thousand_users_are_as_many_threads_a_minutes_ramp_one_loop_and_three_requests(
+    tmp_path: Path,
+) -> None:
+    root = find_root(Path(__file__).parent)
+    study = load_study(root, "bank-original")
+    offered = study.experiment.profiles["full"].loads["10000"]
+    assert offered.generator == "jmeter"
+    wanted = order(tmp_path, offered.profile).model_copy(update={"requests": study.requests["original"]})
+    plan = ET.fromstring(render_plan(wanted))
+    settings = {element.get("name"): element.text for element in plan.iter() if element.get("name")}
+    assert settings["ThreadGroup.num_threads"] == "10000"
+    assert settings["ThreadGroup.ramp_time"] == "60"
+    assert settings["LoopController.loops"] == "1"
+    assert settings["ThreadGroup.scheduler"] == "false"
+    sent = [
+        tuple(sampler.findtext(f"*[@name='HTTPSampler.{part}']") for part in ("method", "path"))
+        for sampler in plan.iter("HTTPSamplerProxy")
+    ]
+    assert sent == [
+        ("POST", "/client/new/100"),
+        ("POST", "/transaction"),
+        ("GET", "/client/1/balance"),
+    ]
 
 
 @pytest.mark.parametrize(
