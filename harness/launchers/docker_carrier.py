@@ -17,6 +17,8 @@ from requests.adapters import BaseAdapter
 from requests.structures import CaseInsensitiveDict
 
 from harness.engine import EngineReply, EngineRequest
+from harness.errors import HostError
+from harness.launchers.docker_engine import with_advice
 from harness.station import Station
 
 #: Where the SDK sets no limit: an image is built in one exchange.
@@ -83,7 +85,10 @@ class DockerCarrier(BaseAdapter):
 
     def _ask(self, asked: EngineRequest, timeout: Any) -> EngineReply:
         within_s = float(timeout) if isinstance(timeout, (int, float)) else WITHIN_S
-        return self._host.docker([asked], address=self._address, timeout_s=within_s)[0]
+        try:
+            return self._host.docker([asked], address=self._address, timeout_s=within_s)[0]
+        except HostError as problem:
+            raise with_advice(problem, self._host) from problem
 
 
 class _Whole(io.BytesIO):

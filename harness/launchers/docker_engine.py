@@ -93,12 +93,18 @@ def asking(host: Station) -> Iterator[None]:
         said = " ".join(str(getattr(problem, "explanation", None) or problem).split())
         raise TrialFailure(Outcome.FAILED, f"the Docker daemon: {said}") from problem
     except HostError as problem:
-        if SILENT not in str(problem):
-            raise  # the host itself is gone, and that is said already
-        where = "" if host.here else f" on {host.name}"
-        raise HostError(
-            f"{problem}; start the daemon{where} again: finished trials are kept, and the same command goes on"
-        ) from problem
+        raise with_advice(problem, host) from problem
+
+
+def with_advice(problem: HostError, host: Station) -> HostError:
+    """Return the problem with what to do, where a daemon that answered before does not any more."""
+    said = str(problem)
+    if SILENT not in said or "start the daemon" in said:
+        return problem  # the host itself is gone, or it is said already
+    where = "" if host.here else f" on {host.name}"
+    return HostError(
+        f"{said}; start the daemon{where} again: finished trials are kept, and the same command goes on"
+    )
 
 
 def owner() -> str:

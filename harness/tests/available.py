@@ -7,6 +7,7 @@ where ``CI`` is set a test that was not run for want of a real part is a failure
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import NoReturn
 
@@ -29,6 +30,12 @@ def not_run(reason: str) -> NoReturn:
 def not_asked_for(what: str) -> NoReturn:
     """Skip this test: nobody asked for it."""
     pytest.skip(f"{NOT_ASKED_FOR}{what}")
+
+
+def only_when_long() -> pytest.MarkDecorator:
+    """Mark real parts put together at length: a minute each, and each part is tested by itself in every run."""
+    asked = os.environ.get("REMATCH_LONG_TESTS") == "1"
+    return pytest.mark.skipif(not asked, reason=f"{NOT_ASKED_FOR}long (REMATCH_LONG_TESTS=1 make test)")
 
 
 def needs(lacking: str | None) -> pytest.MarkDecorator:

@@ -175,8 +175,10 @@ def test_bootstrap_scales_the_peers_time_and_says_so() -> None:
 
 
 def test_sampler_counts_ticks_of_both_on_one_schedule() -> None:
-    cpu, each, missed = bench_sampler(ROOT, duration_s=0.3, hz=50.0).rows
+    cpu, beside_waking, each, missed = bench_sampler(ROOT, duration_s=0.3, hz=50.0).rows
     assert cpu.value is not None and cpu.value > 0 and cpu.peer_value is not None and cpu.peer_value > 0
+    assert beside_waking.value == cpu.value and beside_waking.peer_value is not None
+    assert beside_waking.peer_value > 0
     assert each.ratio is not None and missed.value is not None and missed.value >= 0
     assert "of 1" in missed.name or "of 2" in missed.name  # 0.3 s at 50 Hz and the last moment
 
