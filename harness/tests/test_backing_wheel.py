@@ -12,7 +12,6 @@ import pytest
 
 from harness.backing import BackingNeed
 from harness.backing.postgres_home import find_home
-from harness.processes import read_stat
 from harness.tests.available import not_run
 from harness.tests.contracts.backing import BackingContract, Database
 from harness.tests.postgres import RealDatabase, one, postgres_of_the_wheel, reachable_folder
