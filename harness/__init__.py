@@ -67,6 +67,7 @@ if TYPE_CHECKING:
         published_clients,
         use_cells,
     )
+    from harness.publish.containers import container_cells, publish_containers
     from harness.publish.facts import describe_session, paper_values, publish_rounds
     from harness.publish.forms import build_cells, form_cells, publish_form_effects
     from harness.publish.peaks import (
@@ -118,6 +119,7 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "compare_generators": ("harness.publish.validity", "compare_generators"),
     "compare_places": ("harness.publish.places", "compare_places"),
     "comparison_rows": ("harness.publish", "comparison_rows"),
+    "container_cells": ("harness.publish.containers", "container_cells"),
     "core_sweep": ("harness.sweeps", "core_sweep"),
     "defined_variants": ("harness.peaks", "defined_variants"),
     "describe_session": ("harness.publish.facts", "describe_session"),
@@ -148,6 +150,7 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "publish_audit": ("harness.publish.validity", "publish_audit"),
     "publish_bearing": ("harness.publish.bearing", "publish_bearing"),
     "publish_coverage": ("harness.publish.validity", "publish_coverage"),
+    "publish_containers": ("harness.publish.containers", "publish_containers"),
     "publish_drifts": ("harness.publish.validity", "publish_drifts"),
     "publish_equal_arms": ("harness.publish.validity", "publish_equal_arms"),
     "publish_faces": ("harness.publish.clients", "publish_faces"),
@@ -210,6 +213,7 @@ __all__ = [
     "compare_generators",
     "compare_places",
     "comparison_rows",
+    "container_cells",
     "core_sweep",
     "defined_variants",
     "describe_session",
@@ -239,6 +243,7 @@ __all__ = [
     "publish_attribution",
     "publish_audit",
     "publish_bearing",
+    "publish_containers",
     "publish_coverage",
     "publish_drifts",
     "publish_equal_arms",

@@ -74,11 +74,15 @@ def match_events(found: Sequence[Span], truth: Sequence[Span], *, tolerance_s: f
     by_end_found = sorted(range(len(found)), key=lambda i: found[i][1])
     by_end_truth = sorted(range(len(truth)), key=lambda i: truth[i][1])
     longest_s = max((end - start for start, end in found), default=0.0)
+    # a true span that ends later may begin earlier: nothing is given up that one of the rest could touch
+    lows = (
+        np.minimum.accumulate([truth[j][0] for j in reversed(by_end_truth)])[::-1] if truth else np.empty(0)
+    )
     free = list(by_end_found)
     pairs: list[tuple[int, int]] = []
-    for j in by_end_truth:
+    for j, lowest in zip(by_end_truth, lows.tolist(), strict=True):
         low, high = truth[j][0] - tolerance_s, truth[j][1] + tolerance_s
-        while free and found[free[0]][1] < low:
+        while free and found[free[0]][1] < lowest - tolerance_s:
             free.pop(0)
         for k, i in enumerate(free):
             if found[i][0] <= high and found[i][1] >= low:

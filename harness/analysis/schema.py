@@ -45,7 +45,8 @@ NUMBERS = (
     "echo_per_s", "headroom_ratio",
     "artifact_bytes", "runtime_bytes", "build_s",
     "psi_cpu_some_s", "steal_s", "other_cpu_s", "throttled_s",
-    "service_throttled_s",
+    "service_throttled_s", "group_memory_bytes", "group_memory_max_bytes", "group_cpu_s",
+    "process_rss_bytes", "process_cpu_s", "image_bytes", "container_create_s", "container_start_s",
     "go_collections", "go_paused_s", "go_heap_bytes", "go_memory_bytes",
 )  # fmt: skip  # grouped as in docs/data.md
 COLUMNS = (*TEXT, *OPTIONAL_TEXT, *COUNTS, *SWITCHES, *NUMBERS)

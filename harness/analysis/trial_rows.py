@@ -10,6 +10,7 @@ import pandas as pd
 
 from harness.analysis.quantiles import quantile_refused, rank
 from harness.analysis.schema import factor_column
+from harness.analysis.trial_groups import limit_columns
 from harness.analysis.trial_resources import memory_columns, processor_columns, reading_at
 from harness.formats.table import RequestTable
 from harness.model import BuildRecord, OpenLoad, Outcome, SessionHeader, TrialRecord
@@ -169,21 +170,7 @@ def _surroundings(record: TrialRecord) -> dict[str, object]:
         "steal_s": machine.steal_s if machine else None,
         "other_cpu_s": machine.other_cpu_s if machine else None,
         "throttled_s": machine.throttled_s if machine else None,
-    } | _limits(record)
-
-
-def _limits(record: TrialRecord) -> dict[str, object]:
-    """Who enforced the limits of the service, and for how long they made it wait."""
-    instance = record.instance
-    if instance is None:
-        return {}
-    if instance.container is not None:
-        who, at_stop = "container", instance.container.at_stop
-    elif instance.limits is not None:
-        who, at_stop = instance.limits.enforced_by or "not enforced", instance.limits.at_stop
-    else:
-        return {}
-    return {"limits": who, "service_throttled_s": at_stop.throttled_s if at_stop else None}
+    } | limit_columns(record)
 
 
 def build_seconds(

@@ -25,6 +25,8 @@ HZ = 100.0
 DURATION_S = 5.0
 LIMIT_SHARE = 0.01
 PEER = "psutil, the same readings"
+#: What no sampler that wakes so often in this language can go below.
+FLOOR = "a Python loop that only wakes"
 
 
 class _Cost(NamedTuple):
@@ -40,6 +42,7 @@ def bench_sampler(root: Path, *, duration_s: float = DURATION_S, hz: float = HZ)
         others = Others()
         ours = _ours(pids, Path(name), duration_s, hz)
         peer = _peer(pids, Path(name), duration_s, hz)
+        floor = _floor(duration_s, hz)
         busy = others.share()
     share, peer_share = ours.cpu_s / ours.lasted_s, peer.cpu_s / peer.lasted_s
     each, peer_each = ours.cpu_s / ours.ticks * 1e6, peer.cpu_s / peer.ticks * 1e6
@@ -51,6 +54,10 @@ def bench_sampler(root: Path, *, duration_s: float = DURATION_S, hz: float = HZ)
                 name="CPU time", value=share * 100, unit="% of a core", peer=PEER, peer_value=peer_share * 100,
                 ratio=over(share, peer_share), target=f"<= {LIMIT_SHARE * 100:g} % of a core",
                 holds=judge(LIMIT_SHARE, [share], busy),
+            ),
+            BenchRow(
+                name="CPU time beside waking alone", value=share * 100, unit="% of a core", peer=FLOOR,
+                peer_value=floor * 100, ratio=over(share, floor),
             ),
             BenchRow(
                 name="CPU time per tick", value=each, unit="us", peer=PEER, peer_value=peer_each,
@@ -99,6 +106,14 @@ def _ours(pids: tuple[int, int], folder: Path, duration_s: float, hz: float) -> 
         cpu_s=time.process_time() - cpu_s,
         lasted_s=summary.duration_s,
     )
+
+
+def _floor(duration_s: float, hz: float) -> float:
+    """Share of a core that waking costs on the same schedule, with nothing done."""
+    cpu_s, begin = time.process_time(), time.monotonic()
+    for number in range(1, round(duration_s * hz) + 1):
+        time.sleep(max(0.0, begin + number / hz - time.monotonic()))
+    return (time.process_time() - cpu_s) / (time.monotonic() - begin)
 
 
 def _peer(pids: tuple[int, int], folder: Path, duration_s: float, hz: float) -> _Cost:

@@ -56,6 +56,13 @@ class Variant(Frozen):
     runtime: RuntimeSettings = RuntimeSettings()
     lean: bool = Field(default=False, description="bench baseline: the leanest handler")
 
+    @property
+    def build_name(self) -> str:
+        """The key of ``builds.json``: the implementation, after it ``+aot`` with an AOT cache, or ``+form``."""
+        form = self.runtime.form
+        made = "+aot" if self.runtime.aot_cache else f"+{form}" if form not in (None, "jvm") else ""
+        return f"{self.implementation}{made}"
+
 
 class Level(Frozen):
     """One value of a factor: what it changes in a configuration."""

@@ -14,7 +14,7 @@ from harness.analysis.comparisons import Comparison, compare
 from harness.analysis.summaries import summarise
 from harness.definitions import load_study
 from harness.evidence import Evidence
-from harness.model import BuildRecord, Estimate, FormBuild, Variant
+from harness.model import BuildRecord, Estimate, Variant
 from harness.project import find_root
 from harness.publish.cells import Cell
 from harness.publish.formatting import NOT_MEASURED
@@ -30,6 +30,9 @@ _PARTS = {
     "artifact": ("artifact_bytes", "B"),
     "runtime": ("runtime_bytes", "B"),
 }
+#: column of the table of builds -> unit
+_BUILD_UNITS = {"build": "s", "peak": "B", "size": "B"}
+_UNTOLD = "its tool does not tell"
 
 
 def form_variants(experiment: str = EXPERIMENT) -> dict[str, Variant]:
@@ -46,27 +49,46 @@ def form_cells(evidence: Evidence | None, experiment: str = EXPERIMENT) -> list[
             rows.append(None)
         last = variant.implementation
         cells: dict[str, Cell] = {"variant": variant.label or name}
-        rows.append(cells | {part: _mean(evidence, name, part) for part in _PARTS})
+        cells |= {part: _mean(evidence, name, part) for part in _PARTS}
+        rows.append(cells | {"cache": _cache(evidence, name, variant)})
     return rows
 
 
 def build_cells(evidence: Evidence | None, experiment: str = EXPERIMENT) -> list[dict[str, Cell] | None]:
-    """Return one table row per form that was made: its tool, how long that took, in how much memory, its size."""
+    """Return one table row per form that was made, AOT caches among them: its tool, how long that took, in how much
+    memory, its size; and one for each that could not be had, with its reason in place."""
     rows: list[dict[str, Cell] | None] = []
     for name, variant in form_variants(experiment).items():
-        made = _form_build(evidence, variant)
-        if made is None:
+        build, why = _build(evidence, variant), _unavailable(evidence).get(name)
+        if _is_plain(variant) or (build is None and why is None):
             continue
-        short = made.tool.partition(" (")[0]  # whole it stands in the text, and would be as wide as the page
-        rows.append(
-            {
-                "variant": variant.label or name,
-                "build": _plain(made.build_s, "s"),
-                "peak": _plain(made.peak_rss_bytes, "B"),
-                "size": _plain(made.image_bytes, "B"),
-                "tool": short if made.problem is None else f"{short}: {made.problem}",
-            }
-        )
+        cells: dict[str, Cell] = {"variant": variant.label or name}
+        if build is None:
+            rows.append(cells | {part: _nothing(unit, why or "") for part, unit in _BUILD_UNITS.items()})
+        elif build.form is None:
+            rows.append(
+                cells
+                | {
+                    "build": _plain(build.aot_training_s, "s"),
+                    "peak": _nothing("B", _UNTOLD),
+                    "size": _plain(build.aot_cache_bytes, "B"),
+                    "tool": "a training start",
+                }
+            )
+        else:
+            made = build.form
+            short = made.tool.partition(" (")[
+                0
+            ]  # whole it stands in the text, and would be as wide as the page
+            rows.append(
+                cells
+                | {
+                    "build": _plain(made.build_s, "s"),
+                    "peak": _plain(made.peak_rss_bytes, "B"),
+                    "size": _plain(made.image_bytes, "B"),
+                    "tool": short if made.problem is None else f"{short}: {made.problem}",
+                }
+            )
     return rows
 
 
@@ -76,9 +98,10 @@ def publish_form_effects(
     """Publish ``forms.{first,memory_idle,...}.<variant>``, the ratio and verdict of each form to its program on a
     whole JDK, those of every variant to the reference, and what compiled the native images.
 
-    Keys: ``forms.effect.{first,memory_idle}.{ratio,verdict}.<variant>``, ``forms.reference.{...}``,
-    ``forms.tool.native``, ``forms.unavailable``, and ``forms.measured`` where it was; of another experiment they
-    begin with its own name (``forms-clients``: ``forms.clients.``).
+    Keys: ``forms.cache.<variant>`` (size of an AOT cache),
+    ``forms.effect.{first,memory_idle}.{ratio,verdict}.<variant>``, ``forms.reference.{...}``, ``forms.tool.native``,
+    ``forms.unavailable``, and ``forms.measured`` where it was; of another experiment they begin with its own name
+    (``forms-clients``: ``forms.clients.``).
     """
     study = load_study(find_root(), experiment).experiment
     variants, reference, key = study.variants, study.reference, experiment.replace("-", ".")
@@ -91,6 +114,8 @@ def publish_form_effects(
                     publisher.number(f"{key}.{part}.{slug(name)}", found)
                 else:  # the text names it; why a form could not be had is said once, by what is unavailable
                     publisher.absent(f"{key}.{part}.{slug(name)}", unit, NOT_MEASURED)
+            if (cache := _cache(evidence, name, variant)) is not None:
+                publisher.number(f"{key}.cache.{slug(name)}", cache)
             for part in ("first", "memory_idle"):
                 if not _is_plain(variant):
                     effect = _effect(evidence, part, name, plain[variant.implementation])
@@ -99,7 +124,8 @@ def publish_form_effects(
                     publisher.comparison(
                         f"{key}.reference.{part}", name, _effect(evidence, part, name, reference)
                     )
-        tools = {made.tool for v in variants.values() if (made := _form_build(evidence, v)) and _native(made)}
+        builds = [build for v in variants.values() if (build := _build(evidence, v))]
+        tools = {b.form.tool for b in builds if b.form is not None and b.form.form == "native"}
         publisher.text(f"{key}.tool.native", ", ".join(sorted(tools)) or "none")
         gone = _unavailable(evidence)
         said = "; ".join(f"{variants[name].label or name}: {why}" for name, why in gone.items()) or "none"
@@ -129,23 +155,30 @@ def _mean(evidence: Evidence | None, variant: str, part: str) -> Estimate:
             found: Estimate = summarise(mine, metric, mean=mean).iloc[0]["estimate"]
             return found
         why = _unavailable(evidence).get(variant, NOT_MEASURED)
-    return Estimate(value=None, unit=unit, method="none", estimand="", n_trials=0, warnings=(why,))
+    return _nothing(unit, why)
+
+
+def _cache(evidence: Evidence | None, name: str, variant: Variant) -> Estimate | None:
+    """The size of its AOT cache; ``None``: it has none by its definition."""
+    if not variant.runtime.aot_cache:
+        return None
+    build = _build(evidence, variant)
+    if build is None or build.aot_cache_bytes is None:
+        return _nothing("B", _unavailable(evidence).get(name, NOT_MEASURED))
+    return _plain(build.aot_cache_bytes, "B")
 
 
 def _unavailable(evidence: Evidence | None) -> Mapping[str, str]:
     return {} if evidence is None else {gone.variant: gone.reason for gone in evidence.header.unavailable}
 
 
-def _form_build(evidence: Evidence | None, variant: Variant) -> FormBuild | None:
-    if evidence is None or variant.runtime.form in (None, "jvm"):
+def _build(evidence: Evidence | None, variant: Variant) -> BuildRecord | None:
+    """How the variant's form was made, in the last session that made it; ``None``: no session has."""
+    if evidence is None:
         return None
-    name = f"{variant.implementation}+{variant.runtime.form}"
-    builds: list[BuildRecord] = [b[name] for session in evidence.sessions if name in (b := session.builds())]
-    return builds[-1].form if builds else None
-
-
-def _native(made: FormBuild) -> bool:
-    return made.form == "native"
+    name = variant.build_name
+    builds = [made[name] for session in evidence.sessions if name in (made := session.builds())]
+    return builds[-1] if builds else None
 
 
 def _is_plain(variant: Variant) -> bool:
@@ -153,10 +186,13 @@ def _is_plain(variant: Variant) -> bool:
 
 
 def _plain(value: float | None, unit: str) -> Estimate:
-    said = () if value is not None else ("its tool does not tell",)
-    return Estimate(
-        value=value, unit=unit, method="as is", estimand="of one build", n_trials=0, warnings=said
-    )
+    if value is None:
+        return _nothing(unit, _UNTOLD)
+    return Estimate(value=value, unit=unit, method="as is", estimand="of one build", n_trials=0)
+
+
+def _nothing(unit: str, why: str) -> Estimate:
+    return Estimate(value=None, unit=unit, method="none", estimand="", n_trials=0, warnings=(why,))
 
 
 __all__ = ["build_cells", "form_cells", "form_variants", "publish_form_effects"]

@@ -40,9 +40,7 @@ from harness.workloads import load_cases
 
 def build_name(configuration: Configuration) -> str:
     """Return the key of ``builds.json``: the implementation, after it ``+aot`` with an AOT cache, or ``+form``."""
-    runtime = configuration.variant.runtime
-    made = "+aot" if runtime.aot_cache else f"+{runtime.form}" if runtime.form not in (None, "jvm") else ""
-    return f"{configuration.variant.implementation}{made}"
+    return configuration.variant.build_name
 
 
 def parts_for(assembly: Assembly, ledger: RunningProcesses, load: Load | None) -> Parts:

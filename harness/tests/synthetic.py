@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -21,7 +23,10 @@ from harness.model import (
     BuildRecord,
     Calibration,
     ClockReading,
+    ContainerRecord,
+    FormBuild,
     GeneratorRecord,
+    GroupReading,
     InstanceRecord,
     InvariantReading,
     Load,
@@ -30,6 +35,7 @@ from harness.model import (
     OpenLoad,
     Outcome,
     Phase,
+    Plan,
     PlannedTrial,
     ProfileName,
     Provenance,
@@ -37,8 +43,10 @@ from harness.model import (
     SessionHeader,
     StartUp,
     TrialRecord,
-    make_plan,
+    Unavailable,
+    Variant,
 )
+from harness.session.planning import plan_without, session_name
 from harness.store import SessionFolder, SessionWriter, Store
 from harness.tests import synthetic_pauses
 
@@ -68,6 +76,10 @@ _LOAD_STARTS_S = 2.5
 N_REQUESTS = 1200
 #: Connections to the upstream that the made-up published Go opens under load.
 OPENED_PUBLISHED = 800
+#: Of each container: the layers of its image, and what its control group held at the end.
+LAYERS_BYTES, GROUP_BYTES = (40 * 2**20, 2 * 2**20), 15 * 2**20
+#: What the forms of Java programs took to make.
+FORM_BUILD_S, AOT_TRAINING_S, AOT_CACHE_BYTES = 90.0, 3.5, 33 * 2**20
 _AROUND_LOAD = ("before-load", "after-load")
 
 
@@ -98,21 +110,24 @@ def make_session(
     *,
     missing: int = 0,
     bundled: bool = False,
+    unavailable: Sequence[Unavailable] = (),
+    launcher: Literal["process", "container"] = "process",
 ) -> SessionFolder:
-    """Write a session; the last ``missing`` trials of its plan are not made."""
+    """Write a session; the last ``missing`` trials of its plan are not made, nor those of ``unavailable`` variants."""
     study = _calibrated(load_study(ROOT, experiment), profile)
-    plan = make_plan(study.experiment, profile, seed)
-    folder = Store(root).raw.joinpath(
-        *(("bundled",) if bundled else ()), experiment, f"{profile}-local-{seed}"
-    )
+    plan = plan_without(study.experiment, profile, unavailable, host="local", seed=seed, launcher=launcher)
+    name = session_name(profile, "local", launcher, seed)
+    folder = Store(root).raw.joinpath(*(("bundled",) if bundled else ()), experiment, name)
     session = SessionFolder(folder, bundled=bundled)
     writer = SessionWriter(session, min_free_bytes=0)
-    writer.write_header(_header(study, profile, seed))
-    writer.write_builds({name: _build(name) for name in study.implementations})
+    writer.write_header(_header(study, plan, name, unavailable))
+    variants = [trial.configuration.variant for trial in plan.trials]
+    writer.write_builds({variant.build_name: _build(variant) for variant in variants})
     rng = np.random.default_rng(seed)
     for trial in plan.trials[: len(plan.trials) - missing]:
         under_way = writer.begin(trial.trial_id)
-        writer.finish(under_way, _trial(experiment, trial, folder.name, under_way.folder, rng))
+        made = _trial(experiment, trial, folder.name, under_way.folder, rng)
+        writer.finish(under_way, made if launcher == "process" else in_container(made))
     writer.close()
     return session
 
@@ -144,12 +159,13 @@ def _notes(study: Study, profile: ProfileName) -> dict[str, JsonValue]:
     return {"calibration": found.model_dump(mode="json")}
 
 
-def _header(study: Study, profile: ProfileName, seed: int) -> SessionHeader:
+def _header(study: Study, plan: Plan, session: str, unavailable: Sequence[Unavailable]) -> SessionHeader:
     return SessionHeader(
-        session_id=f"{profile}-local-{seed}",
+        session_id=session,
         experiment=study.experiment,
         implementations=study.implementations,
-        plan=make_plan(study.experiment, profile, seed),
+        plan=plan,
+        unavailable=tuple(unavailable),
         provenance=Provenance(
             commit="0" * 40,
             dirty=False,
@@ -172,11 +188,22 @@ def _header(study: Study, profile: ProfileName, seed: int) -> SessionHeader:
             started_epoch_s=_EPOCH,
             clock_source="tsc",
         ),
-        notes=_notes(study, profile),
+        notes=_notes(study, plan.profile),
     )
 
 
-def _build(name: str) -> BuildRecord:
+def _build(variant: Variant) -> BuildRecord:
+    name, form = variant.implementation, variant.runtime.form
+    made = None
+    if form in ("jlink", "native"):
+        made = FormBuild(
+            form=form,
+            tool=f"{form} 0.0 (made up)",
+            argv=(form,),
+            build_s=FORM_BUILD_S,
+            image_bytes=50_000_000,
+            peak_rss_bytes=3 * 2**30 if form == "native" else None,
+        )
     return BuildRecord(
         implementation=name,
         source_sha256="0" * 64,
@@ -184,6 +211,9 @@ def _build(name: str) -> BuildRecord:
         build_s=12.0,
         artifact_bytes=_artifact_bytes(name),
         artifact_sha256=_sha(name),
+        aot_training_s=AOT_TRAINING_S if variant.runtime.aot_cache else None,
+        aot_cache_bytes=AOT_CACHE_BYTES if variant.runtime.aot_cache else None,
+        form=made,
     )
 
 
@@ -312,6 +342,38 @@ def _trial(
         if loaded
         else None,
     )
+
+
+def in_container(record: TrialRecord) -> TrialRecord:
+    """The same trial as if it had been made in a container, whose group holds less than its process."""
+    assert record.instance is not None
+    at_stop = GroupReading(
+        version="v1",
+        memory_bytes=GROUP_BYTES,
+        memory_max_bytes=None,
+        cpu_s=2.5,
+        n_throttled=3,
+        throttled_s=0.25,
+        rss_bytes=GROUP_BYTES + 2**20,
+        process_cpu_s=2.4,
+    )
+    container = ContainerRecord(
+        engine="0.0",
+        image_id="sha256:0",
+        image_bytes=sum(LAYERS_BYTES),
+        layer_bytes=LAYERS_BYTES,
+        network="host",
+        user="0",
+        cpuset=None,
+        cpu_quota=1.0,
+        memory_limit_bytes=None,
+        create_s=0.125,
+        start_s=0.5,
+        at_stop=at_stop,
+        out_of_memory=False,
+    )
+    instance = record.instance.model_copy(update={"container": container})
+    return record.model_copy(update={"instance": instance})
 
 
 def _write_requests(

@@ -12,6 +12,7 @@ import pytest
 from harness.errors import InputError, MissingTool
 from harness.paper import PaperFailed, build_paper, explain
 from harness.publish import clear, read_values
+from harness.publish.formatting import NOT_COMPARED, NOT_MEASURED
 from harness.stages import StageParameters
 from harness.stages.work import tidy_all
 from harness.tests.synthetic import ROOT, execute_in_process, make_project, make_session
@@ -132,6 +133,41 @@ def test_of_the_forms_those_stand_in_the_paper_that_were_measured(
     assert "Overfull \\hbox" not in log
     found = {name for name in ("forms", "forms.clients") if f"{{fig:{name}.footprint}}" in labels}
     assert found == {measured.replace("-", ".")}
+
+
+def test_what_was_not_measured_of_cores_and_places_is_left_out_and_named_at_the_end(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "project"
+    shutil.copytree(project, root, symlinks=True, ignore=shutil.ignore_patterns("main.[!t]*"))
+    notebooks = {"scaling": "50-scaling", "placement": "51-placement"}
+    monkeypatch.setenv("REMATCH_ROOT", str(root))
+    for experiment in notebooks:
+        make_session(root, experiment, "quick")
+    make_session(root, "placement", "quick", launcher="container")
+    tidy_all(StageParameters(experiments=",".join(notebooks)), root=root)
+    for name in notebooks.values():
+        execute_in_process(root, name)
+    build_paper(root)
+    log = (root / "paper/main.log").read_text("utf-8", errors="replace")
+    assert "undefined" not in log
+    assert "Overfull \\hbox" not in log
+    absent = {
+        key
+        for key, entry in read_values(root).items()
+        if NOT_MEASURED in (entry.get("reason"), entry["text"]) or entry["text"] == NOT_COMPARED
+    }
+    for experiment in notebooks:
+        assert f"sections/results-{experiment}.tex" in log
+        lines = (root / f"paper/sections/results-{experiment}.tex").read_text("utf-8").splitlines()
+        without = [
+            line
+            for line in lines
+            if absent & set(re.findall(r"\\(?:val|valci|verdict|ntrials)\{([^}]*)\}", line))
+        ]
+        assert without, "the quick profile has all of it: this tests nothing"
+        assert [line for line in without if not line.startswith(r"\told{")] == []
+        assert r"\nottold" in lines[lines.index(without[-1]) :]
 
 
 def test_an_unknown_key_fails_the_build_and_is_named_with_file_and_line(
