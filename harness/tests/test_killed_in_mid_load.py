@@ -21,10 +21,13 @@ import pytest
 
 from harness.model import Outcome
 from harness.processes import read_stat
+from harness.tests.available import only_when_long
 from harness.tests.instances import eventually
 from harness.tests.postgres import reachable_folder
 from harness.tests.real_projects import POOL, load, measured, project_of
 from harness.tests.sessions import read_json, running_below
+
+pytestmark = only_when_long()
 
 N_KILLS = int(os.environ.get("REMATCH_KILLS", "3"))
 #: Reproducible: which one dies, and when.

@@ -35,6 +35,7 @@ from harness.model import (
     Variant,
 )
 from harness.readiness import wait_first_response
+from harness.tests.available import only_when_long
 from harness.tests.instances import eventually
 from harness.tests.large_bodies import (
     ANSWERS,
@@ -51,6 +52,8 @@ from harness.tests.large_bodies import (
 from harness.tests.postgres import RealDatabase, reachable_folder
 from harness.tests.sessions import REPOSITORY
 from harness.toolchains import Surroundings
+
+pytestmark = only_when_long()
 
 HEALTH = Request(mix="health", name="health", method="GET", path="/health", expect=Expectation(status=200))
 #: A JVM that kept these bodies would end of it: they are twice its heap, of which all is resident from the start.

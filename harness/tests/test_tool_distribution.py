@@ -33,11 +33,14 @@ from harness.session.outlook import commands_of
 from harness.session.progress import Progress, ProgressState, Silent
 from harness.session.stations import Stations
 from harness.store import SessionFolder
+from harness.tests.available import only_when_long
 from harness.tests.instances import eventually
 from harness.tests.sessions import make_session_project, running_below, tiny_assembly
 from harness.tests.sshd import Sshd
 from harness.toolchains import Surroundings, find_jdks, find_jmeter
 from harness.trial_order import LoadPlace
+
+pytestmark = only_when_long()
 
 ROOT = Path(__file__).resolve().parents[2]
 USERS, LOOPS = 5, 20

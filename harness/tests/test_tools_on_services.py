@@ -18,10 +18,12 @@ from harness.loadgen.base import LoadGenerator
 from harness.loadgen.oha import Oha
 from harness.loadgen.wrk import Wrk
 from harness.model import ClosedLoad, Outcome, Request, TrialRecord
-from harness.tests.available import PROJECT, program_or_not_run
+from harness.tests.available import PROJECT, only_when_long, program_or_not_run
 from harness.tests.postgres import reachable_folder
 from harness.tests.real_projects import POOL, load, measured, project_of
 from harness.toolchains import Surroundings, find_tool
+
+pytestmark = only_when_long()
 
 USERS, LOOPS = 3, 4
 TOOLS = ("jmeter", "locust", "k6")
