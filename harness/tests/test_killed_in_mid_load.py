@@ -2,7 +2,7 @@
 """Kill -9 of the service, its database, its upstream API or the load generator, at random moments of real trials.
 
 Whatever is killed: every planned trial has a record, what was measured is whole, nothing lives on, and no money is
-lost. ``REMATCH_KILLS=20 python -m pytest harness/tests/test_killed_in_mid_load.py`` kills more often.
+lost. ``REMATCH_LONG_TESTS=1 REMATCH_KILLS=20 python -m pytest harness/tests/test_killed_in_mid_load.py`` kills more often.
 """
 
 from __future__ import annotations
