@@ -24,22 +24,26 @@ PROJECT = Path(__file__).resolve().parents[2]
 
 def not_run(reason: str) -> NoReturn:
     """Skip this test: a real part is missing here."""
+    # Never where CI is set: conftest.py turns these into a failure of the run.
     pytest.skip(f"{NOT_RUN}{reason}")
 
 
 def not_asked_for(what: str) -> NoReturn:
     """Skip this test: nobody asked for it."""
+    # Asked for by a variable or a target that the reason names: nothing that set-up brings can be missing.
     pytest.skip(f"{NOT_ASKED_FOR}{what}")
 
 
 def only_when_long() -> pytest.MarkDecorator:
     """Mark real parts put together at length: a minute each, and each part is tested by itself in every run."""
     asked = os.environ.get("REMATCH_LONG_TESTS") == "1"
+    # Minutes on every run for what each part is tested for alone; the reason says how they are asked for.
     return pytest.mark.skipif(not asked, reason=f"{NOT_ASKED_FOR}long (REMATCH_LONG_TESTS=1 make test)")
 
 
 def needs(lacking: str | None) -> pytest.MarkDecorator:
     """Mark what only runs where nothing is lacking (``None``)."""
+    # As `not_run`, said before the test begins.
     return pytest.mark.skipif(lacking is not None, reason=f"{NOT_RUN}{lacking}")
 
 

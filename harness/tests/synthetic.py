@@ -7,14 +7,12 @@ and from factors chosen here; nothing of it is ever a result.
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
-import pandas as pd
 from pydantic import JsonValue
 
 from harness.definitions import Study, load_study
@@ -48,7 +46,7 @@ from harness.model import (
 )
 from harness.session.planning import plan_without, session_name
 from harness.store import SessionFolder, SessionWriter, Store
-from harness.tests import synthetic_pauses
+from harness.tests import synthetic_files, synthetic_pauses
 
 ROOT = Path(__file__).resolve().parents[2]
 BOTH = ("strings-rounds", "strings-startup")
@@ -73,9 +71,6 @@ _WITH_PAUSES = "gc-"
 _SPEED = {"on": 0.7, "off": 1.0, "none": 0.96, "calls-1000": 1.0}
 _EPOCH = 1_700_000_000.0
 _LOAD_STARTS_S = 2.5
-N_REQUESTS = 1200
-#: Connections to the upstream that the made-up published Go opens under load.
-OPENED_PUBLISHED = 800
 #: Of each container: the layers of its image, and what its control group held at the end.
 LAYERS_BYTES, GROUP_BYTES = (40 * 2**20, 2 * 2**20), 15 * 2**20
 #: What the forms of Java programs took to make.
@@ -253,12 +248,12 @@ def _trial(
         tells = paused and name.startswith("go") and which == "after-load"
         told = synthetic_pauses.AFTER_LOAD if tells else None
         if cell.workload == "clients" and name.startswith("go") and which in _AROUND_LOAD:
-            told = _write_opened(folder, which, cell.levels.get("face") == "published")
+            told = synthetic_files.write_opened(folder, which, cell.levels.get("face") == "published")
         return Boundary.model_validate({"name": which, "reading": reading, "runtime_metrics_file": told})
 
     loaded = cell.load is not None
     paused = experiment.startswith(_WITH_PAUSES)
-    n_requests = synthetic_pauses.N_REQUESTS if paused else N_REQUESTS
+    n_requests = synthetic_pauses.N_REQUESTS if paused else synthetic_files.N_REQUESTS
     lasts_s = synthetic_pauses.LASTS_S if paused else _lasts_s(cell.load, speed)
     last_s = _LOAD_STARTS_S + lasts_s
     phases = [Phase(name="start-up", start=clock(0.0), end=clock(first_s))]
@@ -278,13 +273,13 @@ def _trial(
                 rng=rng,
             )
         else:
-            _write_requests(folder, first_epoch_s, lasts_s, 80 / speed, rng)
+            synthetic_files.write_requests(folder, first_epoch_s, lasts_s, 80 / speed, rng)
     else:
         phases.append(Phase(name="idle", start=clock(first_s), end=clock(first_s + 1)))
         boundaries.append(boundary("idle", first_s + 1, 0.45))
     if cell.workload != "strings":
-        _write_database(folder, _EPOCH + begun, last_s)
-    _write_samples(folder, begun, memory, last_s if loaded else first_s + 1)
+        synthetic_files.write_database(folder, _EPOCH + begun, last_s)
+    synthetic_files.write_samples(folder, begun, memory, last_s if loaded else first_s + 1)
     return TrialRecord(
         experiment=experiment,
         session_id=session,
@@ -376,73 +371,7 @@ def in_container(record: TrialRecord) -> TrialRecord:
     return record.model_copy(update={"instance": instance})
 
 
-def _write_requests(
-    folder: Path, start_epoch_s: float, lasts_s: float, mean_s: float, rng: np.random.Generator
-) -> None:
-    elapsed = np.maximum(np.round(rng.lognormal(np.log(mean_s) - 0.3, 0.77, N_REQUESTS) * 1e3), 1).astype(int)
-    frame = pd.DataFrame(
-        {
-            "timeStamp": np.round(
-                (start_epoch_s + np.sort(rng.uniform(0, lasts_s, N_REQUESTS))) * 1e3
-            ).astype(int),
-            "elapsed": elapsed,
-            "label": "uppercase",
-            "responseCode": 200,
-            "success": "true",
-        }
-    )
-    frame.to_csv(folder / "load" / "samples.jtl", index=False)
-
-
 def _lasts_s(load: Load | None, speed: float) -> float:
     """An open loop lasts as long as it was told; the others as long as the service takes."""
     profile = load.profile if load else None
-    return profile.whole_s if isinstance(profile, OpenLoad) else N_REQUESTS / speed
-
-
-def _write_database(folder: Path, launched_epoch_s: float, until_s: float) -> None:
-    seconds = np.arange(0, until_s + 0.1, 0.1)
-    names = (
-        "n_active", "n_idle", "n_idle_in_transaction", "n_starting", "n_waiting_for_lock", "n_locks_not_granted",
-        "deadlocks", "xact_commit", "xact_rollback",
-    )  # fmt: skip
-    frame = pd.DataFrame({"epoch_s": launched_epoch_s + seconds} | dict.fromkeys(names, 0))
-    frame.assign(n_active=3, n_idle=5, xact_commit=(seconds * 100).astype(int)).to_csv(
-        folder / "database.csv", index=False
-    )
-
-
-def _write_opened(folder: Path, boundary: str, published: bool) -> str:
-    """Go's count of connections to the upstream: the published face opens one for most requests."""
-    opened = {"before-load": 30, "after-load": OPENED_PUBLISHED + 30 if published else 30}[boundary]
-    name = f"boundary-{boundary}.prom"
-    (folder / name).write_text(f"upstream_connections_opened_total {opened}\n", "utf-8")
-    return name
-
-
-def _write_samples(folder: Path, begun: float, memory: float, until_s: float) -> None:
-    seconds = np.arange(0, until_s + 0.06, 0.05)
-    frames = [
-        pd.DataFrame(
-            {
-                "monotonic_s": begun + seconds,
-                "role": role,
-                "rss_bytes": (memory * (0.4 + 0.6 * (1 - np.exp(-seconds)))).astype(int),
-                "cpu_s": seconds * share,
-                "n_threads": 9,
-                "n_descriptors": 20,
-            }
-        )
-        for role, share in (("service", 1.2), ("generator", 0.7))
-    ]
-    pd.concat(frames).to_csv(folder / "samples.csv", index=False)
-
-
-def execute_in_process(root: Path, notebook: str) -> dict[str, object]:
-    """Run a notebook's code cells in this process, without a kernel, and return its namespace."""
-    content = json.loads((root / "notebooks" / f"{notebook}.ipynb").read_text("utf-8"))
-    namespace: dict[str, object] = {}
-    for cell in content["cells"]:
-        if cell["cell_type"] == "code":
-            exec("".join(cell["source"]), namespace)  # our own notebooks
-    return namespace
+    return profile.whole_s if isinstance(profile, OpenLoad) else synthetic_files.N_REQUESTS / speed

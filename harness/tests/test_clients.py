@@ -31,7 +31,8 @@ from harness.publish.clients import (
 )
 from harness.stages import StageParameters
 from harness.stages.work import tidy_all
-from harness.tests.synthetic import OPENED_PUBLISHED, ROOT, make_project
+from harness.tests.synthetic import ROOT, make_project
+from harness.tests.synthetic_files import OPENED_PUBLISHED
 
 CHOSEN = ("clients-hello", "clients-faces")
 

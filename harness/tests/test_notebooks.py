@@ -18,7 +18,8 @@ import harness
 from harness.publish import read_values
 from harness.stages import StageParameters
 from harness.stages.work import tidy_all
-from harness.tests.synthetic import ROOT, execute_in_process, make_project
+from harness.tests.in_process import execute_in_process
+from harness.tests.synthetic import ROOT, make_project
 
 FOLDER = ROOT / "notebooks"
 ALL = sorted(FOLDER.glob("*.ipynb"))

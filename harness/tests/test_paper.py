@@ -15,7 +15,8 @@ from harness.publish import clear, read_values
 from harness.publish.formatting import NOT_COMPARED, NOT_MEASURED
 from harness.stages import StageParameters
 from harness.stages.work import tidy_all
-from harness.tests.synthetic import ROOT, execute_in_process, make_project, make_session
+from harness.tests.in_process import execute_in_process
+from harness.tests.synthetic import ROOT, make_project, make_session
 
 PAPER = ROOT / "paper"
 SOURCES = sorted([PAPER / "main.tex", *(PAPER / "sections").glob("*.tex")])

@@ -14,7 +14,8 @@ from harness.publish import read_values
 from harness.publish.containers import container_cells
 from harness.stages import StageParameters
 from harness.stages.work import tidy_all
-from harness.tests.synthetic import GROUP_BYTES, LAYERS_BYTES, execute_in_process, make_project, make_session
+from harness.tests.in_process import execute_in_process
+from harness.tests.synthetic import GROUP_BYTES, LAYERS_BYTES, make_project, make_session
 
 TABLE = "paper/generated/tables/placement-containers.tex"
 

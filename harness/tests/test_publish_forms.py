@@ -18,14 +18,8 @@ from harness.publish.cells import Cell
 from harness.publish.forms import build_cells, form_cells
 from harness.stages import StageParameters
 from harness.stages.work import tidy_all
-from harness.tests.synthetic import (
-    AOT_CACHE_BYTES,
-    AOT_TRAINING_S,
-    ROOT,
-    execute_in_process,
-    make_project,
-    make_session,
-)
+from harness.tests.in_process import execute_in_process
+from harness.tests.synthetic import AOT_CACHE_BYTES, AOT_TRAINING_S, ROOT, make_project, make_session
 
 REASON = "native-image is missing: it was not looked for, as this is made up"
 NATIVE = "Java JDK server native"

@@ -35,6 +35,7 @@ def test_every_skip_goes_through_the_two_counted_ways() -> None:
 
 
 def test_a_skip_in_words_of_its_own_would_be_found(tmp_path: Path) -> None:
+    # a text that is looked at and never run: the rule has to find such a skip
     (tmp_path / "test_a.py").write_text(
         "import pytest\n\n@pytest.mark.skipif(True, reason='no')\ndef f(): ...\n"
     )

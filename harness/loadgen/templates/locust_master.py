@@ -32,6 +32,7 @@ class Asker(User):
     @task
     def ask(self) -> None:
         """Never called: a master has no users of its own."""
+        # Locust wants the class and its task; a master that ran it would be one generator more than was counted.
         raise NotImplementedError("a master asks nothing")
 
 
