@@ -350,11 +350,11 @@ def test_a_link_cut_for_good_leaves_no_container_there_and_no_generator_here(
     assembly = dataclasses.replace(far_assembly(root, host, LocalHost()), launcher=launcher)
     seen: list[str] = []
 
-    def cut() -> None:
-        seen.extend(one.status for one in client.containers.list(all=True, filters=ours))
-        apart.cut()
+    def under_load() -> bool:
+        seen[:] = [one.status for one in client.containers.list(all=True, filters=ours, ignore_removed=True)]
+        return seen == ["running"] and bool(running_below(root))
 
-    beside = threading.Thread(target=when(lambda: bool(running_below(root)), cut))
+    beside = threading.Thread(target=when(under_load, apart.cut))
     ours = {"label": f"{LABEL}={project_label(root)}"}
     with contextlib.closing(client_of(far_daemon)) as client:
         beside.start()
