@@ -167,13 +167,14 @@ def _timeline(evidence: Evidence, one: TrialAttribution, quantile: float) -> Tim
     ok = requests[requests["ok"].astype(bool)].sort_values("start_epoch_s", kind="stable")
     start = ok["start_epoch_s"].to_numpy(dtype=np.float64)
     latency = ok["latency_s"].to_numpy(dtype=np.float64)
+    connect = ok["connect_s"].to_numpy(dtype=np.float64) if "connect_s" in ok else None
     from_s = float(np.quantile(latency, quantile))
     return Timeline(
         label=one.label,
         trial=one.trial,
         start_s=start - start[0],
         latency_s=latency,
-        causes=tuple(peak_causes(start, latency, one.events, from_s=from_s)),
+        causes=tuple(peak_causes(start, latency, one.events, from_s=from_s, connect_s=connect)),
         events={
             cause: tuple((low - float(start[0]), high - float(start[0])) for low, high in spans)
             for cause, spans in one.events.items()

@@ -30,6 +30,7 @@ from harness.loadgen.flow import readiness_request
 from harness.model import Outcome, Phase, StartUp, TrialRecord
 from harness.placement import Policy, check_pinned, cpus_allowed, place, place_on_two
 from harness.readiness import bring_up, wait_first_response
+from harness.recordings import keep_recording
 from harness.sampling import merge
 from harness.station import Sampling
 from harness.trial_order import Limits, Notes, Parts, TrialOrder, now, phase, tidy_values, tidy_words, watch
@@ -86,6 +87,9 @@ def _go_through(order: TrialOrder, parts: Parts, notes: Notes) -> None:
         bring_up_backing(order, parts, sampler, notes, cleanup)
         with phase("start-up", notes):
             instance = _bring_up(order, parts, sampler, notes)
+            if configuration.variant.runtime.flight_recording:  # written as the JVM ends
+                jfr = Path(instance.record.argv[0]).with_name("jfr")
+                cleanup.callback(keep_recording, parts.host, jfr, there, order.folder)
             cleanup.callback(_stop_instance, instance, parts, notes)
         _boundary("first-response", instance, order, parts, notes)
         if configuration.kind == "startup":

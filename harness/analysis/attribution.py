@@ -41,9 +41,9 @@ class CauseShare(Frozen):
     """What one cause took."""
 
     cause: CauseName | Literal["unexplained"]
-    n_events: int | None
+    n_events: int | None = Field(description="spans; of ``connect``: requests that it took something from")
     paused_s: float | None = Field(
-        description="total length of its spans, overlap with earlier causes removed"
+        description="total length of its spans, overlap with earlier causes removed; None: it has none (connect, unexplained)"
     )
     n_requests: int = Field(description="requests in the tail of which it took the largest part")
     share_of_tail: Estimate = Field(description="of the time by which the tail exceeds the median")
@@ -75,10 +75,14 @@ def attributable_fraction(
     resamples: int = 500,
     block_s: float = 1.0,
     seed: int = 0,
+    connect_s: FloatArray | None = None,
 ) -> Attribution:
     """Take the tail beyond ``quantile`` apart by cause, with intervals from a bootstrap over time blocks.
 
     The intervals speak of this one trial; between trials compare the estimates themselves.
+
+    Args:
+        connect_s: as ``attribute_latency`` takes it; what went into connecting counts as gone with the pauses.
 
     Raises:
         InputError: as ``attribute_latency``; or there is no request, or the quantile is not in (0, 1).
@@ -92,6 +96,7 @@ def attributable_fraction(
         resamples=resamples,
         block_s=block_s,
         seed=seed,
+        connect_s=connect_s,
     )[0]
 
 
@@ -105,6 +110,7 @@ def attributable_fractions(
     resamples: int = 500,
     block_s: float = 1.0,
     seed: int = 0,
+    connect_s: FloatArray | None = None,
 ) -> tuple[Attribution, ...]:
     """Do ``attributable_fraction`` for several quantiles; what they share is computed once."""
     start, latency = np.asarray(start_s, dtype=np.float64), np.asarray(latency_s, dtype=np.float64)
@@ -113,9 +119,9 @@ def attributable_fractions(
             raise InputError("a quantile lies between 0 and 1", found=quantile, allowed="0 < q < 1")
     if not len(start):
         raise InputError("no request to attribute", allowed="at least one")
-    by_cause = attribute_latency(start, latency, events)
-    paused = np.sum(list(by_cause.values()), axis=0) if by_cause else np.zeros_like(start)
-    spans = joined([span for cause in by_cause for span in events[cause]])
+    by_cause = attribute_latency(start, latency, events, connect_s=connect_s)
+    paused = _sum([taken for cause, taken in by_cause.items() if cause in events], start)
+    spans = joined([span for cause in events for span in events[cause]])
     median = float(np.median(latency))
     life = _Life(
         start=start,
@@ -124,6 +130,7 @@ def attributable_fractions(
         events=events,
         spans=spans,
         paused=paused,
+        unpaused=latency - _sum(list(by_cause.values()), start),
         wake=in_wake(start, latency, paused, spans),
         median=median,
         blocks=time_blocks(start, block_s),
@@ -139,9 +146,16 @@ def attributable_fractions(
     )
 
 
+def _sum(taken: Sequence[FloatArray], like: FloatArray) -> FloatArray:
+    return np.asarray(np.sum(taken, axis=0)) if taken else np.zeros_like(like)
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Life:
-    """Every request's life with the pauses laid over it; what all quantiles share. Arrays of shape (n,)."""
+    """Every request's life with the pauses laid over it; what all quantiles share. Arrays of shape (n,).
+
+    ``paused``: by what stopped everybody; ``unpaused``: the latency without that, and without its own connecting.
+    """
 
     start: FloatArray
     latency: FloatArray
@@ -149,18 +163,18 @@ class _Life:
     events: Mapping[CauseName, Sequence[Span]]
     spans: Sequence[Span]
     paused: FloatArray
+    unpaused: FloatArray
     wake: npt.NDArray[np.bool_]
     median: float
     blocks: npt.NDArray[np.intp]
 
 
 def _tail_apart(life: _Life, weights: FloatArray, facts: Facts) -> Attribution:
-    latency, paused, blocks = life.latency, life.paused, life.blocks
+    latency, paused, unpaused, blocks = life.latency, life.paused, life.unpaused, life.blocks
     threshold = float(np.quantile(latency, facts.quantile))
     tail = latency >= threshold
-    unpaused = latency - paused
     columns = [*life.by_cause.values(), np.maximum(unpaused - life.median, 0.0)]
-    drained = np.where(life.wake | (paused > 0), np.minimum(unpaused, life.median), latency)
+    drained = np.where(life.wake | (paused > 0), np.minimum(unpaused, life.median), unpaused)
     return Attribution(
         quantile=facts.quantile,
         latency_s=threshold,
@@ -202,11 +216,13 @@ def _causes(
     for i, name in enumerate(names):
         paused_s: float | None = None
         n_events: int | None = None
-        if name != "unexplained":
+        if name != "unexplained" and name in events:
             taken = joined([*taken, *events[name]])
             total_s = covered_s(taken)
             paused_s, previous_s = total_s - previous_s, total_s
             n_events = len(events[name])
+        elif name != "unexplained":
+            n_events = int(np.count_nonzero(by_cause[name]))
         shares.append(
             CauseShare(
                 cause=name,

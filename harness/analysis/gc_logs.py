@@ -6,6 +6,9 @@ share is computed three times, with the pauses where they are thought to be and 
 as they may be, and its interval covers all three. Where they could be off by more than half of the
 latency in question, they are not laid over requests at all: the trial says that this was refused,
 and how much they could explain at the most, for which no clock is needed.
+
+Connecting is told by the load tool itself, request by request. A quota, a compiler and a busy machine are known to
+have been at work, not what they took: see ``beside``. What was not recorded is said to be so, never to be nothing.
 """
 
 from __future__ import annotations
@@ -14,26 +17,29 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from pydantic import Field
 
 from harness.analysis.attribution import Attribution
 from harness.analysis.attribution_intervals import MIN_TAIL
+from harness.analysis.beside import Beside, most_of_tail
 from harness.analysis.checks import judge_resolution
 from harness.analysis.exposure import Exposure, exposure
 from harness.analysis.laid_pauses import RESAMPLES, LaidPauses
-from harness.analysis.peak_causes import stall_causes
-from harness.analysis.placed_logs import generator_log, service_log, throttled
+from harness.analysis.overlap import attribute_latency
+from harness.analysis.peak_causes import connecting_stalls, stall_causes
+from harness.analysis.placed_logs import generator_log, service_log
 from harness.analysis.placing import why_not_laid
 from harness.analysis.slow_periods import Stall
-from harness.analysis.spans import CauseName, Paused, Span, covered_s, inside, joined
+from harness.analysis.sources import BESIDE, Source, beside_sources, log_sources
+from harness.analysis.spans import ORDER, CauseName, Paused, Span, covered_s, inside, joined
 from harness.analysis.stalls import detect_stalls, detectability_limit, ordinary_p99
 from harness.errors import InputError
 from harness.model import Frozen, TrialRecord
 from harness.store import SessionFolder
 
-#: Causes that are the service's own; the generator's pauses delay the sending, not the service.
-SERVICE_CAUSES: tuple[CauseName, ...] = ("gc_pause", "allocation_stall", "other_safepoint")
+FloatArray = npt.NDArray[np.float64]
 QUANTILES: Mapping[str, float] = {"p99": 0.99, "p99.9": 0.999}
 
 
@@ -71,6 +77,13 @@ class TrialAttribution(Frozen):
     clock_offset_s: float | None = Field(description="as the latencies tell it; None: they do not")
     whole: dict[str, Attribution] = Field(description="quantile -> the tail taken apart by every cause known")
     by_service: dict[str, Attribution] = Field(description="the same, the service's pauses only")
+    most_beside: dict[str, dict[CauseName, float]] = Field(
+        description="quantile -> cause of ``BESIDE`` -> the largest share that it can have taken of the time by which "
+        "the tail exceeds the median, out of what is unexplained; a cause that was not recorded is missing"
+    )
+    sources: dict[CauseName, Source] = Field(
+        description="where each cause of ``ORDER`` was looked for, recorded or not"
+    )
     stalls: tuple[Stall, ...]
     stall_causes: tuple[str, ...]
     events: Paused = Field(description="what was laid over the requests, within the window")
@@ -93,7 +106,8 @@ def attribute_trial(
     """Lay the pauses of service and generator over one trial's requests and take the tail apart.
 
     Args:
-        requests: ``start_epoch_s``, ``latency_s``, ``ok``, as ``load_requests`` returns them.
+        requests: ``start_epoch_s``, ``latency_s``, ``ok``, as ``load_requests`` returns them, and ``connect_s``
+            where the load tool told it.
         quantiles: name -> quantile; one with fewer than ``MIN_TAIL`` requests beyond it is left out.
 
     Raises:
@@ -116,6 +130,10 @@ def attribute_trial(
     offset, refused = why_not_laid(service, pauses, record, start, latency, in_question_s)
     own = inside(generator.events, window)
     events = ({} if refused else pauses) | own
+    connect = requests["connect_s"].to_numpy(dtype=np.float64)[ok] if "connect_s" in requests else None
+    beside, sources = beside_sources(session, record, window, has_connect=connect is not None)
+    sources = log_sources(service, refused, generator) | sources
+    explained = attribute_latency(start, latency, events, connect_s=connect)
     laid = LaidPauses(start, latency, {} if refused else pauses, service.placed_within_s or 0.0, seed)
     cycles = inside({"gc_pause": joined(service.cycles)}, window)["gc_pause"]
     met = bool(cycles) and not refused
@@ -151,10 +169,19 @@ def attribute_trial(
         placed_within_s=service.placed_within_s,
         placed_by=service.placed_by,
         clock_offset_s=offset.offset_s if offset else None,
-        whole={name: laid.apart(q, own) for name, q in said.items()},
+        whole={name: laid.apart(q, own, connect) for name, q in said.items()},
         by_service={} if refused else {name: laid.apart(q, {}) for name, q in said.items()},
+        most_beside={
+            name: _most(start, latency, explained, beside, quantile=q) for name, q in said.items()
+        },
+        sources={cause: sources[cause] for cause in ORDER},
         stalls=stalls,
-        stall_causes=stall_causes(stalls, events | {"cgroup_throttle": throttled(session, record)}),
+        stall_causes=stall_causes(
+            stalls,
+            events,
+            beside=beside,
+            connecting=None if connect is None else connecting_stalls(stalls, start, latency, connect),
+        ),
         events=events,
         warnings=(
             *service.warnings,
@@ -162,6 +189,24 @@ def attribute_trial(
             *_coarse(levels, _resolution(record)),
         ),
     )
+
+
+def _most(
+    start: FloatArray,
+    latency: FloatArray,
+    explained: Mapping[CauseName, FloatArray],
+    beside: Sequence[Beside],
+    *,
+    quantile: float,
+) -> dict[CauseName, float]:
+    by_now = np.sum(list(explained.values()), axis=0) if explained else np.zeros_like(start)
+    found: dict[CauseName, float] = {}
+    for cause in BESIDE:
+        ones = [one for one in beside if one.cause == cause]
+        most = most_of_tail(start, latency, by_now, ones, quantile=quantile) if ones else None
+        if most is not None:
+            found[cause] = most
+    return found
 
 
 def _coarse(levels: Mapping[str, float], resolution_s: float) -> list[str]:

@@ -10,9 +10,13 @@ from typing import Literal
 from pydantic import Field
 
 from harness.analysis.effects import mean_ci
-from harness.analysis.gc_logs import SERVICE_CAUSES, TrialAttribution
+from harness.analysis.gc_logs import TrialAttribution
+from harness.analysis.sources import SERVICE_CAUSES
+from harness.analysis.spans import CauseName
 from harness.model import Estimate, Frozen
 
+#: What the load tool itself tells of its requests.
+_WITHOUT_CLOCKS = frozenset({"generator_stall", "connect"})
 Quantity = Callable[[TrialAttribution], float | None]
 
 
@@ -45,7 +49,13 @@ class AttributionRow(Frozen):
         description="of the time beyond the median in the tail: the service's pauses"
     )
     generator_tail: Estimate = Field(description="the same: the load generator's own pauses")
+    connect_tail: Estimate = Field(description="the same: connecting, beyond what is ordinary for it")
     unexplained_tail: Estimate
+    throttle_most: Estimate = Field(
+        description="of the same time: the most that a quota that ran out can have taken, out of what is unexplained"
+    )
+    jit_most: Estimate = Field(description="the same: compilers at work")
+    run_queue_most: Estimate = Field(description="the same: waiting for a CPU, by the kernel's pressure and steal")
     cycles_per_s: Estimate = Field(description="how often the collector worked beside the program")
     cycle_excess: Estimate = Field(
         description="of the requests beyond the quantile: those that come with a collection at work beside the program"
@@ -71,8 +81,15 @@ def _row(group: Sequence[TrialAttribution], quantile: str, level: float) -> Attr
     first = group[0]
     refusals = Counter(trial.refused for trial in group if trial.refused)
 
-    def over(what: str, unit: str, of: Quantity, scale: Literal["log", "linear"] = "linear") -> Estimate:
-        return _over(group, f"{what}, {first.label}", unit, of, scale, level, quantile)
+    def over(
+        what: str,
+        unit: str,
+        of: Quantity,
+        scale: Literal["log", "linear"] = "linear",
+        of_cause: CauseName | None = None,
+    ) -> Estimate:
+        why = _not_recorded(group, of_cause) or _why_nothing(group, quantile)
+        return _over(group, f"{what}, {first.label}", unit, of, scale, level, why)
 
     def share(which: str) -> Quantity:
         def of(trial: TrialAttribution) -> float | None:
@@ -84,11 +101,16 @@ def _row(group: Sequence[TrialAttribution], quantile: str, level: float) -> Attr
     def tail(*causes: str) -> Quantity:
         def of(trial: TrialAttribution) -> float | None:
             parts = trial.whole.get(quantile)
-            if parts is None or (trial.refused and "generator_stall" not in causes):
+            if parts is None or (trial.refused and not _WITHOUT_CLOCKS.issuperset(causes)):
+                return None
+            if not any(cause == "unexplained" or _recorded(trial, cause) for cause in causes):
                 return None
             return sum(part.share_of_tail.value or 0.0 for part in parts.causes if part.cause in causes)
 
         return of
+
+    def most(cause: CauseName) -> Quantity:
+        return lambda trial: trial.most_beside.get(quantile, {}).get(cause)
 
     def excess(trial: TrialAttribution) -> float | None:
         met = trial.exposure.get(quantile)
@@ -123,9 +145,19 @@ def _row(group: Sequence[TrialAttribution], quantile: str, level: float) -> Attr
         ),
         service_tail=part(over("share of the tail: the service's pauses", "share", tail(*SERVICE_CAUSES))),
         generator_tail=part(
-            over("share of the tail: the generator's pauses", "share", tail("generator_stall"))
+            over("share of the tail: the generator's pauses", "share", tail("generator_stall"), of_cause="generator_stall")
+        ),
+        connect_tail=part(
+            over("share of the tail: connecting", "share", tail("connect"), of_cause="connect")
         ),
         unexplained_tail=part(over("share of the tail: unexplained", "share", tail("unexplained"))),
+        throttle_most=part(
+            over("most of the tail: CPU denied by a quota", "share", most("cgroup_throttle"), of_cause="cgroup_throttle")
+        ),
+        jit_most=part(over("most of the tail: compilers at work", "share", most("jit"), of_cause="jit")),
+        run_queue_most=part(
+            over("most of the tail: waiting for a CPU", "share", most("run_queue"), of_cause="run_queue")
+        ),
         cycles_per_s=over("collections at work beside the program", "1/s", lambda t: t.cycles_per_s),
         cycle_excess=over(
             f"share of requests beyond {quantile} that come with a collection at work", "share", excess
@@ -152,7 +184,7 @@ def _over(
     of: Quantity,
     scale: Literal["log", "linear"],
     level: float,
-    quantile: str,
+    why_nothing: str,
 ) -> Estimate:
     found = [(trial, value) for trial in group if (value := of(trial)) is not None]
     if not found:
@@ -163,7 +195,7 @@ def _over(
             method="none",
             estimand=what,
             n_trials=0,
-            warnings=(_why_nothing(group, quantile),),
+            warnings=(why_nothing,),
         )
     estimate = mean_ci(
         [value for _, value in found],
@@ -174,14 +206,26 @@ def _over(
         inputs=tuple(trial.trial for trial, _ in found),
     )
     if len(found) == 1 and len(group) > 1:
-        why = f"one trial of {len(group)} speaks ({found[0][1]:.3g}), the others: {_why_nothing(group, quantile)}"
+        why = f"one trial of {len(group)} speaks ({found[0][1]:.3g}), the others: {why_nothing}"
         return estimate.model_copy(update={"value": None, "low": None, "high": None, "warnings": (why,)})
     if len(found) < len(group):
         short = (
-            f"{len(group) - len(found)} of {len(group)} trials cannot say: {_why_nothing(group, quantile)}"
+            f"{len(group) - len(found)} of {len(group)} trials cannot say: {why_nothing}"
         )
         return estimate.model_copy(update={"warnings": (*estimate.warnings, short)})
     return estimate
+
+
+def _recorded(trial: TrialAttribution, cause: str) -> bool:
+    return any(cause == name and source.recorded for name, source in trial.sources.items())
+
+
+def _not_recorded(group: Sequence[TrialAttribution], cause: CauseName | None) -> str | None:
+    """Return why a cause is not known of a group's trials, the commonest reason; ``None``: it is, of all."""
+    if cause is None:
+        return None
+    why = Counter(trial.sources[cause].words for trial in group if not trial.sources[cause].recorded)
+    return why.most_common(1)[0][0] if why else None
 
 
 def _why_nothing(group: Sequence[TrialAttribution], quantile: str) -> str:

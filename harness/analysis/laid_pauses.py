@@ -28,13 +28,13 @@ class LaidPauses:
     within_s: float
     seed: int
 
-    def apart(self, quantile: float, own: Paused) -> Attribution:
-        """Take the tail apart by the service's pauses and ``own``, those of the generator."""
-        found = self._with_pauses_moved(0.0, quantile, own)
+    def apart(self, quantile: float, own: Paused, connect: FloatArray | None = None) -> Attribution:
+        """Take the tail apart by the service's pauses, ``own``, those of the generator, and the times to connect."""
+        found = self._with_pauses_moved(0.0, quantile, own, connect)
         lengths = [high - low for spans in self.pauses.values() for low, high in spans]
         if not lengths or float(np.median(lengths)) / 2 >= self.within_s:
             return found
-        moved = [self._with_pauses_moved(by, quantile, own) for by in (-self.within_s, self.within_s)]
+        moved = [self._with_pauses_moved(by, quantile, own, connect) for by in (-self.within_s, self.within_s)]
         shares = ("quantile_share", "quantile_share_lower", "quantile_share_upper")
         causes = (
             part.model_copy(
@@ -56,7 +56,9 @@ class LaidPauses:
             }
         )
 
-    def _with_pauses_moved(self, by_s: float, quantile: float, own: Paused) -> Attribution:
+    def _with_pauses_moved(
+        self, by_s: float, quantile: float, own: Paused, connect: FloatArray | None
+    ) -> Attribution:
         moved = {
             cause: tuple((low + by_s, high + by_s) for low, high in spans)
             for cause, spans in self.pauses.items()
@@ -68,6 +70,7 @@ class LaidPauses:
             quantile=quantile,
             resamples=RESAMPLES,
             seed=self.seed,
+            connect_s=connect,
         )
 
 

@@ -18,30 +18,67 @@ _CALM = 20
 
 
 def attribute_latency(
-    start_s: FloatArray, latency_s: FloatArray, events: Mapping[CauseName, Sequence[Span]]
+    start_s: FloatArray,
+    latency_s: FloatArray,
+    events: Mapping[CauseName, Sequence[Span]],
+    *,
+    connect_s: FloatArray | None = None,
 ) -> dict[CauseName, FloatArray]:
     """Return, for each cause, the seconds that its spans took from each request, shape (n,).
 
     A moment that several causes claim belongs to the first of them in ``ORDER``.
 
+    Args:
+        connect_s: how long each request took to connect, at the head of its latency, shape (n,), NaN where that is
+            not known; ``None``: nobody recorded it. What goes beyond the median of it is the cause ``connect``.
+
     Raises:
-        InputError: shapes differ, or a cause is not one of ``ORDER``.
+        InputError: shapes differ, a cause is not one of ``ORDER``, or ``connect`` is told twice.
     """
     start, latency = starts_and_latencies(start_s, latency_s)
     unknown = set(events) - set(ORDER)
     if unknown:
         raise InputError("unknown cause", found=sorted(unknown), allowed=", ".join(ORDER))
+    if connect_s is not None and ("connect" in events or len(connect_s) != len(start)):
+        raise InputError(
+            "times to connect are one for each request, and stand instead of spans",
+            found=f"{len(connect_s)} times{' and spans' if 'connect' in events else ''}",
+            allowed=f"{len(start)} times",
+        )
     taken: tuple[Span, ...] = ()
     result: dict[CauseName, FloatArray] = {}
+    begin, end = start, start + latency
     before = np.zeros_like(start)
     for cause in ORDER:
+        if cause == "connect" and connect_s is not None:
+            known = np.clip(np.nan_to_num(connect_s), 0.0, latency)
+            result[cause] = _connecting(start, known, taken, ordinary_connect_s(connect_s))
+            begin = start + np.where(result[cause] > 0, known, 0.0)
+            before = _overlap(begin, end, taken)
         if cause not in events:
             continue
         taken = joined([*taken, *events[cause]])
-        total = _overlap(start, start + latency, taken)
+        total = _overlap(begin, end, taken)
         result[cause] = total - before
         before = total
     return result
+
+
+def ordinary_connect_s(connect_s: FloatArray) -> float:
+    """Return the median time to connect of the requests of which it is known; 0 when it is of none.
+
+    With kept connections it is 0; where every arrival connects anew, connecting is part of an ordinary request.
+    """
+    known = connect_s[np.isfinite(connect_s)]
+    return float(np.median(known)) if len(known) else 0.0
+
+
+def _connecting(
+    start: FloatArray, connect: FloatArray, taken: Sequence[Span], ordinary_s: float
+) -> FloatArray:
+    """What connecting took from each request beyond the ordinary, and no earlier cause claims."""
+    own = connect - _overlap(start, start + connect, taken)
+    return np.asarray(np.clip(own - ordinary_s, 0.0, None))
 
 
 def _overlap(start: FloatArray, end: FloatArray, spans: Sequence[Span]) -> FloatArray:

@@ -11,13 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-import pandas as pd
 from pydantic import Field
 
 from harness.analysis.go_clock import fits_launch, runtime_start
 from harness.analysis.spans import CauseName, Paused, Span, joined
 from harness.errors import InputError
-from harness.formats.cgroup import CpuStat, throttle_spans
 from harness.formats.gc_events import GcLog
 from harness.formats.gctrace import read_gctrace
 from harness.formats.jvm_log import read_jvm_log
@@ -26,7 +24,6 @@ from harness.model import ClockReading, Frozen, TrialRecord
 from harness.store import SessionFolder
 
 JVM_LOG, GO_LOG, GENERATOR_LOG = "gc.log", "service.stderr.txt", "load/generator-gc.log"
-MACHINE = "machine.csv"
 #: From right before a Go program is executed to the first reading of its runtime's clock, at the most.
 LAUNCH_TO_CLOCK_S = 0.005
 
@@ -94,28 +91,6 @@ def last_collections(session: SessionFolder, record: TrialRecord) -> tuple[LastC
                 last = parse_runtime_metrics(stream.read().decode("utf-8", "replace")).last_collection
             found += [last] if last is not None else []
     return tuple(found)
-
-
-def throttled(session: SessionFolder, record: TrialRecord) -> tuple[Span, ...]:
-    """Return when the control group was denied CPU, between the readings of ``machine.csv``: epoch seconds.
-
-    A span says that it happened within, not that it lasted so long: it can name a stall's cause, and nothing
-    can be subtracted by it.
-    """
-    trial = record.planned.trial_id
-    if not session.has(trial, MACHINE):
-        return ()
-    with session.open(trial, MACHINE) as stream:
-        frame = pd.read_csv(stream)
-    if not {"monotonic_s", "n_throttled", "throttled_s"} <= set(frame.columns):
-        return ()
-    known = frame[["monotonic_s", "n_throttled", "throttled_s"]].dropna()
-    to_epoch_s = record.started.wall_epoch_s - record.started.monotonic_s
-    readings = [
-        (at + to_epoch_s, CpuStat(n_periods=0, n_throttled=int(n), throttled_s=seconds, n_unknown=0))
-        for at, n, seconds in known.itertuples(index=False)
-    ]
-    return tuple(throttle_spans(readings))
 
 
 class ClockShift(Frozen):

@@ -26,9 +26,10 @@ CAUSES: Mapping[str, tuple[str, str, str]] = {
     "allocation_stall": ("#CC79A7", "s", "allocation stall"),
     "other_safepoint": ("#56B4E9", "D", "other safepoint"),
     "generator_stall": ("#009E73", "^", "generator's pause"),
+    "connect": ("#E69F00", "P", "connecting"),
     "unexplained": ("#222222", "x", "unexplained"),
 }
-_OTHER = ("#F0E442", "P")
+_OTHER = ("#F0E442", "*")
 _LINES = {"open": ("#222222", "-"), "closed": ("#0072B2", "--")}
 _TAIL_REQUESTS = 10
 
@@ -94,7 +95,7 @@ def explained(rows: Sequence[AttributionRow]) -> Figure:
     right.set_xlabel(f"of the time beyond the median, requests beyond {rows[0].quantile} / %")
     handles = [Patch(color=CAUSES[name][0], label=label) for name, label in _STACKED.items()]
     handles.append(Patch(color=_UNTOLD, label="cannot be told apart"))
-    figure.legend(handles=handles, loc="outside upper left", ncols=4, frameon=False, fontsize=6.2)
+    figure.legend(handles=handles, loc="outside upper left", ncols=5, frameon=False, fontsize=6.2)
     return figure
 
 
@@ -136,6 +137,7 @@ _UNTOLD = "#DDDDDD"
 _STACKED = {
     "gc_pause": "service's pauses",
     "generator_stall": "generator's pauses",
+    "connect": "connecting",
     "unexplained": "unexplained",
 }
 
@@ -197,6 +199,7 @@ def _stack(axes: Axes, y: int, row: AttributionRow) -> None:
     parts = {
         "gc_pause": row.service_tail,
         "generator_stall": row.generator_tail,
+        "connect": row.connect_tail,
         "unexplained": row.unexplained_tail,
     }
     if all(part.value is None for part in parts.values()):
@@ -207,7 +210,7 @@ def _stack(axes: Axes, y: int, row: AttributionRow) -> None:
         width = 100 * (part.value or 0.0)
         axes.barh(y, width, left=left, height=0.55, color=CAUSES[name][0], linewidth=0)
         left += width
-    if any(part.value is None for part in parts.values()):  # what could not be placed is not unexplained
+    if row.service_tail.value is None or row.unexplained_tail.value is None:  # what could not be placed is not unexplained
         axes.barh(y, 100 - left, left=left, height=0.55, color=_UNTOLD, linewidth=0)
 
 

@@ -53,6 +53,7 @@ def read_clean(block: Block, layout: Layout) -> RequestChunk | None:
         labels=labels,
         transaction=_clean_transaction(table, layout),
         unreadable=Unreadable(),
+        connect_s=_clean_connect(table, layout),
     )
 
 
@@ -65,6 +66,8 @@ def _convert_options(layout: Layout) -> arrow_csv.ConvertOptions:
         types[f"c{layout.start}"] = times.get(layout.time, pa.string())
     if layout.ok is not None:
         types[f"c{layout.ok}"] = pa.bool_()
+    if layout.connect is not None:
+        types[f"c{layout.connect}"] = pa.int64()
     for index in (layout.label, layout.message, layout.code if layout.ok is None else None):
         if index is not None:
             types[f"c{index}"] = text
@@ -102,6 +105,13 @@ def _clean_ok(table: pa.Table, layout: Layout) -> BoolArray:
     if layout.code is not None:
         return _where(table.column(f"c{layout.code}"), is_good_code)
     return np.ones(table.num_rows, dtype=np.bool_)
+
+
+def _clean_connect(table: pa.Table, layout: Layout) -> FloatArray | None:
+    if layout.connect is None:
+        return None
+    connect_s = _numbers(table.column(f"c{layout.connect}")) / layout.latency_units_per_s
+    return np.where(connect_s >= 0, connect_s, np.nan)
 
 
 def _clean_label(table: pa.Table, layout: Layout) -> tuple[CodeArray, tuple[str, ...]]:

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flight recordings printed with ``jfr print --json`` (JDK 17 to 25): pauses, allocation stalls, whole collections.
+"""Flight recordings printed with ``jfr print --json`` (JDK 17 to 25): pauses, allocation stalls,
+whole collections, compilations and deoptimisations.
 
 ZGC and Shenandoah lengthen requests without stopping the program: their allocation stalls
 stand here and nowhere else in one shape. Times are wall-clock, in nanoseconds.
 ``jdk.GCPhasePause`` is the collector's own part of a pause, without the time to reach it.
+``jdk.Compilation`` is a compiler's thread at work beside the program, ``jdk.Deoptimization`` a moment: neither is a pause.
 
 Source: the event metadata of the JDK (``jfr metadata``) and recordings of JDK 25.
 """
@@ -29,6 +31,8 @@ _DURATION = re.compile(r"P(?:(\d+)D)?T(?:(\d+)H)?(?:(\d+)M)?(?:([\d.]+(?:E-?\d+)
 _INSTANT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d+))?(Z|[+-]\d\d:\d\d)")
 _PAUSES: dict[str, Cause] = {"jdk.GCPhasePause": "gc_pause", "jdk.ZAllocationStall": "allocation_stall"}
 _COLLECTION = "jdk.GarbageCollection"
+_COMPILATION, _DEOPTIMISATION = "jdk.Compilation", "jdk.Deoptimization"
+_READ = frozenset({*_PAUSES, _COLLECTION, _COMPILATION, _DEOPTIMISATION})
 
 
 class FlightRecording(Frozen):
@@ -36,6 +40,10 @@ class FlightRecording(Frozen):
 
     log: GcLog
     n_by_type: dict[str, int] = Field(description="events of every type, those not used too")
+    compilations: tuple[tuple[float, float], ...] = Field(
+        default=(), description="when a compiler was at work: start and end, epoch seconds, by start"
+    )
+    deoptimisations: tuple[float, ...] = Field(default=(), description="epoch seconds, in time order")
 
 
 def read_jfr_json(path: Path) -> FlightRecording:
@@ -82,12 +90,14 @@ def _recording(events: list[Any]) -> FlightRecording:
     pauses: list[PauseEvent] = []
     cycles: list[Cycle] = []
     collections: set[int] = set()
+    compilations: list[tuple[float, float]] = []
+    deoptimisations: list[float] = []
     stamps: list[float] = []
     for event in events:
         try:
             kind, values = str(event["type"]), event["values"]
             counted[kind] += 1
-            if kind not in _PAUSES and kind != _COLLECTION:
+            if kind not in _READ:
                 continue
             start = epoch_s(values["startTime"])
             end = start + (duration_s(values["duration"]) if values.get("duration") else 0.0)
@@ -97,6 +107,10 @@ def _recording(events: list[Any]) -> FlightRecording:
             elif kind == _COLLECTION:
                 collections.add(int(values["gcId"]))
                 cycles.append(Cycle(gc_id=int(values["gcId"]), start_s=start, end_s=end))
+            elif kind == _COMPILATION:
+                compilations.append((start, end))
+            else:
+                deoptimisations.append(start)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             unknown.append(f"{type(error).__name__} in {json.dumps(event)[:160]}")
     warnings = (
@@ -113,6 +127,8 @@ def _recording(events: list[Any]) -> FlightRecording:
             unknown_examples=tuple(unknown[:3]), warnings=tuple(warnings),
         ),
         n_by_type=dict(sorted(counted.items())),
+        compilations=tuple(sorted(compilations)),
+        deoptimisations=tuple(sorted(deoptimisations)),
     )  # fmt: skip
 
 

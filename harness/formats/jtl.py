@@ -19,7 +19,7 @@ RESOLUTION_S = 0.001
 
 
 def read_jtl(path: Path) -> RequestTable:
-    """Read a whole file; memory is about 21 bytes a row.
+    """Read a whole file; memory is about 29 bytes a row.
 
     Rows of transaction controllers are left out (and counted) when the rows they sum up stand in
     the same file; kept when there is nothing else.

@@ -141,6 +141,7 @@ def _layout(
         code=index("responseCode"),
         label=index("label"),
         message=index("responseMessage"),
+        connect=index("Connect"),
         time=time,
         header=header,
     )

@@ -38,6 +38,7 @@ class Layout:
     code: int | None = None
     label: int | None = None
     message: int | None = None
+    connect: int | None = None
     time: str = EPOCH_MS
     whole_ms: bool = True
     latency_units_per_s: float = 1000.0
@@ -75,6 +76,7 @@ class Row:
     ok: bool
     label: str
     transaction: bool
+    connect_s: float = math.nan
 
 
 def parse_row(fields: list[str], layout: Layout) -> Row | None:
@@ -96,7 +98,16 @@ def parse_row(fields: list[str], layout: Layout) -> Row | None:
         ok=ok,
         label="" if layout.label is None else fields[layout.label],
         transaction=layout.message is not None and is_transaction(fields[layout.message]),
+        connect_s=_connect_s(fields, layout),
     )
+
+
+def _connect_s(fields: list[str], layout: Layout) -> float:
+    """Time to connect, part of the latency; NaN where the row does not tell, which costs it nothing else."""
+    if layout.connect is None:
+        return math.nan
+    number = _whole(fields[layout.connect])
+    return math.nan if number is None else number / layout.latency_units_per_s
 
 
 def is_good_code(code: str) -> bool:

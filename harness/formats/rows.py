@@ -8,8 +8,9 @@ Any other block is read again line by line, so that one odd row costs that row a
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -43,7 +44,7 @@ class _Patience:
         index = 0
         while index < len(lines):
             index = self._record(lines, index, complete=complete)
-        return _to_chunk(self.rows, self.bad)
+        return _to_chunk(self.rows, self.bad, has_connect=self.layout.connect is not None)
 
     def _record(self, lines: list[str], index: int, *, complete: bool) -> int:
         """Read the record that begins at ``index``; return where the next one begins."""
@@ -61,6 +62,8 @@ class _Patience:
         fields = _split(text.rstrip("\r"), self.layout.delimiter)
         row = None if cut else parse_row(fields, self.layout)
         if row is not None:
+            if last and self.layout.connect == self.layout.n_columns - 1:
+                row = replace(row, connect_s=math.nan)  # its digits may be cut
             self.rows.append(row)
         elif tuple(fields) != self.layout.header:  # a header in the middle: another run was appended
             here = self.block.first_line + index
@@ -79,7 +82,7 @@ def _split(text: str, delimiter: str) -> list[str]:
         return []
 
 
-def _to_chunk(rows: list[Row], bad: Unreadable) -> RequestChunk:
+def _to_chunk(rows: list[Row], bad: Unreadable, *, has_connect: bool) -> RequestChunk:
     codes: dict[str, int] = {}
     return RequestChunk(
         start_epoch_s=np.array([row.start_epoch_s for row in rows], dtype=np.float64),
@@ -89,4 +92,5 @@ def _to_chunk(rows: list[Row], bad: Unreadable) -> RequestChunk:
         labels=tuple(codes),
         transaction=np.array([row.transaction for row in rows], dtype=np.bool_),
         unreadable=bad,
+        connect_s=np.array([row.connect_s for row in rows], dtype=np.float64) if has_connect else None,
     )

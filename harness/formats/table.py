@@ -57,6 +57,8 @@ class RequestTable:
     ``start_epoch_s`` is NaN throughout when the file has no time stamps (``has_start_times``).
     ``ok`` is the tool's own verdict; when the file has none, ``ok_known`` is False and ``ok`` all True.
     ``resolution_s`` is the tool's smallest step of latency: nothing below it can be told apart.
+    ``connect_s``: the part of the latency that went into connecting, NaN where a row does not tell; ``None``: the
+    tool did not write it, which is not the same as none.
     ``from_zero``: the tool wrote times since its own start, and the file does not say when that was.
     """
 
@@ -74,6 +76,7 @@ class RequestTable:
     ok_known: bool = True
     from_zero: bool = False
     notes: tuple[str, ...] = ()
+    connect_s: FloatArray | None = None
 
     @property
     def n_requests(self) -> int:
@@ -120,15 +123,18 @@ class RequestTable:
         return replace(self, start_epoch_s=self.start_epoch_s + shift_s, from_zero=False)
 
     def to_frame(self) -> pd.DataFrame:
-        """Columns ``start_epoch_s``, ``latency_s`` (float64), ``ok`` (bool), ``label`` (category)."""
+        """Columns ``start_epoch_s``, ``latency_s`` (float64), ``ok`` (bool), ``label`` (category), and
+        ``connect_s`` (float64) where the tool wrote it."""
         import pandas as pd
 
+        connect = {} if self.connect_s is None else {"connect_s": self.connect_s}
         return pd.DataFrame(
             {
                 "start_epoch_s": self.start_epoch_s,
                 "latency_s": self.latency_s,
                 "ok": self.ok,
                 "label": self.label,
+                **connect,
             }
         )
 
@@ -148,6 +154,7 @@ def together(tables: Sequence[RequestTable], shifts_s: Sequence[float]) -> Reque
     unreadable = Unreadable()
     for table in tables:
         unreadable = unreadable.plus(table.unreadable)
+    connects = [table.connect_s for table in tables if table.connect_s is not None]
     return replace(
         tables[0],
         start_epoch_s=starts[order],
@@ -163,6 +170,7 @@ def together(tables: Sequence[RequestTable], shifts_s: Sequence[float]) -> Reque
         has_start_times=all(table.has_start_times for table in tables),
         ok_known=all(table.ok_known for table in tables),
         notes=tuple(dict.fromkeys(note for table in tables for note in table.notes)),
+        connect_s=np.concatenate(connects)[order] if len(connects) == len(tables) else None,
     )
 
 
@@ -180,6 +188,7 @@ class RequestChunk:
     labels: tuple[str, ...]
     transaction: BoolArray
     unreadable: Unreadable
+    connect_s: FloatArray | None = None
 
 
 class AggregateRow(Frozen):

@@ -13,6 +13,8 @@ from harness.errors import InputError
 from harness.model import Frozen, Implementation, RuntimeSettings, Variant
 
 GC_LOG = "gc.log"
+#: As the JVM writes it when it ends.
+RECORDING = "recording.jfr"
 LEAN_FLAG = "--lean"
 PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
@@ -26,10 +28,13 @@ COLLECTORS = {
 
 #: Which runtime settings mean something to which runtime; ``cpus`` and ``gc_log`` are for all.
 ONLY_GO = ("gogc", "gomemlimit")
-ONLY_JVM = ("gc", "heap_max", "heap_min", "aot_cache", "form", "nmt", "jvm_flags")
+ONLY_JVM = ("gc", "heap_max", "heap_min", "aot_cache", "form", "nmt", "flight_recording", "jvm_flags")
 
 #: What the other forms of a Java program do not have.
-FORMS_WITHOUT = {"jlink": ("aot_cache",), "native": ("aot_cache", "nmt", "jvm_flags")}
+FORMS_WITHOUT = {
+    "jlink": ("aot_cache", "flight_recording"),
+    "native": ("aot_cache", "nmt", "flight_recording", "jvm_flags"),
+}
 
 
 class RuntimeArguments(Frozen):
@@ -126,6 +131,7 @@ def runtime_arguments(
         return RuntimeArguments(argv=native_flags(runtime, cpu_limit))
     if implementation.runtime == "jvm":
         logs = jvm_log_flags() if runtime.gc_log else ()
+        logs += recording_flags() if runtime.flight_recording else ()
         cache = (f"-XX:AOTCache={aot_cache}",) if aot_cache is not None else ()
         return RuntimeArguments(argv=(*jvm_flags(runtime, cpu_limit, java_major or 0), *cache, *logs))
     return RuntimeArguments()
@@ -177,6 +183,18 @@ def native_flags(runtime: RuntimeSettings, cpu_limit: int | None) -> tuple[str, 
 def jvm_log_flags() -> tuple[str, ...]:
     """Collections and safepoints with wall and monotonic time, one file that is never rotated."""
     return (f"-Xlog:gc*,safepoint:file={GC_LOG}:timemillis,uptimenanos,level,tags:filecount=0",)
+
+
+def recording_flags() -> tuple[str, ...]:
+    """Nothing but compilations of a millisecond and longer, and deoptimisations: what no log tells with its length."""
+    wanted = (
+        "+jdk.Compilation#enabled=true",
+        "+jdk.Compilation#threshold=1ms",
+        "+jdk.Deoptimization#enabled=true",
+        "+jdk.Deoptimization#stackTrace=false",
+    )
+    options = (f"filename={RECORDING}", "settings=none", "dumponexit=true", *wanted)
+    return (f"-XX:StartFlightRecording:{','.join(options)}", "-Xlog:jfr+startup=error")
 
 
 def _go_environment(runtime: RuntimeSettings, cpu_limit: int | None) -> dict[str, str]:

@@ -43,6 +43,10 @@ class RuntimeSettings(Frozen):
         description="of a Java program: on a whole JDK (None: the same), on a trimmed one, or compiled ahead",
     )
     nmt: bool = Field(default=False, description="JVM native memory tracking; costs throughput")
+    flight_recording: bool = Field(
+        default=False,
+        description="a JVM's own recording of compilations and deoptimisations, kept as recording.json",
+    )
     gc_log: bool = True
     jvm_flags: tuple[str, ...] = ()
 

@@ -27,7 +27,11 @@ _GC: Mapping[str, tuple[str, str]] = {
     "most": ("most_share", "share"),
     "service_tail": ("service_tail", "share"),
     "generator_tail": ("generator_tail", "share"),
+    "connect_tail": ("connect_tail", "share"),
     "unexplained": ("unexplained_tail", "share"),
+    "throttle_most": ("throttle_most", "share"),
+    "jit_most": ("jit_most", "share"),
+    "run_queue_most": ("run_queue_most", "share"),
     "cycles": ("cycles_per_s", "1/s"),
     "cycle_excess": ("cycle_excess", "share"),
 }

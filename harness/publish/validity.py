@@ -122,19 +122,32 @@ def publish_audit(publisher: Publisher, audited: pd.DataFrame | None) -> Publish
     return Published("\n".join(one.text for one in said))
 
 
+#: Whom the others are held against: under users, and at a rate.
+BASES = ("wrk", "k6-open")
+
+
 def compare_generators(
-    evidence: Evidence | None, metric: str, *, base: str = "wrk"
+    evidence: Evidence | None, metric: str, *, bases: Sequence[str] = BASES
 ) -> tuple[Comparison, ...]:
-    """Compare the load generators on one service, block by block, each against ``base``."""
-    if evidence is None or base not in set(evidence.trials[GENERATOR]):
+    """Compare the load generators on one service, block by block: each against that of ``bases`` which offers the
+    same kind of load. Where a base was not measured its kind is left out."""
+    if evidence is None:
         return ()
     mine = evidence.trials[~evidence.trials["duplicate"].astype(bool)]
-    as_variants = mine.assign(variant=mine[GENERATOR])
-    return compare(as_variants, metric, reference=base)
+    found: list[Comparison] = []
+    for base in bases:
+        kinds = set(mine.loc[mine[GENERATOR] == base, "load_model"])
+        same = mine[mine["load_model"].isin(kinds)]
+        if not same.empty and same[metric].notna().any():
+            found += compare(same.assign(variant=same[GENERATOR]), metric, reference=base)
+    return tuple(found)
 
 
-#: The generators beside wrk that ``headroom`` measures.
-CALIBRATED = ("jmeter", "locust", "k6", "oha")
+#: The generators beside the bases that ``headroom`` measures.
+CALIBRATED = (
+    *("jmeter", "locust", "k6", "oha"),
+    *("jmeter-open", "oha-open", "vegeta-open", "wrk2-open"),
+)
 
 
 def publish_generators(publisher: Publisher, found: Mapping[str, tuple[Comparison, ...]]) -> Published:

@@ -1,0 +1,358 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Causes beside the service's pauses: connecting, a quota, compilers, a busy machine. None is found where it is not,
+none takes what an earlier one has taken, and what nobody recorded is said to be so."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.analysis.attribution import attributable_fraction
+from harness.analysis.beside import Beside, covered_mostly, most_lost_s
+from harness.analysis.gc_logs import TrialAttribution, attribute_trial
+from harness.analysis.gc_table import attribution_table
+from harness.analysis.machine_waits import waiting
+from harness.analysis.overlap import attribute_latency
+from harness.analysis.peak_causes import peak_causes, stall_causes
+from harness.analysis.slow_periods import Stall
+from harness.analysis.spans import ORDER
+from harness.errors import InputError
+from harness.formats.detect import read_any
+from harness.formats.table import RequestTable
+from harness.model import TrialRecord
+from harness.store import SessionFolder
+from harness.tests.synthetic import make_session
+
+HEAD = "timeStamp,elapsed,label,responseCode,success,failureMessage,Connect\n"
+
+
+def paced(n: int = 2000, latency_s: float = 0.002) -> tuple[np.ndarray, np.ndarray]:
+    """Requests 1 ms apart that all take the same."""
+    return np.arange(n) * 1e-3, np.full(n, latency_s)
+
+
+def test_a_request_that_was_slow_to_connect_is_put_down_to_connecting_and_to_no_pause() -> None:
+    start, latency = paced()
+    connect = np.zeros_like(start)
+    slow = np.arange(50, 2000, 50)
+    latency[slow] += 0.030
+    connect[slow] = 0.030
+    pauses = [(t + 0.040, t + 0.041) for t in start[slow[:-1]]]  # there are pauses, elsewhere
+    causes = peak_causes(start, latency, {"gc_pause": pauses}, from_s=0.02, connect_s=connect)
+    assert {cause for cause in causes if cause is not None} == {"connect"}
+    without = peak_causes(start, latency, {"gc_pause": pauses}, from_s=0.02, connect_s=np.zeros_like(start))
+    assert {cause for cause in without if cause is not None} == {"unexplained"}
+    tail = attributable_fraction(start, latency, {"gc_pause": pauses}, connect_s=connect)
+    shares = {part.cause: part.share_of_tail.value for part in tail.causes}
+    assert shares["connect"] == pytest.approx(1, abs=0.02)
+    assert shares["gc_pause"] == pytest.approx(0, abs=0.02)
+    named = {part.cause: part for part in tail.causes}
+    assert named["connect"].n_events == len(slow)
+    assert named["connect"].paused_s is None
+
+
+def test_connecting_in_a_pause_belongs_to_the_pause() -> None:
+    start, latency = np.arange(5.0), np.array([0.010, 0.100, 0.100, 0.010, 0.010])
+    connect = np.array([0.0, 0.090, 0.090, 0.0, 0.0])
+    taken = attribute_latency(
+        start, latency, {"gc_pause": [(1.0, 1.080)], "run_queue": [(2.0, 2.2)]}, connect_s=connect
+    )
+    assert taken["gc_pause"] == pytest.approx([0, 0.080, 0, 0, 0])
+    assert taken["connect"] == pytest.approx([0, 0.010, 0.090, 0, 0])
+    assert taken["run_queue"] == pytest.approx([0, 0, 0.010, 0, 0])  # the last: what connecting has left
+    assert list(taken) == [cause for cause in ORDER if cause in taken]
+
+
+def test_where_every_arrival_connects_anew_only_what_is_more_than_ordinary_counts() -> None:
+    start, latency = paced(200)
+    connect = np.full(200, 0.001)
+    connect[7] = 0.021
+    latency[7] = 0.022
+    taken = attribute_latency(start, latency, {}, connect_s=connect)["connect"]
+    assert taken[7] == pytest.approx(0.020)
+    assert np.count_nonzero(taken) == 1
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    rows=st.lists(
+        st.tuples(st.floats(0, 1), st.floats(1e-3, 0.2), st.floats(0, 0.2) | st.just(float("nan"))),
+        min_size=1,
+        max_size=30,
+    ),
+    spans=st.lists(st.tuples(st.floats(0, 1), st.floats(0, 0.2)), max_size=6),
+)
+def test_no_cause_takes_more_than_there_is_and_connecting_no_more_than_it_took(
+    rows: list[tuple[float, float, float]], spans: list[tuple[float, float]]
+) -> None:
+    start, latency, connect = (np.array(column) for column in zip(*rows, strict=True))
+    events = {"gc_pause": [(a, a + b) for a, b in spans[::2]], "run_queue": [(a, a + b) for a, b in spans[1::2]]}
+    taken = attribute_latency(start, latency, events, connect_s=connect)  # type: ignore[arg-type]  # names are causes
+    assert (sum(taken.values()) <= latency + 1e-9).all()
+    assert all((one >= -1e-9).all() for one in taken.values())
+    assert (taken["connect"] <= np.nan_to_num(connect) + 1e-9).all()
+
+
+def test_times_to_connect_that_do_not_fit_are_refused() -> None:
+    start, latency = paced(5)
+    with pytest.raises(InputError, match="one for each request"):
+        attribute_latency(start, latency, {}, connect_s=np.zeros(4))
+    with pytest.raises(InputError, match="instead of spans"):
+        attribute_latency(start, latency, {"connect": [(0, 1)]}, connect_s=np.zeros(5))
+
+
+@pytest.mark.parametrize("odd", ["", '"a\nb"'], ids=["quickly", "patiently"])
+def test_the_time_to_connect_is_read_from_a_jtl_and_its_absence_is_no_zero(tmp_path: Path, odd: str) -> None:
+    path = tmp_path / "x.jtl"
+    path.write_text(f"{HEAD}1700000000000,12,a,200,true,{odd},11\n1700000000001,3,a,200,true,,0\n")
+    table = read_any(path)
+    assert isinstance(table, RequestTable) and table.connect_s is not None
+    assert table.connect_s.tolist() == [0.011, 0.0]
+    assert table.to_frame()["connect_s"].tolist() == [0.011, 0.0]
+    path.write_text("timeStamp,elapsed,label,success\n1700000000000,12,a,true\n")
+    bare = read_any(path)
+    assert isinstance(bare, RequestTable) and bare.connect_s is None
+    assert "connect_s" not in bare.to_frame()
+
+
+def test_a_time_to_connect_that_was_cut_off_or_is_no_number_costs_nothing_but_itself(tmp_path: Path) -> None:
+    path = tmp_path / "x.jtl"
+    path.write_text(f"{HEAD}1700000000000,12,a,200,true,,soon\n1700000000001,30,a,200,true,,2")
+    table = read_any(path)
+    assert isinstance(table, RequestTable) and table.connect_s is not None
+    assert table.n_requests == 2
+    assert np.isnan(table.connect_s).all()
+
+
+def lost(spans: list[tuple[float, float]], lost_s: list[float]) -> Beside:
+    return Beside(cause="run_queue", spans=tuple(spans), lost_s=tuple(lost_s), standing_out=(), words="")
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    gaps=st.lists(st.tuples(st.floats(0, 0.3), st.floats(0.01, 0.5), st.floats(0, 1)), min_size=1, max_size=8),
+    requests=st.lists(st.tuples(st.floats(-0.5, 4), st.floats(0.001, 2)), min_size=1, max_size=20),
+)
+def test_the_most_that_was_lost_is_what_a_walk_over_all_spans_gives(
+    gaps: list[tuple[float, float, float]], requests: list[tuple[float, float]]
+) -> None:
+    spans, at = [], 0.0
+    for gap, length, _ in gaps:
+        spans.append((at + gap, at + gap + length))
+        at += gap + length
+    one = lost(spans, [length * share for _, length, share in gaps])
+    start, latency = (np.array(column) for column in zip(*requests, strict=True))
+    walked = [
+        sum(
+            min(max(min(s + took, high) - max(s, low), 0.0), most)
+            for (low, high), most in zip(one.spans, one.lost_s, strict=True)
+        )
+        for s, took in requests
+    ]
+    assert most_lost_s(start, latency, one) == pytest.approx(walked, abs=1e-9)
+
+
+def test_a_span_names_a_stall_only_when_it_covers_half_of_it() -> None:
+    assert covered_mostly([(0, 1), (2, 3), (5, 6)], [(0.4, 1.5), (2.9, 3.5)]) == (True, False, False)
+
+
+def stall(start_s: float, end_s: float) -> Stall:
+    return Stall(start_s=start_s, end_s=end_s, kind="stall", n_requests=20, log_p=-20.0)
+
+
+def test_the_first_cause_in_order_that_claims_a_stall_is_its_name() -> None:
+    spans = [(0.0, 0.1), (1.0, 1.1), (2.0, 2.1), (3.0, 3.1)]
+    stalls = [stall(*span) for span in spans]
+    busy = Beside(cause="run_queue", spans=((0.0, 4.0),), lost_s=(4.0,), standing_out=((0.0, 2.5),), words="")
+    quota = Beside(cause="cgroup_throttle", spans=((1.0, 1.5),), lost_s=(0.5,), standing_out=((1.0, 1.5),), words="")
+    found = stall_causes(
+        stalls, {"gc_pause": [(0.0, 0.1)]}, beside=[busy, quota], connecting=[True, True, False, False]
+    )
+    assert found == ("gc_pause", "cgroup_throttle", "run_queue", "unexplained")
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> SessionFolder:
+    return make_session(tmp_path_factory.mktemp("causes"), "gc-peaks", "smoke")
+
+
+def java_trial(session: SessionFolder) -> str:
+    return min(trial for trial in session.finished() if trial.endswith("serial-64m"))
+
+
+def requests_of(session: SessionFolder) -> pd.DataFrame:
+    table = read_any(session.path(java_trial(session), "load/samples.jtl"))
+    assert isinstance(table, RequestTable)
+    return table.to_frame()
+
+
+def attributed(session: SessionFolder, requests: pd.DataFrame) -> TrialAttribution:
+    return attribute_trial(session, java_trial(session), requests)
+
+
+def without_pauses(folder: Path) -> SessionFolder:
+    """A session whose Java service left a log without a pause, so that its stalls have no cause yet."""
+    session = make_session(folder, "gc-peaks", "smoke")
+    trial = java_trial(session)
+    for name in ("gc.log", "load/generator-gc.log"):
+        with session.open(trial, name) as stream:
+            first_line = stream.readline().decode()
+        session.path(trial, name).unlink()
+        (session.folder / trial / name).write_text(first_line, "utf-8")
+    return session
+
+
+def test_what_nobody_recorded_is_told_and_is_no_zero(session: SessionFolder) -> None:
+    one = attributed(session, requests_of(session))
+    assert list(one.sources) == list(ORDER)
+    assert one.sources["gc_pause"].recorded and one.sources["generator_stall"].recorded
+    for cause, words in (
+        ("cgroup_throttle", "there is no machine.csv"),
+        ("jit", "no flight recording"),
+        ("connect", "tells no time to connect"),
+        ("run_queue", "there is no machine.csv"),
+    ):
+        assert not one.sources[cause].recorded  # type: ignore[index]  # these are causes
+        assert one.sources[cause].words.startswith("not recorded: ")  # type: ignore[index]  # these are causes
+        assert words in one.sources[cause].words  # type: ignore[index]  # these are causes
+    assert one.most_beside["p99"] == {}
+    assert "connect" not in {part.cause for part in one.whole["p99"].causes}
+    assert "unexplained" in {part.cause for part in one.whole["p99"].causes}
+    (row,) = attribution_table([one])
+    for estimate in (row.connect_tail, row.throttle_most, row.jit_most, row.run_queue_most):
+        assert estimate.value is None
+        assert estimate.warnings and estimate.warnings[0].startswith("not recorded: ")
+    assert row.unexplained_tail.value is not None
+
+
+def test_a_trial_whose_slow_requests_connected_slowly_is_put_down_to_that(tmp_path: Path) -> None:
+    session = without_pauses(tmp_path)
+    requests = requests_of(session)
+    beyond = np.maximum(requests["latency_s"] - requests["latency_s"].median(), 0.0)
+    slow = beyond > 0.008
+    one = attributed(session, requests.assign(connect_s=np.where(slow, beyond, 0.0)))
+    assert one.sources["connect"].recorded
+    shares = {part.cause: part.share_of_tail.value or 0.0 for part in one.whole["p99"].causes}
+    assert shares["connect"] > 0.95
+    assert sum(shares.values()) == pytest.approx(1)
+    assert set(one.stall_causes) == {"connect"}
+    control = attributed(session, requests.assign(connect_s=0.0))
+    shares = {part.cause: part.share_of_tail.value or 0.0 for part in control.whole["p99"].causes}
+    assert shares["connect"] == 0  # recorded, and nothing
+    assert shares["unexplained"] == pytest.approx(1)
+    assert "connect" not in control.stall_causes
+    (row,) = attribution_table([control])
+    assert row.connect_tail.value == 0
+
+
+def test_pauses_keep_what_is_theirs_when_requests_also_connected_slowly(session: SessionFolder) -> None:
+    requests = requests_of(session)
+    bare = attributed(session, requests)
+    one = attributed(session, requests.assign(connect_s=np.maximum(requests["latency_s"] - 0.001, 0.0)))
+
+    def share(found: TrialAttribution) -> float:
+        return {part.cause: part.share_of_tail.value or 0.0 for part in found.whole["p99"].causes}["gc_pause"]
+
+    assert share(one) == pytest.approx(share(bare), rel=0.05)
+    assert one.by_service == bare.by_service  # the service's own share knows nothing of connecting
+
+
+def machine_csv(record: TrialRecord, shares: list[float], *, columns: str = "psi_cpu_some_s,steal_s") -> str:
+    """Readings every half a second from the trial's start, with these shares of waiting between them."""
+    at, waited, rows = record.started.monotonic_s, 0.0, []
+    for number, share in enumerate([0.0, *shares]):
+        waited += share * 0.5
+        rows.append(f"{at + number / 2},{waited:.4f},0.0")
+    return "\n".join([f"monotonic_s,{columns}", *rows]) + "\n"
+
+
+def with_machine(session: SessionFolder, text: str) -> None:
+    (session.folder / java_trial(session) / "machine.csv").write_text(text, "utf-8")
+
+
+def test_a_moment_in_which_the_cpu_was_waited_for_names_the_stalls_in_it_and_no_others(tmp_path: Path) -> None:
+    session = without_pauses(tmp_path)
+    record = session.record(java_trial(session))
+    # the load is from 2.5 s to 5.5 s after the start, its pauses every 0.4 s from 2.7 s on
+    shares = [0.1] * 12
+    shares[6] = 0.9  # 3.0 s to 3.5 s: one pause at 3.1 s
+    with_machine(session, machine_csv(record, shares))
+    one = attributed(session, requests_of(session))
+    assert one.stall_causes.count("run_queue") == 1
+    assert set(one.stall_causes) == {"run_queue", "unexplained"}
+    named = one.stalls[one.stall_causes.index("run_queue")]
+    assert 3.0 <= named.start_s - record.started.wall_epoch_s <= 3.5
+    assert "0.5 s apart" in one.sources["run_queue"].words
+    assert re.search("more in 1 of [67] readings", one.sources["run_queue"].words)
+
+
+def test_a_machine_that_is_always_busy_names_no_stall_but_bounds_what_it_can_have_taken(tmp_path: Path) -> None:
+    session = without_pauses(tmp_path)
+    record = session.record(java_trial(session))
+    found = {}
+    for share in (0.0, 0.02, 0.95):
+        with_machine(session, machine_csv(record, [share] * 12))
+        one = attributed(session, requests_of(session))
+        assert set(one.stall_causes) == {"unexplained"}
+        assert {part.cause for part in one.whole["p99"].causes} == {"unexplained"}  # nothing is subtracted
+        found[share] = one.most_beside["p99"]["run_queue"]
+    assert found[0.0] == 0
+    assert 0.1 < found[0.02] < found[0.95]  # 10 ms in half a second is no bound to many of 25 ms
+    assert found[0.95] == pytest.approx(1)
+
+
+def test_pressure_that_this_kernel_does_not_tell_is_not_recorded(tmp_path: Path) -> None:
+    session = without_pauses(tmp_path)
+    trial = java_trial(session)
+    record = session.record(trial)
+    window = (record.started.wall_epoch_s, record.started.wall_epoch_s + 6)
+    for text, words in (
+        ("monotonic_s,steal_s\n1,0\n2,0\n", "no psi_cpu_some_s"),
+        ("monotonic_s,psi_cpu_some_s,steal_s\n1,,0\n2,,0\n", "this kernel does not tell"),
+    ):
+        with_machine(session, text)
+        found = waiting(session, record, window)
+        assert isinstance(found, str) and words in found
+    with_machine(session, machine_csv(record, [0.2] * 12, columns="psi_cpu_some_s,other"))
+    found = waiting(session, record, window)
+    assert not isinstance(found, str) and "steal is not recorded" in found[0].words
+
+
+def recorded(record: TrialRecord, spans: list[tuple[float, float]]) -> str:
+    """A flight recording with compilations at these seconds after the trial's start, and one deoptimisation."""
+
+    def at(second: float) -> str:
+        return pd.Timestamp(record.started.wall_epoch_s + second, unit="s", tz="UTC").isoformat()
+
+    events = [
+        {"type": "jdk.Compilation", "values": {"startTime": at(low), "duration": f"PT{high - low:.6f}S"}}
+        for low, high in spans
+    ]
+    events.append({"type": "jdk.Deoptimization", "values": {"startTime": at(3.0)}})
+    return json.dumps({"recording": {"events": events}})
+
+
+def test_compilers_at_work_name_a_stall_they_cover_and_are_no_pause(tmp_path: Path) -> None:
+    session = without_pauses(tmp_path)
+    trial = java_trial(session)
+    record = session.record(trial)
+    file = session.folder / trial / "recording.json"
+    file.write_text(recorded(record, [(3.05, 3.2), (3.4, 3.401)]), "utf-8")
+    one = attributed(session, requests_of(session))
+    assert one.stall_causes.count("jit") == 1
+    assert "1 deoptimisations" in one.sources["jit"].words
+    assert "jit" not in one.events  # nothing is subtracted by it
+    assert 0 < one.most_beside["p99"]["jit"] < 0.5
+    file.write_text(recorded(record, [(2.0, 6.0)]), "utf-8")  # always: no moment stands out
+    busy = attributed(session, requests_of(session))
+    assert "jit" not in busy.stall_causes
+    assert busy.most_beside["p99"]["jit"] == pytest.approx(1)
+    file.write_text('{"recording": {"events": []}}', "utf-8")
+    assert "was it asked for" in attributed(session, requests_of(session)).sources["jit"].words
