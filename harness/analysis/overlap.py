@@ -53,8 +53,9 @@ def attribute_latency(
         if cause == "connect" and connect_s is not None:
             known = np.clip(np.nan_to_num(connect_s), 0.0, latency)
             result[cause] = _connecting(start, known, taken, ordinary_connect_s(connect_s))
-            begin = start + np.where(result[cause] > 0, known, 0.0)
-            before = _overlap(begin, end, taken)
+            if "run_queue" in events:  # the one cause that comes after it
+                begin = start + np.where(result[cause] > 0, known, 0.0)
+                before = _overlap(begin, end, taken)
         if cause not in events:
             continue
         taken = joined([*taken, *events[cause]])
@@ -77,8 +78,11 @@ def _connecting(
     start: FloatArray, connect: FloatArray, taken: Sequence[Span], ordinary_s: float
 ) -> FloatArray:
     """What connecting took from each request beyond the ordinary, and no earlier cause claims."""
-    own = connect - _overlap(start, start + connect, taken)
-    return np.asarray(np.clip(own - ordinary_s, 0.0, None))
+    more = np.flatnonzero(connect > ordinary_s)  # few, where connections are kept
+    beyond, begin = connect[more], start[more]
+    own = np.zeros_like(start)
+    own[more] = np.clip(beyond - _overlap(begin, begin + beyond, taken) - ordinary_s, 0.0, None)
+    return own
 
 
 def _overlap(start: FloatArray, end: FloatArray, spans: Sequence[Span]) -> FloatArray:

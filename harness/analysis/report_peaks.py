@@ -19,7 +19,7 @@ from harness.analysis.attribution import Attribution, attributable_fractions
 from harness.analysis.clocks import MIN_PAUSES, SEARCH_S, ClockOffset, estimate_clock_offset
 from harness.analysis.intervals import t_critical
 from harness.analysis.matching import coincidence_test
-from harness.analysis.peak_causes import TOLERANCE_S, stall_causes
+from harness.analysis.peak_causes import TOLERANCE_S, connecting_stalls, stall_causes
 from harness.analysis.slow_periods import Stall
 from harness.analysis.spans import CauseName, Span, inside
 from harness.analysis.stalls import detect_stalls, detectability_limit, ordinary_p99
@@ -46,9 +46,14 @@ class Peaks:
     _refusals: list[tuple[str, float | None]] = field(default_factory=list)
     _first_s: float = float("inf")
     _last_s: float = float("-inf")
+    _connect_told: bool = False
 
-    def take(self, start: FloatArray, latency: FloatArray) -> None:
-        """Look at one stretch of successful requests, by their start; shapes (n,), n > 0."""
+    def take(self, start: FloatArray, latency: FloatArray, connect: FloatArray | None = None) -> None:
+        """Look at one stretch of successful requests, by their start; shapes (n,), n > 0.
+
+        Args:
+            connect: as ``attribute_latency`` takes it; ``None``: the file does not tell.
+        """
         stalls = detect_stalls(start, latency, resolution_s=self.resolution_s)
         self.stalls += stalls
         window = (float(start.min()), float((start + latency).max()))
@@ -57,19 +62,22 @@ class Peaks:
         if window[1] > window[0]:
             ordinary = ordinary_p99(start, latency, known)
             self._limits.append(detectability_limit(len(start) / (window[1] - window[0]), ordinary))
+        connecting = None if connect is None else connecting_stalls(stalls, start, latency, connect)
+        self._connect_told = connect is not None
+        without_log = ["connect" if is_its else None for is_its in connecting or [False] * len(stalls)]
         if self.gc_log is None:
-            self.causes += [None] * len(stalls)
+            self.causes += without_log
             return
         events = {cause: spans for cause, spans in inside(_spans(self.gc_log), window).items() if spans}
         pauses = [span for cause in events.values() for span in cause]
         refusal, offset = _why_not(self.gc_log, pauses, start, latency)
         if refusal:
-            self.causes += [None] * len(stalls)
+            self.causes += without_log
             self._refusals.append((refusal, offset.offset_s if offset else None))
             return
-        self.causes += stall_causes(stalls, events)
+        self.causes += stall_causes(stalls, events, connecting=connecting)
         self._offsets += [offset.offset_s] if offset is not None and offset.offset_s is not None else []
-        apart = attributable_fractions(start, latency, events, quantiles=list(TAILS.values()))
+        apart = attributable_fractions(start, latency, events, quantiles=list(TAILS.values()), connect_s=connect)
         self._apart.append(dict(zip(TAILS, apart, strict=True)))
 
     @property
@@ -101,6 +109,7 @@ class Peaks:
                 f"in {len(self._refusals)} of {len(self._apart) + len(self._refusals)} stretches pauses were not laid "
                 f"over requests: {self._refusals[0][0]}"
             )
+        said.append(_not_looked_for(connect_told=self._connect_told))
         if not self._offsets:
             said.append(
                 f"whether the clocks agree could not be checked: fewer than {MIN_PAUSES} pauses can be seen"
@@ -140,6 +149,12 @@ class Peaks:
                 for cause in causes
             },
         }
+
+
+def _not_looked_for(*, connect_told: bool) -> str:
+    """What may stand behind the unexplained, and was not to be had; absent is not nothing."""
+    causes = ["throttling", "compilers", "waiting for a CPU", *([] if connect_told else ["connecting"])]
+    return f"not recorded in these files, so part of what is unexplained: {', '.join(causes)}"
 
 
 def _over_stretches(estimates: Sequence[Estimate]) -> dict[str, float | None]:

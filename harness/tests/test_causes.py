@@ -4,11 +4,13 @@ none takes what an earlier one has taken, and what nobody recorded is said to be
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -22,18 +24,26 @@ from harness.analysis.machine_waits import waiting
 from harness.analysis.overlap import attribute_latency
 from harness.analysis.peak_causes import peak_causes, stall_causes
 from harness.analysis.slow_periods import Stall
-from harness.analysis.spans import ORDER
+from harness.analysis.spans import ORDER, CauseName, Span
 from harness.errors import InputError
 from harness.formats.detect import read_any
+from harness.formats.jfr_json import read_jfr_json
 from harness.formats.table import RequestTable
+from harness.hosts import Command
+from harness.launchers.arguments import recording_flags
+from harness.local_host import LocalHost
 from harness.model import TrialRecord
+from harness.recordings import keep_recording
 from harness.store import SessionFolder
 from harness.tests.synthetic import make_session
+from harness.tests.tiny_java import reference_jdk
 
+FloatArray = npt.NDArray[np.float64]
+GOLDEN = Path(__file__).parent / "golden"
 HEAD = "timeStamp,elapsed,label,responseCode,success,failureMessage,Connect\n"
 
 
-def paced(n: int = 2000, latency_s: float = 0.002) -> tuple[np.ndarray, np.ndarray]:
+def paced(n: int = 2000, latency_s: float = 0.002) -> tuple[FloatArray, FloatArray]:
     """Requests 1 ms apart that all take the same."""
     return np.arange(n) * 1e-3, np.full(n, latency_s)
 
@@ -93,9 +103,12 @@ def test_no_cause_takes_more_than_there_is_and_connecting_no_more_than_it_took(
     rows: list[tuple[float, float, float]], spans: list[tuple[float, float]]
 ) -> None:
     start, latency, connect = (np.array(column) for column in zip(*rows, strict=True))
-    events = {"gc_pause": [(a, a + b) for a, b in spans[::2]], "run_queue": [(a, a + b) for a, b in spans[1::2]]}
-    taken = attribute_latency(start, latency, events, connect_s=connect)  # type: ignore[arg-type]  # names are causes
-    assert (sum(taken.values()) <= latency + 1e-9).all()
+    events: dict[CauseName, list[Span]] = {
+        "gc_pause": [(a, a + b) for a, b in spans[::2]],
+        "run_queue": [(a, a + b) for a, b in spans[1::2]],
+    }
+    taken = attribute_latency(start, latency, events, connect_s=connect)
+    assert (np.sum(list(taken.values()), axis=0) <= latency + 1e-9).all()
     assert all((one >= -1e-9).all() for one in taken.values())
     assert (taken["connect"] <= np.nan_to_num(connect) + 1e-9).all()
 
@@ -213,15 +226,16 @@ def test_what_nobody_recorded_is_told_and_is_no_zero(session: SessionFolder) -> 
     one = attributed(session, requests_of(session))
     assert list(one.sources) == list(ORDER)
     assert one.sources["gc_pause"].recorded and one.sources["generator_stall"].recorded
-    for cause, words in (
-        ("cgroup_throttle", "there is no machine.csv"),
-        ("jit", "no flight recording"),
-        ("connect", "tells no time to connect"),
-        ("run_queue", "there is no machine.csv"),
-    ):
-        assert not one.sources[cause].recorded  # type: ignore[index]  # these are causes
-        assert one.sources[cause].words.startswith("not recorded: ")  # type: ignore[index]  # these are causes
-        assert words in one.sources[cause].words  # type: ignore[index]  # these are causes
+    why: dict[CauseName, str] = {
+        "cgroup_throttle": "there is no machine.csv",
+        "jit": "no flight recording",
+        "connect": "tells no time to connect",
+        "run_queue": "there is no machine.csv",
+    }
+    for cause, words in why.items():
+        assert not one.sources[cause].recorded
+        assert one.sources[cause].words.startswith("not recorded: ")
+        assert words in one.sources[cause].words
     assert one.most_beside["p99"] == {}
     assert "connect" not in {part.cause for part in one.whole["p99"].causes}
     assert "unexplained" in {part.cause for part in one.whole["p99"].causes}
@@ -356,3 +370,44 @@ def test_compilers_at_work_name_a_stall_they_cover_and_are_no_pause(tmp_path: Pa
     assert busy.most_beside["p99"]["jit"] == pytest.approx(1)
     file.write_text('{"recording": {"events": []}}', "utf-8")
     assert "was it asked for" in attributed(session, requests_of(session)).sources["jit"].words
+
+
+BUSY = """
+public class Busy {
+  public static void main(String[] words) {
+    long sum = 0;
+    for (int i = 0; i < 3_000_000; i++) sum += Integer.toString(i).hashCode();
+    System.out.println(sum);
+  }
+}
+"""
+
+
+def test_a_jvm_that_was_asked_leaves_a_recording_and_its_own_jdk_prints_it(tmp_path: Path) -> None:
+    jdk, host = reference_jdk(), LocalHost()
+    (tmp_path / "Busy.java").write_text(BUSY)
+    java = str(jdk.home / "bin" / "java")
+    done = host.run(Command(argv=(java, *recording_flags(), "Busy.java"), folder=tmp_path), 60.0)
+    assert done.exit_code == 0, done.stderr
+    assert keep_recording(host, jdk.home / "bin" / "jfr", tmp_path, tmp_path)
+    found = read_jfr_json(tmp_path / "recording.json")
+    assert found.compilations and found.log.n_unknown == 0
+    assert set(found.n_by_type) <= {"jdk.Compilation", "jdk.Deoptimization"}
+    assert all(high - low >= 0.5e-3 for low, high in found.compilations)
+
+
+def test_a_jvm_that_was_killed_leaves_no_recording_and_that_is_no_failure(tmp_path: Path) -> None:
+    assert not keep_recording(LocalHost(), reference_jdk().home / "bin" / "jfr", tmp_path, tmp_path)
+    assert not keep_recording(LocalHost(), tmp_path / "no-such-program", tmp_path, tmp_path)
+    assert not (tmp_path / "recording.json").exists()
+
+
+@pytest.mark.parametrize("jdk", ["jdk17", "jdk25"])
+def test_compilations_of_a_real_recording_are_read_and_none_is_taken_for_a_pause(jdk: str) -> None:
+    path = GOLDEN / "jfr_json" / f"{jdk}-compilations.json.gz"
+    events = json.loads(gzip.decompress(path.read_bytes()))["recording"]["events"]
+    found = read_jfr_json(path)
+    lengths = [float(e["values"]["duration"][2:-1]) for e in events if e["type"] == "jdk.Compilation"]
+    assert found.log.n_unknown == 0 and found.log.events == ()
+    assert sorted(high - low for low, high in found.compilations) == pytest.approx(sorted(lengths), abs=1e-6)
+    assert len(found.deoptimisations) == sum(e["type"] == "jdk.Deoptimization" for e in events) > 0

@@ -7,6 +7,7 @@ from __future__ import annotations
 import gzip
 import re
 import tempfile
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -103,7 +104,6 @@ def test_a_rotated_jvm_log_that_lost_its_first_part_says_that_it_starts_late(nam
     assert not any("starts late" in warning for warning in read(JVM[name]).warnings)
 
 
-#: name of a decoration -> what to make of the milliseconds and nanoseconds that the captured logs carry
 _MS_NS = re.compile(r"^\[(\d+)ms\]\[(\d+)ns\]", re.MULTILINE)
 
 
@@ -112,7 +112,8 @@ def iso(found: re.Match[str]) -> str:
     return f"[{moment:%Y-%m-%dT%H:%M:%S}.{int(found[1]) % 1000:03d}+0000]"
 
 
-VARIANTS = {
+#: name of a decoration -> what to make of the milliseconds and nanoseconds that the captured logs carry
+VARIANTS: dict[str, Callable[[re.Match[str]], str]] = {
     "uptime in nanoseconds": lambda found: f"[{found[2]}ns]",
     "uptime in seconds": lambda found: f"[{int(found[2]) / 1e9:.3f}s]",
     "the wall clock in words, with process and thread": lambda found: f"{iso(found)}[4711][4712]",

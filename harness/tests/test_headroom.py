@@ -4,16 +4,26 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
+from typing import cast
 
+import numpy as np
+import pandas as pd
 import pytest
 
+from harness.analysis.comparisons import Comparison
 from harness.conformance import judge
+from harness.definitions import load_study
 from harness.errors import TrialFailure
+from harness.evidence import Evidence
 from harness.exchange import Answer
 from harness.headroom import bounded, echoed
 from harness.loadgen.captures import Scalar
 from harness.loadgen.flow import flow_fault
-from harness.model import ClosedLoad
+from harness.loadgen.locust import Locust
+from harness.model import ClosedLoad, OpenLoad
+from harness.project import find_root
+from harness.publish.validity import compare_generators
 from harness.tests.accounts_server import step, transfer_flow
 from harness.tests.answering_server import request_to
 
@@ -64,3 +74,56 @@ def test_a_plain_mix_expects_what_echo_answers_in_the_words_of_its_first_request
 def test_passes_through_a_flow_are_bounded_by_their_requests() -> None:
     assert bounded(ClosedLoad(users=10, loops=10**6)).loops == 5000  # type: ignore[union-attr]  # stays closed
     assert bounded(ClosedLoad(users=10, loops=10**6), 5).loops == 1000  # type: ignore[union-attr]  # stays closed
+
+
+def trials_of(*loads: tuple[str, str, float], blocks: int = 6) -> pd.DataFrame:
+    """One trial of each (generator, kind of load, latency) in every block, within two parts in a hundred of it."""
+    rng = np.random.default_rng(1)
+    rows = [
+        {
+            "experiment": "headroom", "session_id": "s", "trial_id": f"{block}-{name}", "block": block,
+            "position": block * 20 + k, "duplicate": False, "variant": "go", "configuration": name,
+            "excluded": False, "flags": "", "load_name": name, "factor_generator": name, "load_model": kind,
+            "latency_mean_s": latency_s * (1 + 0.02 * rng.standard_normal()), "n_requests": 1000.0,
+        }
+        for block in range(1, blocks + 1)
+        for k, (name, kind, latency_s) in enumerate(loads)
+    ]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def compared(trials: pd.DataFrame) -> dict[str, Comparison]:
+    evidence = cast(Evidence, SimpleNamespace(trials=trials))
+    return {one.variant: one for one in compare_generators(evidence, "latency_mean_s")}
+
+
+def test_generators_are_held_against_the_one_that_offers_the_same_kind_of_load() -> None:
+    found = compared(
+        trials_of(
+            ("wrk", "closed", 1e-3),
+            ("k6", "closed", 2e-3),
+            ("k6-open", "open", 1e-4),
+            ("jmeter-open", "open", 4e-4),
+        )
+    )
+    assert set(found) == {"k6", "jmeter-open"}
+    assert found["k6"].reference == "wrk" and found["jmeter-open"].reference == "k6-open"
+    assert found["k6"].ratio.value == pytest.approx(2, rel=0.05)
+    assert found["jmeter-open"].ratio.value == pytest.approx(4, rel=0.05)
+
+
+def test_where_the_base_of_a_kind_is_missing_its_others_are_left_out() -> None:
+    assert set(compared(trials_of(("wrk", "closed", 1e-3), ("oha", "closed", 1e-3), ("oha-open", "open", 1e-4)))) == {
+        "oha"
+    }
+
+
+def test_the_experiment_offers_every_generator_what_it_can_and_all_the_same() -> None:
+    experiment = load_study(find_root(), "headroom").experiment
+    for profile in experiment.profiles.values():
+        offered = {name: load for name, load in profile.loads.items() if isinstance(load.profile, OpenLoad)}
+        assert {load.generator for load in offered.values()} == {"k6", "jmeter", "locust", "oha", "vegeta", "wrk2"}
+        assert {name.removesuffix("-open") for name in offered} == {load.generator for load in offered.values()}
+        assert len({load.profile for load in profile.loads.values()}) == 2  # users, and a rate
+        refusal = Locust().supports(profile.loads["locust-open"].profile, ())
+        assert "no open loop" in (refusal or "")  # it stands there to be told why not

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from harness.errors import InputError
-from harness.launchers.arguments import expand, jvm_flags, runtime_arguments, setting_flags
+from harness.launchers.arguments import RECORDING, expand, jvm_flags, runtime_arguments, setting_flags
 from harness.model import Implementation, RuntimeSettings, Variant
 
 FILE = Path("services/strings/x/service.toml")
@@ -98,6 +99,18 @@ def test_the_jvm_is_told_by_flags_and_logs_with_both_clocks() -> None:
         "-XX:AOTCache=/c/x.aot",
         "-Xlog:gc*,safepoint:file=gc.log:timemillis,uptimenanos,level,tags:filecount=0",
     )
+
+
+def test_a_jvm_that_is_asked_records_compilations_and_nothing_else() -> None:
+    told = runtime_arguments(JVM, RuntimeSettings(gc_log=False, flight_recording=True), cpu_limit=None, java_major=25)
+    (recording,) = [word for word in told.argv if word.startswith("-XX:StartFlightRecording:")]
+    assert "settings=none" in recording and f"filename={RECORDING}" in recording
+    assert set(re.findall(r"\+(jdk\.\w+)#enabled=true", recording)) == {"jdk.Compilation", "jdk.Deoptimization"}
+    with pytest.raises(InputError, match="has no flight_recording"):
+        runtime_arguments(GO, RuntimeSettings(flight_recording=True), cpu_limit=None)
+    for form in ("jlink", "native"):
+        with pytest.raises(InputError, match="has no flight_recording"):
+            runtime_arguments(JVM, RuntimeSettings(flight_recording=True, form=form), cpu_limit=None)
 
 
 @pytest.mark.parametrize(("major", "told"), [(17, False), (21, True), (22, True), (23, False), (25, False)])
