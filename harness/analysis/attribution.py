@@ -43,7 +43,7 @@ class CauseShare(Frozen):
     cause: CauseName | Literal["unexplained"]
     n_events: int | None = Field(description="spans; of ``connect``: requests that it took something from")
     paused_s: float | None = Field(
-        description="total length of its spans, overlap with earlier causes removed; None: it has none (connect, unexplained)"
+        description="total length of its spans, overlap with earlier causes removed; None: it has none, as connecting"
     )
     n_requests: int = Field(description="requests in the tail of which it took the largest part")
     share_of_tail: Estimate = Field(description="of the time by which the tail exceeds the median")

@@ -42,9 +42,7 @@ def compiling(session: SessionFolder, record: TrialRecord, window: Span) -> Besi
     near = inside({"jit": spans}, window)["jit"]
     share = covered_s(near) / max(window[1] - window[0], 1e-9)
     n_deoptimised = sum(window[0] <= at + by_s <= window[1] for at in recording.deoptimisations)
-    words = (
-        f"flight recording: compilers at work {min(share, 1.0):.0%} of the time, {n_deoptimised} deoptimisations"
-    )
+    words = f"flight recording: compilers at work {min(share, 1.0):.0%} of the time, {n_deoptimised} deoptimisations"
     return Beside(
         cause="jit",
         spans=spans,

@@ -171,9 +171,7 @@ def attribute_trial(
         clock_offset_s=offset.offset_s if offset else None,
         whole={name: laid.apart(q, own, connect) for name, q in said.items()},
         by_service={} if refused else {name: laid.apart(q, {}) for name, q in said.items()},
-        most_beside={
-            name: _most(start, latency, explained, beside, quantile=q) for name, q in said.items()
-        },
+        most_beside={name: _most(start, latency, explained, beside, quantile=q) for name, q in said.items()},
         sources={cause: sources[cause] for cause in ORDER},
         stalls=stalls,
         stall_causes=stall_causes(

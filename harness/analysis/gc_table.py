@@ -55,7 +55,9 @@ class AttributionRow(Frozen):
         description="of the same time: the most that a quota that ran out can have taken, out of what is unexplained"
     )
     jit_most: Estimate = Field(description="the same: compilers at work")
-    run_queue_most: Estimate = Field(description="the same: waiting for a CPU, by the kernel's pressure and steal")
+    run_queue_most: Estimate = Field(
+        description="the same: waiting for a CPU, by the kernel's pressure and steal"
+    )
     cycles_per_s: Estimate = Field(description="how often the collector worked beside the program")
     cycle_excess: Estimate = Field(
         description="of the requests beyond the quantile: those that come with a collection at work beside the program"
@@ -145,14 +147,24 @@ def _row(group: Sequence[TrialAttribution], quantile: str, level: float) -> Attr
         ),
         service_tail=part(over("share of the tail: the service's pauses", "share", tail(*SERVICE_CAUSES))),
         generator_tail=part(
-            over("share of the tail: the generator's pauses", "share", tail("generator_stall"), of_cause="generator_stall")
+            over(
+                "share of the tail: the generator's pauses",
+                "share",
+                tail("generator_stall"),
+                of_cause="generator_stall",
+            )
         ),
         connect_tail=part(
             over("share of the tail: connecting", "share", tail("connect"), of_cause="connect")
         ),
         unexplained_tail=part(over("share of the tail: unexplained", "share", tail("unexplained"))),
         throttle_most=part(
-            over("most of the tail: CPU denied by a quota", "share", most("cgroup_throttle"), of_cause="cgroup_throttle")
+            over(
+                "most of the tail: CPU denied by a quota",
+                "share",
+                most("cgroup_throttle"),
+                of_cause="cgroup_throttle",
+            )
         ),
         jit_most=part(over("most of the tail: compilers at work", "share", most("jit"), of_cause="jit")),
         run_queue_most=part(
@@ -209,9 +221,7 @@ def _over(
         why = f"one trial of {len(group)} speaks ({found[0][1]:.3g}), the others: {why_nothing}"
         return estimate.model_copy(update={"value": None, "low": None, "high": None, "warnings": (why,)})
     if len(found) < len(group):
-        short = (
-            f"{len(group) - len(found)} of {len(group)} trials cannot say: {why_nothing}"
-        )
+        short = f"{len(group) - len(found)} of {len(group)} trials cannot say: {why_nothing}"
         return estimate.model_copy(update={"warnings": (*estimate.warnings, short)})
     return estimate
 

@@ -34,7 +34,9 @@ class LaidPauses:
         lengths = [high - low for spans in self.pauses.values() for low, high in spans]
         if not lengths or float(np.median(lengths)) / 2 >= self.within_s:
             return found
-        moved = [self._with_pauses_moved(by, quantile, own, connect) for by in (-self.within_s, self.within_s)]
+        moved = [
+            self._with_pauses_moved(by, quantile, own, connect) for by in (-self.within_s, self.within_s)
+        ]
         shares = ("quantile_share", "quantile_share_lower", "quantile_share_upper")
         causes = (
             part.model_copy(

@@ -47,7 +47,9 @@ def throttling(session: SessionFolder, record: TrialRecord) -> Beside | str:
         return f"machine.csv: {error}"
     # summed over CPUs, so it may have grown faster than time
     lost = np.clip(np.diff(denied_s), 0.0, np.diff(at))[np.diff(n) > 0]
-    words = f"machine.csv: the quota ran out between {len(spans)} of {len(at) - 1} readings, {_apart(at)} s apart"
+    words = (
+        f"machine.csv: the quota ran out between {len(spans)} of {len(at) - 1} readings, {_apart(at)} s apart"
+    )
     return Beside(
         cause="cgroup_throttle", spans=spans, lost_s=tuple(lost.tolist()), standing_out=spans, words=words
     )
@@ -86,13 +88,16 @@ def _waits(frame: pd.DataFrame, where: str, window: Span) -> Beside:
     if ordinary is not None:
         out = share >= max(LARGE_SHARE, ordinary + ABOVE_ORDINARY)
         standing_out = tuple(spans[i] for i in np.flatnonzero(out & under_load).tolist())
-        usual = (
-            f"ordinarily {ordinary:.0%} of the time, more in {len(standing_out)} of {int(under_load.sum())} readings"
-        )
+        n = int(under_load.sum())
+        usual = f"ordinarily {ordinary:.0%} of the time, more in {len(standing_out)} of {n} readings"
     steal = "" if np.isfinite(stolen_s).any() else ", steal is not recorded"
     words = f"pressure and steal of {where}, {_apart(at)} s apart: {usual}{steal}"
     return Beside(
-        cause="run_queue", spans=tuple(spans), lost_s=tuple(lost.tolist()), standing_out=standing_out, words=words
+        cause="run_queue",
+        spans=tuple(spans),
+        lost_s=tuple(lost.tolist()),
+        standing_out=standing_out,
+        words=words,
     )
 
 
@@ -116,7 +121,9 @@ def _readings(
     to_epoch_s = record.started.wall_epoch_s - record.started.monotonic_s + clock_shift(record, None).shift_s
     columns = {name: known[name].astype(float) for name in wanted}
     if wanted == ("psi_cpu_some_s",):
-        columns["steal_s"] = known["steal_s"].astype(float) if "steal_s" in known else known["monotonic_s"] * np.nan
+        columns["steal_s"] = (
+            known["steal_s"].astype(float) if "steal_s" in known else known["monotonic_s"] * np.nan
+        )
     return pd.DataFrame({"at_s": known["monotonic_s"].astype(float) + to_epoch_s, **columns})
 
 

@@ -77,7 +77,9 @@ class Peaks:
             return
         self.causes += stall_causes(stalls, events, connecting=connecting)
         self._offsets += [offset.offset_s] if offset is not None and offset.offset_s is not None else []
-        apart = attributable_fractions(start, latency, events, quantiles=list(TAILS.values()), connect_s=connect)
+        apart = attributable_fractions(
+            start, latency, events, quantiles=list(TAILS.values()), connect_s=connect
+        )
         self._apart.append(dict(zip(TAILS, apart, strict=True)))
 
     @property

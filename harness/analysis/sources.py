@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where every cause of a trial's peaks was looked for: what was recorded, and what was not and therefore not excluded."""
+"""Where every cause of a trial's peaks was looked for: what was recorded, and what was not and so is not excluded."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ def beside_sources(
     """Return what was recorded of causes beside the program, and where these and connecting were looked for."""
     told = "the load tool's time to connect, request by request"
     connect = Source(
-        recorded=has_connect, words=told if has_connect else "not recorded: the load tool tells no time to connect"
+        recorded=has_connect,
+        words=told if has_connect else "not recorded: the load tool tells no time to connect",
     )
     sources: dict[CauseName, Source] = {"connect": connect}
     found: list[Beside] = []
@@ -53,10 +54,8 @@ def beside_sources(
     return tuple(found), sources
 
 
-def log_sources(
-    service: PlacedLog, refused: str | None, generator: PlacedLog
-) -> dict[CauseName, Source]:
-    """Return of the causes that logs tell where they stood; ``refused``: why the service's were not laid over requests."""
+def log_sources(service: PlacedLog, refused: str | None, generator: PlacedLog) -> dict[CauseName, Source]:
+    """Return of the causes that logs tell where they stood; ``refused``: why the service's were not laid."""
     laid = f"; not laid over requests: {refused}" if refused else ""
     own = _log_as_source(service, "the service's own log", laid)
     return {

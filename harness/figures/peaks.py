@@ -210,7 +210,8 @@ def _stack(axes: Axes, y: int, row: AttributionRow) -> None:
         width = 100 * (part.value or 0.0)
         axes.barh(y, width, left=left, height=0.55, color=CAUSES[name][0], linewidth=0)
         left += width
-    if row.service_tail.value is None or row.unexplained_tail.value is None:  # what could not be placed is not unexplained
+    # what could not be placed is not unexplained
+    if row.service_tail.value is None or row.unexplained_tail.value is None:
         axes.barh(y, 100 - left, left=left, height=0.55, color=_UNTOLD, linewidth=0)
 
 

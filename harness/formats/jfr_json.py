@@ -5,7 +5,8 @@ whole collections, compilations and deoptimisations.
 ZGC and Shenandoah lengthen requests without stopping the program: their allocation stalls
 stand here and nowhere else in one shape. Times are wall-clock, in nanoseconds.
 ``jdk.GCPhasePause`` is the collector's own part of a pause, without the time to reach it.
-``jdk.Compilation`` is a compiler's thread at work beside the program, ``jdk.Deoptimization`` a moment: neither is a pause.
+``jdk.Compilation`` is a compiler's thread at work beside the program, ``jdk.Deoptimization`` a moment:
+neither is a pause.
 
 Source: the event metadata of the JDK (``jfr metadata``) and recordings of JDK 25.
 """

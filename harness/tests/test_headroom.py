@@ -113,17 +113,26 @@ def test_generators_are_held_against_the_one_that_offers_the_same_kind_of_load()
 
 
 def test_where_the_base_of_a_kind_is_missing_its_others_are_left_out() -> None:
-    assert set(compared(trials_of(("wrk", "closed", 1e-3), ("oha", "closed", 1e-3), ("oha-open", "open", 1e-4)))) == {
-        "oha"
-    }
+    assert set(
+        compared(trials_of(("wrk", "closed", 1e-3), ("oha", "closed", 1e-3), ("oha-open", "open", 1e-4)))
+    ) == {"oha"}
 
 
 def test_the_experiment_offers_every_generator_what_it_can_and_all_the_same() -> None:
     experiment = load_study(find_root(), "headroom").experiment
     for profile in experiment.profiles.values():
         offered = {name: load for name, load in profile.loads.items() if isinstance(load.profile, OpenLoad)}
-        assert {load.generator for load in offered.values()} == {"k6", "jmeter", "locust", "oha", "vegeta", "wrk2"}
-        assert {name.removesuffix("-open") for name in offered} == {load.generator for load in offered.values()}
+        assert {load.generator for load in offered.values()} == {
+            "k6",
+            "jmeter",
+            "locust",
+            "oha",
+            "vegeta",
+            "wrk2",
+        }
+        assert {name.removesuffix("-open") for name in offered} == {
+            load.generator for load in offered.values()
+        }
         assert len({load.profile for load in profile.loads.values()}) == 2  # users, and a rate
         refusal = Locust().supports(profile.loads["locust-open"].profile, ())
         assert "no open loop" in (refusal or "")  # it stands there to be told why not

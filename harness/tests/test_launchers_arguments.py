@@ -102,10 +102,15 @@ def test_the_jvm_is_told_by_flags_and_logs_with_both_clocks() -> None:
 
 
 def test_a_jvm_that_is_asked_records_compilations_and_nothing_else() -> None:
-    told = runtime_arguments(JVM, RuntimeSettings(gc_log=False, flight_recording=True), cpu_limit=None, java_major=25)
+    told = runtime_arguments(
+        JVM, RuntimeSettings(gc_log=False, flight_recording=True), cpu_limit=None, java_major=25
+    )
     (recording,) = [word for word in told.argv if word.startswith("-XX:StartFlightRecording:")]
     assert "settings=none" in recording and f"filename={RECORDING}" in recording
-    assert set(re.findall(r"\+(jdk\.\w+)#enabled=true", recording)) == {"jdk.Compilation", "jdk.Deoptimization"}
+    assert set(re.findall(r"\+(jdk\.\w+)#enabled=true", recording)) == {
+        "jdk.Compilation",
+        "jdk.Deoptimization",
+    }
     with pytest.raises(InputError, match="has no flight_recording"):
         runtime_arguments(GO, RuntimeSettings(flight_recording=True), cpu_limit=None)
     for form in ("jlink", "native"):
