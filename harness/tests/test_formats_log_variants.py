@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whatever a log went through (cut, rotated, mixed with foreign lines, other decorators), what is left of it is read
-as it stands, for every collector of JDK 17 and 25 and every release of Go from 1.21 on. The logs are real ones."""
+as it stands, for every collector of JDK 17, 21 and 25 and every release of Go from 1.21 on. The logs are real ones."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ JVM = {
     f"jdk{jdk}-{name}": gzip.decompress(
         (GOLDEN / "jvm_log" / f"jdk{jdk}-{name}.log.gz").read_bytes()
     ).decode()
-    for jdk in (17, 25)
+    for jdk in (17, 21, 25)
     for name in COLLECTORS
 }
 GO = {path.stem: path.read_text() for path in sorted((GOLDEN / "gctrace").glob("go*.log"))}

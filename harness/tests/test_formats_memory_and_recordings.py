@@ -97,6 +97,18 @@ def test_gos_pauses_are_counted_twice_a_collection_and_its_memory_adds_up() -> N
     assert sum(memory.values()) == 2 * memory["total"]
 
 
+@pytest.mark.parametrize("release", ["1.21", "1.24"])
+def test_what_older_releases_of_go_export_is_read_under_the_same_names(release: str) -> None:
+    found = parse_runtime_metrics((GOLDEN / "runtime_metrics" / f"go{release}-collector.txt").read_text())
+    assert found.n_unknown == 0 and found.n_collections is not None and found.pauses is not None
+    # one more stop than two a collection: of one that was under way when it was asked
+    assert found.pauses.n in (2 * found.n_collections, 2 * found.n_collections + 1)
+    assert found.pauses.sum_s is not None and 0 < found.pauses.sum_s < 1
+    assert found.last_collection is not None and found.last_collection.number == found.n_collections
+    memory = dict(found.memory_classes_bytes)
+    assert sum(memory.values()) == 2 * memory["total"]
+
+
 def test_between_two_scrapes_only_what_was_added_counts() -> None:
     pauses = parse_runtime_metrics(METRICS).pauses
     assert pauses is not None and pauses.since(pauses).n == 0

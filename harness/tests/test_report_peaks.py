@@ -210,7 +210,7 @@ def test_what_would_not_show_is_said_and_a_known_pause_does_not_hide_in_it(
 
 def test_a_log_that_counts_from_the_start_of_its_process_is_placed_with_all_its_times(tmp_path: Path) -> None:
     path = Path(__file__).parent / "golden" / "gctrace"
-    log = read_runtime_log(min(path.glob("*")))
+    log = read_runtime_log(min(path.glob("go*.log")))
     placed = log.placed(1e9)
     assert log.start_s is not None and log.end_s is not None
     assert (placed.clock, placed.start_s, placed.end_s) == ("epoch", log.start_s + 1e9, log.end_s + 1e9)
@@ -221,7 +221,7 @@ def test_a_log_that_counts_from_the_start_of_its_process_is_placed_with_all_its_
 
 def test_a_compressed_log_that_was_cut_off_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
     path = Path(__file__).parent / "golden" / "gctrace"
-    whole = min(path.glob("*"))
+    whole = min(path.glob("go*.log"))
     text = gzip.decompress(whole.read_bytes()) if whole.suffix == ".gz" else whole.read_bytes()
     packed = gzip.compress(text * 50)
     cut = tmp_path / "gc.log.gz"
