@@ -146,7 +146,7 @@ def compare_generators(
 #: The generators beside the bases that ``headroom`` measures.
 CALIBRATED = (
     *("jmeter", "locust", "k6", "oha"),
-    *("jmeter-open", "oha-open", "vegeta-open", "wrk2-open"),
+    *("jmeter-open", "locust-open", "oha-open", "vegeta-open", "wrk2-open"),
 )
 
 
