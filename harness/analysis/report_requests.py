@@ -68,7 +68,7 @@ class Gathered:
         self._n_stretches += 1
         self._n_requests += table.n_requests
         self._sum_s += float(table.latency_s.sum())
-        start, latency = table.start_epoch_s, table.latency_s
+        start, latency, connect = table.start_epoch_s, table.latency_s, table.connect_s
         if table.has_start_times:
             self._start_s = min(self._start_s, float(start.min()))
             self._last_start_s = max(self._last_start_s, float(start.max()))
@@ -77,11 +77,12 @@ class Gathered:
             if table.n_errors:
                 order = order[table.ok[order]]
             start, latency = start[order], latency[order]
+            connect = None if table.connect_s is None else table.connect_s[order]
         elif table.n_errors:
             latency = latency[table.ok]
         self._latency.append(latency)
         if table.has_start_times and len(latency):
-            self._peaks.take(start, latency)
+            self._peaks.take(start, latency, connect)
             slowest = slowest_of_slices(start, latency)
             self._slowest.append((start[slowest], latency[slowest]))
 

@@ -8,6 +8,7 @@ import gzip
 import json
 import re
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -23,11 +24,13 @@ from harness.analysis.gc_table import attribution_table
 from harness.analysis.machine_waits import waiting
 from harness.analysis.overlap import attribute_latency
 from harness.analysis.peak_causes import peak_causes, stall_causes
+from harness.analysis.report import report_file
 from harness.analysis.slow_periods import Stall
 from harness.analysis.spans import ORDER, CauseName, Span
 from harness.errors import InputError
 from harness.formats.detect import read_any
 from harness.formats.jfr_json import read_jfr_json
+from harness.formats.jvm_log import read_jvm_log
 from harness.formats.table import RequestTable
 from harness.hosts import Command
 from harness.launchers.arguments import recording_flags
@@ -36,9 +39,11 @@ from harness.model import TrialRecord
 from harness.recordings import keep_recording
 from harness.store import SessionFolder
 from harness.tests.synthetic import make_session
+from harness.tests.synthetic_pauses import jvm_log, pauses_of, requests_behind
 from harness.tests.tiny_java import reference_jdk
 
 FloatArray = npt.NDArray[np.float64]
+BEGIN_S = 1_700_000_000.0
 GOLDEN = Path(__file__).parent / "golden"
 HEAD = "timeStamp,elapsed,label,responseCode,success,failureMessage,Connect\n"
 
@@ -422,3 +427,39 @@ def test_compilations_of_a_real_recording_are_read_and_none_is_taken_for_a_pause
     assert found.log.n_unknown == 0 and found.log.events == ()
     assert sorted(high - low for low, high in found.compilations) == pytest.approx(sorted(lengths), abs=1e-6)
     assert len(found.deoptimisations) == sum(e["type"] == "jdk.Deoptimization" for e in events) > 0
+
+
+def jtl(folder: Path, *, connect: Literal["slow", "none", "untold"]) -> Path:
+    """Requests that were held up seven times by something of 25 ms; by connecting, if that is slow."""
+    rng = np.random.default_rng(5)
+    frame = requests_behind(BEGIN_S, pauses_of(BEGIN_S, 0.025), rng)
+    late = np.maximum(frame["elapsed"] - 3, 0) * (frame["elapsed"] > 11)
+    if connect != "untold":
+        frame = frame.assign(Connect=late if connect == "slow" else 0)
+    path = folder / f"{connect}.jtl"
+    frame.to_csv(path, index=False)
+    return path
+
+
+def test_a_report_puts_a_stall_down_to_connecting_where_the_file_tells_it(tmp_path: Path) -> None:
+    told = report_file(jtl(tmp_path, connect="slow"))
+    assert told.stalls and set(told.causes or ()) == {"connect"}
+    for nothing in (jtl(tmp_path, connect="none"), jtl(tmp_path, connect="untold")):
+        other = report_file(nothing)
+        assert other.stalls and set(other.causes or ()) == {None}
+
+
+def test_a_report_with_a_log_says_what_such_files_do_not_tell(tmp_path: Path) -> None:
+    log = tmp_path / "gc.log"
+    log.write_text(jvm_log(BEGIN_S - 5, [(BEGIN_S + 0.05, BEGIN_S + 0.051)]), "utf-8")
+    for path, is_told in ((jtl(tmp_path, connect="slow"), True), (jtl(tmp_path, connect="untold"), False)):
+        report = report_file(path, read_jvm_log(log))
+        (said,) = [
+            warning for warning in report.warnings if warning.startswith("not recorded in these files")
+        ]
+        assert ("connecting" not in said) == is_told
+        assert report.attribution is not None
+        shares = report.attribution["p99"]["causes"]
+        assert ("connect" in shares) == is_told and "unexplained" in shares
+        if is_told:
+            assert shares["connect"]["value"] > 0.9
