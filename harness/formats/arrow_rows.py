@@ -67,7 +67,7 @@ def _convert_options(layout: Layout) -> arrow_csv.ConvertOptions:
     if layout.ok is not None:
         types[f"c{layout.ok}"] = pa.bool_()
     if layout.connect is not None:
-        types[f"c{layout.connect}"] = pa.int64()
+        types[f"c{layout.connect}"] = number  # in the unit of the latencies
     for index in (layout.label, layout.message, layout.code if layout.ok is None else None):
         if index is not None:
             types[f"c{index}"] = text

@@ -106,8 +106,10 @@ def _connect_s(fields: list[str], layout: Layout) -> float:
     """Time to connect, part of the latency; NaN where the row does not tell, which costs it nothing else."""
     if layout.connect is None:
         return math.nan
-    number = _whole(fields[layout.connect])
-    return math.nan if number is None else number / layout.latency_units_per_s
+    found = parse_latency(
+        fields[layout.connect], whole_ms=layout.whole_ms, units_per_s=layout.latency_units_per_s
+    )
+    return math.nan if found is None else found
 
 
 def is_good_code(code: str) -> bool:
