@@ -19,6 +19,8 @@ from harness.publish.pages import Published
 from harness.publish.publisher import Publisher, slug
 
 GENERATOR = "factor_generator"
+#: The generators that others are held against: under users, and at a rate.
+BASES = ("wrk", "k6-open")
 _AA = {"blocked": "share", "ordered": "ratio", "spread": "share"}
 
 
@@ -120,10 +122,6 @@ def publish_audit(publisher: Publisher, audited: pd.DataFrame | None) -> Publish
             else publisher.value(key, float(bound), "ratio", what)
         )
     return Published("\n".join(one.text for one in said))
-
-
-#: Whom the others are held against: under users, and at a rate.
-BASES = ("wrk", "k6-open")
 
 
 def compare_generators(
