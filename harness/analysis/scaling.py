@@ -145,7 +145,7 @@ def _checked(
             found=f"{len(np.unique(n))}",
             allowed=f"{FEWEST_SIZES} or more",
         )
-    if not (np.isfinite(x).all() and (x > 0).all() and (n >= 1).all()):
+    if not (np.isfinite(x).all() and (x > 0).all() and np.isfinite(n).all() and (n >= 1).all()):
         raise InputError("throughput must be positive, and cores at least one", found="other values")
     return n, x, block
 
