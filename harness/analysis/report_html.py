@@ -130,11 +130,11 @@ def _over_time(
     return {"svg": _svg(figure), "alt": f"Latency over time. {caption}", "caption": caption}
 
 
-def _band(latency: FloatArray, ordered: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray] | None:
+def _band(latency: FloatArray, at_rank: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray] | None:
     """Nines, low and high end of each percentile's interval, as ``quantile_ci`` has it; None: too few requests.
 
     Args:
-        latency: in the order of their starts, shape (n,). ordered: the same, sorted, in the unit drawn.
+        latency: in the order of their starts, shape (n,). at_rank: the same, sorted.
     """
     n = len(latency)
     if n < 10 * N_BATCHES:
@@ -143,16 +143,17 @@ def _band(latency: FloatArray, ordered: FloatArray) -> tuple[FloatArray, FloatAr
     nines = nines[n / nines >= FEWEST_BEYOND]
     low, high = np.empty(len(nines)), np.empty(len(nines))
     for i, q in enumerate((1 - 1 / nines).tolist()):
-        value = ordered[rank(n, q) - 1] / 1e3
+        value = at_rank[rank(n, q) - 1]
         first, last = woodruff_ranks(latency[None, :], np.array([value]), q, _LEVEL)
-        low[i], high[i] = ordered[int(first[0]) - 1], ordered[int(last[0]) - 1]
+        low[i], high[i] = at_rank[int(first[0]) - 1], at_rank[int(last[0]) - 1]
     return nines, low, high
 
 
 def _percentiles(latency: FloatArray, corrected: Mapping[str, float | None] | None = None) -> dict[str, Any]:
-    ordered = np.sort(latency) * 1e3
+    in_order = np.sort(latency)
+    band = _band(latency, in_order)
+    ordered = in_order * 1e3
     n = len(ordered)
-    band = _band(latency, ordered)
     # As far out as enough requests lie beyond for the quantile to be said at all.
     nines = np.geomspace(1.0, max(n / _FEWEST_BEYOND, 2.0), 400)
     values = ordered[np.minimum((n * (1 - 1 / nines)).astype(int), n - 1)]
@@ -162,7 +163,7 @@ def _percentiles(latency: FloatArray, corrected: Mapping[str, float | None] | No
         at, low, high = band
         # A light grey with edges of its own: the band reads without colour, and where it is a pixel wide.
         axes.fill_between(
-            at, low, high, facecolor="#bbbbbb", edgecolor="#777777", linewidth=0.6, linestyle=":",
+            at, low * 1e3, high * 1e3, facecolor="#bbbbbb", edgecolor="#777777", linewidth=0.6, linestyle=":",
             label="95 % interval, this trial",
         )  # fmt: skip
     axes.plot(nines, values, color="#000000", linewidth=1.2, label="as measured")

@@ -112,7 +112,9 @@ def judge_loop(
         return Loop(kind=kind, users=None, evidence=evidence, warnings=(HIDES, unknown)), None
     again = coordinated_omission_check(start, latency, users=known, resolution_s=resolution_s, stalls=())
     read_off = check.warnings[:1] if users is None else ()
-    return Loop(kind=kind, users=known, evidence=evidence, warnings=(HIDES, *read_off)), again.interval_s
+    # Stamps in whole steps cannot show a shorter one.
+    interval_s = None if again.interval_s is None else max(again.interval_s, resolution_s)
+    return Loop(kind=kind, users=known, evidence=evidence, warnings=(HIDES, *read_off)), interval_s
 
 
 def corrected(loop: Loop, interval_s: float | None, latency_s: FloatArray, stalls: Sequence[Stall]) -> Loop:
