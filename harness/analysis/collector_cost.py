@@ -29,7 +29,7 @@ class CollectorOverhead(Frozen):
 def lower_bound_overhead(
     total: Mapping[str, Sequence[float]], collector: Mapping[str, Sequence[float]], *, level: float = 0.95
 ) -> tuple[CollectorOverhead, ...]:
-    """Return, for each variant in the order of ``total``, at least how much dearer it is than the same program without a collector.
+    """Return, for each variant, at least how much dearer it is than the same program without a collector.
 
     Args:
         total: cost of each trial of each variant, in any one unit (seconds, cycles, joules).

@@ -113,9 +113,7 @@ def _check_spans(found: Sequence[Span], truth: Sequence[Span], tolerance_s: floa
                 raise InputError(f"a {name} span ends before it starts, or is not finite", found=span)
 
 
-def precision_recall(
-    found: Sequence[Span], truth: Sequence[Span], *, tolerance_s: float
-) -> PrecisionRecall:
+def precision_recall(found: Sequence[Span], truth: Sequence[Span], *, tolerance_s: float) -> PrecisionRecall:
     """Return precision, recall and F1 of ``match_events``; None, with a warning, where they are undefined.
 
     Raises:

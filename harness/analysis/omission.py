@@ -106,7 +106,9 @@ def coordinated_omission_check(
                 corrected_s=None, n_added=0,
             )  # fmt: skip
         users = rhythm.users
-        said = (f"how many users there were was read off the most requests that ever waited at once: {users}",)
+        said = (
+            f"how many users there were was read off the most requests that ever waited at once: {users}",
+        )
     else:
         evidence = (f"{users} users, each waiting for its answer", *evidence)
     interval = cycle_s(start, users)

@@ -87,7 +87,9 @@ class Checks:
             return Loop(
                 kind="cannot say",
                 users=None,
-                evidence=("the latencies contradict what else is in the file, so no rhythm can be read from them",),
+                evidence=(
+                    "the latencies contradict what else is in the file, so no rhythm can be read from them",
+                ),
             )
         return corrected(*self._loop, latency, stalls)
 

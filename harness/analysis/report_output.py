@@ -131,7 +131,9 @@ def show(report: Report, console: Console) -> None:
         )
         console.print(f"{report.throughput_per_s:,.1f} answers per second{correct}")
     if report.loop is not None:
-        console.print(f"{report.loop.words}: {'; '.join(report.loop.evidence)}", markup=False, highlight=False)
+        console.print(
+            f"{report.loop.words}: {'; '.join(report.loop.evidence)}", markup=False, highlight=False
+        )
     console.print(_latency_table(report))
     for kind, count in report.errors_by_kind.items():
         console.print(f"  {count:,} x {kind}", markup=False)

@@ -200,7 +200,9 @@ class Gathered:
             said.append("no start times: neither stalls nor attribution")
             return None, None
         if self._checks.coarse:
-            said.append("time stamps are whole seconds: neither loop, stalls nor attribution can be told from them")
+            said.append(
+                "time stamps are whole seconds: neither loop, stalls nor attribution can be told from them"
+            )
             return None, None
         if self._n_stretches > 1:
             said.append(

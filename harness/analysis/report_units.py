@@ -32,7 +32,12 @@ MOST_BUSY = 10.0
 FEWEST = 20
 #: No generator keeps more requests open on average than it has ports, and none is answered sooner.
 REMARKABLE_OUTSTANDING, SHORTEST_S = 2000.0, 5e-6
-_NAMES: dict[LatencyUnit, str] = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
+_NAMES: dict[LatencyUnit, str] = {
+    "s": "seconds",
+    "ms": "milliseconds",
+    "us": "microseconds",
+    "ns": "nanoseconds",
+}
 _FEWEST_STEPS = 5.0
 _FOLLOW_ROWS, _SHUFFLES, _NEIGHBOURS = 5000, 19, 50
 _EARLY_S, _LATE_S = 0.0015, 0.0025
@@ -55,13 +60,19 @@ class Units:
         self.units_per_s, self.file, self.column = units_per_s, file, column
         self._can_be_said = can_be_said
 
-    def finding(self, found: str, factor: float | None, then: str, *, contradicted: bool = True) -> UnitFinding:
+    def finding(
+        self, found: str, factor: float | None, then: str, *, contradicted: bool = True
+    ) -> UnitFinding:
         """Return the finding: what was found, and what it would be with latencies ``factor`` times those read."""
         mine, other = self._name(1.0), None if factor is None else self._name(factor)
         text = f"{self.file}: column {self.column}, read as {_NAMES[mine] if mine else 'given'}: {found}"
         if other is not None:
             text += f"; in {_NAMES[other]} {then}"
-            how = f"--latency-unit {other}" if self._can_be_said else f"convert the column to {_NAMES[mine or 'ms']}"
+            how = (
+                f"--latency-unit {other}"
+                if self._can_be_said
+                else f"convert the column to {_NAMES[mine or 'ms']}"
+            )
             text += f": if that is so, {how}"
         return UnitFinding(
             column=self.column, read_as=mine or "given", rather=other, contradicted=contradicted, text=text
@@ -256,7 +267,9 @@ def pauses_contradict(
     if len(start) < 5 * FEWEST or _shows(start, latency, pauses):
         return None
     if _shows(start, np.zeros_like(latency), pauses):
-        return None  # users who wait send nothing through a pause: their requests show it whatever they lasted
+        return (
+            None  # users who wait send nothing through a pause: their requests show it whatever they lasted
+        )
     for factor in (*SMALLER, LARGER):
         if _shows(start, latency * factor, pauses):
             return units.finding(

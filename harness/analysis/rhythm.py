@@ -39,7 +39,8 @@ def judge_rhythm(start: FloatArray, latency: FloatArray, resolution_s: float) ->
         return Rhythm((), (), None)
     rate = n / span
     # An answer and the request that it allows may stand in the file a step of the clock apart, either way.
-    end = start + np.maximum(latency - resolution_s, 0.01 * latency)
+    # None ends before it begins, which at today's epoch takes a microsecond to be told apart.
+    end = start + np.maximum(latency - resolution_s, 0.01 * latency + 1e-6)
     moments = np.concatenate([end, start])
     change = np.concatenate([np.full(n, -1), np.full(n, 1)])
     # An answer comes before the request that it allows, even at the same instant.

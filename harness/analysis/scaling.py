@@ -183,6 +183,9 @@ def _estimate(
     known = bool(np.isfinite(value))
     enough = known and usable.size >= 0.9 * resampled.size > 0
     low, high = np.quantile(usable, [(1 - level) / 2, (1 + level) / 2]) if enough else (None, None)
+    if low is not None and low == high:  # no resample moves it: a bound of the law, or values without noise
+        low = high = None
+        warnings = (*warnings, "every resample gives the same value: no interval can be had")
     if not known:
         warnings = (*warnings, "beyond the numbers of cores that were measured")
     elif not enough:

@@ -69,7 +69,9 @@ def report_command(
     ] = None,
     latency_unit: Annotated[
         str | None,
-        typer.Option(help="s, ms, us or ns: of the column elapsed, where a JMeter file is not in milliseconds"),
+        typer.Option(
+            help="s, ms, us or ns: of the column elapsed, where a JMeter file is not in milliseconds"
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False,
     html: Annotated[

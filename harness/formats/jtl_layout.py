@@ -124,9 +124,7 @@ def _layout(
             found=delimiter.join(header or ()),
             allowed="a column elapsed: run JMeter with -Jjmeter.save.saveservice.time=true",
         )
-    written = latency_columns(
-        [row[latency] for row in rows if len(row) == len(columns)], latency_unit, path
-    )
+    written = latency_columns([row[latency] for row in rows if len(row) == len(columns)], latency_unit, path)
     start = index("timeStamp")
     time = EPOCH_MS
     if start is None:
@@ -201,9 +199,7 @@ def _probe(head: str, delimiter: str, *, skip_first: bool) -> list[list[str]]:
         return []
 
 
-def _headerless(
-    head: str, path: Path, latency_unit: LatencyUnit | None
-) -> tuple[Layout, tuple[str, ...]]:
+def _headerless(head: str, path: Path, latency_unit: LatencyUnit | None) -> tuple[Layout, tuple[str, ...]]:
     """JMeter's default columns, or at least time, elapsed first and one column of true and false."""
     for delimiter in DELIMITERS:
         rows = [row for row in _probe(head, delimiter, skip_first=False) if len(row) > 1]

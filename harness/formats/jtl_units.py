@@ -47,9 +47,7 @@ def latency_unit_named(text: str | None) -> LatencyUnit | None:
         if unit == text:
             return unit
     if text is not None:
-        raise InputError(
-            "no such unit", place="--latency-unit", found=text, allowed=", ".join(UNITS_PER_S)
-        )
+        raise InputError("no such unit", place="--latency-unit", found=text, allowed=", ".join(UNITS_PER_S))
     return None
 
 

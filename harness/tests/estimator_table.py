@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import pandas as pd
 
-import harness.analysis as analysis
+from harness import analysis
 from harness.analysis.effects import Estimator
 from harness.analysis.quantiles import QuantileMethod
 from harness.model import Estimate
@@ -109,14 +109,12 @@ def _frame(a: np.ndarray, b: np.ndarray) -> pd.DataFrame:
             "block": block, "position": 3 * block + place, "duplicate": again, "variant": name,
             "configuration": name, "excluded": False, "flags": "", "cost_s": value,
         }
-        for block, values in enumerate(zip(a.tolist(), b.tolist(), duplicate.tolist(), strict=True))
+        for block, values in enumerate(zip(a.tolist(), b.tolist(), duplicate.tolist(), strict=False))
         for place, (name, again, value) in enumerate(
             zip(("java", "go", "go"), (False, False, True), values, strict=True)
         )
     ]  # fmt: skip
-    columns = (
-        "experiment source session_id trial_id block position duplicate variant configuration excluded flags cost_s"
-    )
+    columns = "experiment source session_id trial_id block position duplicate variant configuration excluded flags cost_s"
     return pd.DataFrame(rows, columns=columns.split()).astype({"cost_s": "float64"})
 
 
@@ -149,10 +147,10 @@ def _effects() -> list[Row]:
 
 def _ratios() -> list[Row]:
     def ratio(name: str, call: Callable[..., Any], read: Callable[[Any], Numbers], **more: Any) -> Row:
-        facts: dict[str, Any] = {"scaled": (0, 1), "unit": "same", "permuted": (0, 1), "bad": (0, 1)}
-        return Row(
-            name=name, make=_arms, call=call, read=read, **({"swapped": "inverts"} | facts | more)
-        )  # fmt: skip
+        facts: dict[str, Any] = {
+            "make": _arms, "scaled": (0, 1), "unit": "same", "permuted": (0, 1), "swapped": "inverts", "bad": (0, 1),
+        }  # fmt: skip
+        return Row(name=name, call=call, read=read, **(facts | more))
 
     return [
         ratio("equivalence_test", lambda a, b: analysis.equivalence_test(a, b, paired=True),
@@ -163,8 +161,8 @@ def _ratios() -> list[Row]:
               lambda found: [found.p_value], how="paired p", swapped="same"),
         ratio("randomization_test", lambda a, b: analysis.randomization_test(a, b, paired=False),
               lambda found: [found.statistic], how="unpaired", swapped="negates"),
-        ratio("aa_test", lambda a, b: analysis.aa_test(a, b), lambda found: bounds(found.ratio), how="ratio"),
-        ratio("aa_test", lambda a, b: analysis.aa_test(a, b), lambda found: [found.noise, found.p_value],
+        ratio("aa_test", analysis.aa_test, lambda found: bounds(found.ratio), how="ratio"),
+        ratio("aa_test", analysis.aa_test, lambda found: [found.noise, found.p_value],
               how="noise", swapped="same"),
         ratio("verdict", _said, lambda found: [float(len(found))], how="of both intervals", swapped="same"),
         ratio("compare", lambda a, b: analysis.compare(_frame(a, b), "cost_s", reference="go"),
@@ -174,7 +172,7 @@ def _ratios() -> list[Row]:
         ratio("summarise", lambda a, b: analysis.summarise(_frame(a, b), "cost_s"),
               lambda found: [n for one in found["estimate"] for n in bounds(one)], how="two variants",
               unit="times", permuted=(0, 1), swapped=None),
-        ratio("plan_repetitions", lambda a, b: analysis.plan_repetitions(a, b),
+        ratio("plan_repetitions", analysis.plan_repetitions,
               lambda found: [float(found.n_blocks), found.sd_log_ratio], how="pilot of both", swapped="same"),
         ratio("lower_bound_overhead",
               lambda a, b: analysis.lower_bound_overhead({"x": a, "y": b}, {"x": 0.1 * a, "y": 0.2 * b}),
@@ -233,7 +231,7 @@ def _one_sample() -> list[Row]:
            lambda found: [found.between, found.within, found.between_unclipped], unit="squared"),
         of("variance_components", "share", lambda x: analysis.variance_components(_trials_of(x)),
            lambda found: [found.intraclass_correlation], unit="same"),
-        of("plan_repetitions", "pilot of one arm", lambda x: analysis.plan_repetitions(x),
+        of("plan_repetitions", "pilot of one arm", analysis.plan_repetitions,
            lambda found: [float(found.n_blocks), found.sd_log_ratio], unit="same", make=_one_arm, permuted=(0,)),
         of("check_assumptions", "outliers and modes", analysis.check_assumptions,
            lambda found: [found.drift_p, float(bool(found.multimodal)), *map(float, found.outliers)],
@@ -285,7 +283,7 @@ def _over_time() -> list[Row]:
            lambda found: [*bounds(found.quantile_share), found.latency_s], bad=(0, 1, 2), rel=1e-4),
         of("estimate_clock_offset", "six pauses",
            lambda start, latency, pauses: analysis.estimate_clock_offset(
-               start + latency, _pairs(pauses), median_service_s=0.004),
+               start[: len(latency)] + latency[: len(start)], _pairs(pauses), median_service_s=0.004),
            lambda found: [found.offset_s], permuted=(), rel=1e-4),
         Row(name="detectability_limit", how="rate and tail", make=lambda rng: (np.array([900.0]), np.array([0.004])),
             call=lambda rate, tail: analysis.detectability_limit(
@@ -336,8 +334,12 @@ def _window(*spans: np.ndarray) -> tuple[float, float]:
     return (float(every.min()), float(every.max()) + 1.0) if len(every) else (0.0, 1.0)
 
 
-TABLE: tuple[Row, ...] = tuple(
-    [*_effects(), *_ratios(), *_one_sample(), *_over_time(), *_events_and_fits()]
+TABLE: tuple[Row, ...] = (
+    *_effects(),
+    *_ratios(),
+    *_one_sample(),
+    *_over_time(),
+    *_events_and_fits(),
 )
 
 #: Public functions that take no data, so there is nothing to scale, reorder, swap or spoil.

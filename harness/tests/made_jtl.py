@@ -13,7 +13,18 @@ import pandas as pd
 
 EPOCH_S = 1_790_000_000.0
 #: What JMeter writes unless it is told otherwise, but for columns that say nothing here.
-FULL = ("timeStamp", "elapsed", "label", "responseCode", "threadName", "success", "grpThreads", "allThreads", "Latency", "Connect")
+FULL = (
+    "timeStamp",
+    "elapsed",
+    "label",
+    "responseCode",
+    "threadName",
+    "success",
+    "grpThreads",
+    "allThreads",
+    "Latency",
+    "Connect",
+)
 BARE = ("timeStamp", "elapsed", "label", "responseCode", "success")
 
 
@@ -39,7 +50,11 @@ def closed_load(
     start = begun + np.concatenate([np.zeros((users, 1)), np.cumsum(latency + wait, axis=1)[:, :-1]], axis=1)
     thread = np.repeat(np.arange(users), each)
     return Load(
-        start=start.ravel(), latency=latency.ravel(), thread=thread, threads=np.full(users * each, users), seed=seed
+        start=start.ravel(),
+        latency=latency.ravel(),
+        thread=thread,
+        threads=np.full(users * each, users),
+        seed=seed,
     )
 
 
@@ -56,7 +71,12 @@ def open_load(
 
 
 def write_load(
-    path: Path, load: Load, columns: Sequence[str] = FULL, *, elapsed_per_s: float = 1e3, stamps_per_s: float = 1e3
+    path: Path,
+    load: Load,
+    columns: Sequence[str] = FULL,
+    *,
+    elapsed_per_s: float = 1e3,
+    stamps_per_s: float = 1e3,
 ) -> Path:
     """Write the rows in the order of their ends, all other columns in JMeter's units."""
     rng = np.random.default_rng(load.seed)

@@ -20,9 +20,16 @@ from harness.analysis.report_html import _band
 from harness.analysis.report_output import main
 from harness.analysis.report_result import Report
 from harness.analysis.rhythm import _p_fewer
-from harness.analysis.verify.queueing import ServiceLaw, arrival_times, regular_pauses, service_times, simulate_open
+from harness.analysis.verify.queueing import (
+    ServiceLaw,
+    arrival_times,
+    regular_pauses,
+    service_times,
+    simulate_open,
+)
 from harness.errors import InputError
-from harness.formats.jtl import read_jtl
+from harness.formats.jtl import open_jtl, read_jtl
+from harness.formats.jtl_sides import read_sides
 from harness.formats.jtl_units import UNITS_PER_S
 from harness.tests.made_jtl import BARE, EPOCH_S, FULL, Load, closed_load, open_load, write_load
 
@@ -48,6 +55,27 @@ def accused(report: Report) -> list[str]:
 
 def suspected(report: Report) -> set[str | None]:
     return {one.rather for one in report.units if one.contradicted}
+
+
+def test_the_columns_beside_are_those_of_the_rows_that_are_no_sums() -> None:
+    golden = Path(__file__).parent / "golden" / "jmeter"
+    stream = open_jtl(golden / "default-transactions.jtl")
+    sides = read_sides(stream.path, stream.layout)
+    assert sides is not None and sides.n_requests == 45 and sides.is_whole_file
+    assert sides.thread is not None and set(sides.thread.tolist()) == {0, 1, 2}
+    assert sides.all_threads is not None and sides.all_threads.max() <= 3
+    assert sides.first_byte_ms is not None and (sides.first_byte_ms <= sides.latency_s * 1e3).all()
+    few = read_sides(stream.path, stream.layout, 10)
+    assert few is not None and 0 < few.n_requests <= 10 and not few.is_whole_file
+    plain = open_jtl(golden / "samples.jtl")
+    connect_only = read_sides(plain.path, plain.layout)
+    assert connect_only is None or connect_only.thread is None
+
+
+def test_the_bundled_right_files_are_not_accused() -> None:
+    for name in ("default-transactions.jtl", "no-header.jtl", "semicolon-dates.jtl", "samples.jtl"):
+        report = report_file(Path(__file__).parent / "golden" / "jmeter" / name)
+        assert accused(report) == [], name
 
 
 # --- units: never accused wrongly ------------------------------------------------------------------
@@ -79,7 +107,9 @@ def test_sums_of_transactions_that_cannot_be_told_are_no_wrong_unit(median_s: fl
     load = closed_load(8, 40, median_s, seed=seed)
     # A row that sums up its sample, twice over, under the same thread and start, and no message to tell it by.
     times = 3
-    summed = Load(**{name: np.tile(getattr(load, name), times) for name in ("start", "latency", "thread", "threads")})
+    summed = Load(
+        **{name: np.tile(getattr(load, name), times) for name in ("start", "latency", "thread", "threads")}
+    )
     assert accused(reported(summed)) == []
 
 
@@ -108,7 +138,9 @@ def test_nanoseconds_are_noticed_too(users: int, median_s: float, seed: int) -> 
 
 @SOME
 @given(users=st.integers(1, 30), median_s=st.floats(0.005, 0.3), seed=seeds)
-def test_microseconds_are_noticed_by_the_number_of_threads_alone(users: int, median_s: float, seed: int) -> None:
+def test_microseconds_are_noticed_by_the_number_of_threads_alone(
+    users: int, median_s: float, seed: int
+) -> None:
     load = closed_load(users, 200, median_s, seed=seed)
     wrong = reported(load, ("timeStamp", "elapsed", "allThreads", "success"), elapsed_per_s=1e6)
     assert suspected(wrong) == {"us"}
@@ -116,7 +148,9 @@ def test_microseconds_are_noticed_by_the_number_of_threads_alone(users: int, med
 
 @SOME
 @given(n=st.integers(100, 900), median_s=st.floats(0.05, 2.0), seed=seeds)
-def test_seconds_are_noticed_by_a_first_byte_that_comes_after_the_last(n: int, median_s: float, seed: int) -> None:
+def test_seconds_are_noticed_by_a_first_byte_that_comes_after_the_last(
+    n: int, median_s: float, seed: int
+) -> None:
     load = open_load(n, 20.0, median_s, seed=seed)
     assert suspected(reported(load, elapsed_per_s=1.0)) == {"s"}
 
@@ -125,7 +159,9 @@ def test_seconds_are_noticed_by_a_first_byte_that_comes_after_the_last(n: int, m
 @given(users=st.integers(2, 20), seed=seeds)
 def test_whole_seconds_are_noticed_by_when_each_thread_goes_on(users: int, seed: int) -> None:
     load = closed_load(users, 40, 4.0, sigma=0.8, seed=seed)
-    assert suspected(reported(load, ("timeStamp", "elapsed", "threadName", "success"), elapsed_per_s=1.0)) == {"s"}
+    assert suspected(
+        reported(load, ("timeStamp", "elapsed", "threadName", "success"), elapsed_per_s=1.0)
+    ) == {"s"}
 
 
 @SOME
@@ -302,7 +338,11 @@ def test_the_tail_that_users_hid_is_put_beside_what_was_measured(
     assert hidden is not None and corrected is not None and corrected > 10 * hidden
     main([path], html=tmp_path / "page.html")
     text, page = capsys.readouterr().out, (tmp_path / "page.html").read_text()
-    assert "closed loop, 10 users" in text and f"{corrected:,.3f}" in text and "pauses hide" in " ".join(text.split())
+    assert (
+        "closed loop, 10 users" in text
+        and f"{corrected:,.3f}" in text
+        and "pauses hide" in " ".join(text.split())
+    )
     assert "Closed loop, 10 users" in page and f"<td>{corrected:,.3f}</td>" in page
     main([path], as_json=True)
     plain = json.loads(capsys.readouterr().out)
@@ -353,7 +393,10 @@ def test_a_calm_file_without_names_cannot_say_its_loop() -> None:
     assert loop is not None and loop.kind == "cannot say" and "rhythm" in loop.evidence[0]
 
 
-@given(few=st.lists(st.integers(0, 20), min_size=9, max_size=40), many=st.lists(st.integers(0, 20), min_size=9, max_size=40))
+@given(
+    few=st.lists(st.integers(0, 20), min_size=9, max_size=40),
+    many=st.lists(st.integers(0, 20), min_size=9, max_size=40),
+)
 @settings(max_examples=30, deadline=None)
 def test_the_rank_sum_test_is_scipys(few: list[int], many: list[int]) -> None:
     if len({*few, *many}) < 2:
