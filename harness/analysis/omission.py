@@ -27,6 +27,10 @@ FloatArray = npt.NDArray[np.float64]
 SHORTEST_CORRECTED_S = 0.1
 #: More added requests than this for each measured one are no correction, but a sign of wrong units.
 _MOST_ADDED = 20
+HELD_UP = (
+    "requests are missing where many were outstanding: users who wait do that, and so does a generator of open "
+    "arrivals that is held up itself (by its own pauses, or on the service's machine)"
+)
 TOO_MANY_ADDED = (
     f"more than {_MOST_ADDED} requests would have to be added for each one measured: no correction; "
     "are latencies in another unit, or users fewer than said?"
@@ -76,6 +80,8 @@ def coordinated_omission_check(
 
     Without users or a plan the requests' rhythm has to tell: nothing sent while the most wait is a closed
     loop's, sending on while many wait is an open loop's, and calm requests are either's: it cannot be said.
+    Where less is sent while many wait, requests are missing (``flagged``), but a generator that was held up
+    itself leaves that out as well as users do.
 
     The correction adds, for every latency longer than one user's ordinary cycle, the requests
     that user would have sent meanwhile (HdrHistogram's recordValueWithExpectedInterval, G. Tene).
@@ -102,8 +108,8 @@ def coordinated_omission_check(
             )  # fmt: skip
         if rhythm.users is None:
             return OmissionCheck(
-                loop="closed", flagged=True, evidence=evidence, interval_s=None, measured_s=measured,
-                corrected_s=None, n_added=0,
+                loop="cannot say", flagged=True, evidence=evidence, interval_s=None, measured_s=measured,
+                corrected_s=None, n_added=0, warnings=(HELD_UP,),
             )  # fmt: skip
         users = rhythm.users
         said = (
@@ -209,10 +215,11 @@ def cycle_s(start: FloatArray, users: int) -> float:
     Args:
         start: of every request, ascending, shape (n,), seconds.
     """
-    if len(start) < 10 * users:
-        return max(float(np.ptp(start)) * users / len(start), 1e-9)
     # The median over stretches of equally many requests does not see the pauses.
-    return max(float(np.median(start[users:] - start[:-users])), 1e-9)
+    typical = float(np.median(start[users:] - start[:-users])) if len(start) >= 10 * users else 0.0
+    if typical > 0:
+        return typical
+    return float(np.ptp(start)) * users / len(start) or 1e-9
 
 
 def _against_plan(

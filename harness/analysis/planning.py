@@ -188,7 +188,9 @@ def variance_components(trials: Sequence[ArrayLike]) -> VarianceComponents:
     raw = (between_square - within) / n0
     between = max(raw, 0.0)
     total = between + within
-    said = ("trials differ less than chance alone makes them: between set to 0",) if raw < 0 else ()
+    said: tuple[str, ...] = (
+        ("trials differ less than chance alone makes them: between set to 0",) if raw < 0 else ()
+    )
     if total <= 0:
         said += ("all values are equal: there is no variation to split",)
     return VarianceComponents(

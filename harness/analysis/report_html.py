@@ -130,6 +130,11 @@ def _over_time(
     return {"svg": _svg(figure), "alt": f"Latency over time. {caption}", "caption": caption}
 
 
+def _last_nine(n: int) -> float:
+    """How far out the curve of n requests goes: a hundred beyond it, up to p99 ten, and the median always."""
+    return max(n / _FEWEST_BEYOND, min(n / FEWEST_BEYOND, 100.0), 2.0)
+
+
 def _band(latency: FloatArray, at_rank: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray] | None:
     """Nines, low and high end of each percentile's interval, as ``quantile_ci`` has it; None: too few requests.
 
@@ -139,7 +144,7 @@ def _band(latency: FloatArray, at_rank: FloatArray) -> tuple[FloatArray, FloatAr
     n = len(latency)
     if n < 10 * N_BATCHES:
         return None
-    nines = np.geomspace(1.05, max(n / _FEWEST_BEYOND, 2.0), _BAND_POINTS)
+    nines = np.geomspace(1.05, _last_nine(n), _BAND_POINTS)
     nines = nines[n / nines >= FEWEST_BEYOND]
     low, high = np.empty(len(nines)), np.empty(len(nines))
     for i, q in enumerate((1 - 1 / nines).tolist()):
@@ -155,7 +160,7 @@ def _percentiles(latency: FloatArray, corrected: Mapping[str, float | None] | No
     ordered = in_order * 1e3
     n = len(ordered)
     # As far out as enough requests lie beyond for the quantile to be said at all.
-    nines = np.geomspace(1.0, max(n / _FEWEST_BEYOND, 2.0), 400)
+    nines = np.geomspace(1.0, _last_nine(n), 400)
     values = ordered[np.minimum((n * (1 - 1 / nines)).astype(int), n - 1)]
     figure = Figure(figsize=(9, 3.2), layout="constrained")
     axes = figure.add_subplot()
@@ -170,7 +175,7 @@ def _percentiles(latency: FloatArray, corrected: Mapping[str, float | None] | No
     if corrected is not None:
         shown = [(1 / (1 - q), corrected[name]) for name, q in QUANTILES.items() if corrected.get(name)]
         axes.plot(
-            *zip(*shown, strict=True), linestyle="--", marker="s", markersize=4, color="#555555",
+            *zip(*shown, strict=True), linestyle="", marker="s", markersize=6, color="#000000",
             fillstyle="none", label="with what waiting left out",
         )  # fmt: skip
     axes.legend(loc="upper left", fontsize=8, frameon=False)
@@ -182,7 +187,7 @@ def _percentiles(latency: FloatArray, corrected: Mapping[str, float | None] | No
     said = ", ".join(
         f"{name} {float(np.quantile(latency, q)) * 1e3:.3g} ms"
         for name, q in QUANTILES.items()
-        if n * (1 - q) >= _FEWEST_BEYOND
+        if 1 / (1 - q) <= _last_nine(n) * (1 + 1e-9)
     )
     caption = f"Latency by percentile on an axis of nines, {n:,} successful requests of one trial: {said}."
     caption += (
@@ -191,7 +196,7 @@ def _percentiles(latency: FloatArray, corrected: Mapping[str, float | None] | No
         else " Grey band: 95 % interval within this trial (Woodruff, variance by batch means)."
     )
     if corrected is not None:
-        caption += " Dashed: with the requests that users would have sent while they waited."
+        caption += " Squares: with the requests that users would have sent while they waited."
     return {"svg": _svg(figure), "alt": caption, "caption": caption}
 
 

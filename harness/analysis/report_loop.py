@@ -35,7 +35,7 @@ RHYTHM_ROWS = 100_000
 FEWEST_PAIRS = 20
 #: So many times more threads than are there at once: new ones keep coming, as arrivals do.
 COMING = 3
-CORRECTED = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
+CORRECTED = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
 HIDES = (
     "closed loop: what users would have sent while they waited is missing, so pauses hide in these percentiles; "
     "compare them only with figures of a closed loop"
@@ -53,7 +53,7 @@ class Loop(Frozen):
     )
     corrected_ms: dict[str, float | None] | None = Field(
         default=None,
-        description="p50, p99, p99.9 with the requests that waiting left out; None: there is no correction",
+        description="p50 to p99.9 with the requests that waiting left out; None: there is no correction",
     )
     n_added: int = Field(default=0, description="requests that the correction adds")
     warnings: tuple[str, ...] = ()
@@ -105,7 +105,8 @@ def judge_loop(
     design = by_design(source)
     kind, evidence = _together(told, check, design)
     if kind != "closed":
-        return Loop(kind=kind, users=None, evidence=evidence), None
+        said = check.warnings if check.flagged else ()
+        return Loop(kind=kind, users=None, evidence=evidence, warnings=said), None
     known = users or check.users
     if known is None:
         unknown = "the number of users is unknown, so the tail cannot be corrected; JMeter's column threadName tells it"
@@ -157,7 +158,7 @@ def _together(told: _Threads, check: OmissionCheck, design: Loop | None) -> tupl
         return design.kind, (*design.evidence, *evidence)
     if check.loop != "cannot say":
         return check.loop, evidence
-    return "cannot say", (*evidence, *check.warnings)
+    return "cannot say", evidence or check.warnings
 
 
 def _by_threads(sides: JtlSides, resolution_s: float) -> _Threads:

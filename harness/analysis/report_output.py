@@ -134,13 +134,16 @@ def show(report: Report, console: Console) -> None:
         console.print(
             f"{report.loop.words}: {'; '.join(report.loop.evidence)}", markup=False, highlight=False
         )
+    for one in report.units:
+        console.print(one.text, style="bold red", markup=False, highlight=False)
     console.print(_latency_table(report))
     for kind, count in report.errors_by_kind.items():
         console.print(f"  {count:,} x {kind}", markup=False)
     _show_stalls(report, console)
     _show_attribution(report, console)
     _show_resources(report, console)
-    for warning in report.warnings:
+    shown = {one.text for one in report.units}
+    for warning in (said for said in report.warnings if said not in shown):
         console.print(f"note: {warning}", style="yellow", markup=False, highlight=False)
     console.print()
 

@@ -7,7 +7,7 @@ And for no data worth the name: a clear error or an honest "cannot say", never a
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from harness.tests.estimator_table import NO_DATA, TABLE, Numbers, Row
 FEW = settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 seeds = st.integers(0, 10_000)
 
-DEGENERATE = {
+DEGENERATE: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "empty": lambda x: x[:0],
     "one value": lambda x: x[:1],
     "constant": lambda x: np.full_like(x, x.ravel()[0]),

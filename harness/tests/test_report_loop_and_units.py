@@ -106,10 +106,10 @@ def test_a_right_file_of_arrivals_is_never_accused(
 def test_sums_of_transactions_that_cannot_be_told_are_no_wrong_unit(median_s: float, seed: int) -> None:
     load = closed_load(8, 40, median_s, seed=seed)
     # A row that sums up its sample, twice over, under the same thread and start, and no message to tell it by.
-    times = 3
-    summed = Load(
-        **{name: np.tile(getattr(load, name), times) for name in ("start", "latency", "thread", "threads")}
+    start, latency, thread, threads = (
+        np.tile(each, 3) for each in (load.start, load.latency, load.thread, load.threads)
     )
+    summed = Load(start=start, latency=latency, thread=thread, threads=threads)
     assert accused(reported(summed)) == []
 
 
