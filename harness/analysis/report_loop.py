@@ -19,6 +19,7 @@ from harness.analysis.omission import (
     OmissionCheck,
     coordinated_omission_check,
     correction_doubts,
+    cycle_s,
     with_missing_requests,
 )
 from harness.analysis.quantiles import quantile_refused, rank
@@ -111,10 +112,9 @@ def judge_loop(
     if known is None:
         unknown = "the number of users is unknown, so the tail cannot be corrected; JMeter's column threadName tells it"
         return Loop(kind=kind, users=None, evidence=evidence, warnings=(HIDES, unknown)), None
-    again = coordinated_omission_check(start, latency, users=known, resolution_s=resolution_s, stalls=())
     read_off = check.warnings[:1] if users is None else ()
     # Stamps in whole steps cannot show a shorter one.
-    interval_s = None if again.interval_s is None else max(again.interval_s, resolution_s)
+    interval_s = max(cycle_s(start, known), resolution_s)
     return Loop(kind=kind, users=known, evidence=evidence, warnings=(HIDES, *read_off)), interval_s
 
 
@@ -152,6 +152,8 @@ def _together(told: _Threads, check: OmissionCheck, design: Loop | None) -> tupl
     evidence = (*told.evidence, *check.evidence)
     if told.kind == "open" and check.loop == "closed":
         return "cannot say", evidence
+    if told.kind == "closed" and check.loop == "open":  # more users than the stalls could hold up
+        return "closed", (*told.evidence, *(f"but {one}" for one in check.evidence))
     if told.kind != "cannot say":
         return told.kind, evidence
     if design is not None:

@@ -297,11 +297,12 @@ def remarkable(
     """
     outstanding = sum_s / span_s if span_s > 0 else 0.0
     if outstanding > REMARKABLE_OUTSTANDING and n >= FEWEST:
+        factor = next((f for f in SMALLER if outstanding * f <= REMARKABLE_OUTSTANDING), SMALLER[-1])
         return (
             units.finding(
                 f"{outstanding:,.0f} requests were outstanding on average (a service far behind?)",
-                SMALLER[0],
-                f"it would be {outstanding * SMALLER[0]:.2g}",
+                factor,
+                f"it would be {outstanding * factor:.2g}",
                 contradicted=False,
             ),
         )

@@ -69,7 +69,7 @@ def judge_rhythm(start: FloatArray, latency: FloatArray, resolution_s: float) ->
     if said or share < 0.8 or not stands_out or sent[crowded].sum() < _FEWEST_SENT_IN_CROWD:
         return Rhythm(tuple(said), (), users)
     went_on = f"while {least} and more requests are outstanding, {share:.0%} as many are sent as otherwise"
-    return Rhythm((), (f"{went_on}: nobody who sends waits for them",), None)
+    return Rhythm((), (f"{went_on}: whoever sends does not wait for them",), None)
 
 
 def _p_fewer(few: npt.NDArray[np.int64], many: npt.NDArray[np.int64]) -> float:

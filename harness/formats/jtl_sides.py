@@ -20,7 +20,7 @@ from harness.formats.source import SourceNotes, read_text_pieces, without_first_
 from harness.formats.table import CodeArray, FloatArray
 
 #: Rows looked at: more would show nothing new, and cost time that grows with the file.
-SIDE_ROWS = 50_000
+SIDE_ROWS = 20_000
 _LONGEST_LINE = 1 << 20
 
 

@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -266,6 +267,13 @@ def test_every_unit_of_time_stamps_gives_the_same_starts(n: int, seed: int) -> N
     assert np.abs(starts[1] - starts[0]).max() < 0.002 and np.abs(starts[2] - starts[0]).max() < 0.002
 
 
+def test_what_may_be_true_is_asked_about_and_not_called_a_contradiction() -> None:
+    load = open_load(3000, 300.0, 0.02)
+    for per_s, unit in ((1e6, "us"), (1e9, "ns")):
+        (found,) = reported(load, BARE, elapsed_per_s=per_s).units
+        assert (found.contradicted, found.rather) == (False, unit) and "outstanding" in found.text
+
+
 # --- the loop --------------------------------------------------------------------------------------
 
 
@@ -325,7 +333,7 @@ def with_stalls(users: int | None) -> Load:
 
 def test_arrivals_that_go_on_through_stalls_are_an_open_loop_without_any_name() -> None:
     loop = reported(with_stalls(None), BARE).loop
-    assert loop is not None and loop.kind == "open" and "nobody who sends waits" in loop.evidence[0]
+    assert loop is not None and loop.kind == "open" and "does not wait for them" in loop.evidence[0]
 
 
 def test_the_tail_that_users_hid_is_put_beside_what_was_measured(
@@ -386,6 +394,25 @@ def test_a_load_that_ends_while_requests_hang_is_no_closed_loop() -> None:
     latency = np.where(start > start[-1] - 0.3, 20.0, 0.005)
     check = coordinated_omission_check(start, latency)
     assert check.loop != "closed" and not check.flagged
+
+
+def test_real_files_of_jmeter_tell_their_loop_and_a_wrong_unit(tmp_path: Path) -> None:
+    """Ten users, and open arrivals, against a server that stops for 0.4 s every 3 s; JMeter's default columns."""
+    golden = Path(__file__).parent / "golden" / "jmeter"
+    closed, opened = (report_file(golden / name) for name in ("closed-10-users.jtl.gz", "open-arrivals.jtl.gz"))
+    assert closed.loop is not None and (closed.loop.kind, closed.loop.users) == ("closed", 10)
+    assert opened.loop is not None and opened.loop.kind == "open"
+    assert accused(closed) == accused(opened) == []
+    for name in ("closed-10-users.jtl.gz", "open-arrivals.jtl.gz"):
+        rows = pd.read_csv(golden / name)
+        for unit, factor in (("us", 1e3), ("ns", 1e6), ("s", 1e-3)):
+            wrong = tmp_path / f"{unit}.jtl"
+            rows.assign(elapsed=(rows["elapsed"] * factor).astype("int64")).to_csv(wrong, index=False)
+            assert suspected(report_file(wrong)) == {unit}
+    bare = tmp_path / "bare.jtl"
+    pd.read_csv(golden / "closed-10-users.jtl.gz")[list(BARE)].to_csv(bare, index=False)
+    by_rhythm = report_file(bare).loop
+    assert by_rhythm is not None and (by_rhythm.kind, by_rhythm.users) == ("closed", 10)
 
 
 def test_a_calm_file_without_names_cannot_say_its_loop() -> None:
