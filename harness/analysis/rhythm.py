@@ -40,7 +40,7 @@ def judge_rhythm(start: FloatArray, latency: FloatArray, resolution_s: float) ->
     rate = n / span
     # An answer and the request that it allows may stand in the file a step of the clock apart, either way.
     # None ends before it begins, which at today's epoch takes a microsecond to be told apart.
-    end = start + np.maximum(latency - resolution_s, 0.01 * latency + 1e-6)
+    end = start + np.maximum(latency - 1.5 * resolution_s, 0.01 * latency + 1e-6)
     moments = np.concatenate([end, start])
     change = np.concatenate([np.full(n, -1), np.full(n, 1)])
     # An answer comes before the request that it allows, even at the same instant.

@@ -399,7 +399,9 @@ def test_a_load_that_ends_while_requests_hang_is_no_closed_loop() -> None:
 def test_real_files_of_jmeter_tell_their_loop_and_a_wrong_unit(tmp_path: Path) -> None:
     """Ten users, and open arrivals, against a server that stops for 0.4 s every 3 s; JMeter's default columns."""
     golden = Path(__file__).parent / "golden" / "jmeter"
-    closed, opened = (report_file(golden / name) for name in ("closed-10-users.jtl.gz", "open-arrivals.jtl.gz"))
+    closed, opened = (
+        report_file(golden / name) for name in ("closed-10-users.jtl.gz", "open-arrivals.jtl.gz")
+    )
     assert closed.loop is not None and (closed.loop.kind, closed.loop.users) == ("closed", 10)
     assert opened.loop is not None and opened.loop.kind == "open"
     assert accused(closed) == accused(opened) == []
