@@ -33,7 +33,7 @@ def attribute_latency(
             not known; ``None``: nobody recorded it. What goes beyond the median of it is the cause ``connect``.
 
     Raises:
-        InputError: shapes differ, a cause is not one of ``ORDER``, or ``connect`` is told twice.
+        InputError: shapes differ, a cause is not one of ``ORDER``, a span is none, or ``connect`` is told twice.
     """
     start, latency = starts_and_latencies(start_s, latency_s)
     unknown = set(events) - set(ORDER)
@@ -45,6 +45,12 @@ def attribute_latency(
             found=f"{len(connect_s)} times{' and spans' if 'connect' in events else ''}",
             allowed=f"{len(start)} times",
         )
+    for cause, spans in events.items():
+        for low, high in spans:
+            if not -np.inf < low <= high < np.inf:
+                raise InputError(
+                    f"a span of {cause} ends before it starts, or is not finite", found=(low, high)
+                )
     taken: tuple[Span, ...] = ()
     result: dict[CauseName, FloatArray] = {}
     begin, end = start, start + latency
