@@ -72,8 +72,9 @@ def total_words(rows: Sequence[VerifiedRow]) -> str:
     missing = [name for name in ROWS if name not in {row.result.name for row in rows}]
     if missing:
         return f"The rows above took {total_s / 60:.1f} min; not run yet: {', '.join(missing)}."
-    shares = [row.others_share for row in rows]
-    share = None if None in shares else max((one for one in shares if one is not None), default=None)
+    seen = [(row.others_share, row.wall_s) for row in rows if row.others_share is not None]
+    seen_s = sum(wall_s for _, wall_s in seen)
+    share = sum(one * wall_s for one, wall_s in seen) / seen_s if seen_s else None
     verdict = {True: "holds", False: "DOES NOT HOLD", None: "cannot say, others used the machine"}[
         judge(LIMIT_S, [total_s], share)
     ]
@@ -90,9 +91,10 @@ def section(row: VerifiedRow) -> str:
     lines = [f"## {found.name}", "", f"Bar: {found.bar}.", f"Control: {found.control}.", ""]
     lines += ["| cell | value | 95 % interval | limits | |", "|---|--:|---|---|---|"]
     lines += ["| " + " | ".join(cells(cell)) + " |" for cell in found.cells]
+    others = "" if row.others_share is None else f"; {words(row.others_share)}"
     lines += ["", *([f"- Open problem: {found.open_problem}"] if found.open_problem else [])]
     lines += [
-        f"- {found.sims:,} simulations a cell, seed {found.seed}, {row.wall_s:.1f} s; {words(row.others_share)}",
+        f"- {found.sims:,} simulations a cell, seed {found.seed}, {row.wall_s:.1f} s{others}",
         f"- {row.place}",
     ]
     return "\n".join(lines) + "\n"
