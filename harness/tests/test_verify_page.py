@@ -4,14 +4,19 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import harness.verify_rows
+from harness.analysis.verify import VERIFICATIONS
 from harness.analysis.verify.result import Cell, average, f1, frequency, result, share
-from harness.errors import InputError
+from harness.cli.app import app
+from harness.errors import InputError, RematchError
 from harness.project import find_root
+from harness.tests.synthetic import make_project
 from harness.verify_page import PAGE, RECORD, overview, read_record, render, section, total_words, verdict, write_page
 from harness.verify_rows import ROWS, VerifiedRow, verify_row
 
@@ -34,8 +39,6 @@ def test_the_page_says_what_its_record_says() -> None:
 
 
 def test_every_row_of_the_record_ran_at_the_simulations_its_bar_is_meant_for() -> None:
-    from harness.analysis.verify import VERIFICATIONS
-
     wanted = {name: one.sims for name, one in VERIFICATIONS.items()}
     held = {one.result.name: one.result.sims for one in read_record(ROOT)}
     assert {name: held[name] for name in wanted} == wanted
@@ -110,3 +113,22 @@ def test_a_row_is_timed_and_an_unknown_one_names_those_there_are() -> None:
     assert all(cell.low is not None for cell in found.result.cells)
     with pytest.raises(InputError, match="allowed: coverage, .*, sigstop, all"):
         verify_row("nothing", "here")
+
+
+def test_a_row_that_cannot_run_is_said_and_the_others_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(name: str, place: str, **_: object) -> VerifiedRow:
+        if name == ROWS[-1]:
+            raise RematchError("no service")
+        return row(name, Cell(name="c", value=0.5, at_most=1.0))
+
+    monkeypatch.setattr(harness.verify_rows, "verify_row", run)
+    monkeypatch.setenv("REMATCH_ROOT", str(make_project(tmp_path, experiments=())))
+    monkeypatch.setattr(sys, "argv", ["rematch", "verify", "all", "--write", "--json"])
+    with pytest.raises(SystemExit) as end:
+        app()
+    out, err = capsys.readouterr()
+    assert end.value.code == 1 and f"not run: {ROWS[-1]}: no service" in err
+    assert [one["name"] for one in json.loads(out)] == list(ROWS[:-1])
+    assert f"not run yet: {ROWS[-1]}" in (tmp_path / "project" / PAGE).read_text()
