@@ -87,7 +87,9 @@ def audit_control(measured: Mapping[str, Evidence | None]) -> pd.DataFrame:
 
 
 def _faster(trial: AuditedTrial) -> AuditedTrial:
-    return replace(trial, row={**trial.row, "throughput_per_s": 1.2 * float(str(trial.row["throughput_per_s"]))})
+    return replace(
+        trial, row={**trial.row, "throughput_per_s": 1.2 * float(str(trial.row["throughput_per_s"]))}
+    )
 
 
 def _wrong_unit(trial: AuditedTrial) -> AuditedTrial | None:

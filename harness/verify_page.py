@@ -45,7 +45,9 @@ def read_record(root: Path) -> list[VerifiedRow]:
     path = root / RECORD
     if not path.is_file():
         return []
-    return [VerifiedRow.model_validate_json(json.dumps(plain)) for plain in json.loads(path.read_text("utf-8"))]
+    return [
+        VerifiedRow.model_validate_json(json.dumps(plain)) for plain in json.loads(path.read_text("utf-8"))
+    ]
 
 
 def render(rows: Sequence[VerifiedRow]) -> str:
@@ -55,7 +57,10 @@ def render(rows: Sequence[VerifiedRow]) -> str:
 
 def overview(rows: Sequence[VerifiedRow]) -> str:
     """Return one line a row, and what the whole table took."""
-    lines = ["| row | bar | | cells that hold | simulations a cell | seed | time |", "|---|---|---|--:|--:|--:|--:|"]
+    lines = [
+        "| row | bar | | cells that hold | simulations a cell | seed | time |",
+        "|---|---|---|--:|--:|--:|--:|",
+    ]
     for row in rows:
         found = row.result
         n_barred, n_held = sum(c.barred for c in found.cells), sum(c.holds for c in found.cells if c.barred)

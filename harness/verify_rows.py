@@ -28,7 +28,9 @@ class VerifiedRow(Frozen):
 
     result: VerifyResult
     wall_s: float = Field(ge=0)
-    others_share: float | None = Field(description="of all cores' time, used by others meanwhile; None: too short to tell")
+    others_share: float | None = Field(
+        description="of all cores' time, used by others meanwhile; None: too short to tell"
+    )
     place: str = Field(description="cores, memory and commit; no date, no name of a machine")
 
 
@@ -44,9 +46,7 @@ def verify_row(name: str, place: str, *, sims: int | None = None, seed: int = 1)
         RematchError: sigstop's service could not be built, or does not answer.
     """
     if name not in ROWS:
-        raise InputError(
-            "no such verification", place="NAME", found=name, allowed=", ".join((*ROWS, "all"))
-        )
+        raise InputError("no such verification", place="NAME", found=name, allowed=", ".join((*ROWS, "all")))
     others, began = Others(), time.monotonic()
     if name == SIGSTOP:
         # A real process is stopped and continued: the measuring side does that, not the analysis.

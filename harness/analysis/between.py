@@ -59,7 +59,9 @@ def time_between(
         )
     if requests_each is not None and start.size > users * requests_each:
         raise InputError(
-            "more requests than these users send", found=start.size, allowed=f"at most {users * requests_each}"
+            "more requests than these users send",
+            found=start.size,
+            allowed=f"at most {users * requests_each}",
         )
     order = np.argsort(start, kind="stable")
     begins = (start[order] - start[order[0]]).tolist()

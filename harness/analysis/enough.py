@@ -90,7 +90,9 @@ def blocks_needed(
     )
 
 
-def equal_cells(trials: pd.DataFrame, factors: Sequence[str], *, level: float = 0.95) -> tuple[EqualCell, ...]:
+def equal_cells(
+    trials: pd.DataFrame, factors: Sequence[str], *, level: float = 0.95
+) -> tuple[EqualCell, ...]:
     """Return, for each cell that has one, the reference against its duplicate: a difference there is a false alarm.
 
     Raises:

@@ -54,9 +54,7 @@ def aa_noise(trials: pd.DataFrame, metric: str, *, level: float = 0.95) -> AANoi
     found = aa_test(x, y, level=level)
     return AANoise(
         metric=metric,
-        ratio=found.ratio.model_copy(
-            update={"estimand": estimand, "inputs": inputs_of(pd.concat([a, b]))}
-        ),
+        ratio=found.ratio.model_copy(update={"estimand": estimand, "inputs": inputs_of(pd.concat([a, b]))}),
         noise=found.noise,
         p_value=found.p_value,
         n_blocks=len(a),

@@ -23,7 +23,9 @@ class Worth(Frozen):
 
     trial: str = Field(description="experiment/session/trial")
     n_requests: int
-    effective: float | None = Field(description="how many independent requests they are worth; None: constant")
+    effective: float | None = Field(
+        description="how many independent requests they are worth; None: constant"
+    )
     as_if_independent: float
     batch_means: float | None
     block_bootstrap: float | None
@@ -55,9 +57,7 @@ def worth_of(latency_s: Floats, trial: str, *, seed: int = 0) -> Worth:
         effective=effective.value,
         as_if_independent=z * float(latency_s.std(ddof=1)) / np.sqrt(latency_s.size) / mean,
         batch_means=_half(batch_means_ci(latency_s, level=LEVEL)),
-        block_bootstrap=_half(
-            block_bootstrap_ci(latency_s, n_resamples=RESAMPLES, level=LEVEL, seed=seed)
-        ),
+        block_bootstrap=_half(block_bootstrap_ci(latency_s, n_resamples=RESAMPLES, level=LEVEL, seed=seed)),
     )
 
 

@@ -85,7 +85,9 @@ def _ratios(trial: AuditedTrial) -> Iterator[TrialCheck]:
     paused_s = profile.paused_s if isinstance(profile, OpenLoad) else 0.0
     asked_s = load.duration_s - paused_s
     n_right = load.n_requests - load.n_errors
-    yield _near("throughput is right answers over time", n_right / asked_s, _of(trial, "throughput_per_s"), SAME)
+    yield _near(
+        "throughput is right answers over time", n_right / asked_s, _of(trial, "throughput_per_s"), SAME
+    )
     cpu_s, cores = _of(trial, "cpu_s_per_request"), _of(trial, "service_cores")
     name = "CPU time per request times requests is the service's CPU time"
     if cpu_s is None or cores is None:
@@ -103,7 +105,11 @@ def _ratios(trial: AuditedTrial) -> Iterator[TrialCheck]:
 
 def _little(trial: AuditedTrial) -> Iterator[TrialCheck]:
     """Requests in flight: throughput times latency, counted from the rows at even instants."""
-    names = ("mean latency is that of the rows", "p99 is that of the rows", "Little's law, counted in the rows")
+    names = (
+        "mean latency is that of the rows",
+        "p99 is that of the rows",
+        "Little's law, counted in the rows",
+    )
     if trial.requests is None or not trial.requests["ok"].any():
         yield from (_cannot(name, "the tool writes no single requests") for name in names)
         return
@@ -251,9 +257,7 @@ def _exact(name: str, expected: int, found: float | None) -> TrialCheck:
 
 def _said(name: str, expected: float, found: float, held: bool, bound: str = "") -> TrialCheck:
     why = "" if held else f"expected {bound}{expected:.6g}, found {found:.6g}"
-    return TrialCheck(
-        name=name, result="held" if held else "failed", expected=expected, found=found, why=why
-    )
+    return TrialCheck(name=name, result="held" if held else "failed", expected=expected, found=found, why=why)
 
 
 def _cannot(name: str, why: str) -> TrialCheck:

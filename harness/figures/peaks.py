@@ -93,7 +93,9 @@ def explained(rows: Sequence[AttributionRow]) -> Figure:
     right.set_xlim(0, 100)
     right.set_xlabel(f"of the time beyond the median, requests beyond {rows[0].quantile} / %")
     handles = [
-        Patch(facecolor=CAUSES[name][0], edgecolor="white", linewidth=0, hatch=_HATCHES.get(name), label=label)
+        Patch(
+            facecolor=CAUSES[name][0], edgecolor="white", linewidth=0, hatch=_HATCHES.get(name), label=label
+        )
         for name, label in _STACKED.items()
     ]
     handles.append(Patch(color=_UNTOLD, label="cannot be told apart"))

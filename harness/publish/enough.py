@@ -134,7 +134,9 @@ def publish_equal(publisher: Publisher, equal: Mapping[str, Sequence[EqualCell]]
         inputs=tuple(dict.fromkeys(key for cell in cells for key in cell.found.ratio.inputs)),
     )  # fmt: skip
     said = [
-        publisher.value("validity.equal.cells", len(cells), "1", "cells with the reference twice in each block"),
+        publisher.value(
+            "validity.equal.cells", len(cells), "1", "cells with the reference twice in each block"
+        ),
         publisher.value("validity.equal.different", different, "1", "of these, cells that call it different"),
         publisher.number("validity.equal.rate", rate),
     ]
@@ -161,7 +163,11 @@ def publish_worth(
                 said.append(publisher.absent(key, unit, why))
                 continue
             middle = float(np.median(told))
-            said.append(publisher.value(key, round(middle) if unit == "1" else middle, unit, f"{part}, median of trials"))
+            said.append(
+                publisher.value(
+                    key, round(middle) if unit == "1" else middle, unit, f"{part}, median of trials"
+                )
+            )
     return Published("\n".join(one.text for one in said))
 
 
@@ -233,7 +239,9 @@ def publish_pooled(
 
 def _worth(evidence: Evidence) -> tuple[Worth, ...]:
     """Of the first kept trial of each variant."""
-    return tuple(worth_of(values[0], keys[0]) for values, keys in _latencies(evidence, first_only=True).values())
+    return tuple(
+        worth_of(values[0], keys[0]) for values, keys in _latencies(evidence, first_only=True).values()
+    )
 
 
 def _pooled(evidence: Evidence | None, q: float) -> dict[str, PooledPercentile]:

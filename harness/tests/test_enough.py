@@ -13,13 +13,19 @@ from harness.analysis.planning import plan_repetitions
 from harness.analysis.verify.laws import ar_series
 
 
-def session(*, blocks: int = 8, noise: float = 0.02, duplicate_shift: float = 1.0, seed: int = 1) -> pd.DataFrame:
+def session(
+    *, blocks: int = 8, noise: float = 0.02, duplicate_shift: float = 1.0, seed: int = 1
+) -> pd.DataFrame:
     """Two variants and the reference's duplicate, with a log line and without."""
     rng = np.random.default_rng(seed)
     rows: list[dict[str, object]] = []
     for block in range(1, blocks + 1):
         for logging in ("off", "on"):
-            for variant, duplicate, shift in (("go", False, 1.0), ("go", True, duplicate_shift), ("java", False, 0.8)):
+            for variant, duplicate, shift in (
+                ("go", False, 1.0),
+                ("go", True, duplicate_shift),
+                ("java", False, 0.8),
+            ):
                 rows.append({
                     "experiment": "e", "session_id": "s", "trial_id": f"{len(rows):04d}", "block": block,
                     "position": len(rows) + 1, "duplicate": duplicate, "variant": variant, "logging": logging,
@@ -35,7 +41,8 @@ def test_blocks_are_those_of_the_plan_made_from_the_same_scatter() -> None:
     assert found is not None and found.n_comparisons == 2 and found.n_blocks == 8
     cell = trials[trials["logging"] == "off"].sort_values("block")
     a, b = (
-        cell.loc[(cell["variant"] == name) & ~cell["duplicate"], "throughput_per_s"] for name in ("java", "go")
+        cell.loc[(cell["variant"] == name) & ~cell["duplicate"], "throughput_per_s"]
+        for name in ("java", "go")
     )
     assert plan_repetitions(a, b).n_blocks <= (found.needed_most or 0)
     assert found.unseen_share == pytest.approx(1 - 0.05 ** (1 / 8))
@@ -64,7 +71,9 @@ def test_equal_cells_pass_and_a_duplicate_that_differs_is_told_in_its_cells() ->
 
 
 def test_equal_cells_differ_about_as_often_as_their_level_says() -> None:
-    found = [cell.found.passed for seed in range(60) for cell in equal_cells(session(seed=seed), ("logging",))]
+    found = [
+        cell.found.passed for seed in range(60) for cell in equal_cells(session(seed=seed), ("logging",))
+    ]
     assert 0.0 < np.mean([passed is False for passed in found]) < 0.12
 
 

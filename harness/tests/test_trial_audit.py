@@ -92,9 +92,7 @@ def test_without_the_time_between_the_law_promises_several_times_the_throughput(
 @pytest.mark.parametrize(("serve_s", "between_s"), [(0.002, 0.02), (0.02, 0.002), (0.01, 0.0)])
 def test_the_time_between_is_found_though_no_row_names_its_user(serve_s: float, between_s: float) -> None:
     rows = closed_rows(30, 60, ramp_up_s=0.3, serve_s=serve_s, between_s=between_s)
-    found = time_between(
-        rows["start_epoch_s"], rows["latency_s"], users=30, requests_each=60, ramp_up_s=0.3
-    )
+    found = time_between(rows["start_epoch_s"], rows["latency_s"], users=30, requests_each=60, ramp_up_s=0.3)
     assert found is not None
     assert found.between_s == pytest.approx(between_s, rel=0.1, abs=2e-4)
     assert found.n_gaps == 30 * 59
@@ -102,7 +100,10 @@ def test_the_time_between_is_found_though_no_row_names_its_user(serve_s: float, 
 
 def test_one_request_a_user_has_no_time_between_and_too_many_are_refused() -> None:
     rows = closed_rows(10, 1, ramp_up_s=1.0, serve_s=0.01, between_s=0.0)
-    assert time_between(rows["start_epoch_s"], rows["latency_s"], users=10, requests_each=1, ramp_up_s=1.0) is None
+    assert (
+        time_between(rows["start_epoch_s"], rows["latency_s"], users=10, requests_each=1, ramp_up_s=1.0)
+        is None
+    )
     with pytest.raises(InputError, match="more requests than these users send"):
         time_between(rows["start_epoch_s"], rows["latency_s"], users=3, requests_each=1)
     with pytest.raises(InputError, match="no closed load"):

@@ -17,7 +17,17 @@ from harness.cli.app import app
 from harness.errors import InputError, RematchError
 from harness.project import find_root
 from harness.tests.synthetic import make_project
-from harness.verify_page import PAGE, RECORD, overview, read_record, render, section, total_words, verdict, write_page
+from harness.verify_page import (
+    PAGE,
+    RECORD,
+    overview,
+    read_record,
+    render,
+    section,
+    total_words,
+    verdict,
+    write_page,
+)
 from harness.verify_rows import ROWS, VerifiedRow, verify_row
 
 ROOT = find_root(Path(__file__).parent)

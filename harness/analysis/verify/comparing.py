@@ -39,10 +39,14 @@ def coverage(sims: int, seed: int) -> VerifyResult:
                 bounds = intervals.student(values[0][:, :k] - values[1][:, :k], LEVEL)
                 name = f"{law}, {what}, k = {k}"
                 cells.append(
-                    share(sims, name=name, value=covered(bounds, log(TRUE_RATIO)), at_least=0.93, at_most=0.97)
+                    share(
+                        sims, name=name, value=covered(bounds, log(TRUE_RATIO)), at_least=0.93, at_most=0.97
+                    )
                 )
     cells.append(
-        share(sims, name="per-request interval, worst law", value=max(per_request), at_most=0.70, control=True)
+        share(
+            sims, name="per-request interval, worst law", value=max(per_request), at_most=0.70, control=True
+        )
     )
     return result(
         "coverage", bar="log-t coverage in [.93, .97] in every cell", control="per-request interval < .70",
@@ -89,13 +93,25 @@ def aa(sims: int, seed: int) -> VerifyResult:
             share(sims, name=f"paired t, random blocks, drift {kind}", value=t, at_least=0.035, at_most=0.065)
         )
         cells.append(
-            share(sims, name=f"sign flip, random blocks, drift {kind}", value=flips, at_least=0.035, at_most=0.065)
+            share(
+                sims,
+                name=f"sign flip, random blocks, drift {kind}",
+                value=flips,
+                at_least=0.035,
+                at_most=0.065,
+            )
         )
         if kind != "none":
             bounds = intervals.two_sample(values[:, :k], values[:, k:], LEVEL, welch=True)
             wrong = 1 - covered(bounds, 0.0)
             cells.append(
-                share(sims, name=f"Welch, sequential order, drift {kind}", value=wrong, at_least=0.30, control=True)
+                share(
+                    sims,
+                    name=f"Welch, sequential order, drift {kind}",
+                    value=wrong,
+                    at_least=0.30,
+                    control=True,
+                )
             )
     return result(
         "aa", bar="false positives in [.035, .065] under every drift", control="sequential order > .30 under drift",
@@ -187,7 +203,11 @@ def multiplicity(sims: int, seed: int) -> VerifyResult:
         average(false_share, name="BH, false share, half null", at_most=0.06),
         average(bh[:, : m // 2].mean(axis=1), name="BH, true effects found", at_least=0.80),
         share(
-            sims, name="unadjusted", value=float(np.mean((null <= 0.05).any(axis=1))), at_least=0.60, control=True
+            sims,
+            name="unadjusted",
+            value=float(np.mean((null <= 0.05).any(axis=1))),
+            at_least=0.60,
+            control=True,
         ),
     ]
     return result(
@@ -212,9 +232,13 @@ def rare_mode(sims: int, seed: int) -> VerifyResult:
         a, b = _with_mode(rng, (sims, k), sd, slow_share, factor), rng.normal(0.0, sd, (sims, k))
         paired = covered(intervals.signed_rank(a - b, LEVEL), paired_truth)
         unpaired = covered(intervals.rank_sum(a, b, LEVEL), shift_truth)
-        cells.append(share(sims, name=f"Hodges-Lehmann, paired, k = {k}", value=paired, at_least=0.93, at_most=0.97))
         cells.append(
-            share(sims, name=f"Hodges-Lehmann, unpaired, k = {k}", value=unpaired, at_least=0.93, at_most=0.97)
+            share(sims, name=f"Hodges-Lehmann, paired, k = {k}", value=paired, at_least=0.93, at_most=0.97)
+        )
+        cells.append(
+            share(
+                sims, name=f"Hodges-Lehmann, unpaired, k = {k}", value=unpaired, at_least=0.93, at_most=0.97
+            )
         )
         if k == 10:
             mean_based = covered(intervals.two_sample(a, b, LEVEL, welch=True), slow_share * factor)
@@ -224,7 +248,9 @@ def rare_mode(sims: int, seed: int) -> VerifyResult:
     flagged = float(np.mean(gap_statistic(_with_mode(rng, (sims, 20), 0.03, 0.2, factor))[0] > bar))
     plain = float(np.mean(gap_statistic(rng.normal(0.0, 0.03, (sims, 20)))[0] > bar))
     cells.append(share(sims, name="two groups flagged, mode share .2, k = 20", value=flagged, at_least=0.90))
-    cells.append(share(sims, name="two groups flagged in one normal group", value=plain, at_most=0.03, control=True))
+    cells.append(
+        share(sims, name="two groups flagged in one normal group", value=plain, at_most=0.03, control=True)
+    )
     return result(
         "rare-mode", bar="Hodges-Lehmann in [.93, .97]; two groups flagged in >= 90 %",
         control="log-Welch < .70 at k 10; one group is hardly ever called two", cells=cells, sims=sims, seed=seed,

@@ -47,7 +47,9 @@ def simulate_warmup(sims: int, seed: int) -> VerifyResult:
     for rho in MODERATE:
         for kind in LEVELS:
             score = score_class(kind, rho, sims, seed)
-            cells.append(share(sims, name=f"AR {rho:g}, {kind}: recognised", value=score.right, at_least=0.93))
+            cells.append(
+                share(sims, name=f"AR {rho:g}, {kind}: recognised", value=score.right, at_least=0.93)
+            )
             if kind is SteadyState.FLAT:
                 made_up = round(score.spurious * sims)
                 name = f"AR {rho:g}, flat: spurious a series"
