@@ -16,15 +16,23 @@ PAGE = Path("docs") / "verify.md"
 RECORD = Path("docs") / "verify.json"
 #: The whole table, at the simulations its bars are meant for, on two cores.
 LIMIT_S = 20 * 60.0
-HEAD = """# What shows the statistics right
-
-Written by `python -m harness verify all --write`; do not edit.
-Each row simulates experiments whose truth is known, asks the method that the analysis uses, and holds its answers against a bar that was set before.
-A *control* is a method, or an order of trials, that must fail in the same simulation: where it passes, the simulation has no teeth, and the row does not hold.
-The interval is of the simulation alone, at 95 %: what this number of experiments leaves open.
-It is Wilson's for shares (for an F1 through the share of all events, found or to be found, that are both), Poisson's for events per minute or per series, Student's for means; a largest error and a median have none.
-*limit within*: the cell is judged by its value, but the limit lies inside the interval, so other random numbers might have judged it otherwise.
-"""
+HEAD = "\n".join(
+    (
+        "# What shows the statistics right",
+        "",
+        "Written by `python -m harness verify all --write`; do not edit.",
+        "Each row simulates experiments whose truth is known, asks the method that the analysis uses, and holds its "
+        "answers against a bar that was set before.",
+        "A *control* is a method, or an order of trials, that must fail in the same simulation: where it passes, the "
+        "simulation has no teeth, and the row does not hold.",
+        "The interval is of the simulation alone, at 95 %: what this number of experiments leaves open.",
+        "It is Wilson's for shares (for an F1 through the share of all events, found or to be found, that are both), "
+        "Poisson's for events per minute or per series, Student's for means; a largest error and a median have none.",
+        "*limit within*: the cell is judged by its value, but the limit lies inside the interval, so other random "
+        "numbers might have judged it otherwise.",
+        "",
+    )
+)
 
 
 def write_page(root: Path, rows: Iterable[VerifiedRow]) -> Path:

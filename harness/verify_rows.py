@@ -48,11 +48,8 @@ def verify_row(name: str, place: str, *, sims: int | None = None, seed: int = 1)
     if name not in ROWS:
         raise InputError("no such verification", place="NAME", found=name, allowed=", ".join((*ROWS, "all")))
     others, began = Others(), time.monotonic()
-    if name == SIGSTOP:
-        # A real process is stopped and continued: the measuring side does that, not the analysis.
-        found = sigstop(sims or SIGSTOP_STOPS, seed)
-    else:
-        found = run_verify(name, sims, seed)
+    # sigstop stops and continues a real process: the measuring side does that, not the analysis
+    found = sigstop(sims or SIGSTOP_STOPS, seed) if name == SIGSTOP else run_verify(name, sims, seed)
     wall_s = time.monotonic() - began
     seen = others.share() if wall_s >= SHORTEST_SEEN_S else None
     return VerifiedRow(result=found, wall_s=wall_s, others_share=seen, place=place)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Was it enough? Blocks that a narrow interval would need, modes that so few trials may miss, and equal against equal."""
+"""Was it enough? Blocks that a narrow interval needs, modes that few trials may miss, equal against equal."""
 
 from __future__ import annotations
 

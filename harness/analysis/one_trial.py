@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the requests of a trial are worth, and percentiles over the requests of all trials: two ways beside each other."""
+"""What the requests of a trial are worth, and percentiles over the requests of all trials, in two ways."""
 
 from __future__ import annotations
 

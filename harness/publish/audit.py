@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pandas as pd
 
 from harness.analysis.effects import mean_ci
@@ -86,7 +87,7 @@ def failure_cells(audited: pd.DataFrame) -> list[Mapping[str, Cell] | None]:
     rows: list[Mapping[str, Cell] | None] = []
     for (name, tool, check), mine in failed.groupby(["experiment", "generator", "check"], sort=False):
         away = (mine["found"] / mine["expected"] - 1).abs().fillna(float("inf"))
-        worst = mine.loc[away.idxmax()]
+        worst = mine.iloc[int(away.to_numpy(dtype=np.float64).argmax())]
         rows.append(
             {
                 "experiment": str(name),

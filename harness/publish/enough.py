@@ -23,6 +23,13 @@ from harness.publish.publisher import Publisher, slug
 Floats = NDArray[np.float64]
 Measured = Mapping[str, Evidence | None]
 _LEVEL = 0.95
+#: part of the key, field of ``BlocksNeeded``, unit, what it is
+_BLOCKS = (
+    ("made", "n_blocks", "1", "blocks of the comparison that has the fewest"),
+    ("half_width", "half_width", "share", "half-width of a ratio's interval, median"),
+    ("needed", "needed", "1", "blocks for +-2 %, median comparison"),
+    ("unseen", "unseen_share", "share", "a mode rarer than this may be unseen"),
+)
 _NO_PAIR = "nothing to compare block by block"
 
 
@@ -79,13 +86,9 @@ def publish_blocks(publisher: Publisher, measured: Measured, found: Mapping[str,
     said = []
     for name, evidence in measured.items():
         one, why = found.get(name), NOT_MEASURED if evidence is None else _NO_PAIR
-        for part, value, unit, what in (
-            ("made", one and one.n_blocks, "1", "blocks of the comparison that has the fewest"),
-            ("half_width", one and one.half_width, "share", "half-width of a ratio's interval, median"),
-            ("needed", one and one.needed, "1", "blocks for +-2 %, median comparison"),
-            ("unseen", one and one.unseen_share, "share", "a mode rarer than this may be unseen"),
-        ):
+        for part, field, unit, what in _BLOCKS:
             key = f"validity.blocks.{part}.{slug(name)}"
+            value: float | None = None if one is None else getattr(one, field)
             if value is None:
                 reason = why if one is None else "no practical number of blocks is enough"
                 said.append(publisher.absent(key, unit, reason))
@@ -260,7 +263,7 @@ def _latencies(
 ) -> dict[str, tuple[list[Floats], tuple[str, ...]]]:
     """Variant -> latencies of correct answers in the order of their starts, one array a trial, of one cell: the
     last warmed-up one without a log line whose tool writes single requests."""
-    for levels in sorted(reversed(evidence.cells()), key=lambda cell: cell.get("logging") == "on"):
+    for levels in sorted(evidence.cells()[::-1], key=lambda cell: cell.get("logging") == "on"):
         found: dict[str, tuple[list[Floats], tuple[str, ...]]] = {}
         trials = evidence.cell(**levels)
         kept = trials[~trials["excluded"].astype(bool) & ~trials["duplicate"].astype(bool)]
