@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from harness.analysis.effects import mean_ci
+from harness.analysis.trial_audit import LAW
 from harness.evidence import Evidence
 from harness.model import Estimate
 from harness.publish.cells import Cell
@@ -31,6 +32,7 @@ def publish_audit(
         said = _counts(publisher, "validity.audit", audited)
         for name in experiments:
             said += _counts(publisher, f"validity.audit.{slug(name)}", audited[audited["experiment"] == name])
+            said += _law(publisher, name, audited)
         made = len(control)
         said.append(_count(publisher, "validity.audit.altered", made or None, "alterations made"))
         noticed = int(control["noticed"].sum()) if made else None
@@ -109,6 +111,24 @@ def failures_in_words(audited: pd.DataFrame) -> str:
         for tool, mine in failed.groupby("generator", sort=False)
     ]
     return ", ".join(parts) or NONE_FAILED
+
+
+def _law(publisher: Publisher, name: str, audited: pd.DataFrame) -> list[Published]:
+    """``validity.law.{least,most}.<experiment>``: measured throughput over that of the law of the closed loop."""
+    mine = audited[(audited["experiment"] == name) & (audited["check"] == LAW) & audited["expected"].notna()]
+    ratios = (mine["found"] / mine["expected"]).to_numpy(dtype=np.float64)
+    said = []
+    for part, of in (("least", np.min), ("most", np.max)):
+        key = f"validity.law.{part}.{slug(name)}"
+        if not ratios.size:
+            said.append(publisher.absent(key, "ratio", NOT_MEASURED))
+            continue
+        found = Estimate(
+            value=float(of(ratios)), unit="ratio", method="over trials", n_trials=ratios.size,
+            estimand="measured throughput over that of the law of the closed loop",
+        )  # fmt: skip
+        said.append(publisher.number(key, found))
+    return said
 
 
 def _counts(publisher: Publisher, prefix: str, rows: pd.DataFrame) -> list[Published]:

@@ -15,6 +15,7 @@ from harness.analysis.one_trial import PooledPercentile, Worth, pooled_percentil
 from harness.analysis.trial_table import inputs_of
 from harness.evidence import Evidence
 from harness.model import Estimate
+from harness.peaks import settled
 from harness.publish.cells import Cell
 from harness.publish.formatting import NOT_MEASURED
 from harness.publish.pages import Published
@@ -261,9 +262,10 @@ def _pooled(evidence: Evidence | None, q: float) -> dict[str, PooledPercentile]:
 def _latencies(
     evidence: Evidence, *, first_only: bool = False
 ) -> dict[str, tuple[list[Floats], tuple[str, ...]]]:
-    """Variant -> latencies of correct answers in the order of their starts, one array a trial, of one cell: the
-    last warmed-up one without a log line whose tool writes single requests."""
-    for levels in sorted(evidence.cells()[::-1], key=lambda cell: cell.get("logging") == "on"):
+    """Variant -> latencies of settled correct answers in the order of their starts, one array a trial, of one
+    cell: the last warmed-up one without a log line whose tool writes single requests."""
+    last_first = list(reversed(evidence.cells()))
+    for levels in sorted(last_first, key=lambda cell: cell.get("logging") == "on"):
         found: dict[str, tuple[list[Floats], tuple[str, ...]]] = {}
         trials = evidence.cell(**levels)
         kept = trials[~trials["excluded"].astype(bool) & ~trials["duplicate"].astype(bool)]
@@ -274,7 +276,8 @@ def _latencies(
             requests = evidence.requests(str(row["session_id"]), str(row["trial_id"]))
             if requests is None or int(requests["ok"].sum()) < 2:
                 continue
-            ok = requests[requests["ok"].astype(bool)].sort_values("start_epoch_s", kind="stable")
+            rest = settled(evidence, requests)
+            ok = rest[rest["ok"].astype(bool)].sort_values("start_epoch_s", kind="stable")
             values = ok["latency_s"].to_numpy(dtype=np.float64)
             found[str(row["variant"])] = ([*arrays, values], (*keys, key))
         if found:

@@ -300,7 +300,7 @@ def shape_of(artist: Artist) -> tuple[object, ...]:
     """What tells a series apart without its colour."""
     if isinstance(artist, Line2D):
         marker = artist.get_marker()
-        filled = marker not in ("None", "") and to_hex(artist.get_markerfacecolor()) != "#ffffff"  # type: ignore[arg-type]  # as above
+        filled = marker not in ("None", "") and to_hex(artist.get_markerfacecolor()) != "#ffffff"
         return ("line", str(marker), str(artist.get_linestyle()), filled, artist.get_linewidth())
     assert isinstance(artist, Rectangle)
     return ("bar", artist.get_hatch())

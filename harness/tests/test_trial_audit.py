@@ -11,12 +11,10 @@ import pytest
 
 from harness.analysis.audit import audit_plan
 from harness.analysis.between import time_between
-from harness.analysis.trial_audit import AuditedTrial, TrialCheck, audit_trial, in_flight
+from harness.analysis.trial_audit import LAW, AuditedTrial, TrialCheck, audit_trial, in_flight
 from harness.errors import InputError
 from harness.model import AnswerCount, ClosedLoad, LoadProfile, LoadSummary, OpenLoad
 from harness.session_audit import ALTERATIONS
-
-LAW = "throughput follows from users, loops, ramp, latency and time between"
 
 
 def closed_rows(
