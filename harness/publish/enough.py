@@ -43,6 +43,7 @@ class Enough(NamedTuple):
     worth: dict[str, tuple[Worth, ...]]
     p99: dict[str, PooledPercentile]
     p999: dict[str, PooledPercentile]
+    step_s: float | None
 
 
 def how_much(measured: Measured, *, pooled: str = "gc-peaks") -> Enough:
@@ -61,6 +62,7 @@ def how_much(measured: Measured, *, pooled: str = "gc-peaks") -> Enough:
         worth={name: ones for name, ones in worth.items() if ones},
         p99=_pooled(measured.get(pooled), 0.99),
         p999=_pooled(measured.get(pooled), 0.999),
+        step_s=_step_s(measured.get(pooled)),
     )
 
 
@@ -201,7 +203,9 @@ def pooled_cells(found: Enough) -> list[Mapping[str, Cell] | None]:
             "cluster": None
             if one.cluster_low is None or one.cluster_high is None
             else f"{one.cluster_low * 1e3:.3g} to {one.cluster_high * 1e3:.3g} ms",
-            "p999": found.p999[label].jackknife,
+            # the reason is the same for all, and stands below the table once
+            "p999": "refused" if found.p999[label].jackknife.value is None else found.p999[label].jackknife,
+            "step": None if found.step_s is None else f"{found.step_s * 1e3:.3g} ms",
         }
         for label, one in found.p99.items()
     ]
@@ -252,11 +256,17 @@ def _pooled(evidence: Evidence | None, q: float) -> dict[str, PooledPercentile]:
     if evidence is None:
         return {}
     # no time at all is below the tool's resolution, and the step itself the most that is known of it
-    step_s = float(evidence.trials["latency_resolution_s"].min())
+    step_s = _step_s(evidence) or 0.0
     return {
         evidence.variants[name]: pooled_percentile([np.maximum(v, step_s) for v in values], q, inputs=keys)
         for name, (values, keys) in _latencies(evidence).items()
     }
+
+
+def _step_s(evidence: Evidence | None) -> float | None:
+    """The coarsest step of the tools that wrote these latencies; ``None``: not measured, or not known."""
+    steps = [] if evidence is None else evidence.trials["latency_resolution_s"].dropna().tolist()
+    return max(steps) if steps else None
 
 
 def _latencies(
