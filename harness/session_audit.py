@@ -10,6 +10,7 @@ import pandas as pd
 
 from harness.analysis.between import time_between
 from harness.analysis.trial_audit import AuditedTrial, audit_trial, requests_each
+from harness.errors import InputError
 from harness.evidence import Evidence
 from harness.model import ClosedLoad
 
@@ -136,9 +137,11 @@ def between_shares(evidence: Evidence | None) -> dict[str, float]:
         if trial.requests is None or each is None or not isinstance(trial.profile, ClosedLoad):
             continue
         start, latency = (trial.requests[name].to_numpy() for name in ("start_epoch_s", "latency_s"))
-        gaps = time_between(
-            start, latency, users=trial.profile.users, requests_each=each, ramp_up_s=trial.profile.ramp_up_s
-        )
+        users, ramp_up_s = trial.profile.users, trial.profile.ramp_up_s
+        try:
+            gaps = time_between(start, latency, users=users, requests_each=each, ramp_up_s=ramp_up_s)
+        except InputError:
+            continue  # more requests than these users send: the audit has said so
         if gaps is not None:
             wait_s = max(gaps.between_s - trial.profile.think_time_s, 0.0)
             key = "/".join(str(trial.row[name]) for name in ("experiment", "session_id", "trial_id"))

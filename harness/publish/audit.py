@@ -37,11 +37,15 @@ def publish_audit(
         said.append(_count(publisher, "validity.audit.altered", made or None, "alterations made"))
         noticed = int(control["noticed"].sum()) if made else None
         said.append(_count(publisher, "validity.audit.noticed", noticed, "alterations noticed"))
-        said.append(publisher.text("validity.audit.failures", failures_in_words(audited)))
+        said.append(
+            publisher.text(
+                "validity.audit.failures", failures_in_words(audited) if len(audited) else NOT_MEASURED
+            )
+        )
         if len(audited):
             publisher.text("validity.audit.measured", "measured")
         if (audited["result"] == "failed").any():
-            publisher.text("validity.audit.failing", "some")
+            publisher.text("validity.failures.measured", "measured")
     return Published("\n".join(one.text for one in said))
 
 
