@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from harness.evidence import Evidence, find_evidence, open_evidence
     from harness.peaks import (
         attribute_peaks,
-        audit_session,
         defined_variants,
         latencies_by,
         settling,
@@ -51,6 +50,7 @@ if TYPE_CHECKING:
         publish_pressure,
         publish_slow_start,
     )
+    from harness.publish.audit import audit_cells, failure_cells, publish_audit, publish_between
     from harness.publish.bearing import (
         bearing_cells,
         publish_alike,
@@ -68,6 +68,7 @@ if TYPE_CHECKING:
         use_cells,
     )
     from harness.publish.containers import container_cells, publish_containers
+    from harness.publish.enough import block_cells, how_much, pooled_cells, publish_enough, worth_cells
     from harness.publish.facts import describe_session, paper_values, publish_rounds
     from harness.publish.forms import build_cells, form_cells, publish_form_effects
     from harness.publish.peaks import (
@@ -83,13 +84,13 @@ if TYPE_CHECKING:
     from harness.publish.validity import (
         compare_generators,
         drifts,
-        publish_audit,
         publish_coverage,
         publish_drifts,
         publish_equal_arms,
         publish_generators,
         publish_precision_recall,
     )
+    from harness.session_audit import audit_control, audit_sessions
     from harness.stages import RunAllParameters, StageParameters, check_parameters
     from harness.stages.execute import run as run_stages
     from harness.stages.plan import make_plan as plan_stages
@@ -108,9 +109,12 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "attribute_peaks": ("harness.peaks", "attribute_peaks"),
     "attribution_cells": ("harness.publish.peaks", "attribution_cells"),
     "attribution_table": ("harness.analysis.gc_table", "attribution_table"),
-    "audit_session": ("harness.peaks", "audit_session"),
+    "audit_cells": ("harness.publish.audit", "audit_cells"),
+    "audit_control": ("harness.session_audit", "audit_control"),
+    "audit_sessions": ("harness.session_audit", "audit_sessions"),
     "bearing_cells": ("harness.publish.bearing", "bearing_cells"),
     "beside_published": ("harness.publish.clients", "beside_published"),
+    "block_cells": ("harness.publish.enough", "block_cells"),
     "build_cells": ("harness.publish.forms", "build_cells"),
     "calibration_words": ("harness.articles", "calibration_words"),
     "check_machine": ("harness.stages.work", "check_machine"),
@@ -127,9 +131,11 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "drifts": ("harness.publish.validity", "drifts"),
     "effect_between": ("harness.articles", "effect_between"),
     "face_cells": ("harness.publish.clients", "face_cells"),
+    "failure_cells": ("harness.publish.audit", "failure_cells"),
     "figures": ("harness.figures", None),
     "find_evidence": ("harness.evidence", "find_evidence"),
     "form_cells": ("harness.publish.forms", "form_cells"),
+    "how_much": ("harness.publish.enough", "how_much"),
     "interaction_cells": ("harness.publish.scaling", "interaction_cells"),
     "knees": ("harness.articles", "knees"),
     "latencies_by": ("harness.peaks", "latencies_by"),
@@ -142,16 +148,19 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "percentile_cells": ("harness.publish.clients", "percentile_cells"),
     "place_cells": ("harness.publish.places", "place_cells"),
     "plan_stages": ("harness.stages.plan", "make_plan"),
+    "pooled_cells": ("harness.publish.enough", "pooled_cells"),
     "precision_recall_curves": ("harness.analysis.verify.stall_curves", "precision_recall_curves"),
     "pressure_cells": ("harness.publish.articles", "pressure_cells"),
     "pressure_table": ("harness.articles", "pressure_table"),
     "publish_alike": ("harness.publish.bearing", "publish_alike"),
     "publish_attribution": ("harness.publish.peaks", "publish_attribution"),
-    "publish_audit": ("harness.publish.validity", "publish_audit"),
+    "publish_audit": ("harness.publish.audit", "publish_audit"),
     "publish_bearing": ("harness.publish.bearing", "publish_bearing"),
+    "publish_between": ("harness.publish.audit", "publish_between"),
     "publish_coverage": ("harness.publish.validity", "publish_coverage"),
     "publish_containers": ("harness.publish.containers", "publish_containers"),
     "publish_drifts": ("harness.publish.validity", "publish_drifts"),
+    "publish_enough": ("harness.publish.enough", "publish_enough"),
     "publish_equal_arms": ("harness.publish.validity", "publish_equal_arms"),
     "publish_faces": ("harness.publish.clients", "publish_faces"),
     "publish_form_effects": ("harness.publish.forms", "publish_form_effects"),
@@ -189,6 +198,7 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "warm_up_curves": ("harness.peaks", "warm_up_curves"),
     "warm_up_table": ("harness.analysis.warm_curves", "warm_up_table"),
     "warm_up_words": ("harness.articles", "warm_up_words"),
+    "worth_cells": ("harness.publish.enough", "worth_cells"),
 }
 
 __all__ = [
@@ -202,9 +212,12 @@ __all__ = [
     "attribute_peaks",
     "attribution_cells",
     "attribution_table",
-    "audit_session",
+    "audit_cells",
+    "audit_control",
+    "audit_sessions",
     "bearing_cells",
     "beside_published",
+    "block_cells",
     "build_cells",
     "calibration_words",
     "check_machine",
@@ -221,9 +234,11 @@ __all__ = [
     "drifts",
     "effect_between",
     "face_cells",
+    "failure_cells",
     "figures",
     "find_evidence",
     "form_cells",
+    "how_much",
     "interaction_cells",
     "knees",
     "latencies_by",
@@ -236,6 +251,7 @@ __all__ = [
     "percentile_cells",
     "place_cells",
     "plan_stages",
+    "pooled_cells",
     "precision_recall_curves",
     "pressure_cells",
     "pressure_table",
@@ -243,9 +259,11 @@ __all__ = [
     "publish_attribution",
     "publish_audit",
     "publish_bearing",
+    "publish_between",
     "publish_containers",
     "publish_coverage",
     "publish_drifts",
+    "publish_enough",
     "publish_equal_arms",
     "publish_faces",
     "publish_form_effects",
@@ -283,6 +301,7 @@ __all__ = [
     "warm_up_curves",
     "warm_up_table",
     "warm_up_words",
+    "worth_cells",
 ]
 
 

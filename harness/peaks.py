@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from harness.analysis.gc_logs import TrialAttribution, attribute_trial
 from harness.analysis.peak_causes import peak_causes
 from harness.analysis.spans import CauseName, Span
-from harness.analysis.validity import audit_trials
 from harness.analysis.warm_curves import WarmUpCurve, warm_up_curve
 from harness.definitions import load_study
 from harness.evidence import Evidence
@@ -138,14 +137,6 @@ def latencies_by(evidence: Evidence | None, factor: str) -> dict[str, dict[str, 
             if len(values):
                 found.setdefault(str(row["variant"]), {}).setdefault(level, []).append(values)
     return found
-
-
-def audit_session(evidence: Evidence | None) -> pd.DataFrame | None:
-    """Audit the arithmetic of every closed trial of our own, see ``audit_trials``; ``None``: not measured."""
-    if evidence is None:
-        return None
-    loads = evidence.header.experiment.profiles[evidence.header.plan.profile].loads
-    return audit_trials(evidence.trials, {name: load.profile for name, load in loads.items()})
 
 
 def _with_requests(

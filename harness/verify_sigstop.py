@@ -25,7 +25,7 @@ import numpy.typing as npt
 from harness.analysis.matching import match_events
 from harness.analysis.spans import Span
 from harness.analysis.stalls import detect_stalls
-from harness.analysis.verify.result import Cell, VerifyResult, result
+from harness.analysis.verify.result import Cell, VerifyResult, result, share
 from harness.errors import RematchError
 from harness.hosts import Command
 from harness.local_host import LocalHost
@@ -77,19 +77,22 @@ def sigstop(sims: int, seed: int) -> VerifyResult:
     )
     precision = len(right.pairs) / n_ours if n_ours else 0.0
     cells = [
-        Cell(name=f"recall, {words}, n = {sims}", value=right.recall or 0.0, at_least=RECALL),
-        Cell(
+        share(sims, name=f"recall, {words}, n = {sims}", value=right.recall or 0.0, at_least=RECALL),
+        _precision(
+            n_ours,
             name=f"precision, {n_ours} found; {len(clients)} more are the client's own, {len(machines)} the machine's",
             value=precision,
             at_least=PRECISION,
         ),
-        Cell(
+        share(
+            sims,
             name="recall with the stops half a period off",
             value=shifted.recall or 0.0,
             at_most=0.5,
             control=True,
         ),
-        Cell(
+        share(
+            sims,
             name="stops that the machine's own noise would explain",
             value=sum(_machine_made(queue, process.pid, span) for span in trial.stops) / sims,
             at_most=0.25,
@@ -104,6 +107,13 @@ def sigstop(sims: int, seed: int) -> VerifyResult:
         sims=sims,
         seed=seed,
     )
+
+
+def _precision(n_found: int, *, name: str, value: float, at_least: float) -> Cell:
+    """A share of what was found; without a find there is none to give an interval to."""
+    if n_found == 0:
+        return Cell(name=name, value=value, at_least=at_least)
+    return share(n_found, name=name, value=value, at_least=at_least)
 
 
 def _machine_made(queue: RunQueue, pid: int, span: Span) -> bool:

@@ -53,6 +53,7 @@ def audit_plan(
     mean_response_s: float,
     ramp_up_s: float = 0.0,
     think_time_s: float = 0.0,
+    between_s: float | None = None,
     throughput_per_s: float | None = None,
     duration_s: float | None = None,
     n_requests: int | None = None,
@@ -63,10 +64,14 @@ def audit_plan(
     """Check what was reported of a closed plan against what its own numbers imply.
 
     ``threads`` users start evenly over ``ramp_up_s`` and each sends ``loops`` requests, waiting for the
-    answer (and ``think_time_s``): the last user starts at R (N-1)/N and needs L (RT + think), so the
-    throughput is N L / (R (N-1)/N + L (RT + think)).
+    answer and for ``think_time_s``, and then for the generator to get round to sending: the last user
+    starts at R (N-1)/N and needs L (RT + think + between), so the throughput is
+    N L / (R (N-1)/N + L (RT + think + between)).
 
     Args:
+        between_s: measured mean time from an answer to the same user's next request beyond ``think_time_s``
+            (``harness.analysis.between``): the generator's own, which is in none of its latencies.
+            ``None``: not known, as of every published table, and taken for nothing.
         throughput_per_s, duration_s, n_requests: as reported; ``None``: not reported, not checked.
         parts: counts that must add up to ``n_requests``.
         ratios: (name, numerator, denominator, reported ratio).
@@ -75,7 +80,7 @@ def audit_plan(
     Raises:
         InputError: no threads or loops, a negative time, or nothing that takes any time.
     """
-    times = (mean_response_s, ramp_up_s, think_time_s)
+    times = (mean_response_s, ramp_up_s, think_time_s, between_s or 0.0)
     if threads < 1 or loops < 1 or not all(0 <= time < float("inf") for time in times):
         raise InputError(
             "not a plan",
@@ -83,7 +88,8 @@ def audit_plan(
             allowed="at least one thread and loop, and finite times of 0 or more",
         )
     total = threads * loops
-    expected_duration = ramp_up_s * (threads - 1) / threads + loops * (mean_response_s + think_time_s)
+    cycle_s = mean_response_s + think_time_s + (between_s or 0.0)
+    expected_duration = ramp_up_s * (threads - 1) / threads + loops * cycle_s
     if expected_duration <= 0:
         raise InputError(
             "a plan that takes no time", found="0 s", allowed="a mean response or a ramp above 0"

@@ -7,9 +7,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from harness.analysis.audit import noise_of
-from harness.analysis.effects import effect_size_ci
-from harness.analysis.randomization import randomization_test
+from harness.analysis.audit import aa_test
 from harness.analysis.trial_table import inputs_of, pair_by_block, require, split_excluded, split_missing
 from harness.model import Estimate
 from harness.model.base import Frozen
@@ -53,15 +51,14 @@ def aa_noise(trials: pd.DataFrame, metric: str, *, level: float = 0.95) -> AANoi
             warnings=(*warnings, "no A/A pairs to measure the noise with"),
         )
     estimand = f"ratio of geometric means of {metric}, reference over its duplicate"
-    ratio = effect_size_ci(x, y, paired=True, level=level, inputs=inputs_of(pd.concat([a, b])))
-    inner = effect_size_ci(x, y, paired=True, level=0.90)
+    found = aa_test(x, y, level=level)
     return AANoise(
         metric=metric,
-        ratio=ratio.model_copy(update={"estimand": estimand}),
-        noise=noise_of(inner),
-        p_value=randomization_test(x, y, paired=True).p_value,
+        ratio=found.ratio.model_copy(update={"estimand": estimand, "inputs": inputs_of(pd.concat([a, b]))}),
+        noise=found.noise,
+        p_value=found.p_value,
         n_blocks=len(a),
-        warnings=(*warnings, *ratio.warnings),
+        warnings=(*warnings, *found.warnings),
     )
 
 

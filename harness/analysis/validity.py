@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Is this very session to be trusted? Equal arms, the order of trials, drift, and the arithmetic of its loads."""
+"""Is this very session to be trusted? Equal arms, the order of trials, and drift; its arithmetic: ``trial_audit``."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
@@ -11,12 +9,11 @@ from pydantic import Field
 from scipy import stats
 
 from harness.analysis import intervals
-from harness.analysis.audit import PlanAudit, audit_plan
 from harness.analysis.effects import effect_size_ci
 from harness.analysis.inputs import Floats
 from harness.analysis.trial_table import inputs_of, require, split_excluded, split_missing
 from harness.errors import InputError
-from harness.model import ClosedLoad, Estimate, Frozen, LoadProfile
+from harness.model import Estimate, Frozen
 
 #: Fewer equal trials than this cannot be dealt into two arms in a way that says anything.
 FEWEST_EQUAL = 4
@@ -142,66 +139,6 @@ def drift(trials: pd.DataFrame, metric: str, *, level: float = 0.95) -> Drift:
             inputs=inputs_of(kept),
         ),
         p_value=float(2 * stats.t.sf(abs(slope) / error, df)) if error > 0 else None,
-    )
-
-
-def audit_trials(trials: pd.DataFrame, loads: Mapping[str, LoadProfile]) -> pd.DataFrame:
-    """Audit every closed trial that is kept: does its throughput follow from users, loops, ramp and latency?
-
-    Args:
-        loads: ``load_name`` -> profile, of the session's own definition.
-
-    Returns:
-        One row per audited trial: ``trial_id``, ``variant``, ``expected_per_s``, ``found_per_s``, ``ratio``,
-        ``in_flight_share`` (Little's law: requests in flight over users), ``consistent``, ``why``. A load that
-        ends after a time has no loops; there the requests that were sent, over users, stand for them.
-    """
-    rows = []
-    for _, row in split_excluded(trials)[0].iterrows():
-        profile = loads.get(str(row["load_name"]))
-        audit = _audit(row, profile) if isinstance(profile, ClosedLoad) else None
-        if audit is None or not isinstance(profile, ClosedLoad):
-            continue
-        found = float(row["throughput_per_s"])
-        rows.append(
-            {
-                "trial_id": row["trial_id"],
-                "variant": row["variant"],
-                "expected_per_s": audit.expected_throughput_per_s,
-                "found_per_s": found,
-                "ratio": found / audit.expected_throughput_per_s,
-                "in_flight_share": found * float(row["latency_mean_s"]) / profile.users,
-                "consistent": bool(audit.consistent),
-                "why": "; ".join(audit.warnings),
-            }
-        )
-    names = [
-        "trial_id",
-        "variant",
-        "expected_per_s",
-        "found_per_s",
-        "ratio",
-        "in_flight_share",
-        "consistent",
-        "why",
-    ]
-    return pd.DataFrame(rows, columns=names)
-
-
-def _audit(row: pd.Series, profile: ClosedLoad) -> PlanAudit | None:
-    if pd.isna(row["latency_mean_s"]) or pd.isna(row["throughput_per_s"]) or row["latency_mean_s"] <= 0:
-        return None
-    if profile.stages:
-        return None  # the law is about users who are all there
-    loops = profile.loops or max(round(float(row["n_requests"]) / profile.users), 1)
-    return audit_plan(
-        threads=profile.users,
-        loops=loops,
-        mean_response_s=float(row["latency_mean_s"]),
-        ramp_up_s=profile.ramp_up_s,
-        think_time_s=profile.think_time_s,
-        throughput_per_s=float(row["throughput_per_s"]),
-        n_requests=int(row["n_requests"]) if profile.loops else None,
     )
 
 

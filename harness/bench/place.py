@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a benchmark ran, in words that name no machine and no date."""
+"""Where a benchmark or a verification ran, in words that name no machine and no date."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ def describe_place(root: Path) -> str:
     """Return processor, cores, memory and commit; ``with changes`` when the work tree differs from it."""
     machine = read_machine()
     commit = _git(root, "rev-parse", "--short=12", "HEAD") or "unknown"
-    # the page itself is what a benchmark changes
-    changed = _git(root, "status", "--porcelain", "--untracked-files=no", "--", ".", ":!docs/benchmarks.md")
+    # the pages themselves are what benchmarks and verifications change
+    pages = (":!docs/benchmarks.md", ":!docs/verify.md", ":!docs/verify.json")
+    changed = _git(root, "status", "--porcelain", "--untracked-files=no", "--", ".", *pages)
     return (
         f"{machine.n_cpus} cores ({machine.cpu_model}), {machine.memory_bytes / 2**30:.0f} GiB, "
         f"commit {commit}{' with changes' if changed else ''}"

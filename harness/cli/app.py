@@ -8,7 +8,7 @@ import sys
 
 import typer
 
-from harness.cli import analysing, benchmarking, building, checking, listing, measuring, tracing
+from harness.cli import analysing, benchmarking, building, checking, listing, measuring, tracing, verifying
 from harness.errors import RematchError
 
 app = typer.Typer(
@@ -32,7 +32,7 @@ app.command("list")(listing.list_all)
 app.command("measure")(measuring.measure_command)
 app.command("tidy")(analysing.tidy_command)
 app.command("report")(analysing.report_command)
-app.command("verify")(analysing.verify_command)
+app.command("verify")(verifying.verify_command)
 app.command("bench")(benchmarking.bench_command)
 app.command("trace")(tracing.trace)
 app.command("paper")(building.paper_command)

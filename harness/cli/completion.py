@@ -61,9 +61,9 @@ def keys(incomplete: str) -> list[str]:
 
 def verifications(incomplete: str) -> list[str]:
     """Names of the simulations behind ``verify``."""
-    from harness.analysis.verify import VERIFICATIONS
+    from harness.verify_rows import ROWS
 
-    return [name for name in (*VERIFICATIONS, "sigstop") if name.startswith(incomplete)]
+    return [name for name in (*ROWS, "all") if name.startswith(incomplete)]
 
 
 def benchmarks(incomplete: str) -> list[str]:

@@ -93,7 +93,12 @@ def explained(rows: Sequence[AttributionRow]) -> Figure:
     left.set_title("dot: estimate, 95 %; bar: bounds; arrow: the most", loc="left", fontsize=6)
     right.set_xlim(0, 100)
     right.set_xlabel(f"of the time beyond the median, requests beyond {rows[0].quantile} / %")
-    handles = [Patch(color=CAUSES[name][0], label=label) for name, label in _STACKED.items()]
+    handles = [
+        Patch(
+            facecolor=CAUSES[name][0], edgecolor="white", linewidth=0, hatch=_HATCHES.get(name), label=label
+        )
+        for name, label in _STACKED.items()
+    ]
     handles.append(Patch(color=_UNTOLD, label="cannot be told apart"))
     figure.legend(handles=handles, loc="outside upper left", ncols=5, frameon=False, fontsize=6.2)
     return figure
@@ -140,6 +145,8 @@ _STACKED = {
     "connect": "connecting",
     "unexplained": "unexplained",
 }
+#: The two kinds of pauses are equally light: in grey the stripes tell them apart.
+_HATCHES = {"generator_stall": "/////"}
 
 
 def _one_timeline(axes: Axes, one: TimelineLike) -> None:
@@ -208,7 +215,10 @@ def _stack(axes: Axes, y: int, row: AttributionRow) -> None:
     left = 0.0
     for name, part in parts.items():
         width = 100 * (part.value or 0.0)
-        axes.barh(y, width, left=left, height=0.55, color=CAUSES[name][0], linewidth=0)
+        axes.barh(
+            y, width, left=left, height=0.55, facecolor=CAUSES[name][0], edgecolor="white", linewidth=0,
+            hatch=_HATCHES.get(name),
+        )  # fmt: skip
         left += width
     # what could not be placed is not unexplained
     if row.service_tail.value is None or row.unexplained_tail.value is None:

@@ -121,16 +121,24 @@ def label_ends(axes: Axes, ends: Sequence[tuple[float, str, str]], *, gap: float
 
 
 def log_scale(axes: Axes, *names: Literal["x", "y"]) -> None:
-    """Give axes a log scale with plain numbers at 1, 2 and 5 of each decade."""
+    """Give axes a log scale with plain numbers, as many of each decade as have room: 1, 2 and 5 as a rule."""
     for name in names:
         axes.set_xscale("log") if name == "x" else axes.set_yscale("log")
         axis = axes.xaxis if name == "x" else axes.yaxis
         low, high = axis.get_view_interval()
         ratio = high / max(low, 1e-12)
-        steps: tuple[float, ...] = tuple(range(1, 10)) if ratio < 8 else (1, 2, 5) if ratio < 200 else (1,)
-        axis.set_major_locator(LogLocator(subs=steps))
+        axis.set_major_locator(LogLocator(subs=_steps(ratio)))
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axis.set_minor_formatter(NullFormatter())
+
+
+def _steps(ratio: float) -> tuple[float, ...]:
+    """What is written of each decade, by how far the axis reaches: nothing may be written over its neighbour."""
+    if ratio < 3:
+        return tuple(range(1, 10))
+    if ratio < 8:
+        return (1, 2, 3, 4, 5, 7)
+    return (1, 2, 5) if ratio < 200 else (1,)
 
 
 def legend(axes: Axes, names: Iterable[str], styles: Mapping[str, Look], *, lines: bool) -> None:

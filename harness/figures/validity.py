@@ -39,7 +39,7 @@ def coverage(found: VerifyResult) -> Figure:
         )  # fmt: skip
     axes.set_yticks(range(len(cells)), [cell.name for cell in cells], fontsize=5.6)
     axes.set_ylim(-0.7, len(cells) - 0.3)
-    axes.set_xlabel(f"share of {found.sims} simulated experiments")
+    figure.supxlabel(f"share of {found.sims} simulated experiments", fontsize=7)
     return figure
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import pandas as pd
-
 from harness.analysis.comparisons import Comparison, compare
 from harness.analysis.validity import Drift, EqualArms, drift, equal_arms
 from harness.analysis.verify.result import VerifyResult
@@ -101,29 +99,6 @@ def publish_drifts(publisher: Publisher, measured: Mapping[str, Evidence | None]
     return Published("\n".join(one.text for one in said))
 
 
-def publish_audit(publisher: Publisher, audited: pd.DataFrame | None) -> Published:
-    """Publish how many closed trials were audited, how many hold together, and how far off the others are."""
-    n = None if audited is None or audited.empty else len(audited)
-    held = int(audited["consistent"].sum()) if audited is not None and n else None
-    bounds = {"low": None, "high": None}
-    if audited is not None and n:
-        bounds = {"low": audited["ratio"].min(), "high": audited["ratio"].max()}
-    if n:
-        publisher.text("validity.audit.measured", "measured")
-    said = [
-        _count(publisher, "validity.audit.n", n, "closed trials audited"),
-        _count(publisher, "validity.audit.consistent", held, "closed trials whose arithmetic holds"),
-    ]
-    for name, bound in bounds.items():
-        key, what = f"validity.audit.{name}", f"{name}: throughput over what the plan implies"
-        said.append(
-            publisher.absent(key, "ratio", NOT_MEASURED)
-            if bound is None
-            else publisher.value(key, float(bound), "ratio", what)
-        )
-    return Published("\n".join(one.text for one in said))
-
-
 def compare_generators(
     evidence: Evidence | None, metric: str, *, bases: Sequence[str] = BASES
 ) -> tuple[Comparison, ...]:
@@ -161,9 +136,3 @@ def publish_generators(publisher: Publisher, found: Mapping[str, tuple[Compariso
         if comparisons:
             publisher.text("validity.generators.measured", "measured")
     return Published("\n".join(said))
-
-
-def _count(publisher: Publisher, key: str, count: int | None, what: str) -> Published:
-    return (
-        publisher.absent(key, "1", NOT_MEASURED) if count is None else publisher.value(key, count, "1", what)
-    )

@@ -35,7 +35,7 @@ ANALYSIS = {
     "42-open-and-closed-load": "gc-loops",
     "50-scaling": "scaling",
     "51-placement": "placement",
-    "60-validity": "strings-rounds,aa,headroom,gc-peaks",
+    "60-validity": "strings-rounds,strings-payload,bank-rematch,clients-hello,aa,headroom,gc-peaks",
 }
 MEASURED = tuple(dict.fromkeys(",".join(ANALYSIS.values()).split(",")))
 #: Those that say "not measured in this profile" where others cannot be opened.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Validity of a session: equal arms, drift, its own arithmetic; and curves of warm-up."""
+"""Validity of a session: equal arms and drift; and curves of warm-up."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ import pandas as pd
 import pytest
 
 from harness.analysis.steady_state import SteadyState
-from harness.analysis.validity import audit_trials, drift, equal_arms
+from harness.analysis.validity import drift, equal_arms
 from harness.analysis.warm_curves import FEWEST_A_WINDOW, WINDOWS, warm_up_curve, warm_up_table
 from harness.errors import InputError
-from harness.model import ClosedLoad, LoadProfile, OpenLoad
 
 
 def session(*, blocks: int = 8, slope: float = 0.0, noise: float = 0.02, seed: int = 1) -> pd.DataFrame:
@@ -69,22 +68,6 @@ def test_drift_does_not_take_configurations_for_time() -> None:
 def test_one_trial_of_each_configuration_says_nothing_of_drift() -> None:
     frame = session(blocks=2).assign(configuration=list("abcdef"))
     assert drift(frame, "throughput_per_s").over_session.value is None
-
-
-def test_our_own_closed_trials_are_audited_and_open_ones_left_alone() -> None:
-    frame = session(blocks=2).iloc[:3].copy()
-    frame["throughput_per_s"] = [1000.0, 1000.0, 500.0]
-    frame["latency_mean_s"] = 0.01
-    frame["load_name"] = ["users", "arrivals", "users"]
-    loads: dict[str, LoadProfile] = {
-        "users": ClosedLoad(users=10, loops=100),
-        "arrivals": OpenLoad(rate_per_s=10, duration_s=1),
-    }
-    audited = audit_trials(frame, loads)
-    assert list(audited["consistent"]) == [True, False]
-    assert audited["ratio"].tolist() == pytest.approx([1.0, 0.5])
-    assert audited["in_flight_share"].tolist() == pytest.approx([1.0, 0.5])
-    assert "expected 1000" in audited["why"].iloc[1]
 
 
 def requests(n: int, cold: float, rng: np.random.Generator) -> pd.DataFrame:

@@ -25,7 +25,7 @@ from harness.analysis.verify.queueing import (
     service_times,
     simulate_open,
 )
-from harness.analysis.verify.result import Cell, VerifyResult, result
+from harness.analysis.verify.result import Cell, VerifyResult, result, share
 
 SHARE_ERROR, OFFSET_ERROR_S = 0.02, 0.001
 #: Requests beyond the quantile in the counterfactual; with fewer its own sampling error would be measured.
@@ -133,9 +133,10 @@ def _coincidence(sims: int, rng: np.random.Generator) -> list[Cell]:
         related = coincidence_test(mixed, pauses, window=window, tolerance_s=0.005, shifts=199, seed=i)
         real += related.p_value is not None and related.p_value <= 0.05
     return [
-        Cell(name="shift test, unrelated: share called related", value=chance / sims, at_most=0.06),
-        Cell(name="shift test, related: share seen", value=real / sims, at_least=0.95),
-        Cell(
+        share(sims, name="shift test, unrelated: share called related", value=chance / sims, at_most=0.06),
+        share(sims, name="shift test, related: share seen", value=real / sims, at_least=0.95),
+        share(
+            sims,
             name="any match taken for a relation, unrelated",
             value=any_match / sims,
             at_least=0.5,

@@ -15,7 +15,7 @@ from harness.analysis.equivalence import one_sided_p
 from harness.analysis.inputs import Floats
 from harness.analysis.randomization import sign_flip_exact
 from harness.analysis.verify.laws import DRIFTS, LAWS, Law, ar_series, drift, trial_effects
-from harness.analysis.verify.result import Cell, VerifyResult, result
+from harness.analysis.verify.result import Cell, VerifyResult, average, result, share
 
 LEVEL = 0.95
 TRUE_RATIO = 1.1
@@ -39,10 +39,14 @@ def coverage(sims: int, seed: int) -> VerifyResult:
                 bounds = intervals.student(values[0][:, :k] - values[1][:, :k], LEVEL)
                 name = f"{law}, {what}, k = {k}"
                 cells.append(
-                    Cell(name=name, value=covered(bounds, log(TRUE_RATIO)), at_least=0.93, at_most=0.97)
+                    share(
+                        sims, name=name, value=covered(bounds, log(TRUE_RATIO)), at_least=0.93, at_most=0.97
+                    )
                 )
     cells.append(
-        Cell(name="per-request interval, worst law", value=max(per_request), at_most=0.70, control=True)
+        share(
+            sims, name="per-request interval, worst law", value=max(per_request), at_most=0.70, control=True
+        )
     )
     return result(
         "coverage", bar="log-t coverage in [.93, .97] in every cell", control="per-request interval < .70",
@@ -86,16 +90,28 @@ def aa(sims: int, seed: int) -> VerifyResult:
         t = float(np.mean(paired_p(d) <= 0.05))
         flips = float(np.mean([sign_flip_exact(row) <= 0.05 for row in d]))
         cells.append(
-            Cell(name=f"paired t, random blocks, drift {kind}", value=t, at_least=0.035, at_most=0.065)
+            share(sims, name=f"paired t, random blocks, drift {kind}", value=t, at_least=0.035, at_most=0.065)
         )
         cells.append(
-            Cell(name=f"sign flip, random blocks, drift {kind}", value=flips, at_least=0.035, at_most=0.065)
+            share(
+                sims,
+                name=f"sign flip, random blocks, drift {kind}",
+                value=flips,
+                at_least=0.035,
+                at_most=0.065,
+            )
         )
         if kind != "none":
             bounds = intervals.two_sample(values[:, :k], values[:, k:], LEVEL, welch=True)
             wrong = 1 - covered(bounds, 0.0)
             cells.append(
-                Cell(name=f"Welch, sequential order, drift {kind}", value=wrong, at_least=0.30, control=True)
+                share(
+                    sims,
+                    name=f"Welch, sequential order, drift {kind}",
+                    value=wrong,
+                    at_least=0.30,
+                    control=True,
+                )
             )
     return result(
         "aa", bar="false positives in [.035, .065] under every drift", control="sequential order > .30 under drift",
@@ -122,7 +138,7 @@ def power(sims: int, seed: int) -> VerifyResult:
     small_expected = float(stats.nct.sf(t, k - 1, small_ncp) + stats.nct.cdf(-t, k - 1, small_ncp))
     away = abs(float(np.mean(paired_p(small) <= 0.05)) - small_expected)
     cells = [
-        Cell(name="power at 3 %, CV 2 %, k = 20", value=found, at_least=0.95),
+        share(sims, name="power at 3 %, CV 2 %, k = 20", value=found, at_least=0.95),
         Cell(
             name="distance from the analytic power", value=abs(found - expected), at_most=0.02, control=True
         ),
@@ -144,15 +160,15 @@ def tost(sims: int, seed: int) -> VerifyResult:
             max(one_sided_p(float(c), float(e), df, margin)) <= 0.05
             for c, e in zip(centre, error, strict=True)
         ]
-        share = float(np.mean(says))
+        said = float(np.mean(says))
         if ratio == 1.0:
-            cells.append(Cell(name="power, ratio 1", value=share, at_least=0.80))
+            cells.append(share(sims, name="power, ratio 1", value=said, at_least=0.80))
         else:
-            cells.append(Cell(name=f"false equivalence, ratio {ratio:.3f}", value=share, at_most=0.06))
+            cells.append(share(sims, name=f"false equivalence, ratio {ratio:.3f}", value=said, at_most=0.06))
             wide = rng.normal(0.0, 0.10, (sims, k))
             wrong = max(wrong, float(np.mean(paired_p(log(ratio) + wide) > 0.05)))
     name = '"not significant, so equal" at the margin with noisy trials'
-    cells.append(Cell(name=name, value=wrong, at_least=0.5, control=True))
+    cells.append(share(sims, name=name, value=wrong, at_least=0.5, control=True))
     return result(
         "tost", bar="false equivalence at the margin <= .06; power >= .80 at 5 %, CV 3 %, k 10",
         control="taking a failed test for equality is wrong more than half the time", cells=cells, sims=sims, seed=seed,
@@ -170,22 +186,28 @@ def multiplicity(sims: int, seed: int) -> VerifyResult:
     bh_null = np.array([adjust_pvalues(row.tolist(), method="bh") for row in null], dtype=np.float64)
     bh = np.array([adjust_pvalues(row.tolist(), method="bh") for row in mixed], dtype=np.float64) <= 0.05
     false = bh[:, m // 2 :].sum(axis=1)
-    share = float(np.mean(false / np.maximum(bh.sum(axis=1), 1)))
+    false_share = false / np.maximum(bh.sum(axis=1), 1)
     cells = [
-        Cell(
+        share(
+            sims,
             name="Holm, family error, all null",
             value=float(np.mean((holm <= 0.05).any(axis=1))),
             at_most=0.06,
         ),
-        Cell(
+        share(
+            sims,
             name="BH, false share, all null",
             value=float(np.mean((bh_null <= 0.05).any(axis=1))),
             at_most=0.06,
         ),
-        Cell(name="BH, false share, half null", value=share, at_most=0.06),
-        Cell(name="BH, true effects found", value=float(bh[:, : m // 2].mean()), at_least=0.80),
-        Cell(
-            name="unadjusted", value=float(np.mean((null <= 0.05).any(axis=1))), at_least=0.60, control=True
+        average(false_share, name="BH, false share, half null", at_most=0.06),
+        average(bh[:, : m // 2].mean(axis=1), name="BH, true effects found", at_least=0.80),
+        share(
+            sims,
+            name="unadjusted",
+            value=float(np.mean((null <= 0.05).any(axis=1))),
+            at_least=0.60,
+            control=True,
         ),
     ]
     return result(
@@ -196,33 +218,39 @@ def multiplicity(sims: int, seed: int) -> VerifyResult:
 
 def rare_mode(sims: int, seed: int) -> VerifyResult:
     """One trial in twenty of one arm is 1.5 times slower; control: the mean-based interval misses it."""
-    sd, share, factor = 0.01, 0.05, log(1.5)
+    sd, slow_share, factor = 0.01, 0.05, log(1.5)
     cells: list[Cell] = []
     truth_rng = np.random.default_rng([seed, 99])
     pairs = [
-        _with_mode(truth_rng, (400_000,), sd, share, factor) - truth_rng.normal(0, sd, 400_000)
+        _with_mode(truth_rng, (400_000,), sd, slow_share, factor) - truth_rng.normal(0, sd, 400_000)
         for _ in range(2)
     ]
     paired_truth = float(np.median((pairs[0] + pairs[1]) / 2))
     shift_truth = float(np.median(pairs[0]))
     for k in (10, 20):
         rng = np.random.default_rng([seed, k])
-        a, b = _with_mode(rng, (sims, k), sd, share, factor), rng.normal(0.0, sd, (sims, k))
+        a, b = _with_mode(rng, (sims, k), sd, slow_share, factor), rng.normal(0.0, sd, (sims, k))
         paired = covered(intervals.signed_rank(a - b, LEVEL), paired_truth)
         unpaired = covered(intervals.rank_sum(a, b, LEVEL), shift_truth)
-        cells.append(Cell(name=f"Hodges-Lehmann, paired, k = {k}", value=paired, at_least=0.93, at_most=0.97))
         cells.append(
-            Cell(name=f"Hodges-Lehmann, unpaired, k = {k}", value=unpaired, at_least=0.93, at_most=0.97)
+            share(sims, name=f"Hodges-Lehmann, paired, k = {k}", value=paired, at_least=0.93, at_most=0.97)
+        )
+        cells.append(
+            share(
+                sims, name=f"Hodges-Lehmann, unpaired, k = {k}", value=unpaired, at_least=0.93, at_most=0.97
+            )
         )
         if k == 10:
-            mean_based = covered(intervals.two_sample(a, b, LEVEL, welch=True), share * factor)
-            cells.append(Cell(name="log-Welch, k = 10", value=mean_based, at_most=0.70, control=True))
+            mean_based = covered(intervals.two_sample(a, b, LEVEL, welch=True), slow_share * factor)
+            cells.append(share(sims, name="log-Welch, k = 10", value=mean_based, at_most=0.70, control=True))
     rng = np.random.default_rng([seed, 7])
     bar = gap_critical(20)
     flagged = float(np.mean(gap_statistic(_with_mode(rng, (sims, 20), 0.03, 0.2, factor))[0] > bar))
     plain = float(np.mean(gap_statistic(rng.normal(0.0, 0.03, (sims, 20)))[0] > bar))
-    cells.append(Cell(name="two groups flagged, mode share .2, k = 20", value=flagged, at_least=0.90))
-    cells.append(Cell(name="two groups flagged in one normal group", value=plain, at_most=0.03, control=True))
+    cells.append(share(sims, name="two groups flagged, mode share .2, k = 20", value=flagged, at_least=0.90))
+    cells.append(
+        share(sims, name="two groups flagged in one normal group", value=plain, at_most=0.03, control=True)
+    )
     return result(
         "rare-mode", bar="Hodges-Lehmann in [.93, .97]; two groups flagged in >= 90 %",
         control="log-Welch < .70 at k 10; one group is hardly ever called two", cells=cells, sims=sims, seed=seed,

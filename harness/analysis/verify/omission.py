@@ -18,7 +18,7 @@ from harness.analysis.verify.queueing import (
     simulate_closed,
     simulate_open,
 )
-from harness.analysis.verify.result import Cell, VerifyResult, result
+from harness.analysis.verify.result import Cell, VerifyResult, result, share
 
 WITHIN = 0.10
 #: Pauses fill this share of the time, so that the open loop's p99 lies among them.
@@ -70,11 +70,26 @@ def omission(sims: int, seed: int) -> VerifyResult:
             )
     false = [_open_flagged(kind, sims, seed) for kind in get_args(Arrivals)]
     cells += [
-        Cell(name="closed loops flagged, users known", value=float(np.mean(flagged)), at_least=1.0),
-        Cell(name="closed loops flagged by their rhythm alone", value=float(np.mean(noticed)), at_least=1.0),
-        Cell(name="short pauses: warned", value=float(np.mean(warned)), at_least=1.0),
-        Cell(name="pauses of 100 ms and more: not warned", value=float(np.mean(silent)), at_least=1.0),
-        Cell(name="open loops flagged", value=float(np.mean(false)), at_most=0.0, control=True),
+        share(
+            len(flagged),
+            name="closed loops flagged, users known",
+            value=float(np.mean(flagged)),
+            at_least=1.0,
+        ),
+        share(
+            len(noticed),
+            name="closed loops flagged by their rhythm alone",
+            value=float(np.mean(noticed)),
+            at_least=1.0,
+        ),
+        share(len(warned), name="short pauses: warned", value=float(np.mean(warned)), at_least=1.0),
+        share(
+            len(silent),
+            name="pauses of 100 ms and more: not warned",
+            value=float(np.mean(silent)),
+            at_least=1.0,
+        ),
+        share(len(false), name="open loops flagged", value=float(np.mean(false)), at_most=0.0, control=True),
         Cell(
             name="closed p99 uncorrected, median over open p99",
             value=float(np.median(hidden)),

@@ -18,7 +18,7 @@ from harness.analysis.matching import match_events
 from harness.analysis.spans import Span
 from harness.analysis.stalls import detect_stalls
 from harness.analysis.verify.queueing import FloatArray, Pauses
-from harness.analysis.verify.result import Cell, VerifyResult, result
+from harness.analysis.verify.result import Cell, VerifyResult, f1, frequency, result
 from harness.analysis.verify.stall_scenarios import closed_loops, fresh, held_out, open_loops
 
 TOLERANCE_S = 0.005
@@ -65,12 +65,13 @@ def stalls(sims: int, seed: int) -> VerifyResult:
         ours.append(judged[0])
         for name, score in zip(finders, judged[1:], strict=True):
             peers[name].append(score)
-        cells.append(Cell(name=f"F1, {scenario.group}, {scenario.name}", value=judged[0].f1, at_least=F1))
+        cells.append(f1(*judged[0], name=f"F1, {scenario.group}, {scenario.name}", at_least=F1))
     for group, (n_false, minutes) in calm.items():
         cells.append(
-            Cell(
+            frequency(
+                n_false,
+                minutes,
                 name=f"false stalls a minute, {group} (n = {n_false} in {minutes:.0f} min)",
-                value=n_false / minutes,
                 at_most=FALSE_PER_MINUTE,
             )
         )

@@ -11,7 +11,7 @@ from harness.analysis.intervals import t_critical
 from harness.analysis.pooled import jackknife_variance, leave_one_out_of_sorted
 from harness.analysis.quantiles import bootstrap_quantile, order_statistic_ranks, rank, woodruff_ranks
 from harness.analysis.verify.laws import ar_series
-from harness.analysis.verify.result import Cell, VerifyResult, result
+from harness.analysis.verify.result import Cell, VerifyResult, result, share
 
 LEVEL = 0.95
 REQUEST_SD, TRIAL_SD = 0.5, 0.05
@@ -35,11 +35,17 @@ def quantile(sims: int, seed: int) -> VerifyResult:
         independent += _holds(tail, size + lower, size + upper, n, truth)
     p = min(_bootstrap_agrees(rng) for _ in range(3))
     cells = [
-        Cell(
-            name="Woodruff with batch means, p99, AR .9", value=woodruff / sims, at_least=0.92, at_most=0.97
+        share(
+            sims,
+            name="Woodruff with batch means, p99, AR .9",
+            value=woodruff / sims,
+            at_least=0.92,
+            at_most=0.97,
         ),
         Cell(name="Beta bootstrap against brute force, least KS p of 3", value=p, at_least=0.01 / 3),
-        Cell(name="order statistics, p99, AR .9", value=independent / sims, at_most=0.70, control=True),
+        share(
+            sims, name="order statistics, p99, AR .9", value=independent / sims, at_most=0.70, control=True
+        ),
     ]
     return result(
         "quantile", bar="p99 coverage in [.92, .97]; KS p > .01", control="order statistics < .70",
@@ -77,9 +83,13 @@ def pooled_quantile(sims: int, seed: int) -> VerifyResult:
         rng = np.random.default_rng([seed, n])
         jackknife, naive = _pooled_coverage(rng, sims, k=10, n=n, q=q)
         cells.append(
-            Cell(name=f"jackknife t, p{q * 100:g}, k = 10", value=jackknife, at_least=0.92, at_most=0.97)
+            share(
+                sims, name=f"jackknife t, p{q * 100:g}, k = 10", value=jackknife, at_least=0.92, at_most=0.97
+            )
         )
-        cells.append(Cell(name=f"order statistics, p{q * 100:g}", value=naive, at_most=0.80, control=True))
+        cells.append(
+            share(sims, name=f"order statistics, p{q * 100:g}", value=naive, at_most=0.80, control=True)
+        )
     return result(
         "pooled-quantile", bar="jackknife t in [.92, .97] for p99 and for p99.9 with 100 tail requests a trial",
         control="order statistics of the pool < .80", cells=cells, sims=sims, seed=seed,

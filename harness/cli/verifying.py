@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``rematch verify``: the simulations that show the statistics right."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from harness.cli import completion
+from harness.errors import RematchError
+from harness.project import find_root
+
+if TYPE_CHECKING:
+    from harness.verify_rows import VerifiedRow
+
+ALL = "all"
+
+
+def verify_command(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="which; default: all", autocompletion=completion.verifications),
+    ] = None,
+    sims: Annotated[
+        int | None, typer.Option(help="simulated experiments a cell; default: what the bar is meant for")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="the same seed gives the same numbers")] = 1,
+    write: Annotated[bool, typer.Option("--write", help="put the results into docs/verify.md")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False,
+) -> None:
+    """Simulations that show the statistics right, each with a control that shows the simulator bites.
+
+    Ends with 1 when a bar does not hold.
+
+    Examples:
+
+        rematch verify coverage
+
+        rematch verify aa power --sims 500 --seed 7
+
+        rematch verify all --write
+    """
+    from harness.bench.place import describe_place
+    from harness.verify_page import write_page
+    from harness.verify_rows import ROWS, verify_row
+
+    root = find_root()
+    every = not names or ALL in names
+    wanted = list(ROWS) if every else list(names or ())
+    place = describe_place(root)
+    rows: list[VerifiedRow] = []
+    for name in wanted:
+        try:
+            rows.append(verify_row(name, place, sims=sims, seed=seed))
+        except RematchError as problem:
+            if not every:
+                raise
+            print(f"not run: {name}: {problem}", file=sys.stderr)
+            continue
+        if not as_json:
+            _show(rows[-1])
+        if write:  # after each row: what ran is kept when the next one is interrupted
+            write_page(root, rows[-1:])
+    if as_json:
+        plain = [row.result.model_dump(mode="json") for row in rows]
+        print(json.dumps(plain[0] if len(wanted) == 1 else plain, indent=2))
+    elif len(rows) > 1:
+        print(f"{len(rows)} rows in {sum(row.wall_s for row in rows):.0f} s")
+    if len(rows) < len(wanted) or not all(row.result.holds for row in rows):
+        raise typer.Exit(1)
+
+
+def _show(row: VerifiedRow) -> None:
+    """Print one row: its bar, its control, and every cell with its interval and limits."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from harness.verify_page import cells
+
+    found = row.result
+    table = Table(
+        title=f"{found.name}: {found.bar}", title_justify="left", caption=f"control: {found.control}"
+    )
+    for column in ("cell", "value", "95 % interval", "limits", ""):
+        table.add_column(column)
+    for cell in found.cells:
+        table.add_row(*cells(cell))
+    console = Console()
+    console.print(table)
+    if found.open_problem:
+        console.print(f"open problem: {found.open_problem}")
+    console.print(
+        f"{found.name}: {'holds' if found.holds else 'does not hold'}, {found.sims} simulations, "
+        f"seed {found.seed}, {row.wall_s:.1f} s"
+    )

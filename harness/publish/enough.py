@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the paper says of how much was measured: blocks, unseen modes, equal cells, and what requests are worth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from harness.analysis.enough import BlocksNeeded, EqualCell, blocks_needed, equal_cells
+from harness.analysis.one_trial import PooledPercentile, Worth, pooled_percentile, worth_of
+from harness.analysis.trial_table import inputs_of
+from harness.evidence import Evidence
+from harness.model import Estimate
+from harness.peaks import settled
+from harness.publish.cells import Cell
+from harness.publish.formatting import NOT_MEASURED
+from harness.publish.pages import Published
+from harness.publish.publisher import Publisher, slug
+
+Floats = NDArray[np.float64]
+Measured = Mapping[str, Evidence | None]
+_LEVEL = 0.95
+#: part of the key, field of ``BlocksNeeded``, unit, what it is
+_BLOCKS = (
+    ("made", "n_blocks", "1", "blocks of the comparison that has the fewest"),
+    ("half_width", "half_width", "share", "half-width of a ratio's interval, median"),
+    ("needed", "needed", "1", "blocks for +-2 %, median comparison"),
+    ("unseen", "unseen_share", "share", "a mode rarer than this may be unseen"),
+)
+_NO_PAIR = "nothing to compare block by block"
+
+
+class Enough(NamedTuple):
+    """How much was measured, in every way that is told; by experiment, the percentiles by label of a variant."""
+
+    measured: Measured
+    blocks: dict[str, BlocksNeeded]
+    equal: dict[str, tuple[EqualCell, ...]]
+    worth: dict[str, tuple[Worth, ...]]
+    p99: dict[str, PooledPercentile]
+    p999: dict[str, PooledPercentile]
+    step_s: float | None
+
+
+def how_much(measured: Measured, *, pooled: str = "gc-peaks") -> Enough:
+    """Return what the blocks, the duplicates and the requests of these experiments can tell.
+
+    Args:
+        pooled: the experiment whose percentiles over the requests of all trials are told.
+    """
+    there = {name: evidence for name, evidence in measured.items() if evidence is not None}
+    blocks = {name: blocks_needed(one.trials, one.reference, one.factors) for name, one in there.items()}
+    worth = {name: _worth(one) for name, one in there.items()}
+    return Enough(
+        measured=measured,
+        blocks={name: one for name, one in blocks.items() if one is not None},
+        equal={name: equal_cells(one.trials, one.factors) for name, one in there.items()},
+        worth={name: ones for name, ones in worth.items() if ones},
+        p99=_pooled(measured.get(pooled), 0.99),
+        p999=_pooled(measured.get(pooled), 0.999),
+        step_s=_step_s(measured.get(pooled)),
+    )
+
+
+def publish_enough(publisher: Publisher, found: Enough) -> Published:
+    """Publish ``validity.{blocks,equal,worth,pooled}...``, absent where not measured."""
+    with publisher.together():
+        said = (
+            publish_blocks(publisher, found.measured, found.blocks),
+            publish_equal(publisher, found.equal),
+            publish_worth(publisher, found.measured, found.worth),
+            publish_pooled(publisher, found.p99, found.p999),
+        )
+        if found.blocks:
+            publisher.text("validity.blocks.measured", "measured")
+        if found.worth:
+            publisher.text("validity.worth.measured", "measured")
+        if found.p99:
+            publisher.text("validity.pooled.measured", "measured")
+    return Published("\n".join(one.text for one in said))
+
+
+def publish_blocks(publisher: Publisher, measured: Measured, found: Mapping[str, BlocksNeeded]) -> Published:
+    """Publish ``validity.blocks.{made,half_width,needed,unseen}.<experiment>``, absent where not measured."""
+    said = []
+    for name, evidence in measured.items():
+        one, why = found.get(name), NOT_MEASURED if evidence is None else _NO_PAIR
+        for part, field, unit, what in _BLOCKS:
+            key = f"validity.blocks.{part}.{slug(name)}"
+            value: float | None = None if one is None else getattr(one, field)
+            if value is None:
+                reason = why if one is None else "no practical number of blocks is enough"
+                said.append(publisher.absent(key, unit, reason))
+            else:
+                said.append(publisher.value(key, float(value), unit, what))
+    return Published("\n".join(one.text for one in said))
+
+
+def block_cells(found: Enough) -> list[Mapping[str, Cell] | None]:
+    """Return rows for ``Publisher.table``: one an experiment that compares anything."""
+    rows: list[Mapping[str, Cell] | None] = []
+    for name, one in found.blocks.items():
+        noise = [cell.found.noise for cell in found.equal[name] if cell.found.noise is not None]
+        rows.append(
+            {
+                "experiment": name,
+                "metric": {"throughput_per_s": "throughput", "latency_mean_s": "mean latency"}[one.metric],
+                "comparisons": one.n_comparisons,
+                "blocks": one.n_blocks,
+                "half_width": _percent(one.half_width),
+                "needed": "beyond any practical number" if one.needed is None else one.needed,
+                "needed_most": "beyond any practical number" if one.needed_most is None else one.needed_most,
+                "unseen": _percent(one.unseen_share),
+                "noise": _percent(max(noise)) if noise else None,
+            }
+        )
+    return rows
+
+
+def publish_equal(publisher: Publisher, equal: Mapping[str, Sequence[EqualCell]]) -> Published:
+    """Publish ``validity.equal.{cells,different,rate}``: how often the reference differed from its own duplicate."""
+    cells = [cell for found in equal.values() for cell in found if cell.found.passed is not None]
+    different = sum(cell.found.passed is False for cell in cells)
+    if not cells:
+        return Published(
+            "\n".join(
+                publisher.absent(f"validity.equal.{part}", unit, NOT_MEASURED).text
+                for part, unit in (("cells", "1"), ("different", "1"), ("rate", "share"))
+            )
+        )
+    low, high = stats.binomtest(different, len(cells)).proportion_ci(_LEVEL, method="wilson")
+    rate = Estimate(
+        value=different / len(cells), low=float(low), high=float(high), level=_LEVEL, unit="share",
+        method="Wilson's interval over cells", estimand="share of cells in which the reference differs from itself",
+        n_trials=sum(2 * cell.n_blocks for cell in cells),
+        inputs=tuple(dict.fromkeys(key for cell in cells for key in cell.found.ratio.inputs)),
+    )  # fmt: skip
+    said = [
+        publisher.value(
+            "validity.equal.cells", len(cells), "1", "cells with the reference twice in each block"
+        ),
+        publisher.value("validity.equal.different", different, "1", "of these, cells that call it different"),
+        publisher.number("validity.equal.rate", rate),
+    ]
+    return Published("\n".join(one.text for one in said))
+
+
+def publish_worth(
+    publisher: Publisher, measured: Measured, found: Mapping[str, Sequence[Worth]]
+) -> Published:
+    """Publish ``validity.worth.{requests,effective,independent,batches,bootstrap}.<experiment>``, medians of trials."""
+    said = []
+    for name, evidence in measured.items():
+        ones = found.get(name, ())
+        why = NOT_MEASURED if evidence is None else "its tool writes no single requests"
+        for part, unit, values in (
+            ("requests", "1", [one.n_requests for one in ones]),
+            ("effective", "1", [one.effective for one in ones]),
+            ("independent", "share", [one.as_if_independent for one in ones]),
+            ("batches", "share", [one.batch_means for one in ones]),
+            ("bootstrap", "share", [one.block_bootstrap for one in ones]),
+        ):
+            key, told = f"validity.worth.{part}.{slug(name)}", [v for v in values if v is not None]
+            if not told:
+                said.append(publisher.absent(key, unit, why))
+                continue
+            middle = float(np.median(told))
+            said.append(
+                publisher.value(
+                    key, round(middle) if unit == "1" else middle, unit, f"{part}, median of trials"
+                )
+            )
+    return Published("\n".join(one.text for one in said))
+
+
+def worth_cells(found: Enough) -> list[Mapping[str, Cell] | None]:
+    """Return rows for ``Publisher.table``: one an experiment, medians over the first trial of each variant."""
+    return [
+        {
+            "experiment": name,
+            "trials": len(ones),
+            "requests": round(float(np.median([one.n_requests for one in ones]))),
+            "effective": _spread([one.effective for one in ones]),
+            "independent": _median_percent([one.as_if_independent for one in ones]),
+            "batches": _median_percent([one.batch_means for one in ones]),
+            "bootstrap": _median_percent([one.block_bootstrap for one in ones]),
+        }
+        for name, ones in found.worth.items()
+    ]
+
+
+def pooled_cells(found: Enough) -> list[Mapping[str, Cell] | None]:
+    """Return rows for ``Publisher.table``: one a variant; the cluster bootstrap's interval as text."""
+    return [
+        {
+            "variant": label,
+            "trials": one.jackknife.n_trials,
+            "p99": one.jackknife,
+            "cluster": None
+            if one.cluster_low is None or one.cluster_high is None
+            else f"{one.cluster_low * 1e3:.3g} to {one.cluster_high * 1e3:.3g} ms",
+            # the reason is the same for all, and stands below the table once
+            "p999": "refused" if found.p999[label].jackknife.value is None else found.p999[label].jackknife,
+            "step": None if found.step_s is None else f"{found.step_s * 1e3:.3g} ms",
+        }
+        for label, one in found.p99.items()
+    ]
+
+
+def publish_pooled(
+    publisher: Publisher, found: Mapping[str, PooledPercentile], extreme: Mapping[str, PooledPercentile]
+) -> Published:
+    """Publish ``validity.pooled.{variants,narrower,refused}``: by what the cluster bootstrap's intervals are
+    narrower, and of how many variants p99.9 is refused."""
+    ratios = [
+        float((one.cluster_high - one.cluster_low) / (one.jackknife.high - one.jackknife.low))
+        for one in found.values()
+        if one.cluster_low is not None
+        and one.cluster_high is not None
+        and one.jackknife.low is not None
+        and one.jackknife.high is not None
+    ]
+    if not ratios:
+        said = [
+            publisher.absent("validity.pooled.variants", "1", NOT_MEASURED),
+            publisher.absent("validity.pooled.narrower", "ratio", NOT_MEASURED),
+            publisher.absent("validity.pooled.refused", "1", NOT_MEASURED),
+        ]
+    else:
+        what = "width of the cluster bootstrap's interval over that of the jackknife's, median of variants"
+        said = [
+            publisher.value("validity.pooled.variants", len(ratios), "1", "variants with both intervals"),
+            publisher.value("validity.pooled.narrower", float(np.median(ratios)), "ratio", what),
+            publisher.value(
+                "validity.pooled.refused",
+                sum(one.jackknife.value is None for one in extreme.values()),
+                "1",
+                "variants whose p99.9 is refused: too few requests beyond it in a trial",
+            ),
+        ]
+    return Published("\n".join(one.text for one in said))
+
+
+def _worth(evidence: Evidence) -> tuple[Worth, ...]:
+    """Of the first kept trial of each variant."""
+    return tuple(
+        worth_of(values[0], keys[0]) for values, keys in _latencies(evidence, first_only=True).values()
+    )
+
+
+def _pooled(evidence: Evidence | None, q: float) -> dict[str, PooledPercentile]:
+    if evidence is None:
+        return {}
+    # no time at all is below the tool's resolution, and the step itself the most that is known of it
+    step_s = _step_s(evidence) or 0.0
+    return {
+        evidence.variants[name]: pooled_percentile([np.maximum(v, step_s) for v in values], q, inputs=keys)
+        for name, (values, keys) in _latencies(evidence).items()
+    }
+
+
+def _step_s(evidence: Evidence | None) -> float | None:
+    """The coarsest step of the tools that wrote these latencies; ``None``: not measured, or not known."""
+    steps = [] if evidence is None else evidence.trials["latency_resolution_s"].dropna().tolist()
+    return max(steps) if steps else None
+
+
+def _latencies(
+    evidence: Evidence, *, first_only: bool = False
+) -> dict[str, tuple[list[Floats], tuple[str, ...]]]:
+    """Variant -> latencies of settled correct answers in the order of their starts, one array a trial, of one
+    cell: the last warmed-up one without a log line whose tool writes single requests."""
+    last_first = list(reversed(evidence.cells()))
+    for levels in sorted(last_first, key=lambda cell: cell.get("logging") == "on"):
+        found: dict[str, tuple[list[Floats], tuple[str, ...]]] = {}
+        trials = evidence.cell(**levels)
+        kept = trials[~trials["excluded"].astype(bool) & ~trials["duplicate"].astype(bool)]
+        for (_, row), key in zip(kept.iterrows(), inputs_of(kept), strict=True):
+            arrays, keys = found.get(str(row["variant"]), ([], ()))
+            if first_only and arrays:
+                continue
+            requests = evidence.requests(str(row["session_id"]), str(row["trial_id"]))
+            if requests is None or int(requests["ok"].sum()) < 2:
+                continue
+            rest = settled(evidence, requests)
+            ok = rest[rest["ok"].astype(bool)].sort_values("start_epoch_s", kind="stable")
+            values = ok["latency_s"].to_numpy(dtype=np.float64)
+            found[str(row["variant"])] = ([*arrays, values], (*keys, key))
+        if found:
+            return found
+    return {}
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.2g} %" if share < 1 else f"{share * 100:.0f} %"
+
+
+def _median_percent(values: Sequence[float | None]) -> str | None:
+    told = [value for value in values if value is not None]
+    return _percent(float(np.median(told))) if told else None
+
+
+def _spread(values: Sequence[float | None]) -> str | None:
+    told = sorted(value for value in values if value is not None)
+    if not told:
+        return None
+    return f"{np.median(told):,.0f} ({told[0]:,.0f} to {told[-1]:,.0f})"

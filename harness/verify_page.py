@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``docs/verify.md``: every row of ``verify`` with its cells, from ``docs/verify.json``, which holds what ran."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from harness.analysis.verify.result import Cell
+from harness.bench.others import judge, words
+from harness.bench.page import number
+from harness.verify_rows import ROWS, VerifiedRow
+
+PAGE = Path("docs") / "verify.md"
+RECORD = Path("docs") / "verify.json"
+#: The whole table, at the simulations its bars are meant for, on two cores.
+LIMIT_S = 20 * 60.0
+HEAD = "\n".join(
+    (
+        "# What shows the statistics right",
+        "",
+        "Written by `python -m harness verify all --write`; do not edit.",
+        "Each row simulates experiments whose truth is known, asks the method that the analysis uses, and holds its "
+        "answers against a bar that was set before.",
+        "A *control* is a method, or an order of trials, that must fail in the same simulation: where it passes, the "
+        "simulation has no teeth, and the row does not hold.",
+        "The interval is of the simulation alone, at 95 %: what this number of experiments leaves open.",
+        "It is Wilson's for shares (for an F1 through the share of all events, found or to be found, that are both), "
+        "Poisson's for events per minute or per series, Student's for means; a largest error and a median have none.",
+        "*limit within*: the cell is judged by its value, but the limit lies inside the interval, so other random "
+        "numbers might have judged it otherwise.",
+        "",
+    )
+)
+
+
+def write_page(root: Path, rows: Iterable[VerifiedRow]) -> Path:
+    """Put the rows into record and page; rows that did not run now stay as they are."""
+    held = {row.result.name: row for row in read_record(root)} | {row.result.name: row for row in rows}
+    ordered = [held[name] for name in ROWS if name in held]
+    record = root / RECORD
+    record.parent.mkdir(exist_ok=True)
+    # computed fields stay out: reading computes them again
+    plain = [row.model_dump(mode="json", round_trip=True) for row in ordered]
+    record.write_text(json.dumps(plain, indent=1) + "\n", "utf-8")
+    (root / PAGE).write_text(render(ordered), "utf-8")
+    return root / PAGE
+
+
+def read_record(root: Path) -> list[VerifiedRow]:
+    """Return the rows that the page was made from; none where there is no record yet."""
+    path = root / RECORD
+    if not path.is_file():
+        return []
+    return [
+        VerifiedRow.model_validate_json(json.dumps(plain)) for plain in json.loads(path.read_text("utf-8"))
+    ]
+
+
+def render(rows: Sequence[VerifiedRow]) -> str:
+    """Return the page: the table of all rows, then one section a row."""
+    return "\n".join([HEAD, overview(rows), *(section(row) for row in rows)])
+
+
+def overview(rows: Sequence[VerifiedRow]) -> str:
+    """Return one line a row, and what the whole table took."""
+    lines = [
+        "| row | bar | | cells that hold | simulations a cell | seed | time |",
+        "|---|---|---|--:|--:|--:|--:|",
+    ]
+    for row in rows:
+        found = row.result
+        n_barred, n_held = sum(c.barred for c in found.cells), sum(c.holds for c in found.cells if c.barred)
+        lines.append(
+            f"| [{found.name}](#{found.name}) | {found.bar} | {'holds' if found.holds else 'DOES NOT HOLD'} "
+            f"| {n_held} of {n_barred} | {found.sims:,} | {found.seed} | {row.wall_s:.1f} s |"
+        )
+    return "\n".join([*lines, "", total_words(rows)]) + "\n"
+
+
+def total_words(rows: Sequence[VerifiedRow]) -> str:
+    """The time of all rows together, held against its limit; rows that are missing are named."""
+    total_s = sum(row.wall_s for row in rows)
+    missing = [name for name in ROWS if name not in {row.result.name for row in rows}]
+    if missing:
+        return f"The rows above took {total_s / 60:.1f} min; not run yet: {', '.join(missing)}."
+    seen = [(row.others_share, row.wall_s) for row in rows if row.others_share is not None]
+    seen_s = sum(wall_s for _, wall_s in seen)
+    share = sum(one * wall_s for one, wall_s in seen) / seen_s if seen_s else None
+    verdict = {True: "holds", False: "DOES NOT HOLD", None: "cannot say, others used the machine"}[
+        judge(LIMIT_S, [total_s], share)
+    ]
+    places = " and ".join(dict.fromkeys(row.place for row in rows))
+    return (
+        f"The whole table took {total_s / 60:.1f} min, one row after the other (limit: {LIMIT_S / 60:.0f} min on "
+        f"two cores: {verdict}), on {places}."
+    )
+
+
+def section(row: VerifiedRow) -> str:
+    """Return one row: its bar, its control and every cell."""
+    found = row.result
+    lines = [f"## {found.name}", "", f"Bar: {found.bar}.", f"Control: {found.control}.", ""]
+    lines += ["| cell | value | 95 % interval | limits | |", "|---|--:|---|---|---|"]
+    lines += ["| " + " | ".join(cells(cell)) + " |" for cell in found.cells]
+    others = "" if row.others_share is None else f"; {words(row.others_share)}"
+    lines += ["", *([f"- Open problem: {found.open_problem}"] if found.open_problem else [])]
+    lines += [
+        f"- {found.sims:,} simulations a cell, seed {found.seed}, {row.wall_s:.1f} s{others}",
+        f"- {row.place}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def cells(cell: Cell) -> tuple[str, str, str, str, str]:
+    """Return a cell as text: name, value, interval, limits, verdict."""
+    interval = "" if cell.low is None or cell.high is None else f"{number(cell.low)} to {number(cell.high)}"
+    return (
+        f"{cell.name}{' (control)' if cell.control else ''}".replace("|", "\\|"),
+        number(cell.value),
+        interval,
+        limits(cell),
+        verdict(cell),
+    )
+
+
+def limits(cell: Cell) -> str:
+    """The limits of a cell in words; empty without one."""
+    low = "" if cell.at_least is None else f">= {cell.at_least:g}"
+    high = "" if cell.at_most is None else f"<= {cell.at_most:g}"
+    return ", ".join(filter(None, (low, high)))
+
+
+def verdict(cell: Cell) -> str:
+    """Whether a cell holds, and whether its limit lies within what the simulations leave open."""
+    if not cell.barred:
+        return "no bar"
+    return ("holds" if cell.holds else "DOES NOT HOLD") + ("; limit within" if cell.close else "")
