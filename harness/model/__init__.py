@@ -19,6 +19,7 @@ from harness.model.load import (
     OpenShare,
     ScaledLoad,
 )
+from harness.model.memory import HeapProbe, HeldMemory, LeastHeap, LimitProbe, MatchedLimit, MemoryFit
 from harness.model.plan import Configuration, Plan, PlannedTrial, configurations, make_plan
 from harness.model.readings import (
     ClockReading,
@@ -90,12 +91,16 @@ __all__ = [
     "GeneratorName",
     "GeneratorRecord",
     "GroupReading",
+    "HeapProbe",
+    "HeldMemory",
     "HostClock",
     "Implementation",
     "InstanceRecord",
     "InvariantReading",
     "JavaForms",
+    "LeastHeap",
     "Level",
+    "LimitProbe",
     "LimitsRecord",
     "Load",
     "LoadProfile",
@@ -104,6 +109,8 @@ __all__ = [
     "MachineWindow",
     "OpenLoad",
     "OpenShare",
+    "MatchedLimit",
+    "MemoryFit",
     "Outcome",
     "Phase",
     "Plan",

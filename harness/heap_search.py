@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The least heap in which something works: doubled until it does, halved until it does not, both ends tried again.
+
+A probe costs a fresh process and seconds, so there are few. Whether a heap is enough may hang on luck: what the
+machine did meanwhile, when a collector began. So the heap that was found must work again, and the next smaller
+one fail again; where any outcome contradicts another the search says so, and errs to the larger heap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from harness.errors import MemoryFitFailed
+from harness.model import HeapProbe
+
+#: Where the search begins, and where it gives up: no service here needs gigabytes for a request.
+FIRST_MIB, MOST_MIB = 16, 4096
+#: How fine it is: this share of the heap, a mebibyte at least.
+STEP_SHARE = 0.05
+
+Attempt = Callable[[int], HeapProbe]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """Where the search ended. ``steady``: no outcome contradicts another."""
+
+    least_mib: int
+    step_mib: int
+    steady: bool
+    probes: tuple[HeapProbe, ...]
+
+
+def least_heap(
+    attempt: Attempt, *, what: str, first_mib: int = FIRST_MIB, most_mib: int = MOST_MIB
+) -> Found:
+    """Return the least heap that works.
+
+    Args:
+        attempt: tries one heap, in MiB. what: of what, for the message.
+
+    Raises:
+        MemoryFitFailed: none works.
+    """
+    probes: list[HeapProbe] = []
+
+    def works(mib: int) -> bool:
+        probes.append(attempt(mib))
+        return probes[-1].worked
+
+    low, high = 0, first_mib
+    while not works(high):
+        low, high = high, _larger(high, 2 * high, most_mib, what, probes)
+    while high - low > step_mib(high):
+        middle = (low + high) // 2
+        if works(middle):
+            high = middle
+        else:
+            low = middle
+    while not works(high):  # it was luck before
+        low, high = high, _larger(high, high + step_mib(high), most_mib, what, probes)
+    if low:
+        works(low)
+    return Found(least_mib=high, step_mib=step_mib(high), steady=agree(probes), probes=tuple(probes))
+
+
+def step_mib(heap_mib: int) -> int:
+    """Return how fine the search is at this heap, in MiB."""
+    return max(1, round(heap_mib * STEP_SHARE))
+
+
+def agree(probes: Sequence[HeapProbe]) -> bool:
+    """Return whether every heap that worked is larger than every one that did not."""
+    worked = [probe.heap_mib for probe in probes if probe.worked]
+    failed = [probe.heap_mib for probe in probes if not probe.worked]
+    return not worked or not failed or min(worked) > max(failed)
+
+
+def _larger(heap_mib: int, wanted_mib: int, most_mib: int, what: str, probes: Sequence[HeapProbe]) -> int:
+    if heap_mib >= most_mib:
+        raise MemoryFitFailed(
+            f"{what} does its work in no heap up to {heap_mib} MiB; in the last one: {probes[-1].reason}; "
+            "see that this variant runs here, then start again"
+        )
+    return min(wanted_mib, most_mib)

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One fresh instance, asked for a while and stopped: whether it did its work, and what it held at the end.
+
+It gets the CPUs that a trial's instance would; its folder is thrown away.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.errors import TrialFailure
+from harness.launchers.base import Instance, LaunchOrder
+from harness.loadgen.flow import readiness_request
+from harness.model import BuildRecord, Implementation, Outcome, Request, StartUp, Variant
+from harness.pacing import ask_at_rate
+from harness.readiness import bring_up, wait_first_response
+from harness.runner import placement_of
+from harness.trial_order import Parts, watch
+from harness.verdicts import crash
+from harness.warming import warm_up
+
+SERVICE_STDERR = "service.stderr.txt"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What an instance is asked: warm-up requests one after another, then more at a rate."""
+
+    requests: tuple[Request, ...]
+    rate_per_s: float
+    n_requests: int
+    most_late_s: float
+    warm_up_requests: int = 0
+    ready_s: float = 10.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProbeOrder:
+    """One instance to be tried."""
+
+    name: str
+    implementation: Implementation
+    variant: Variant
+    build: BuildRecord
+    asked: Asked
+    folder: Path
+
+
+def held_bytes(order: ProbeOrder, parts: Parts) -> int:
+    """Start an instance, ask it, and return what it holds, resident, when it has answered.
+
+    Raises:
+        TrialFailure: it did not do its work; the reason tells why, its memory's end first.
+    """
+    shutil.rmtree(order.folder, ignore_errors=True)
+    order.folder.mkdir(parents=True)
+    started: list[Instance] = []
+    try:
+        return _asked(order, parts, parts.host.open_folder(order.folder), started)
+    except TrialFailure as failure:
+        reasons = [why for instance in started if (why := instance.out_of_memory()) is not None]
+        if not reasons:
+            raise
+        raise TrialFailure(Outcome.OUT_OF_MEMORY, f"{reasons[-1]} ({failure.reason})") from failure
+    finally:
+        for instance in started:
+            instance.stop()
+            if parts.host.here:
+                parts.ledger.forget(instance.record.pid)
+        parts.host.close_folder(order.folder)
+        shutil.rmtree(order.folder, ignore_errors=True)
+
+
+def _asked(order: ProbeOrder, parts: Parts, there: Path, started: list[Instance]) -> int:
+    asked = order.asked
+    placed = placement_of(order.variant.runtime, parts)
+
+    def launch() -> Instance:
+        launched = parts.launcher.launch(
+            LaunchOrder(
+                implementation=order.implementation,
+                variant=order.variant,
+                build=order.build,
+                folder=there,
+                cpus=placed.service,
+            )
+        )
+        started.append(launched)
+        if parts.host.here:  # over there the agent keeps the books
+            parts.ledger.note(pid=launched.record.pid, role=order.name, port=launched.record.port)
+        return launched
+
+    def wait(launched: Instance) -> StartUp:
+        return wait_first_response(
+            launched,
+            readiness_request(asked.requests),
+            asked.ready_s,
+            host=parts.host,
+            stderr=there / SERVICE_STDERR,
+        )
+
+    instance, _ = bring_up(launch, wait, lambda launched: launched.port_taken())
+    endpoint = parts.host.reach(instance.endpoint)
+    try:
+        if asked.warm_up_requests:
+            warm_up(endpoint, asked.requests, asked.warm_up_requests)
+        ask_at_rate(
+            endpoint,
+            asked.requests,
+            rate_per_s=asked.rate_per_s,
+            n_requests=asked.n_requests,
+            most_late_s=asked.most_late_s,
+        )
+        held = parts.host.resources(watch(instance)).rss_bytes
+    except TrialFailure as failure:
+        instance.stop()  # what it says of its memory's end is asked for when it has ended
+        raise failure
+    if held is None or instance.exited() is not None:
+        raise crash(instance.exited(), "while it was tried", there, parts.host)
+    return held
