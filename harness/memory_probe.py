@@ -33,7 +33,7 @@ class Asked:
     n_requests: int
     most_late_s: float
     warm_up_requests: int = 0
-    ready_s: float = 10.0
+    ready_s: float = 5.0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,6 +14,7 @@ from harness.launchers.tools import find_tools
 from harness.launchers.process import ProcessLauncher
 from harness.local_host import LocalHost
 from harness.definitions import load_study
+from harness.definitions.services import load_requests
 from harness.memory_probe import Asked, ProbeOrder, held_bytes
 from harness.model import Outcome, RuntimeSettings, Variant
 from harness.orphans import RunningProcesses
@@ -122,7 +123,7 @@ def test_who_falls_behind_the_rate_does_not_do_its_work(tmp_path: Path) -> None:
     project = Project(tmp_path)
     try:
         slow = project.launch(slow_s=0.5)
-        requests = memory_requests(tmp_path)
+        requests = load_requests(tmp_path, "strings")["hello"]
         with pytest.raises(TrialFailure, match="fell .* s behind 50 requests a second"):
             ask_at_rate(
                 slow.endpoint, requests, rate_per_s=50, n_requests=100, most_late_s=0.2, users=2, timeout_s=5
@@ -132,12 +133,6 @@ def test_who_falls_behind_the_rate_does_not_do_its_work(tmp_path: Path) -> None:
             ask_at_rate(wrong.endpoint, requests, rate_per_s=200, n_requests=20, most_late_s=5)
     finally:
         project.close()
-
-
-def memory_requests(root: Path):  # type: ignore[no-untyped-def]
-    from harness.definitions import load_requests
-
-    return load_requests(root, "strings")["hello"]
 
 
 def test_a_real_service_works_in_a_roomy_heap_and_not_in_one_too_small_and_says_why(tmp_path: Path) -> None:
