@@ -233,7 +233,10 @@ def _at(log: GcLog, shift_s: float, within_s: float, by: str) -> PlacedLog:
 
 
 def _begins(log: GcLog, shift_s: float) -> tuple[float, ...]:
-    """When each collection began: its pauses and its work beside the program carry one number."""
+    """When each collection began: its pauses and its work beside the program carry one number.
+
+    A pause without one counts only where none has any: it may be another step of a collection that is counted.
+    """
     first: dict[int, float] = {}
     unnumbered: list[float] = []
     for step in (*(event for event in log.events if event.cause == "gc_pause"), *log.cycles):
@@ -241,7 +244,7 @@ def _begins(log: GcLog, shift_s: float) -> tuple[float, ...]:
             unnumbered.append(step.start_s + shift_s)
         else:
             first[step.gc_id] = min(first.get(step.gc_id, math.inf), step.start_s + shift_s)
-    return tuple(sorted([*first.values(), *unnumbered]))
+    return tuple(sorted(first.values() or unnumbered))
 
 
 def _nothing(why: str, log: GcLog | None = None) -> PlacedLog:
