@@ -57,9 +57,7 @@ class MemoryPair(Frozen):
         return self.words.startswith("equal")
 
 
-def memory_pairs(
-    evidence: Evidence | None, attributed: Sequence[TrialAttribution]
-) -> tuple[MemoryPair, ...]:
+def memory_pairs(evidence: Evidence | None, attributed: Sequence[TrialAttribution]) -> tuple[MemoryPair, ...]:
     """Return every pair of the session that was measured on both sides, in the definition's order.
 
     Args:
@@ -71,8 +69,13 @@ def memory_pairs(
         return ()
     told = {one.trial: one.latency_s["p99"] for one in attributed if "p99" in one.latency_s}
     base = evidence.sessions[0].key.rpartition("/")[0]
-    keys = f"{base}/" + evidence.trials["session_id"].astype(str) + "/" + evidence.trials["trial_id"].astype(str)
-    p99 = [_p99_s(evidence, row, told.get(key)) for key, (_, row) in zip(keys, evidence.trials.iterrows(), strict=True)]
+    keys = (
+        f"{base}/" + evidence.trials["session_id"].astype(str) + "/" + evidence.trials["trial_id"].astype(str)
+    )
+    p99 = [
+        _p99_s(evidence, row, told.get(key))
+        for key, (_, row) in zip(keys, evidence.trials.iterrows(), strict=True)
+    ]
     trials = evidence.trials.assign(**{P99: np.array(p99, dtype=np.float64)})
     measured = set(trials["variant"].astype(str))
     return tuple(
@@ -122,4 +125,3 @@ def _pair(trials: pd.DataFrame, go: str, java: str, evidence: Evidence) -> Memor
         memory=compared(RSS),
         p99=compared(P99),
     )
-

@@ -32,9 +32,7 @@ class Found:
     probes: tuple[HeapProbe, ...]
 
 
-def least_heap(
-    attempt: Attempt, *, what: str, first_mib: int = FIRST_MIB, most_mib: int = MOST_MIB
-) -> Found:
+def least_heap(attempt: Attempt, *, what: str, first_mib: int = FIRST_MIB, most_mib: int = MOST_MIB) -> Found:
     """Return the least heap that works.
 
     Args:
@@ -67,7 +65,7 @@ def least_heap(
 
 def step_mib(heap_mib: int) -> int:
     """Return how fine the search is at this heap, in MiB."""
-    return max(1, round(heap_mib * STEP_SHARE))
+    return max(1, int(heap_mib * STEP_SHARE))
 
 
 def agree(probes: Sequence[HeapProbe]) -> bool:

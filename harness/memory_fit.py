@@ -9,8 +9,8 @@ The least heap is searched for each program with each collector on its own, beca
 room for the same work: ZGC has no 1.3 times of what Serial can live in. What the heaps come to, and
 what each variant held, is in the record, so collectors can be compared at one size as well.
 To live in a heap is to start, and to answer a number of requests of the mix rightly at the rate of the load (at
-most ``MOST_PER_S``) without falling behind it by more than ``MOST_LATE_S``; so a program that does nothing but
-collect does not live. The search tells of seconds: what needs more after minutes shows in the trials.
+most ``MOST_PER_S``) without falling behind it by more than ``MOST_LATE_S`` once it is no longer cold; so a program
+that does little but collect does not live. The search tells of seconds: what needs more after minutes shows in the trials.
 
 A limit on a Go program bounds what its runtime manages, and resident memory is more (the program's text), or less
 (what was never touched). So Go is tried with the wanted memory as its limit, and again with the
@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness.errors import MemoryFitFailed, TrialFailure
@@ -44,17 +44,18 @@ from harness.model import (
     Variant,
 )
 from harness.runner import Parts
+from harness.workloads import Case
 
 MIB = 2**20
 #: A search asks for so long, and memory is read after so long at the most: seconds.
-SEARCH_S, HOLD_S = 1.5, 8.0
+COLD_S, SEARCH_S, HOLD_S = 0.5, 1.5, 8.0
 FEWEST_REQUESTS = 200
 #: Faster than this nobody can ask from within this process.
 MOST_PER_S = 500.0
 #: Of a load of users, who have no rate.
 USERS_PER_S = 200.0
-#: Long enough for a cold program to catch up, short beside what a program needs that only collects.
-MOST_LATE_S = 1.0
+#: A program that can do little more than half of the rate comes later than this in ``SEARCH_S``; a pause does not.
+MOST_LATE_S = 0.75
 #: As close as one correction of a limit need come.
 CLOSE_ENOUGH = 0.02
 LEAST_LIMIT_MIB = 4
@@ -73,6 +74,7 @@ class FitOrder:
     implementations: Mapping[str, Implementation]
     build: Callable[[Implementation, Variant], BuildRecord]
     requests: tuple[Request, ...]
+    cases: tuple[Case, ...]
     load: Load
     folder: Path
     say: Callable[[str], None]
@@ -117,9 +119,10 @@ class _Fit:
     builds: dict[str, BuildRecord] = field(default_factory=dict)
 
     def go(self) -> MemoryFit:
-        began_s = time.monotonic()
         order = self.order
         asked = asked_of(order.experiment, order.names)
+        self._build_all(asked)
+        began_s = time.monotonic()
         least = tuple(self._least(names) for names in self._alike(asked).values())
         java = {order.experiment.variants[name].runtime.memory_of: name for name in asked}
         held = {name: self._held(name) for name in java if name is not None}
@@ -134,6 +137,7 @@ class _Fit:
             mix=order.experiment.mix,
             rate_per_s=self._rate_per_s,
             n_requests=self._searched.n_requests,
+            cold_requests=self._searched.cold_requests,
             most_late_s=MOST_LATE_S,
             hold_s=self._hold_s,
             warm_up_requests=order.experiment.warm_up_requests,
@@ -144,6 +148,18 @@ class _Fit:
             measured_epoch_s=time.time(),
             took_s=time.monotonic() - began_s,
         )
+
+    def _build_all(self, asked: Mapping[str, str]) -> None:
+        """Build first, so that no compiler works while something is tried."""
+        variants = self.order.experiment.variants
+        for name in dict.fromkeys(
+            [*asked, *(other for each in asked if (other := variants[each].runtime.memory_of))]
+        ):
+            variant = variants[name]
+            if variant.build_name not in self.builds:
+                self.order.say(f"build of {variant.build_name}")
+                implementation = self.order.implementations[variant.implementation]
+                self.builds[variant.build_name] = self.order.build(implementation, variant)
 
     def _alike(self, asked: Mapping[str, str]) -> dict[Key, list[str]]:
         """Variants that differ in nothing but their multiple: they share a least heap."""
@@ -217,12 +233,8 @@ class _Fit:
 
     def _probe(self, name: str, settings: Mapping[str, str], asked: Asked) -> int:
         variant = self.order.experiment.variants[name]
-        variant = variant.model_copy(
-            update={"runtime": variant.runtime.model_copy(update=dict(settings))}
-        )
+        variant = variant.model_copy(update={"runtime": variant.runtime.model_copy(update=dict(settings))})
         implementation = self.order.implementations[variant.implementation]
-        if variant.build_name not in self.builds:
-            self.builds[variant.build_name] = self.order.build(implementation, variant)
         return held_bytes(
             ProbeOrder(
                 name=name,
@@ -246,29 +258,34 @@ class _Fit:
 
     @property
     def _searched(self) -> Asked:
-        return self._asks(SEARCH_S, warm_up_requests=0)
+        return replace(self._asks(SEARCH_S), cold_requests=round(self._rate_per_s * COLD_S))
 
     @property
     def _held_under(self) -> Asked:
-        return self._asks(self._hold_s, warm_up_requests=self.order.experiment.warm_up_requests)
+        order = self.order
+        return replace(
+            self._asks(self._hold_s),
+            as_trial=order.cases,
+            warm_up_requests=order.experiment.warm_up_requests,
+            most_late_s=HOLD_S,
+        )
 
-    def _asks(self, lasts_s: float, warm_up_requests: int) -> Asked:
+    def _asks(self, lasts_s: float) -> Asked:
         return Asked(
             requests=self.order.requests,
             rate_per_s=self._rate_per_s,
             n_requests=max(FEWEST_REQUESTS, round(self._rate_per_s * lasts_s)),
             most_late_s=MOST_LATE_S,
-            warm_up_requests=warm_up_requests,
         )
 
 
 def heap_mib(multiple: float, least_mib: int) -> int:
-    """Return a multiple of the least heap in whole mebibytes, never less than it says.
+    """Return a multiple of the least heap in whole mebibytes, the nearest.
 
-    >>> heap_mib(1.3, 10), heap_mib(3, 7)
-    (13, 21)
+    >>> heap_mib(1.3, 10), heap_mib(1.3, 7), heap_mib(3, 7)
+    (13, 9, 21)
     """
-    return math.ceil(round(multiple * least_mib, 6))
+    return max(least_mib, math.floor(multiple * least_mib + 0.5))
 
 
 def corrected(wanted_bytes: int, probes: list[LimitProbe]) -> Iterator[int]:
@@ -287,4 +304,6 @@ def corrected(wanted_bytes: int, probes: list[LimitProbe]) -> Iterator[int]:
 def _key(variant: Variant) -> Key:
     """What a least heap belongs to: the program with all its settings but the multiple."""
     runtime = variant.runtime.model_copy(update={"heap_max": None})
-    return variant.implementation, variant.model_copy(update={"runtime": runtime, "label": None}).model_dump_json()
+    return variant.implementation, variant.model_copy(
+        update={"runtime": runtime, "label": None}
+    ).model_dump_json()

@@ -10,6 +10,8 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.boundaries import save_metrics
+from harness.conformance import check
 from harness.errors import TrialFailure
 from harness.launchers.base import Instance, LaunchOrder
 from harness.loadgen.flow import readiness_request
@@ -20,19 +22,29 @@ from harness.runner import placement_of
 from harness.trial_order import Parts, watch
 from harness.verdicts import crash
 from harness.warming import warm_up
+from harness.workloads import Case, Face
 
 SERVICE_STDERR = "service.stderr.txt"
+#: How far a cold instance may fall behind before it is given up.
+MOST_LATE_COLD_S = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What an instance is asked: warm-up requests one after another, then more at a rate."""
+    """What an instance is asked, at a rate.
+
+    ``cold_requests`` come first, when it may still be slow for other reasons than its memory. ``as_trial``: before
+    all that it goes through what a trial has before its load, which is memory too: the contract's cases, its own
+    metrics, and ``warm_up_requests`` one after another.
+    """
 
     requests: tuple[Request, ...]
     rate_per_s: float
     n_requests: int
     most_late_s: float
+    cold_requests: int = 0
     warm_up_requests: int = 0
+    as_trial: tuple[Case, ...] = ()
     ready_s: float = 5.0
 
 
@@ -104,15 +116,20 @@ def _asked(order: ProbeOrder, parts: Parts, there: Path, started: list[Instance]
     instance, _ = bring_up(launch, wait, lambda launched: launched.port_taken())
     endpoint = parts.host.reach(instance.endpoint)
     try:
+        if asked.as_trial:
+            face: Face = "published" if order.variant.settings.get("face") == "published" else "matched"
+            check(endpoint, asked.as_trial, face, order.implementation.language)
+            save_metrics(endpoint, order.folder / "metrics.prom")
         if asked.warm_up_requests:
             warm_up(endpoint, asked.requests, asked.warm_up_requests)
-        ask_at_rate(
-            endpoint,
-            asked.requests,
-            rate_per_s=asked.rate_per_s,
-            n_requests=asked.n_requests,
-            most_late_s=asked.most_late_s,
-        )
+        for n, late_s in (
+            (asked.cold_requests, MOST_LATE_COLD_S),
+            (asked.n_requests, asked.most_late_s),
+        ):
+            if n:
+                ask_at_rate(
+                    endpoint, asked.requests, rate_per_s=asked.rate_per_s, n_requests=n, most_late_s=late_s
+                )
         held = parts.host.resources(watch(instance)).rss_bytes
     except TrialFailure as failure:
         instance.stop()  # what it says of its memory's end is asked for when it has ended

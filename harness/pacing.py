@@ -31,8 +31,8 @@ def ask_at_rate(
     most_late_s: float,
     users: int = MOST_USERS,
     timeout_s: float = 5.0,
-) -> None:
-    """Send ``n_requests`` requests of the mix, evenly spaced; check every answer.
+) -> float:
+    """Send ``n_requests`` requests of the mix, evenly spaced; check every answer; return how late the latest was sent.
 
     Raises:
         TrialFailure: nonconforming (a wrong answer), failed (no answer), or overloaded (a request could be
@@ -40,6 +40,7 @@ def ask_at_rate(
     """
     users = min(users, n_requests)
     ends = threading.Event()
+    latest_s = [0.0] * users
     begin_s = time.monotonic()
 
     def ask(user: int) -> None:
@@ -50,6 +51,7 @@ def ask_at_rate(
             connection.close()
             due_s = begin_s + next(numbers) / rate_per_s
             late_s = time.monotonic() - due_s
+            latest_s[user] = max(latest_s[user], late_s)
             if late_s > most_late_s:
                 raise TrialFailure(
                     Outcome.OVERLOADED, f"fell {late_s:.1f} s behind {rate_per_s:g} requests a second"
@@ -71,3 +73,4 @@ def ask_at_rate(
     late_s = time.monotonic() - begin_s - n_requests / rate_per_s
     if late_s > most_late_s:
         raise TrialFailure(Outcome.OVERLOADED, f"its last answer came {late_s:.1f} s late")
+    return max(latest_s)

@@ -33,7 +33,9 @@ class AttributionRow(Frozen):
     pauses_per_s: Estimate
     paused_share: Estimate = Field(description="of the time under load")
     longest_pause_s: Estimate
-    median_pause_s: Estimate = Field(description="half of a trial's pauses were longer; of trials that had any")
+    median_pause_s: Estimate = Field(
+        description="half of a trial's pauses were longer; of trials that had any"
+    )
     collections: Estimate = Field(description="how many began in a trial under load")
     detectability_s: Estimate = Field(description="a shorter pause leaves no trace in the latencies alone")
     share: Estimate = Field(

@@ -239,11 +239,12 @@ def _begins(log: GcLog, shift_s: float) -> tuple[float, ...]:
     """
     first: dict[int, float] = {}
     unnumbered: list[float] = []
-    for step in (*(event for event in log.events if event.cause == "gc_pause"), *log.cycles):
-        if step.gc_id is None:
-            unnumbered.append(step.start_s + shift_s)
+    steps = [(event.gc_id, event.start_s) for event in log.events if event.cause == "gc_pause"]
+    for number, start_s in [*steps, *((cycle.gc_id, cycle.start_s) for cycle in log.cycles)]:
+        if number is None:
+            unnumbered.append(start_s + shift_s)
         else:
-            first[step.gc_id] = min(first.get(step.gc_id, math.inf), step.start_s + shift_s)
+            first[number] = min(first.get(number, math.inf), start_s + shift_s)
     return tuple(sorted(first.values() or unnumbered))
 
 

@@ -26,7 +26,11 @@ def check_memory(experiment: Experiment, known: Mapping[str, Implementation], pa
             asked = to_model(RuntimeSettings, level.runtime, path, at=f"{place}.").memory_asked
             if asked is not None:
                 raise InputError(
-                    "measured memory stands in a variant", file=path, place=place, found=asked, allowed="a size"
+                    "measured memory stands in a variant",
+                    file=path,
+                    place=place,
+                    found=asked,
+                    allowed="a size",
                 )
     asking = [name for name, variant in experiment.variants.items() if variant.runtime.memory_asked]
     if not asking:

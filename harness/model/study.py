@@ -76,7 +76,9 @@ class RuntimeSettings(Frozen):
         if self.heap_multiple is not None and (self.aot_cache or self.heap_min is not None):
             raise ValueError("a heap that is a multiple goes with neither aot_cache nor heap_min")
         if self.memory_of is not None and self.gogc != "off":
-            raise ValueError(f'gomemlimit = "{self.gomemlimit}" needs gogc = "off": a growth rule stays below it')
+            raise ValueError(
+                f'gomemlimit = "{self.gomemlimit}" needs gogc = "off": a growth rule stays below it'
+            )
         return self
 
     @property

@@ -26,7 +26,7 @@ def publish_memory(
     *,
     prefix: str = "gc",
 ) -> Published:
-    """Publish ``<prefix>.set.<variant>``, what bounded it, for every variant of the definition, and ``<prefix>.least``."""
+    """Publish what bounded every variant of the definition, ``<prefix>.set.<variant>``, and ``<prefix>.least``."""
     words = {row.variant: row.memory for row in rows}
     fit = None if evidence is None else memory_fit(evidence.header)
     least = NOT_MEASURED if fit is None or not fit.least else least_words(fit)

@@ -150,6 +150,7 @@ class Preparation:
                     implementations=prepared.study.implementations,
                     build=self.assembly.launcher.build,
                     requests=prepared.study.requests[configuration.mix],
+                    cases=load_cases(self._contract()),
                     load=configuration.load,
                     folder=self.assembly.root / ".cache" / "memory" / prepared.session_id / "probe",
                     say=self.say,

@@ -55,9 +55,7 @@ profile = { model = "open", rate_per_s = %(rate)d, duration_s = 0.5 }
 """
 
 
-def make_memory_project(
-    root: Path, *, multiple: str = "2x", settings: str = "", rate: int = 200
-) -> Path:
+def make_memory_project(root: Path, *, multiple: str = "2x", settings: str = "", rate: int = 200) -> Path:
     """Lay the project out; ``settings`` are what the Go variant at equal memory is told, as TOML."""
     make_session_project(root)
     services = root / "services" / "strings"

@@ -26,9 +26,9 @@ from harness.model import (
     FormBuild,
     GeneratorRecord,
     GroupReading,
+    HeldMemory,
     InstanceRecord,
     InvariantReading,
-    HeldMemory,
     LeastHeap,
     LimitProbe,
     Load,
@@ -181,7 +181,8 @@ def memory_fit_of(study: Study, profile: ProfileName) -> MemoryFit | None:
         mix=experiment.mix,
         rate_per_s=200.0,
         n_requests=300,
-        most_late_s=1.0,
+        cold_requests=100,
+        most_late_s=0.5,
         hold_s=1.0,
         warm_up_requests=experiment.warm_up_requests,
         least=tuple(
@@ -197,7 +198,8 @@ def memory_fit_of(study: Study, profile: ProfileName) -> MemoryFit | None:
             for name in heaps
         ),
         held=tuple(
-            HeldMemory(variant=other, heap_max=None, rss_bytes=held) for other in dict.fromkeys(limits.values())
+            HeldMemory(variant=other, heap_max=None, rss_bytes=held)
+            for other in dict.fromkeys(limits.values())
         ),
         limits=tuple(
             MatchedLimit(
@@ -250,8 +252,7 @@ def _header(
             started_epoch_s=_EPOCH,
             clock_source="tsc",
         ),
-        notes=_notes(study, plan.profile)
-        | ({} if fit is None else {"memory": fit.model_dump(mode="json")}),
+        notes=_notes(study, plan.profile) | ({} if fit is None else {"memory": fit.model_dump(mode="json")}),
     )
 
 

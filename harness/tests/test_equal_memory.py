@@ -45,7 +45,7 @@ def pairs(evidence: Evidence) -> tuple[MemoryPair, ...]:
 
 
 def test_each_go_variant_stands_beside_the_java_variant_whose_memory_it_was_given(
-    pairs: tuple[MemoryPair, ...]
+    pairs: tuple[MemoryPair, ...],
 ) -> None:
     defined = defined_pairs("gc-peaks", root=ROOT)
     assert {pair.go: pair.java for pair in pairs}.items() <= defined.items()

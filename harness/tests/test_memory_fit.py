@@ -9,12 +9,12 @@ import pytest
 
 from harness import memory_fit
 from harness.cli.measuring import _print_plan
-from harness.errors import InputError, MemoryFitFailed, StoreError, TrialFailure
-from harness.launchers.tools import find_tools
-from harness.launchers.process import ProcessLauncher
-from harness.local_host import LocalHost
 from harness.definitions import load_study
 from harness.definitions.services import load_requests
+from harness.errors import InputError, MemoryFitFailed, StoreError, TrialFailure
+from harness.launchers.process import ProcessLauncher
+from harness.launchers.tools import find_tools
+from harness.local_host import LocalHost
 from harness.memory_probe import Asked, ProbeOrder, held_bytes
 from harness.model import Outcome, RuntimeSettings, Variant
 from harness.orphans import RunningProcesses
@@ -99,8 +99,10 @@ def test_a_session_measures_memory_once_and_every_trial_runs_with_what_was_found
 
 
 def test_a_service_whose_memory_cannot_be_matched_is_one_line_and_no_session(tmp_path: Path) -> None:
-    root = make_memory_project(tmp_path, settings='crash_after = 5')
-    with pytest.raises(MemoryFitFailed, match=r"the memory of go-as-java \(gomemlimit = \d+MiB\).*told to crash") as said:
+    root = make_memory_project(tmp_path, settings="crash_after = 5")
+    with pytest.raises(
+        MemoryFitFailed, match=r"the memory of go-as-java \(gomemlimit = \d+MiB\).*told to crash"
+    ) as said:
         measured(root)
     assert "\n" not in str(said.value) and said.value.exit_code == 2
     assert not folder_of(root).exists and folder_of(root).memory() is None
@@ -153,7 +155,10 @@ def test_a_real_service_works_in_a_roomy_heap_and_not_in_one_too_small_and_says_
                 variant=variant,
                 build=launcher.build(implementation, variant),
                 asked=Asked(
-                    requests=study.requests["uppercase-16384"], rate_per_s=200, n_requests=100, most_late_s=2.0
+                    requests=study.requests["uppercase-16384"],
+                    rate_per_s=200,
+                    n_requests=100,
+                    most_late_s=2.0,
                 ),
                 folder=tmp_path / "probe",
             ),

@@ -40,14 +40,22 @@ def test_a_heap_is_a_size_or_a_multiple_and_a_limit_a_size_or_what_another_holds
 @pytest.mark.parametrize(
     ("before", "after", "words"),
     [
-        ('heap_max = "1.3x"', 'heap_max = "0.9x"', ["variants.serial-1.3x.runtime", 'at least "1x"', "'0.9x'"]),
+        (
+            'heap_max = "1.3x"',
+            'heap_max = "0.9x"',
+            ["variants.serial-1.3x.runtime", 'at least "1x"', "'0.9x'"],
+        ),
         ('heap_max = "1.3x"', 'heap_max = "1.3"', ['size such as "512m"', '"1.3x"', "found '1.3'"]),
         ('heap_max = "1.3x"', 'heap_max = "2x", heap_min = "1m"', ["neither aot_cache nor heap_min"]),
         ('heap_max = "1.3x"', 'heap_max = "2x", aot_cache = true', ["neither aot_cache nor heap_min"]),
         (GO, 'gogc = "off", gomemlimit = "like g1"', ['"64MiB"', '"rss of NAME"', "'like g1'"]),
         (GO, 'gogc = 100, gomemlimit = "rss of g1-3x"', ['needs gogc = "off"']),
         (GO, 'gogc = "off", gomemlimit = "rss of g1-4x"', ["unknown variant", "runtime.gomemlimit", "g1-3x"]),
-        (GO, 'gogc = "off", gomemlimit = "rss of go-gogc-25"', ["what a Java variant holds", "go-gogc-25", "z-6x"]),
+        (
+            GO,
+            'gogc = "off", gomemlimit = "rss of go-gogc-25"',
+            ["what a Java variant holds", "go-gogc-25", "z-6x"],
+        ),
         ('"g1-3x", "z-1.3x"', '"z-1.3x"', ["profiles.quick.variants", "go-as-g1-3x has the memory of g1-3x"]),
         (
             "[profiles.smoke]",
@@ -61,7 +69,9 @@ def test_a_heap_is_a_size_or_a_multiple_and_a_limit_a_size_or_what_another_holds
         ),
     ],
 )
-def test_what_cannot_be_measured_is_one_line(tmp_path: Path, before: str, after: str, words: list[str]) -> None:
+def test_what_cannot_be_measured_is_one_line(
+    tmp_path: Path, before: str, after: str, words: list[str]
+) -> None:
     with pytest.raises(InputError) as said:
         load_study(ROOT, str(changed(tmp_path, before, after)))
     assert "\n" not in str(said.value)
@@ -103,7 +113,12 @@ def test_every_pair_of_gc_peaks_is_in_the_profile_that_has_its_go_side() -> None
 def test_nothing_is_started_with_memory_that_nobody_measured(tmp_path: Path) -> None:
     study = load_study(ROOT, "gc-peaks")
     build = BuildRecord(
-        implementation="java-jdkhttp", source_sha256="0", argv=(), build_s=None, artifact_bytes=1, artifact_sha256="0"
+        implementation="java-jdkhttp",
+        source_sha256="0",
+        argv=(),
+        build_s=None,
+        artifact_bytes=1,
+        artifact_sha256="0",
     )
     with pytest.raises(InputError, match="measured before the first trial.*found 'heap_max = 2x'"):
         LaunchOrder(
