@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The least heap in which something works: doubled until it does, halved until it does not, both ends tried again.
+"""The least heap in which something works: doubled until it does, halved until it does not, and tried once more.
 
 A probe costs a fresh process and seconds, so there are few. Whether a heap is enough may hang on luck: what the
-machine did meanwhile, when a collector began. So the heap that was found must work again, and the next smaller
-one fail again; where any outcome contradicts another the search says so, and errs to the larger heap.
+machine did meanwhile, when a collector began. So who was too slow is tried again, and the heap that was found must
+work twice; where any outcome contradicts another the search says so.
 """
 
 from __future__ import annotations
@@ -45,6 +45,8 @@ def least_heap(attempt: Attempt, *, what: str, first_mib: int = FIRST_MIB, most_
 
     def works(mib: int) -> bool:
         probes.append(attempt(mib))
+        if probes[-1].fell_behind:
+            probes.append(attempt(mib))
         return probes[-1].worked
 
     low, high = 0, first_mib
@@ -57,9 +59,7 @@ def least_heap(attempt: Attempt, *, what: str, first_mib: int = FIRST_MIB, most_
         else:
             low = middle
     while not works(high):  # it was luck before
-        low, high = high, _larger(high, high + step_mib(high), most_mib, what, probes)
-    if low:
-        works(low)
+        high = _larger(high, high + step_mib(high), most_mib, what, probes)
     return Found(least_mib=high, step_mib=step_mib(high), steady=agree(probes), probes=tuple(probes))
 
 

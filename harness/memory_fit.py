@@ -10,7 +10,8 @@ room for the same work: ZGC has no 1.3 times of what Serial can live in. What th
 what each variant held, is in the record, so collectors can be compared at one size as well.
 To live in a heap is to start, and to answer a number of requests of the mix rightly at the rate of the load (at
 most ``MOST_PER_S``) without falling behind it by more than ``MOST_LATE_S`` once it is no longer cold; so a program
-that does little but collect does not live. The search tells of seconds: what needs more after minutes shows in the trials.
+that does little but collect does not live. The search tells of seconds: what needs more after minutes shows in
+the trials.
 
 A limit on a Go program bounds what its runtime manages, and resident memory is more (the program's text), or less
 (what was never touched). So Go is tried with the wanted memory as its limit, and again with the
@@ -40,6 +41,7 @@ from harness.model import (
     MatchedLimit,
     MemoryFit,
     OpenLoad,
+    Outcome,
     Request,
     Variant,
 )
@@ -48,7 +50,7 @@ from harness.workloads import Case
 
 MIB = 2**20
 #: A search asks for so long, and memory is read after so long at the most: seconds.
-COLD_S, SEARCH_S, HOLD_S = 0.5, 1.5, 8.0
+COLD_S, SEARCH_S, HOLD_S = 0.8, 1.5, 8.0
 FEWEST_REQUESTS = 200
 #: Faster than this nobody can ask from within this process.
 MOST_PER_S = 500.0
@@ -60,7 +62,7 @@ MOST_LATE_S = 0.75
 CLOSE_ENOUGH = 0.02
 LEAST_LIMIT_MIB = 4
 #: About what each takes, for planning only: a search, and one program whose memory is read.
-SEARCH_TAKES_S, START_TAKES_S = 17.0, 3.0
+SEARCH_TAKES_S, START_TAKES_S = 24.0, 4.0
 
 Key = tuple[str, str]
 
@@ -176,13 +178,18 @@ class _Fit:
 
         def attempt(mib: int) -> HeapProbe:
             self.order.say(f"least heap of {what}: {mib} MiB")
-            began_s, reason = time.monotonic(), None
+            began_s, problem = time.monotonic(), None
             try:
                 self._probe(names[0], {"heap_max": f"{mib}m"}, self._searched)
             except TrialFailure as failure:
-                reason = str(failure)
-            took_s = time.monotonic() - began_s
-            return HeapProbe(heap_mib=mib, worked=reason is None, reason=reason, took_s=took_s)
+                problem = failure
+            return HeapProbe(
+                heap_mib=mib,
+                worked=problem is None,
+                reason=None if problem is None else str(problem),
+                fell_behind=problem is not None and problem.outcome == Outcome.OVERLOADED,
+                took_s=time.monotonic() - began_s,
+            )
 
         found: Found = least_heap(attempt, what=what)
         for name in names:

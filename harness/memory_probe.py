@@ -7,6 +7,7 @@ It gets the CPUs that a trial's instance would; its folder is thrown away.
 from __future__ import annotations
 
 import shutil
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +26,8 @@ from harness.warming import warm_up
 from harness.workloads import Case, Face
 
 SERVICE_STDERR = "service.stderr.txt"
+#: So long may pass between the end of a connection and that of its process.
+DYING_S = 0.5
 #: How far a cold instance may fall behind before it is given up.
 MOST_LATE_COLD_S = 2.0
 
@@ -132,8 +135,20 @@ def _asked(order: ProbeOrder, parts: Parts, there: Path, started: list[Instance]
                 )
         held = parts.host.resources(watch(instance)).rss_bytes
     except TrialFailure as failure:
+        ended = failure.outcome == Outcome.FAILED and _ends(instance)
+        code = instance.exited()
         instance.stop()  # what it says of its memory's end is asked for when it has ended
-        raise failure
+        if ended:
+            raise crash(code, "while it was tried", there, parts.host) from failure
+        raise
     if held is None or instance.exited() is not None:
         raise crash(instance.exited(), "while it was tried", there, parts.host)
     return held
+
+
+def _ends(instance: Instance) -> bool:
+    """Whether it ends by itself: who no longer answers may need a moment for that."""
+    until = time.monotonic() + DYING_S
+    while instance.exited() is None and time.monotonic() < until:
+        time.sleep(0.02)
+    return instance.exited() is not None

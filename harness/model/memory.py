@@ -14,6 +14,9 @@ class HeapProbe(Frozen):
     heap_mib: int = Field(ge=1, description="-Xmx")
     worked: bool
     reason: str | None = Field(default=None, description="why not")
+    fell_behind: bool = Field(
+        default=False, description="its memory did not end, it was too slow: which the machine may have been"
+    )
     took_s: float
 
 

@@ -41,10 +41,9 @@ def test_a_service_of_ordinary_size_costs_few_probes(boundary: int) -> None:
     assert len(found.probes) <= 8
 
 
-def test_what_was_found_must_work_again_and_the_next_smaller_heap_fail_again() -> None:
+def test_what_was_found_must_work_twice() -> None:
     found = search(lambda mib: mib >= 11)
-    assert [one.heap_mib for one in found.probes][-2:] == [11, 10]
-    assert [one.worked for one in found.probes][-2:] == [True, False]
+    assert [one.heap_mib for one in found.probes if one.worked].count(11) == 2
 
 
 def test_a_heap_that_worked_by_luck_is_not_taken() -> None:
@@ -59,16 +58,29 @@ def test_a_heap_that_worked_by_luck_is_not_taken() -> None:
     assert not found.steady
 
 
-def test_a_heap_that_failed_by_bad_luck_is_noticed_and_the_larger_one_kept() -> None:
+def test_who_was_only_too_slow_is_tried_again_and_that_is_noticed() -> None:
+    seen: list[int] = []
+
+    def slow_once(mib: int) -> HeapProbe:
+        seen.append(mib)
+        if mib >= 9 and not (mib == 12 and seen.count(12) == 1):
+            return probe(mib, True)
+        return probe(mib, False).model_copy(update={"fell_behind": mib == 12})
+
+    found = least_heap(slow_once, what="a service")
+    assert seen.count(12) == 2
+    assert found.least_mib == 9
+    assert not found.steady
+
+
+def test_a_heap_that_ended_by_bad_luck_leaves_the_larger_one() -> None:
     seen: list[int] = []
 
     def unlucky_once(mib: int) -> bool:
         seen.append(mib)
         return mib >= 9 and not (mib == 12 and seen.count(12) == 1)
 
-    found = search(unlucky_once)
-    assert found.least_mib == 13
-    assert not found.steady
+    assert search(unlucky_once).least_mib == 13
 
 
 @given(st.lists(st.tuples(st.integers(1, 50), st.booleans()), max_size=8))

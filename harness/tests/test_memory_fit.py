@@ -19,6 +19,7 @@ from harness.memory_probe import Asked, ProbeOrder, held_bytes
 from harness.model import Outcome, RuntimeSettings, Variant
 from harness.orphans import RunningProcesses
 from harness.pacing import ask_at_rate
+from harness.readiness import wait_first_response
 from harness.session import measure
 from harness.session.outlook import memory_asked
 from harness.session.preparing import parts_for
@@ -40,6 +41,7 @@ MIB = 2**20
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same search, asked for a moment only."""
+    monkeypatch.setattr(memory_fit, "COLD_S", 0.1)
     monkeypatch.setattr(memory_fit, "SEARCH_S", 0.2)
     monkeypatch.setattr(memory_fit, "FEWEST_REQUESTS", 40)
 
@@ -99,7 +101,7 @@ def test_a_session_measures_memory_once_and_every_trial_runs_with_what_was_found
 
 
 def test_a_service_whose_memory_cannot_be_matched_is_one_line_and_no_session(tmp_path: Path) -> None:
-    root = make_memory_project(tmp_path, settings="crash_after = 5")
+    root = make_memory_project(tmp_path, multiple="32m", settings="crash_after = 5")
     with pytest.raises(
         MemoryFitFailed, match=r"the memory of go-as-java \(gomemlimit = \d+MiB\).*told to crash"
     ) as said:
@@ -124,13 +126,14 @@ def test_a_dry_run_says_what_will_be_measured_and_starts_nothing(
 def test_who_falls_behind_the_rate_does_not_do_its_work(tmp_path: Path) -> None:
     project = Project(tmp_path)
     try:
-        slow = project.launch(slow_s=0.5)
         requests = load_requests(tmp_path, "strings")["hello"]
+        slow, wrong = project.launch(slow_s=0.5), project.launch(wrong_answers=3)
+        for one in (slow, wrong):
+            wait_first_response(one, requests[0], 20.0)
         with pytest.raises(TrialFailure, match="fell .* s behind 50 requests a second"):
             ask_at_rate(
                 slow.endpoint, requests, rate_per_s=50, n_requests=100, most_late_s=0.2, users=2, timeout_s=5
             )
-        wrong = project.launch(wrong_answers=3)
         with pytest.raises(TrialFailure, match="request .* of user .*uppercase-hello"):
             ask_at_rate(wrong.endpoint, requests, rate_per_s=200, n_requests=20, most_late_s=5)
     finally:
