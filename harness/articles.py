@@ -54,7 +54,8 @@ def pressure_table(evidence: Evidence | None) -> pd.DataFrame | None:
     Beside the columns of ``docs/data.md``: ``offered_per_s`` (also of users who come once), ``error_share`` and
     ``right_share`` (of a flow in passes; what was never sent was not answered), ``errors_<kind>``,
     ``highest_backlog``, ``left_at_last_arrival``, ``drain_s``, ``recovery_s``, ``most_connections``,
-    ``most_active``, ``money_kept`` (True, False, or None: not asked); and while requests still came
+    ``most_active``, ``money_kept`` (True, False, or None: not asked), ``answers_held`` and ``answers_stored``
+    (right answers that promise a row in the database, and how many have one); and while requests still came
     ``slow_s``, ``recovery_under_load_s``, ``recovered``, ``calm_after_error_s`` (see ``Recovery``).
     """
     if evidence is None:
@@ -186,6 +187,11 @@ def _pressure(evidence: Evidence, record: TrialRecord) -> dict[str, object]:
     cell, load = record.planned.configuration, record.load
     broken = [row for row in record.invariants if not row.holds]
     found: dict[str, object] = {"money_kept": not broken if record.invariants else None}
+    if record.stored:
+        found |= {
+            "answers_held": sum(row.n_right for row in record.stored),
+            "answers_stored": sum(min(row.n_right, row.n_stored) for row in record.stored),
+        }
     if cell.load is None or load is None:
         return found
     requests = load_requests(evidence.root, cell.workload)[cell.mix]

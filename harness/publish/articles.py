@@ -136,12 +136,30 @@ def publish_slow_start(
 
 
 def publish_money(publisher: Publisher, tables: Sequence[pd.DataFrame | None], *, prefix: str) -> Published:
-    """Publish ``<prefix>.money``: in how many trials the sum over all balances was what had been created."""
+    """Publish what the databases held after the loads.
+
+    ``<prefix>.money``: in how many trials the sum over all balances was what had been created.
+    ``<prefix>.promises``: how many of the right answers that promise a row in the database have one.
+    """
     asked = [table["money_kept"].dropna() for table in tables if table is not None]
     answers = pd.concat(asked) if asked else pd.Series(dtype=object)
     kept = int(answers.astype(bool).sum())
     words = f"{kept} of {len(answers)} trials" if len(answers) else NOT_MEASURED
-    return publisher.text(f"{prefix}.money", words)
+    with publisher.together():
+        said = (publisher.text(f"{prefix}.money", words), _publish_promises(publisher, tables, prefix))
+    return Published("\n".join(one.text for one in said))
+
+
+def _publish_promises(publisher: Publisher, tables: Sequence[pd.DataFrame | None], prefix: str) -> Published:
+    key = f"{prefix}.promises"
+    held = [table for table in tables if table is not None and "answers_held" in table]
+    n_held, n_stored = (
+        sum(int(table[name].sum()) for table in held) for name in ("answers_held", "answers_stored")
+    )
+    if not n_held:
+        return publisher.absent(key, "1", NOT_MEASURED)
+    n_trials = sum(int(table["answers_held"].notna().sum()) for table in held)
+    return publisher.text(key, f"{n_stored:,} of {n_held:,}, in {n_trials} trials")
 
 
 def publish_levels(
