@@ -8,10 +8,10 @@ as much as a Java one (``gomemlimit = "rss of NAME"``, ``gogc = "off"``).
 The least heap is searched for each program with each collector on its own, because collectors need different
 room for the same work: ZGC has no 1.3 times of what Serial can live in. What the heaps come to, and
 what each variant held, is in the record, so collectors can be compared at one size as well.
-To live in a heap is to start, and to answer a number of requests of the mix rightly at the rate of the load (at
-most ``MOST_PER_S``) without falling behind it by more than ``MOST_LATE_S`` once it is no longer cold; so a program
-that does little but collect does not live. The search tells of seconds: what needs more after minutes shows in
-the trials.
+To live in a heap is to start, to answer as many requests at one moment as the load has connections, and to answer a
+number of requests of the mix rightly at the rate of the load (at most ``MOST_PER_S``) without falling behind it by
+more than ``MOST_LATE_S`` once it is no longer cold; so a program that does little but collect does not live. The
+search tells of seconds: what needs more after minutes shows in the trials.
 
 A limit on a Go program bounds what its runtime manages, and resident memory is more (the program's text), or less
 (what was never touched). So Go is tried with the wanted memory as its limit, and again with the
@@ -52,6 +52,8 @@ MIB = 2**20
 #: A search asks for so long, and memory is read after so long at the most: seconds.
 COLD_S, SEARCH_S, HOLD_S = 0.8, 1.5, 8.0
 FEWEST_REQUESTS = 200
+#: As many requests at one moment as the load has connections or users, up to this.
+MOST_AT_ONCE = 100
 #: Faster than this nobody can ask from within this process.
 MOST_PER_S = 500.0
 #: Of a load of users, who have no rate.
@@ -140,6 +142,7 @@ class _Fit:
             rate_per_s=self._rate_per_s,
             n_requests=self._searched.n_requests,
             cold_requests=self._searched.cold_requests,
+            at_once=self._at_once,
             most_late_s=MOST_LATE_S,
             hold_s=self._hold_s,
             warm_up_requests=order.experiment.warm_up_requests,
@@ -265,7 +268,15 @@ class _Fit:
 
     @property
     def _searched(self) -> Asked:
-        return replace(self._asks(SEARCH_S), cold_requests=round(self._rate_per_s * COLD_S))
+        return replace(
+            self._asks(SEARCH_S), cold_requests=round(self._rate_per_s * COLD_S), at_once=self._at_once
+        )
+
+    @property
+    def _at_once(self) -> int:
+        profile = self.order.load.profile
+        callers = profile.connections if isinstance(profile, OpenLoad) else profile.users
+        return min(callers, MOST_AT_ONCE)
 
     @property
     def _held_under(self) -> Asked:

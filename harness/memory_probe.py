@@ -15,9 +15,10 @@ from harness.boundaries import save_metrics
 from harness.conformance import check
 from harness.errors import TrialFailure
 from harness.launchers.base import Instance, LaunchOrder
+from harness.loadgen.base import Endpoint
 from harness.loadgen.flow import readiness_request
 from harness.model import BuildRecord, Implementation, Outcome, Request, StartUp, Variant
-from harness.pacing import ask_at_rate
+from harness.pacing import MOST_USERS, ask_at_rate
 from harness.readiness import bring_up, wait_first_response
 from harness.runner import placement_of
 from harness.trial_order import Parts, watch
@@ -28,6 +29,7 @@ from harness.workloads import Case, Face
 SERVICE_STDERR = "service.stderr.txt"
 #: So long may pass between the end of a connection and that of its process.
 DYING_S = 0.5
+BURSTS, AT_ONCE_PER_S = 3, 1e6
 #: How far a cold instance may fall behind before it is given up.
 MOST_LATE_COLD_S = 2.0
 
@@ -36,9 +38,11 @@ MOST_LATE_COLD_S = 2.0
 class Asked:
     """What an instance is asked, at a rate.
 
-    ``cold_requests`` come first, when it may still be slow for other reasons than its memory. ``as_trial``: before
-    all that it goes through what a trial has before its load, which is memory too: the contract's cases, its own
-    metrics, and ``warm_up_requests`` one after another.
+    ``cold_requests`` come first, when it may still be slow for other reasons than its memory. Then ``at_once`` come
+    at the same moment, ``BURSTS`` times: after any stall of service or generator the requests of an open load do, and
+    who has no room for them does not live under it. ``as_trial``: before all that it goes through what a trial has
+    before its load, which is memory too: the contract's cases, its own metrics, and ``warm_up_requests`` one after
+    another.
     """
 
     requests: tuple[Request, ...]
@@ -46,6 +50,7 @@ class Asked:
     n_requests: int
     most_late_s: float
     cold_requests: int = 0
+    at_once: int = 0
     warm_up_requests: int = 0
     as_trial: tuple[Case, ...] = ()
     ready_s: float = 5.0
@@ -125,14 +130,7 @@ def _asked(order: ProbeOrder, parts: Parts, there: Path, started: list[Instance]
             save_metrics(endpoint, order.folder / "metrics.prom")
         if asked.warm_up_requests:
             warm_up(endpoint, asked.requests, asked.warm_up_requests)
-        for n, late_s in (
-            (asked.cold_requests, MOST_LATE_COLD_S),
-            (asked.n_requests, asked.most_late_s),
-        ):
-            if n:
-                ask_at_rate(
-                    endpoint, asked.requests, rate_per_s=asked.rate_per_s, n_requests=n, most_late_s=late_s
-                )
+        _ask(endpoint, asked)
         held = parts.host.resources(watch(instance)).rss_bytes
     except TrialFailure as failure:
         ended = failure.outcome == Outcome.FAILED and _ends(instance)
@@ -144,6 +142,24 @@ def _asked(order: ProbeOrder, parts: Parts, there: Path, started: list[Instance]
     if held is None or instance.exited() is not None:
         raise crash(instance.exited(), "while it was tried", there, parts.host)
     return held
+
+
+def _ask(endpoint: Endpoint, asked: Asked) -> None:
+    """Send everything that it is asked at a rate, or at once."""
+    rate = asked.rate_per_s
+    parts = [(asked.cold_requests, rate, MOST_USERS, MOST_LATE_COLD_S)]
+    parts += BURSTS * [(asked.at_once, AT_ONCE_PER_S, asked.at_once, MOST_LATE_COLD_S)]
+    parts += [(asked.n_requests, rate, MOST_USERS, asked.most_late_s)]
+    for n, rate_per_s, users, late_s in parts:
+        if n:
+            ask_at_rate(
+                endpoint,
+                asked.requests,
+                rate_per_s=rate_per_s,
+                n_requests=n,
+                most_late_s=late_s,
+                users=users,
+            )
 
 
 def _ends(instance: Instance) -> bool:

@@ -69,6 +69,7 @@ class MemoryFit(Frozen):
     rate_per_s: float = Field(gt=0, description="of the requests that probes were asked")
     n_requests: int = Field(ge=1, description="a heap probe had to answer, each over a connection of its own")
     cold_requests: int = Field(ge=0, description="before these, with more time")
+    at_once: int = Field(ge=0, description="came at one moment, several times, between the two")
     most_late_s: float = Field(gt=0, description="a probe that falls behind its rate by more did not work")
     hold_s: float = Field(gt=0, description="how long a program is asked before its memory is read")
     warm_up_requests: int = Field(ge=0, description="before that")

@@ -182,6 +182,7 @@ def memory_fit_of(study: Study, profile: ProfileName) -> MemoryFit | None:
         rate_per_s=200.0,
         n_requests=300,
         cold_requests=100,
+        at_once=100,
         most_late_s=0.5,
         hold_s=1.0,
         warm_up_requests=experiment.warm_up_requests,

@@ -158,7 +158,7 @@ def test_a_real_service_works_in_a_roomy_heap_and_not_in_one_too_small_and_says_
                 variant=variant,
                 build=launcher.build(implementation, variant),
                 asked=Asked(
-                    requests=study.requests["uppercase-16384"],
+                    requests=study.requests["uppercase-32768"],
                     rate_per_s=200,
                     n_requests=100,
                     most_late_s=2.0,
