@@ -32,11 +32,11 @@ class Found:
     probes: tuple[HeapProbe, ...]
 
 
-def least_heap(attempt: Attempt, *, what: str, first_mib: int = FIRST_MIB, most_mib: int = MOST_MIB) -> Found:
+def least_heap(attempt: Attempt, *, what: str, first_mib: int | None = None, most_mib: int = MOST_MIB) -> Found:
     """Return the least heap that works.
 
     Args:
-        attempt: tries one heap, in MiB. what: of what, for the message.
+        attempt: tries one heap, in MiB. what: of what, for the message. first_mib: default ``FIRST_MIB``.
 
     Raises:
         MemoryFitFailed: none works.
@@ -49,7 +49,7 @@ def least_heap(attempt: Attempt, *, what: str, first_mib: int = FIRST_MIB, most_
             probes.append(attempt(mib))
         return probes[-1].worked
 
-    low, high = 0, first_mib
+    low, high = 0, first_mib or FIRST_MIB
     while not works(high):
         low, high = high, _larger(high, 2 * high, most_mib, what, probes)
     while high - low > step_mib(high):

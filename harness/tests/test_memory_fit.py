@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import memory_fit
+from harness import heap_search, memory_fit
 from harness.cli.measuring import _print_plan
 from harness.definitions import load_study
 from harness.definitions.services import load_requests
@@ -41,6 +41,7 @@ MIB = 2**20
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same search, asked for a moment only."""
+    monkeypatch.setattr(heap_search, "FIRST_MIB", 4)
     monkeypatch.setattr(memory_fit, "COLD_S", 0.1)
     monkeypatch.setattr(memory_fit, "SEARCH_S", 0.2)
     monkeypatch.setattr(memory_fit, "FEWEST_REQUESTS", 40)
