@@ -32,7 +32,9 @@ class Found:
     probes: tuple[HeapProbe, ...]
 
 
-def least_heap(attempt: Attempt, *, what: str, first_mib: int | None = None, most_mib: int = MOST_MIB) -> Found:
+def least_heap(
+    attempt: Attempt, *, what: str, first_mib: int | None = None, most_mib: int = MOST_MIB
+) -> Found:
     """Return the least heap that works.
 
     Args:

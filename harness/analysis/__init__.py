@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from harness.analysis.changepoints import ChangePoints, detect_changepoints
     from harness.analysis.checks import Assumptions, check_assumptions, unseen_mode_share
     from harness.analysis.clocks import ClockOffset, estimate_clock_offset
-    from harness.analysis.collector_cost import lower_bound_overhead
+    from harness.analysis.collector_cost import CollectorOverhead, lower_bound_overhead
     from harness.analysis.comparisons import Comparison, compare
     from harness.analysis.decisions import adjust_pvalues, default_margin, grade, verdict
     from harness.analysis.effects import effect_size_ci, mean_ci
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from harness.analysis.matching import (
         Coincidence,
         Matching,
+        PrecisionRecall,
         coincidence_test,
         match_events,
         precision_recall,
@@ -84,7 +85,10 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
         "ClockOffset",
         "estimate_clock_offset",
     ),
-    "collector_cost": ("lower_bound_overhead",),
+    "collector_cost": (
+        "CollectorOverhead",
+        "lower_bound_overhead",
+    ),
     "comparisons": (
         "Comparison",
         "compare",
@@ -106,6 +110,7 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     "matching": (
         "Coincidence",
         "Matching",
+        "PrecisionRecall",
         "coincidence_test",
         "match_events",
         "precision_recall",
@@ -178,12 +183,14 @@ __all__ = [
     "ChangePoints",
     "ClockOffset",
     "Coincidence",
+    "CollectorOverhead",
     "Comparison",
     "EquivalenceTest",
     "Matching",
     "OmissionCheck",
     "PlanAudit",
     "PlannedRepetitions",
+    "PrecisionRecall",
     "RandomizationTest",
     "RunStatistics",
     "ScalingFit",

@@ -61,10 +61,19 @@ def estimate_from(value: float | None, draws: FloatArray, facts: Facts, estimand
     few = facts.n_requests * (1 - facts.quantile) < MIN_TAIL
     usable = draws[np.isfinite(draws)]
     said = value is not None and not few and len(usable) > 0
+    low = float(np.quantile(usable, tail)) if said else None
+    high = float(np.quantile(usable, 1 - tail)) if said else None
+    why: tuple[str, ...] = ()
+    if few:
+        why = (f"fewer than {MIN_TAIL} requests beyond the quantile: no interval",)
+    elif value is None or not said:
+        why = ("it cannot be said of these requests",)
+    elif low == high:
+        why = ("the same in every resample: nothing in this trial makes it uncertain, another trial may",)
     return Estimate(
         value=value,
-        low=float(np.quantile(usable, tail)) if said else None,
-        high=float(np.quantile(usable, 1 - tail)) if said else None,
+        low=low,
+        high=high,
         level=facts.level,
         unit="share",
         method=f"bootstrap over time blocks, {facts.resamples} resamples",
@@ -72,7 +81,7 @@ def estimate_from(value: float | None, draws: FloatArray, facts: Facts, estimand
         n_trials=1,
         n_requests=facts.n_requests,
         seed=facts.seed,
-        warnings=(f"fewer than {MIN_TAIL} requests beyond the quantile: no interval",) if few else (),
+        warnings=why,
     )
 
 

@@ -75,11 +75,12 @@ def audit_plan(
     Raises:
         InputError: no threads or loops, a negative time, or nothing that takes any time.
     """
-    if threads < 1 or loops < 1 or min(mean_response_s, ramp_up_s, think_time_s) < 0:
+    times = (mean_response_s, ramp_up_s, think_time_s)
+    if threads < 1 or loops < 1 or not all(0 <= time < float("inf") for time in times):
         raise InputError(
             "not a plan",
             found=f"threads={threads}, loops={loops}, mean_response_s={mean_response_s}, ramp_up_s={ramp_up_s}",
-            allowed="at least one thread and loop, and no negative time",
+            allowed="at least one thread and loop, and finite times of 0 or more",
         )
     total = threads * loops
     expected_duration = ramp_up_s * (threads - 1) / threads + loops * (mean_response_s + think_time_s)

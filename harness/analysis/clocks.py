@@ -52,12 +52,14 @@ def estimate_clock_offset(
         search_s: offsets beyond this are not looked for.
 
     Raises:
-        InputError: the service time or the resolution is not positive.
+        InputError: the service time or the resolution is not positive, or a time is not finite.
     """
-    if median_service_s < 0 or resolution_s <= 0:
+    if not (0 <= median_service_s < np.inf and 0 < resolution_s < np.inf):
         raise InputError(
             "service time and resolution must be positive", found=(median_service_s, resolution_s)
         )
+    if not (np.isfinite(completion_s).all() and all(np.isfinite(pause).all() for pause in pauses)):
+        raise InputError("times must be finite", found="NaN or infinity", allowed="seconds")
     lengths = np.array([end - start for start, end in pauses])
     if len(pauses) < MIN_PAUSES or len(completion_s) < 2:
         return _unknown(len(pauses), resolution_s, f"fewer than {MIN_PAUSES} pauses, or no completions")

@@ -7,17 +7,28 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from pydantic import Field
 
+from harness.analysis.estimates import CONSTANT, ONE_TRIAL
+from harness.analysis.inputs import finite, fraction
+from harness.analysis.intervals import is_constant, t_critical
 from harness.errors import InputError
-from harness.model import Estimate
+from harness.model import Estimate, Frozen
 
 FloatArray = npt.NDArray[np.float64]
 
 
+class CollectorOverhead(Frozen):
+    """At least how much dearer one variant is than the same program without a collector."""
+
+    variant: str
+    overhead: Estimate = Field(description="total cost over the base, a ratio of 1 or more")
+    base: str = Field(description="the variant whose cost without its collector is lowest")
+
+
 def lower_bound_overhead(
     total: Mapping[str, Sequence[float]], collector: Mapping[str, Sequence[float]], *, level: float = 0.95
-) -> dict[str, Estimate]:
+) -> tuple[CollectorOverhead, ...]:
     """Return, for each variant, at least how much dearer it is than the same program without a collector.
 
     Args:
@@ -30,34 +41,43 @@ def lower_bound_overhead(
     garbage collectors, ISPASS 2022.
 
     Raises:
-        InputError: the variants differ, a variant has no trial, or a part is larger than its whole.
+        InputError: the variants differ, a variant has no trial, a number is not finite, or a part is larger than
+            its whole.
     """
+    fraction(level, "level")
     if set(total) != set(collector) or not total:
         raise InputError(
             "total and collector must name the same variants", found=sorted(set(total) ^ set(collector))
         )
     distilled: dict[str, float] = {}
     for name in total:
-        whole, part = np.asarray(total[name], dtype=float), np.asarray(collector[name], dtype=float)
+        whole, part = finite(total[name], f"total of {name}"), finite(collector[name], f"collector of {name}")
         if whole.shape != part.shape or not len(whole) or (part < 0).any() or (part >= whole).any():
             raise InputError(
                 f"{name}: each trial needs a total and a smaller part of it", allowed="0 <= part < total"
             )
         distilled[name] = float((whole - part).mean())
     cheapest = min(distilled, key=lambda name: distilled[name])
-    return {
-        name: _overhead(np.asarray(total[name], dtype=float) / distilled[cheapest], cheapest, level)
+    return tuple(
+        CollectorOverhead(
+            variant=name,
+            overhead=_overhead(np.asarray(total[name], dtype=float) / distilled[cheapest], cheapest, level),
+            base=cheapest,
+        )
         for name in total
-    }
+    )
 
 
 def _overhead(ratio: FloatArray, cheapest: str, level: float) -> Estimate:
     k = len(ratio)
-    half = float(stats.t.ppf(0.5 + level / 2, k - 1) * ratio.std(ddof=1) / np.sqrt(k)) if k > 1 else None
+    constant = k > 1 and is_constant(ratio)
+    half = None
+    if k > 1 and not constant:
+        half = float(t_critical(level, k - 1)) * float(ratio.std(ddof=1)) / float(np.sqrt(k))
     mean = float(ratio.mean())
     return Estimate(
         value=mean, low=None if half is None else mean - half, high=None if half is None else mean + half,
         level=level, unit="ratio", method="t interval over trials, base held fixed",
         estimand=f"total cost over the distilled cost of {cheapest}: a lower bound of the overhead", n_trials=k,
-        warnings=() if k > 1 else ("one trial: no interval",),
+        warnings=(CONSTANT,) if constant else () if k > 1 else (ONE_TRIAL,),
     )  # fmt: skip

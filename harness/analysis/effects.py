@@ -78,7 +78,7 @@ def mean_ci(
         n_trials=x.size,
         level=level,
         inputs=inputs,
-        constant=intervals.is_constant(work),
+        constant=intervals.is_constant(work, least=1.0 if scale == "log" else 0.0),
     )
 
 
@@ -141,9 +141,9 @@ def effect_size_ci(
         )
     la, lb = np.log(left), np.log(right)
     constant = (
-        intervals.is_constant(la - lb)
+        intervals.is_constant(la - lb, least=1.0)
         if paired
-        else (intervals.is_constant(la) and intervals.is_constant(lb))
+        else (intervals.is_constant(la, least=1.0) and intervals.is_constant(lb, least=1.0))
     )
     bounds, method, estimand, extra = _on_logs(
         la, lb, paired=paired, estimator=estimator, level=level, seed=seed, n_resamples=n_resamples

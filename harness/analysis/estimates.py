@@ -56,7 +56,10 @@ def from_bounds(
         float(v if back is None else back(v)) for v in (bounds.centre, bounds.low, bounds.high)
     )
     warnings = extra
-    has_interval = bool(np.isfinite(low) and np.isfinite(high)) and not constant
+    has_ends = bool(np.isfinite(low) and np.isfinite(high))
+    # Ties may leave both ends of a rank interval on one value: that is the resolution, not certainty.
+    constant = constant or (has_ends and low == high)
+    has_interval = has_ends and not constant
     if not has_interval and not extra:
         warnings += (CONSTANT if constant and n_trials > 1 else ONE_TRIAL if n_trials < 2 else unbounded,)
     elif constant and n_trials > 1:

@@ -42,9 +42,13 @@ def t_two_sided_p(statistic: ArrayLike, degrees: ArrayLike) -> Floats:
     return np.asarray(2.0 * special.stdtr(df, -np.abs(t)), dtype=np.float64)
 
 
-def is_constant(values: Floats) -> bool:
-    """Tell whether values differ by no more than rounding: then no interval can be had from them."""
-    return bool(np.ptp(values) <= 1e-12 * max(1.0, float(np.max(np.abs(values)))))
+def is_constant(values: Floats, *, least: float = 0.0) -> bool:
+    """Tell whether values differ by no more than rounding: then no interval can be had from them.
+
+    ``least``: rounding is that of numbers this large even where all are smaller; 1 for differences of
+    logarithms, 0 where another unit of the same values must change nothing.
+    """
+    return bool(np.ptp(values) <= 1e-12 * max(least, float(np.max(np.abs(values)))))
 
 
 def mean_and_error(values: Floats) -> tuple[Floats, Floats, int]:

@@ -46,6 +46,19 @@ class Matching(Frozen):
         return 2 * len(self.pairs) / total if total else None
 
 
+class PrecisionRecall(Frozen):
+    """How good a finding was; None: undefined, because one of the lists is empty."""
+
+    precision: float | None
+    recall: float | None
+    f1: float | None
+    n_matched: int
+    n_found: int
+    n_truth: int
+    tolerance_s: float
+    warnings: tuple[str, ...] = ()
+
+
 class Coincidence(Frozen):
     """Matches against what circular shifts of one list give."""
 
@@ -65,12 +78,7 @@ def match_events(found: Sequence[Span], truth: Sequence[Span], *, tolerance_s: f
     Raises:
         InputError: a span ends before it starts, or the tolerance is negative.
     """
-    if tolerance_s < 0:
-        raise InputError("a tolerance cannot be negative", found=tolerance_s, allowed="seconds >= 0")
-    for name, spans in (("found", found), ("truth", truth)):
-        for span in spans:
-            if not span[0] <= span[1]:
-                raise InputError(f"a {name} span ends before it starts", found=span)
+    _check_spans(found, truth, tolerance_s)
     by_end_found = sorted(range(len(found)), key=lambda i: found[i][1])
     by_end_truth = sorted(range(len(truth)), key=lambda i: truth[i][1])
     longest_s = max((end - start for start, end in found), default=0.0)
@@ -96,12 +104,37 @@ def match_events(found: Sequence[Span], truth: Sequence[Span], *, tolerance_s: f
     )
 
 
-def precision_recall(
-    found: Sequence[Span], truth: Sequence[Span], *, tolerance_s: float
-) -> dict[str, float | None]:
-    """Return precision, recall and F1 of ``match_events``; None where they are undefined."""
+def _check_spans(found: Sequence[Span], truth: Sequence[Span], tolerance_s: float) -> None:
+    if not tolerance_s >= 0:
+        raise InputError("a tolerance cannot be negative", found=tolerance_s, allowed="seconds >= 0")
+    for name, spans in (("found", found), ("truth", truth)):
+        for span in spans:
+            if not -np.inf < span[0] <= span[1] < np.inf:
+                raise InputError(f"a {name} span ends before it starts, or is not finite", found=span)
+
+
+def precision_recall(found: Sequence[Span], truth: Sequence[Span], *, tolerance_s: float) -> PrecisionRecall:
+    """Return precision, recall and F1 of ``match_events``; None, with a warning, where they are undefined.
+
+    Raises:
+        InputError: as ``match_events``.
+    """
     matching = match_events(found, truth, tolerance_s=tolerance_s)
-    return {"precision": matching.precision, "recall": matching.recall, "f1": matching.f1}
+    said = []
+    if not matching.n_found:
+        said.append("nothing was found: there is no precision")
+    if not matching.n_truth:
+        said.append("there was nothing to find: there is no recall")
+    return PrecisionRecall(
+        precision=matching.precision,
+        recall=matching.recall,
+        f1=matching.f1,
+        n_matched=len(matching.pairs),
+        n_found=matching.n_found,
+        n_truth=matching.n_truth,
+        tolerance_s=tolerance_s,
+        warnings=tuple(said),
+    )
 
 
 def coincidence_test(
@@ -120,11 +153,12 @@ def coincidence_test(
         shifts: how many random shifts; the p-value cannot fall below 1 / (shifts + 1).
 
     Raises:
-        InputError: the window is empty.
+        InputError: the window is empty or not finite; or as ``match_events``.
     """
     length = window[1] - window[0]
-    if length <= 0:
+    if not 0 < length < float("inf"):
         raise InputError("the window is empty", found=window, allowed="start < end")
+    _check_spans(found, truth, tolerance_s)
     spans = np.array(found, dtype=np.float64).reshape(-1, 2)
     touching = _Touching(truth, tolerance_s)
     observed = touching.n(*spans.T) if found and truth else 0

@@ -7,14 +7,16 @@ others would have sent then are missing, and with them the tail.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field
-from scipy import stats
 
 from harness.analysis.inputs import starts_and_latencies
+from harness.analysis.rhythm import judge_rhythm
+from harness.analysis.slow_periods import Stall
 from harness.analysis.stalls import detect_stalls
 from harness.errors import InputError
 from harness.model import Frozen
@@ -23,9 +25,17 @@ FloatArray = npt.NDArray[np.float64]
 
 #: Pauses shorter than this are not restored by the expected interval: see ``verify omission``.
 SHORTEST_CORRECTED_S = 0.1
-#: Evidence for a closed loop is one that an open one shows once in a million.
-_ALPHA = 1e-6
-_SENDS_PER_BIN = 10.0
+#: More added requests than this for each measured one are no correction, but a sign of wrong units.
+_MOST_ADDED = 20
+HELD_UP = (
+    "requests are missing where many were outstanding: users who wait do that, and so does a generator of open "
+    "arrivals that is held up itself (by its own pauses, or on the service's machine)"
+)
+TOO_MANY_ADDED = (
+    f"more than {_MOST_ADDED} requests would have to be added for each one measured: no correction; "
+    "are latencies in another unit, or users fewer than said?"
+)
+NO_SIGN = "without users or a plan only the requests' rhythm speaks; short stalls leave no sign in it"
 
 
 class OmissionCheck(Frozen):
@@ -36,6 +46,9 @@ class OmissionCheck(Frozen):
         description="latencies leave out what was never sent; do not read them as a service's tail"
     )
     evidence: tuple[str, ...]
+    users: int | None = Field(
+        default=None, description="given, or the most that ever waited at once where that stopped all sending"
+    )
     interval_s: float | None = Field(
         description="expected time between two requests of one user; None: users unknown"
     )
@@ -53,6 +66,8 @@ def coordinated_omission_check(
     *,
     users: int | None = None,
     planned_s: FloatArray | None = None,
+    resolution_s: float = 0.0,
+    stalls: Sequence[Stall] | None = None,
 ) -> OmissionCheck:
     """Say whether a trial came from a closed loop, and correct its tail by the expected interval.
 
@@ -60,6 +75,13 @@ def coordinated_omission_check(
         start_s, latency_s: every request of one trial, shapes (n,), seconds, in any order.
         users: how many virtual users sent them, each waiting for its answer; None: not known.
         planned_s: when each was to be sent by an open loop's schedule, shape (n,); None: not known.
+        resolution_s: the smallest step of the load generator's clock.
+        stalls: what ``detect_stalls`` found in these requests; None: it is asked.
+
+    Without users or a plan the requests' rhythm has to tell: nothing sent while the most wait is a closed
+    loop's, sending on while many wait is an open loop's, and calm requests are either's: it cannot be said.
+    Where less is sent while many wait, requests are missing (``flagged``), but a generator that was held up
+    itself leaves that out as well as users do.
 
     The correction adds, for every latency longer than one user's ordinary cycle, the requests
     that user would have sent meanwhile (HdrHistogram's recordValueWithExpectedInterval, G. Tene).
@@ -75,35 +97,60 @@ def coordinated_omission_check(
     measured = _quantiles(latency)
     if planned_s is not None:
         return _against_plan(start, latency, np.sort(np.asarray(planned_s, dtype=np.float64)), measured)
-    evidence = _signs_of_waiting(start, latency)
+    rhythm = judge_rhythm(start, latency, resolution_s)
+    said: tuple[str, ...] = ()
+    evidence = rhythm.waiting
     if users is None:
-        known = len(start) >= 10 * _SENDS_PER_BIN
-        loop: Literal["open", "closed", "cannot say"] = (
-            "closed" if evidence else "open" if known else "cannot say"
-        )
+        if not evidence:
+            return OmissionCheck(
+                loop="open" if rhythm.open else "cannot say", flagged=False, evidence=rhythm.open,
+                interval_s=None, measured_s=measured, corrected_s=None, n_added=0, warnings=(NO_SIGN,),
+            )  # fmt: skip
+        if rhythm.users is None:
+            return OmissionCheck(
+                loop="cannot say", flagged=True, evidence=evidence, interval_s=None, measured_s=measured,
+                corrected_s=None, n_added=0, warnings=(HELD_UP,),
+            )  # fmt: skip
+        users = rhythm.users
         said = (
-            ()
-            if evidence
-            else (
-                "without users or a plan only the requests' rhythm speaks; short stalls leave no sign in it",
-            )
+            f"how many users there were was read off the most requests that ever waited at once: {users}",
         )
-        return OmissionCheck(
-            loop=loop, flagged=bool(evidence), evidence=evidence, interval_s=None, measured_s=measured,
-            corrected_s=None, n_added=0, warnings=said,
-        )  # fmt: skip
-    interval = _cycle_s(start, users)
-    added = missing_requests(latency, interval)
+    else:
+        evidence = (f"{users} users, each waiting for its answer", *evidence)
+    interval = cycle_s(start, users)
+    corrected = with_missing_requests(latency, interval)
     return OmissionCheck(
         loop="closed",
         flagged=True,
-        evidence=(f"{users} users, each waiting for its answer", *evidence),
+        evidence=evidence,
+        users=users,
         interval_s=interval,
         measured_s=measured,
-        corrected_s=_quantiles(np.concatenate([latency, added])),
-        n_added=len(added),
-        warnings=_doubts(start, latency),
+        corrected_s=None if corrected is None else _quantiles(corrected),
+        n_added=0 if corrected is None else len(corrected) - len(latency),
+        warnings=(
+            *said,
+            *((TOO_MANY_ADDED,) if corrected is None else ()),
+            *correction_doubts(detect_stalls(start, latency) if stalls is None else stalls),
+        ),
     )
+
+
+def with_missing_requests(latency_s: FloatArray, interval_s: float) -> FloatArray | None:
+    """Return the latencies and those that waiting left out, in any order; ``None``: these would be far too many.
+
+    Raises:
+        InputError: the interval is not positive.
+    """
+    if _n_missing(latency_s, interval_s).sum() > _MOST_ADDED * len(latency_s):
+        return None
+    return np.concatenate([latency_s, missing_requests(latency_s, interval_s)])
+
+
+def _n_missing(latency_s: FloatArray, interval_s: float) -> npt.NDArray[np.int64]:
+    if not interval_s > 0:
+        raise InputError("the expected interval must be positive", found=interval_s, allowed="seconds > 0")
+    return np.maximum(np.floor(latency_s / interval_s).astype(np.int64) - 1, 0)
 
 
 def missing_requests(latency_s: FloatArray, interval_s: float) -> FloatArray:
@@ -112,9 +159,7 @@ def missing_requests(latency_s: FloatArray, interval_s: float) -> FloatArray:
     Raises:
         InputError: the interval is not positive.
     """
-    if not interval_s > 0:
-        raise InputError("the expected interval must be positive", found=interval_s, allowed="seconds > 0")
-    n_each = np.maximum(np.floor(latency_s / interval_s).astype(int) - 1, 0)
+    n_each = _n_missing(latency_s, interval_s)
     nth = np.arange(n_each.sum()) - np.repeat(np.cumsum(n_each) - n_each, n_each) + 1
     return np.asarray(np.repeat(latency_s, n_each) - nth * interval_s)
 
@@ -164,47 +209,17 @@ def _quantiles(latency: FloatArray) -> dict[str, float]:
     return dict(zip(("p50", "p99", "p99.9"), values.tolist(), strict=True))
 
 
-def _cycle_s(start: FloatArray, users: int) -> float:
-    """One user's ordinary time from request to request: users over the rate, by the median over short windows."""
-    if len(start) < 10 * users:
-        return max(float(np.ptp(start)) * users / len(start), 1e-9)
+def cycle_s(start: FloatArray, users: int) -> float:
+    """Return one user's ordinary time from request to request: users over the rate, by the median over short windows.
+
+    Args:
+        start: of every request, ascending, shape (n,), seconds.
+    """
     # The median over stretches of equally many requests does not see the pauses.
-    return max(float(np.median(start[users:] - start[:-users])), 1e-9)
-
-
-def _signs_of_waiting(start: FloatArray, latency: FloatArray) -> tuple[str, ...]:
-    """Evidence in the rhythm alone: nothing is sent while everybody waits, or less the more wait."""
-    n = len(start)
-    span = float(np.ptp(start))
-    if n < 10 * _SENDS_PER_BIN or span <= 0:
-        return ()
-    rate = n / span
-    moments = np.concatenate([start + latency, start])
-    change = np.concatenate([np.full(n, -1), np.full(n, 1)])
-    # An answer comes before the request that it allows, even at the same instant.
-    order = np.lexsort((change, moments))
-    moments, waiting = moments[order], np.cumsum(change[order])
-    said = []
-    full = waiting[:-1] == waiting.max()
-    # A wait of one ordinary interval between requests is nobody's waiting.
-    silent = np.maximum(np.diff(moments)[full] * rate - 1.0, 0.0)
-    if silent.sum() > -np.log(_ALPHA):
-        said.append(
-            f"nothing is ever sent while {int(waiting.max())} requests wait, where {silent.sum():.0f} would be"
-        )
-    width = _SENDS_PER_BIN / rate
-    edges = start[0] + width * np.arange(int(span / width) + 1)
-    sent = np.diff(np.searchsorted(start, edges))
-    before = waiting[np.maximum(np.searchsorted(moments, edges[:-1], side="right") - 1, 0)]
-    crowded = before >= max(0.5 * float(before.max()), float(np.quantile(before, 0.98)))
-    if crowded.sum() >= 5 and not crowded.all():
-        share = float(sent[crowded].mean() / sent[~crowded].mean())
-        p = float(stats.mannwhitneyu(sent[crowded], sent[~crowded], alternative="less").pvalue)
-        if share < 0.8 and p < _ALPHA:
-            said.append(
-                f"while many requests are outstanding, only {share:.0%} as many are sent as otherwise"
-            )
-    return tuple(said)
+    typical = float(np.median(start[users:] - start[:-users])) if len(start) >= 10 * users else 0.0
+    if typical > 0:
+        return typical
+    return float(np.ptp(start)) * users / len(start) or 1e-9
 
 
 def _against_plan(
@@ -232,8 +247,9 @@ def _against_plan(
     )
 
 
-def _doubts(start: FloatArray, latency: FloatArray) -> tuple[str, ...]:
-    lengths = [s.duration_s for s in detect_stalls(start, latency) if s.kind == "stall"]
+def correction_doubts(stalls: Sequence[Stall]) -> tuple[str, ...]:
+    """Return why the correction by the expected interval may be off, given the stalls that were found."""
+    lengths = [s.duration_s for s in stalls if s.kind == "stall"]
     if not lengths:
         return ("no stall was found: what is corrected are single slow requests, which need no correction",)
     typical = float(np.median(lengths))

@@ -25,12 +25,18 @@ def attribute_latency(
     A moment that several causes claim belongs to the first of them in ``ORDER``.
 
     Raises:
-        InputError: shapes differ, or a cause is not one of ``ORDER``.
+        InputError: shapes differ, a cause is not one of ``ORDER``, or a span is none.
     """
     start, latency = starts_and_latencies(start_s, latency_s)
     unknown = set(events) - set(ORDER)
     if unknown:
         raise InputError("unknown cause", found=sorted(unknown), allowed=", ".join(ORDER))
+    for cause, spans in events.items():
+        for low, high in spans:
+            if not -np.inf < low <= high < np.inf:
+                raise InputError(
+                    f"a span of {cause} ends before it starts, or is not finite", found=(low, high)
+                )
     taken: tuple[Span, ...] = ()
     result: dict[CauseName, FloatArray] = {}
     before = np.zeros_like(start)

@@ -188,6 +188,11 @@ def variance_components(trials: Sequence[ArrayLike]) -> VarianceComponents:
     raw = (between_square - within) / n0
     between = max(raw, 0.0)
     total = between + within
+    said: tuple[str, ...] = (
+        ("trials differ less than chance alone makes them: between set to 0",) if raw < 0 else ()
+    )
+    if total <= 0:
+        said += ("all values are equal: there is no variation to split",)
     return VarianceComponents(
         between=between,
         within=within,
@@ -195,5 +200,5 @@ def variance_components(trials: Sequence[ArrayLike]) -> VarianceComponents:
         intraclass_correlation=between / total if total > 0 else None,
         n_trials=k,
         n_values=n,
-        warnings=("trials differ less than chance alone makes them: between set to 0",) if raw < 0 else (),
+        warnings=said,
     )

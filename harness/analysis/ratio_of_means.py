@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from harness.analysis import intervals
-from harness.analysis.estimates import from_bounds, nothing
+from harness.analysis.estimates import ONE_TRIAL, from_bounds, nothing
 from harness.analysis.inputs import Floats, Unit, request_arrays, trial_values
 from harness.analysis.resampling import hierarchical_bootstrap
 from harness.errors import InputError
@@ -73,24 +73,36 @@ def hierarchical_ratio(
             found=f"{len(left)} and {len(right)}",
             allowed="equal numbers of trials",
         )
+    method = f"hierarchical bootstrap (trials, then batches of requests), {n_resamples} resamples"
+    n_trials = len(left) if paired else len(left) + len(right)
+    if sum(float(trial.mean()) for trial in right) == 0.0:
+        return nothing(
+            "the mean of b is zero: there is no ratio",
+            method=method,
+            estimand="ratio of arithmetic means over trials",
+            unit="ratio",
+            n_trials=n_trials,
+            level=level,
+            inputs=inputs,
+        )
+    few = min(len(left), len(right))
     bounds = hierarchical_bootstrap(
         left, right, paired=paired, level=level, seed=seed, n_resamples=n_resamples
     )
     return from_bounds(
         None,
         bounds,
-        method=f"hierarchical bootstrap (trials, then batches of requests), {n_resamples} resamples",
+        method=method,
         estimand="ratio of arithmetic means over trials",
         unit="ratio",
-        n_trials=len(left) if paired else len(left) + len(right),
+        n_trials=n_trials,
         level=level,
         inputs=inputs,
-        constant=False,
+        constant=all(intervals.is_constant(np.concatenate(arm)) for arm in (left, right)),
         seed=seed,
         n_requests=sum(t.size for t in (*left, *right)),
-        extra=("percentile bootstrap over trials: too narrow below 20 trials",)
-        if min(len(left), len(right)) < 20
-        else (),
+        extra=("percentile bootstrap over trials: too narrow below 20 trials",) if 2 <= few < 20 else (),
+        unbounded=ONE_TRIAL if few < 2 else "the mean of b may be zero: the interval has no end",
     )
 
 

@@ -9,26 +9,31 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.analysis.report_requests import gather, stretches
+from harness.analysis.report_loop import by_design
+from harness.analysis.report_requests import gather, gather_file
 from harness.analysis.report_result import QUANTILES, Report, in_ms
 from harness.errors import InputError
 from harness.formats.detect import open_any
 from harness.formats.gc_events import GcLog
+from harness.formats.jtl_units import LatencyUnit
 from harness.formats.table import AggregateTable, RequestTable
 
 
-def report_file(path: Path, gc_log: GcLog | None = None) -> Report:
+def report_file(
+    path: Path, gc_log: GcLog | None = None, *, latency_unit: LatencyUnit | None = None
+) -> Report:
     """Read ``path`` and analyse it; with ``gc_log``, attribute its peaks to the runtime's pauses.
 
     A file of any size: single requests are read in stretches, and one number is kept of each.
+    ``latency_unit``: of a JMeter file's ``elapsed``, where it is not milliseconds.
 
     Raises:
         InputError: the file is not one that can be read, or holds no request at all.
     """
-    opened = open_any(path)
+    opened = open_any(path, latency_unit)
     if isinstance(opened, AggregateTable):
         return _of_totals(opened, gc_log)
-    return gather(stretches(opened), gc_log).report()
+    return gather_file(opened, gc_log).report()
 
 
 def report_table(table: RequestTable | AggregateTable, gc_log: GcLog | None = None) -> Report:
@@ -61,6 +66,8 @@ def _of_totals(table: AggregateTable, gc_log: GcLog | None) -> Report:
     ]
     if gc_log is not None:
         said.append("the runtime's log was not used: this file has no single requests")
+    loop = by_design(table.source)
+    said += loop.warnings if loop is not None else ()
     return Report(
         path=table.path,
         source=table.source,
@@ -75,6 +82,7 @@ def _of_totals(table: AggregateTable, gc_log: GcLog | None) -> Report:
         resolution_ms=table.resolution_s * 1e3,
         latency_ms=latency,
         intervals=dict.fromkeys(["mean", *QUANTILES]),
+        loop=loop,
         errors_by_kind=table.errors_by_kind,
         stalls=None,
         warnings=tuple(said),

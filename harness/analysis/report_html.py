@@ -7,7 +7,7 @@ Colours are never the only sign: each cause has a marker of its own, so the page
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from jinja2 import Environment
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
+from harness.analysis.quantiles import FEWEST_BEYOND, N_BATCHES, rank, woodruff_ranks
 from harness.analysis.report_result import QUANTILES, Report
 from harness.analysis.spans import Span
 
@@ -34,6 +35,9 @@ _LOOKS: dict[str, tuple[str, str]] = {
 _OTHER = ("#009E73", "^")
 _STALLS_SHOWN = 50
 _FEWEST_BEYOND = 100
+#: Places on the axis of nines at which an interval is computed.
+_BAND_POINTS = 80
+_LEVEL = 0.95
 
 _PAGE = Path(__file__).with_name("templates") / "report.html.jinja"
 
@@ -56,7 +60,7 @@ def render_html(
     if slowest is not None:
         plots.append(_over_time(report, *slowest, pauses))
     if slowest is not None and latency_s is not None:
-        plots.append(_percentiles(latency_s))
+        plots.append(_percentiles(latency_s, None if report.loop is None else report.loop.corrected_ms))
     rows, n_stalls = _stall_rows(report)
     names, shares, gone = _shares(report)
     began = None
@@ -65,6 +69,7 @@ def render_html(
     page = Environment(autoescape=True, trim_blocks=True).from_string(_PAGE.read_text(encoding="utf-8"))
     return page.render(
         report=report, plots=plots, began=began, latencies=_latency_rows(report),
+        notes=[said for said in report.warnings if said not in {one.text for one in report.units}],
         stalls=rows, n_stalls=n_stalls, share_names=names, shares=shares, gone=gone,
     )  # fmt: skip
 
@@ -125,15 +130,55 @@ def _over_time(
     return {"svg": _svg(figure), "alt": f"Latency over time. {caption}", "caption": caption}
 
 
-def _percentiles(latency: FloatArray) -> dict[str, Any]:
-    ordered = np.sort(latency) * 1e3
+def _last_nine(n: int) -> float:
+    """How far out the curve of n requests goes: a hundred beyond it, up to p99 ten, and the median always."""
+    return max(n / _FEWEST_BEYOND, min(n / FEWEST_BEYOND, 100.0), 2.0)
+
+
+def _band(latency: FloatArray, at_rank: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray] | None:
+    """Nines, low and high end of each percentile's interval, as ``quantile_ci`` has it; None: too few requests.
+
+    Args:
+        latency: in the order of their starts, shape (n,). at_rank: the same, sorted.
+    """
+    n = len(latency)
+    if n < 10 * N_BATCHES:
+        return None
+    nines = np.geomspace(1.05, _last_nine(n), _BAND_POINTS)
+    nines = nines[n / nines >= FEWEST_BEYOND]
+    low, high = np.empty(len(nines)), np.empty(len(nines))
+    for i, q in enumerate((1 - 1 / nines).tolist()):
+        value = at_rank[rank(n, q) - 1]
+        first, last = woodruff_ranks(latency[None, :], np.array([value]), q, _LEVEL)
+        low[i], high[i] = at_rank[int(first[0]) - 1], at_rank[int(last[0]) - 1]
+    return nines, low, high
+
+
+def _percentiles(latency: FloatArray, corrected: Mapping[str, float | None] | None = None) -> dict[str, Any]:
+    in_order = np.sort(latency)
+    band = _band(latency, in_order)
+    ordered = in_order * 1e3
     n = len(ordered)
     # As far out as enough requests lie beyond for the quantile to be said at all.
-    nines = np.geomspace(1.0, max(n / _FEWEST_BEYOND, 2.0), 400)
+    nines = np.geomspace(1.0, _last_nine(n), 400)
     values = ordered[np.minimum((n * (1 - 1 / nines)).astype(int), n - 1)]
     figure = Figure(figsize=(9, 3.2), layout="constrained")
     axes = figure.add_subplot()
-    axes.plot(nines, values, color="#000000")
+    if band is not None:
+        at, low, high = band
+        # A light grey with edges of its own: the band reads without colour, and where it is a pixel wide.
+        axes.fill_between(
+            at, low * 1e3, high * 1e3, facecolor="#bbbbbb", edgecolor="#777777", linewidth=0.6, linestyle=":",
+            label="95 % interval, this trial",
+        )  # fmt: skip
+    axes.plot(nines, values, color="#000000", linewidth=1.2, label="as measured")
+    if corrected is not None:
+        shown = [(1 / (1 - q), corrected[name]) for name, q in QUANTILES.items() if corrected.get(name)]
+        axes.plot(
+            *zip(*shown, strict=True), linestyle="", marker="s", markersize=6, color="#000000",
+            fillstyle="none", label="with what waiting left out",
+        )  # fmt: skip
+    axes.legend(loc="upper left", fontsize=8, frameon=False)
     ticks = [10.0**k for k in range(1, 8) if 10.0**k <= nines[-1]]
     axes.set(xscale="log", yscale="log", xlabel="percentile", ylabel="latency, ms")
     axes.set_xticks([1.0, 2.0, *ticks], ["0", "p50", *(f"p{100 * (1 - 1 / t):.6g}" for t in ticks)])
@@ -142,9 +187,16 @@ def _percentiles(latency: FloatArray) -> dict[str, Any]:
     said = ", ".join(
         f"{name} {float(np.quantile(latency, q)) * 1e3:.3g} ms"
         for name, q in QUANTILES.items()
-        if n * (1 - q) >= _FEWEST_BEYOND
+        if 1 / (1 - q) <= _last_nine(n) * (1 + 1e-9)
     )
     caption = f"Latency by percentile on an axis of nines, {n:,} successful requests of one trial: {said}."
+    caption += (
+        " No interval: too few requests."
+        if band is None
+        else " Grey band: 95 % interval within this trial (Woodruff, variance by batch means)."
+    )
+    if corrected is not None:
+        caption += " Squares: with the requests that users would have sent while they waited."
     return {"svg": _svg(figure), "alt": caption, "caption": caption}
 
 
@@ -167,16 +219,25 @@ def _words(cause: str) -> str:
     return cause.replace("_", " ")
 
 
-def _latency_rows(report: Report) -> list[tuple[str, str, str]]:
-    rows = []
+def _latency_rows(report: Report) -> list[tuple[str, ...]]:
+    corrected = None if report.loop is None else report.loop.corrected_ms
+    rows: list[tuple[str, ...]] = []
     for name in ("mean", *QUANTILES, "max"):
         value, bounds = report.latency_ms.get(name), report.intervals.get(name)
         rows.append((
             name,
             "cannot say" if value is None else f"{value:,.3f}",
             "" if bounds is None else f"{bounds[0]:,.3f} to {bounds[1]:,.3f}",
+            *(() if corrected is None else (_corrected(corrected, name),)),
         ))  # fmt: skip
     return rows
+
+
+def _corrected(corrected: Mapping[str, float | None], name: str) -> str:
+    if name not in corrected:
+        return ""
+    value = corrected[name]
+    return "cannot say" if value is None else f"{value:,.3f}"
 
 
 def _stall_rows(report: Report) -> tuple[list[tuple[str, ...]], int]:

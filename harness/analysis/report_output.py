@@ -12,13 +12,14 @@ from rich.console import Console
 from rich.table import Table
 
 from harness.analysis.report import report_table
-from harness.analysis.report_requests import Gathered, gather, stretches
+from harness.analysis.report_requests import Gathered, gather_file
 from harness.analysis.report_result import QUANTILES, Report
 from harness.errors import InputError
 from harness.formats.detect import open_any
 from harness.formats.gc_events import GcLog
 from harness.formats.gctrace import read_gctrace
 from harness.formats.jfr_json import read_jfr_json
+from harness.formats.jtl_units import LatencyUnit
 from harness.formats.jvm_log import read_jvm_log
 from harness.formats.source import read_head
 from harness.formats.table import AggregateTable
@@ -35,11 +36,13 @@ def main(
     gc: Path | None = None,
     process_start_epoch_s: float | None = None,
     samples: Path | None = None,
+    latency_unit: LatencyUnit | None = None,
     as_json: bool = False,
     html: Path | None = None,
 ) -> None:
     """Report on each of ``paths``; print one JSON object for one path, a list for several.
 
+    ``latency_unit``: of ``elapsed`` in JMeter's files; None: milliseconds.
     ``samples``: a csv of resource samples taken beside it; for one path only.
     ``html``: also write a self-contained page with plots there; for one path only.
 
@@ -55,11 +58,11 @@ def main(
             raise InputError(why, place=option, found=f"{len(paths)} files", allowed="1 file")
     reports = []
     for path in paths:
-        opened = open_any(path)
+        opened = open_any(path, latency_unit)
         if isinstance(opened, AggregateTable):
             gathered, report = None, report_table(opened, log)
         else:
-            gathered = gather(stretches(opened), log)
+            gathered = gather_file(opened, log)
             report = gathered.report()
         if samples is not None:
             report = report.with_samples(samples)
@@ -127,13 +130,20 @@ def show(report: Report, console: Console) -> None:
             f", {report.correct_per_s:,.1f} of them correct" if report.errors and report.correct_per_s else ""
         )
         console.print(f"{report.throughput_per_s:,.1f} answers per second{correct}")
+    if report.loop is not None:
+        console.print(
+            f"{report.loop.words}: {'; '.join(report.loop.evidence)}", markup=False, highlight=False
+        )
+    for one in report.units:
+        console.print(one.text, style="bold red", markup=False, highlight=False)
     console.print(_latency_table(report))
     for kind, count in report.errors_by_kind.items():
         console.print(f"  {count:,} x {kind}", markup=False)
     _show_stalls(report, console)
     _show_attribution(report, console)
     _show_resources(report, console)
-    for warning in report.warnings:
+    shown = {one.text for one in report.units}
+    for warning in (said for said in report.warnings if said not in shown):
         console.print(f"note: {warning}", style="yellow", markup=False, highlight=False)
     console.print()
 
@@ -142,14 +152,23 @@ def _latency_table(report: Report) -> Table:
     table = Table(title="latency, ms", title_justify="left", show_edge=False)
     for column in ("", "value", "95 % interval, this trial"):
         table.add_column(column, justify="left" if not column else "right")
+    loop = report.loop
+    corrected = None if loop is None else loop.corrected_ms
+    if corrected is not None:
+        table.add_column("with what waiting left out", justify="right")
     for name in ("mean", *QUANTILES, "max"):
         value, interval = report.latency_ms.get(name), report.intervals.get(name)
         table.add_row(
             name,
             "cannot say" if value is None else f"{value:,.3f}",
             "" if interval is None else f"{interval[0]:,.3f} to {interval[1]:,.3f}",
+            *(() if corrected is None else (_ms(corrected[name]) if name in corrected else "",)),
         )
     return table
+
+
+def _ms(value: float | None) -> str:
+    return "cannot say" if value is None else f"{value:,.3f}"
 
 
 def _show_stalls(report: Report, console: Console) -> None:

@@ -9,22 +9,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from harness.analysis.checks import judge_resolution
-from harness.analysis.quantiles import quantile_ci
+from harness.analysis.report_checks import FIRST_ROWS, Checks
+from harness.analysis.report_latencies import summarise_latencies
 from harness.analysis.report_peaks import Peaks
-from harness.analysis.report_result import QUANTILES, Report, in_ms
+from harness.analysis.report_result import Report, in_ms
+from harness.analysis.report_units import Units
 from harness.analysis.slow_periods import Stall
-from harness.analysis.within_trial import batch_means_ci
 from harness.errors import InputError
 from harness.formats.collect import RequestStream
 from harness.formats.gc_events import GcLog
+from harness.formats.jtl_sides import JtlSides, read_sides
 from harness.formats.table import RequestTable, Unreadable
-from harness.model import Estimate
 
 FloatArray = npt.NDArray[np.float64]
-FEWEST_FOR_INTERVALS = 100
-#: No load generator of one machine keeps more requests open on average, and none is answered sooner.
-MOST_OUTSTANDING, SHORTEST_S = 2000.0, 5e-6
 #: Points drawn at most of one stretch: the slowest request of each slice of time, so that no peak is lost.
 SLICES = 1500
 
@@ -34,11 +31,38 @@ def stretches(opened: RequestStream | RequestTable) -> Iterable[RequestTable]:
     return [opened] if isinstance(opened, RequestTable) else opened.stretches()
 
 
-def gather(tables: Iterable[RequestTable], gc_log: GcLog | None = None) -> Gathered:
+def gather_file(opened: RequestStream | RequestTable, gc_log: GcLog | None = None) -> Gathered:
+    """Go through what was opened, with the columns beside that only checks need.
+
+    Raises:
+        InputError: the file cannot be read, or its time stamps lie beyond the year 2100.
+    """
+    sides = None
+    units = None
+    if isinstance(opened, RequestStream):
+        sides = read_sides(opened.path, opened.layout) if opened.source == "jmeter" else None
+        header = opened.layout.header
+        name = header[opened.layout.latency] if header else "elapsed"
+        units = Units(
+            opened.layout.latency_units_per_s,
+            file=opened.path.name,
+            column=name,
+            can_be_said=opened.source == "jmeter",
+        )
+    return gather(stretches(opened), gc_log, sides=sides, units=units)
+
+
+def gather(
+    tables: Iterable[RequestTable],
+    gc_log: GcLog | None = None,
+    *,
+    sides: JtlSides | None = None,
+    units: Units | None = None,
+) -> Gathered:
     """Go through the stretches of one file, in time order, and keep what the report and its plots need."""
     gathered: Gathered | None = None
     for table in tables:
-        gathered = gathered or Gathered(table, gc_log)
+        gathered = gathered or Gathered(table, gc_log, sides, units)
         gathered.take(table)
     assert gathered is not None  # a file is one stretch at least
     return gathered
@@ -47,8 +71,16 @@ def gather(tables: Iterable[RequestTable], gc_log: GcLog | None = None) -> Gathe
 class Gathered:
     """What has been seen of a file: counts, peaks, and the latency of every successful request."""
 
-    def __init__(self, first: RequestTable, gc_log: GcLog | None) -> None:
+    def __init__(
+        self,
+        first: RequestTable,
+        gc_log: GcLog | None,
+        sides: JtlSides | None = None,
+        units: Units | None = None,
+    ) -> None:
         self._first = first
+        log = None if first.from_zero else gc_log
+        self._checks = Checks(first, log, sides, units)
         self._notes: dict[str, None] = {}
         self._unreadable = Unreadable()
         self._n_left_out = self._n_requests = self._n_stretches = 0
@@ -56,7 +88,7 @@ class Gathered:
         self._latency: list[FloatArray] = []
         self._slowest: list[tuple[FloatArray, FloatArray]] = []
         self._log_unused = first.from_zero and gc_log is not None
-        self._peaks = Peaks(gc_log=None if first.from_zero else gc_log, resolution_s=first.resolution_s)
+        self._peaks = Peaks(gc_log=log, resolution_s=first.resolution_s)
 
     def take(self, table: RequestTable) -> None:
         """Add the next stretch."""
@@ -74,13 +106,15 @@ class Gathered:
             self._last_start_s = max(self._last_start_s, float(start.max()))
             self._end_s = max(self._end_s, float((start + latency).max()))
             order = np.argsort(start, kind="stable")
+            if self._n_stretches == 1:
+                self._checks.look(start[order[:FIRST_ROWS]], latency[order[:FIRST_ROWS]])
             if table.n_errors:
                 order = order[table.ok[order]]
             start, latency = start[order], latency[order]
         elif table.n_errors:
             latency = latency[table.ok]
         self._latency.append(latency)
-        if table.has_start_times and len(latency):
+        if table.has_start_times and len(latency) and not self._checks.coarse:
             self._peaks.take(start, latency)
             slowest = slowest_of_slices(start, latency)
             self._slowest.append((start[slowest], latency[slowest]))
@@ -115,8 +149,13 @@ class Gathered:
                 allowed="a header and at least one row",
             )
         said = self._about_the_file(len(latency))
-        values, intervals = _latencies(latency, first.resolution_s, said)
-        said += self._unit_check(latency)
+        values, intervals = summarise_latencies(latency, first.resolution_s, said)
+        found = self._checks.findings(
+            n=self._n_requests, span_s=self._last_start_s - self._start_s, sum_s=self._sum_s, latency=latency
+        )
+        said = [one.text for one in found] + said
+        loop = self._checks.loop(latency, self._peaks.stalls)
+        said += loop.warnings if loop is not None else ()
         duration = self._end_s - self._start_s if first.has_start_times else None
         stalls, attribution = self._peaks_found(said)
         return Report(
@@ -131,6 +170,8 @@ class Gathered:
             resolution_ms=first.resolution_s * 1e3,
             latency_ms=values,
             intervals=intervals,
+            loop=loop,
+            units=found,
             stalls=stalls,
             shortest_visible_ms=in_ms(self._peaks.shortest_visible_s),
             causes=tuple(self._peaks.causes),
@@ -158,6 +199,11 @@ class Gathered:
         if not self._first.has_start_times:
             said.append("no start times: neither stalls nor attribution")
             return None, None
+        if self._checks.coarse:
+            said.append(
+                "time stamps are whole seconds: neither loop, stalls nor attribution can be told from them"
+            )
+            return None, None
         if self._n_stretches > 1:
             said.append(
                 f"stalls and attribution were computed in {self._n_stretches} stretches of the file, one after the "
@@ -168,29 +214,6 @@ class Gathered:
         if self._log_unused:
             said.append("the runtime's log was not used: the file does not say when its times begin")
         return tuple(self._peaks.stalls), self._peaks.attribution(said)
-
-    def _unit_check(self, latency: FloatArray) -> list[str]:
-        """Latencies many times longer than the whole file lasted are in another unit."""
-        if not self._first.has_start_times or self._n_requests < 2 or not len(latency):
-            return []
-        span, typical = self._last_start_s - self._start_s, float(np.median(latency))
-        outstanding = self._sum_s / span if span > 0 else 0.0
-        if span > 0 and typical > 2 * span:
-            return [
-                f"the median latency ({typical:,.1f} s) is longer than all requests took to start ({span:,.1f} s): "
-                "are latencies in microseconds rather than milliseconds?"
-            ]
-        if outstanding > MOST_OUTSTANDING:
-            return [
-                f"these latencies would mean {outstanding:,.0f} requests outstanding on average: "
-                "are they in microseconds rather than milliseconds?"
-            ]
-        if 0 < typical < SHORTEST_S:
-            return [
-                f"a median latency of {typical * 1e6:.2g} us is shorter than any way to a service and back: "
-                "are latencies in seconds rather than milliseconds?"
-            ]
-        return []
 
 
 def slowest_of_slices(start: FloatArray, latency: FloatArray, n_slices: int = SLICES) -> npt.NDArray[np.intp]:
@@ -205,34 +228,3 @@ def slowest_of_slices(start: FloatArray, latency: FloatArray, n_slices: int = SL
     most = np.repeat(np.maximum.reduceat(latency, begins), np.diff(np.append(begins, len(start))))
     at = np.flatnonzero(latency == most)
     return np.asarray(at[np.append(True, np.diff(slices[at]) > 0)])
-
-
-def _latencies(
-    latency: FloatArray, resolution_s: float, said: list[str]
-) -> tuple[dict[str, float | None], dict[str, tuple[float, float] | None]]:
-    names = ["mean", *QUANTILES, "max"]
-    if not len(latency):
-        return dict.fromkeys(names), dict.fromkeys(names[:-1])
-    values: dict[str, float | None] = {"mean": float(latency.mean()) * 1e3}
-    intervals: dict[str, tuple[float, float] | None] = {"mean": None}
-    if len(latency) >= FEWEST_FOR_INTERVALS:
-        intervals["mean"] = _bounds_ms(batch_means_ci(latency))
-    else:
-        said.append(f"{len(latency)} successful requests: too few for an interval")
-    for name, q in QUANTILES.items():
-        estimate = quantile_ci(latency, q)
-        values[name] = in_ms(estimate.value)
-        intervals[name] = _bounds_ms(estimate)
-        said += [f"{name}: {warning}" for warning in estimate.warnings if estimate.value is None]
-    values["max"] = float(latency.max()) * 1e3
-    said += judge_resolution(float(np.median(latency)), resolution_s, "quantile")[2]
-    said.append(
-        "intervals speak of this one trial only; another start of the same process may lie outside them"
-    )
-    return values, intervals
-
-
-def _bounds_ms(estimate: Estimate) -> tuple[float, float] | None:
-    if estimate.low is None or estimate.high is None:
-        return None
-    return estimate.low * 1e3, estimate.high * 1e3

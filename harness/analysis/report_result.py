@@ -8,6 +8,8 @@ from typing import Any
 
 from pydantic import Field
 
+from harness.analysis.report_loop import Loop
+from harness.analysis.report_units import UnitFinding
 from harness.analysis.resources import Resources
 from harness.analysis.slow_periods import Stall
 from harness.model import Frozen
@@ -31,6 +33,12 @@ class Report(Frozen):
         description="of successful requests: mean, p50 ... p99.9, max"
     )
     intervals: dict[str, tuple[float, float] | None]
+    loop: Loop | None = Field(
+        default=None, description="which loop all these numbers come from; None: nothing can be said of it"
+    )
+    units: tuple[UnitFinding, ...] = Field(
+        default=(), description="what does not fit the unit that a column was read in"
+    )
     errors_by_kind: dict[str, int] = Field(default_factory=dict)
     stalls: tuple[Stall, ...] | None = Field(
         description="None: the file has no single requests, or no start times"

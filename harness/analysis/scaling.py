@@ -145,7 +145,7 @@ def _checked(
             found=f"{len(np.unique(n))}",
             allowed=f"{FEWEST_SIZES} or more",
         )
-    if not (np.isfinite(x).all() and (x > 0).all() and (n >= 1).all()):
+    if not (np.isfinite(x).all() and (x > 0).all() and np.isfinite(n).all() and (n >= 1).all()):
         raise InputError("throughput must be positive, and cores at least one", found="other values")
     return n, x, block
 
@@ -183,6 +183,9 @@ def _estimate(
     known = bool(np.isfinite(value))
     enough = known and usable.size >= 0.9 * resampled.size > 0
     low, high = np.quantile(usable, [(1 - level) / 2, (1 + level) / 2]) if enough else (None, None)
+    if low is not None and low == high:  # no resample moves it: a bound of the law, or values without noise
+        low = high = None
+        warnings = (*warnings, "every resample gives the same value: no interval can be had")
     if not known:
         warnings = (*warnings, "beyond the numbers of cores that were measured")
     elif not enough:

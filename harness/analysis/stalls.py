@@ -96,9 +96,11 @@ def detectability_limit(rate_per_s: float, latency_p99_s: float, *, n_blocked: f
     Raises:
         InputError: an argument is not positive.
     """
-    if not (rate_per_s > 0 and latency_p99_s > 0):
+    if not (0 < rate_per_s < np.inf and 0 < latency_p99_s < np.inf):
         raise InputError(
-            "rate and latency must be positive", found=(rate_per_s, latency_p99_s), allowed="> 0"
+            "rate and latency must be positive",
+            found=(rate_per_s, latency_p99_s),
+            allowed="above 0 and finite",
         )
     return max(n_blocked / rate_per_s, 2.0 * latency_p99_s)
 

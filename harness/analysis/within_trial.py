@@ -164,6 +164,9 @@ def block_bootstrap_ci(
     else:
         draws = _block_draws(x, length, quantile, n_resamples, seed)
         low, high = (float(v) for v in np.quantile(draws, [(1 - level) / 2, (1 + level) / 2]))
+        if low == high:
+            low = high = None
+            warnings = ("every resample gives the same value: it lies below the resolution, no interval",)
     return Estimate(
         value=value,
         low=low,
@@ -191,7 +194,8 @@ def effective_sample_size(values: ArrayLike) -> Estimate:
     if x.size < 10 or is_constant(x):
         why = "fewer than ten values" if x.size < 10 else "constant values have no autocorrelation"
         return Estimate.model_validate(facts | {"value": None, "warnings": (why,)})
-    return Estimate.model_validate(facts | {"value": x.size / _autocorrelation_time(x)})
+    why = "a diagnostic of one trial: it has no interval"
+    return Estimate.model_validate(facts | {"value": x.size / _autocorrelation_time(x), "warnings": (why,)})
 
 
 def _batches(x: Floats, n_batches: int) -> Floats:

@@ -67,6 +67,12 @@ def report_command(
     samples: Annotated[
         Path | None, typer.Option(help="resource samples taken beside it: a csv like a trial's samples.csv")
     ] = None,
+    latency_unit: Annotated[
+        str | None,
+        typer.Option(
+            help="s, ms, us or ns: of the column elapsed, where a JMeter file is not in milliseconds"
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False,
     html: Annotated[
         Path | None, typer.Option(help="also write a self-contained page with plots there")
@@ -83,10 +89,21 @@ def report_command(
         rematch report results.jtl --gc gc.log --html peaks.html
 
         rematch report results.jtl --samples samples.csv
+
+        rematch report converted.csv --latency-unit us
     """
     from harness.analysis.report_output import main
+    from harness.formats.jtl_units import latency_unit_named
 
-    main(paths, gc=gc, process_start_epoch_s=process_start, samples=samples, as_json=as_json, html=html)
+    main(
+        paths,
+        gc=gc,
+        process_start_epoch_s=process_start,
+        samples=samples,
+        latency_unit=latency_unit_named(latency_unit),
+        as_json=as_json,
+        html=html,
+    )
 
 
 def verify_command(

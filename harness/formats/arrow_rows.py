@@ -14,6 +14,7 @@ from harness.formats.row_layout import (
     EPOCH_MS,
     EPOCH_NS,
     EPOCH_S,
+    EPOCH_US,
     PER_S,
     Layout,
     is_good_code,
@@ -61,7 +62,7 @@ def _convert_options(layout: Layout) -> arrow_csv.ConvertOptions:
     number = pa.int64() if layout.whole_ms else pa.float64()
     types: dict[str, pa.DataType] = {f"c{layout.latency}": number}
     if layout.start is not None:
-        times = {EPOCH_MS: pa.int64(), EPOCH_NS: pa.int64(), EPOCH_S: pa.float64()}
+        times = {EPOCH_MS: pa.int64(), EPOCH_US: pa.int64(), EPOCH_NS: pa.int64(), EPOCH_S: pa.float64()}
         types[f"c{layout.start}"] = times.get(layout.time, pa.string())
     if layout.ok is not None:
         types[f"c{layout.ok}"] = pa.bool_()

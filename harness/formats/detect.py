@@ -10,6 +10,7 @@ from harness.errors import InputError
 from harness.formats.collect import RequestStream
 from harness.formats.jtl import open_jtl
 from harness.formats.jtl_layout import header_of, looks_like_xml
+from harness.formats.jtl_units import LatencyUnit
 from harness.formats.k6_samples import looks_like_k6, open_k6
 from harness.formats.locust_csv import kind_of, read_totals
 from harness.formats.locust_samples import first_fields, open_samples
@@ -59,24 +60,34 @@ def read_any(path: Path) -> RequestTable | AggregateTable:
     return opened.collect() if isinstance(opened, RequestStream) else opened
 
 
-def open_any(path: Path) -> RequestStream | RequestTable | AggregateTable:
+def open_any(
+    path: Path, latency_unit: LatencyUnit | None = None
+) -> RequestStream | RequestTable | AggregateTable:
     """Recognise a file; most tools' single requests are read when they are asked for.
 
+    Args:
+        latency_unit: of a JMeter file's ``elapsed`` where it is not milliseconds.
+
     Raises:
-        InputError: it is a folder, empty, or of none of them; or the tool's own reader refuses it.
+        InputError: it is a folder, empty, or of none of them; or the tool's own reader refuses it; or a unit
+            was given for a file that says its own.
     """
     if path.is_dir():
         raise InputError("is a folder", file=path, allowed=f"one file of {TOOLS}")
     if looks_like_sqlite(path):
+        _only_for_jmeter(path, latency_unit)
         return read_oha_db(path)
     head = read_head(path)
     if not head.strip():
         raise InputError("is empty", file=path, allowed=f"a file of {TOOLS}")
     for is_its, opened in _OPENERS:
         if is_its(head):
+            if opened is open_jtl:
+                return open_jtl(path, latency_unit)
+            _only_for_jmeter(path, latency_unit)
             return opened(path)
     try:
-        return open_jtl(path)  # headerless files may begin with a quote or a date
+        return open_jtl(path, latency_unit)  # headerless files may begin with a quote or a date
     except InputError as problem:
         raise InputError(
             "is not recognised",
@@ -87,3 +98,14 @@ def open_any(path: Path) -> RequestStream | RequestTable | AggregateTable:
             "(_stats, _stats_history, _failures, _exceptions or raw samples), samples of our k6 script, "
             "csv or SQLite of oha, csv of vegeta, or the text that wrk or wrk2 prints",
         ) from problem
+
+
+def _only_for_jmeter(path: Path, latency_unit: LatencyUnit | None) -> None:
+    if latency_unit is not None:
+        raise InputError(
+            "has a unit of its own",
+            file=path,
+            place="--latency-unit",
+            found=latency_unit,
+            allowed="only for JMeter's files, which do not say in what unit their column elapsed is",
+        )

@@ -9,13 +9,11 @@ from pathlib import Path
 from harness.errors import InputError
 from harness.formats.collect import RequestStream
 from harness.formats.jtl_layout import detect_layout
+from harness.formats.jtl_units import LatencyUnit
 from harness.formats.row_layout import Layout
 from harness.formats.rows import read_chunks
 from harness.formats.source import SourceNotes, read_blocks, read_head, read_text_pieces, without_first_line
 from harness.formats.table import RequestChunk, RequestTable
-
-#: JMeter writes whole milliseconds.
-RESOLUTION_S = 0.001
 
 
 def read_jtl(path: Path) -> RequestTable:
@@ -30,18 +28,24 @@ def read_jtl(path: Path) -> RequestTable:
     return open_jtl(path).collect()
 
 
-def open_jtl(path: Path) -> RequestStream:
+def open_jtl(path: Path, latency_unit: LatencyUnit | None = None) -> RequestStream:
     """Recognise a file of any size; it is read when its stretches are asked for, in bounded memory.
+
+    Args:
+        latency_unit: of ``elapsed`` in a file that passed through other hands; None: milliseconds.
 
     Raises:
         InputError: empty, XML, not from JMeter, or without ``elapsed``.
     """
-    layout, said = _layout(path)
+    head = read_head(path)
+    if not head.strip():
+        raise InputError("is empty", file=path, allowed="a JMeter result file in csv")
+    layout, said = detect_layout(head, path, latency_unit)
     notes = SourceNotes()
     return RequestStream(
         path=path,
         source="jmeter",
-        resolution_s=RESOLUTION_S,
+        resolution_s=layout.latency_step_s,
         layout=layout,
         chunks=_chunks(path, layout, notes),
         said=said,
@@ -59,13 +63,6 @@ def iter_jtl(path: Path) -> Iterator[RequestChunk]:
         InputError: as ``read_jtl``, but a file without one readable row yields none.
     """
     yield from open_jtl(path).chunks
-
-
-def _layout(path: Path) -> tuple[Layout, tuple[str, ...]]:
-    head = read_head(path)
-    if not head.strip():
-        raise InputError("is empty", file=path, allowed="a JMeter result file in csv")
-    return detect_layout(head, path)
 
 
 def _chunks(path: Path, layout: Layout, notes: SourceNotes) -> Iterator[RequestChunk]:

@@ -14,6 +14,7 @@ from itertools import islice
 from pathlib import Path
 
 from harness.errors import InputError
+from harness.formats.jtl_units import LatencyUnit, epoch_unit, latency_columns
 from harness.formats.row_layout import EPOCH_MS, Layout, parse_latency, parse_start
 
 #: Everything JMeter can write, in its order; sample variables follow.
@@ -73,11 +74,16 @@ def header_of(head: str) -> tuple[str, tuple[str, ...]] | None:
     return None if best is None else best[1:]
 
 
-def detect_layout(head: str, path: Path) -> tuple[Layout, tuple[str, ...]]:
+def detect_layout(
+    head: str, path: Path, latency_unit: LatencyUnit | None = None
+) -> tuple[Layout, tuple[str, ...]]:
     """Return the layout and what a reader should know about how it was found.
 
+    Args:
+        latency_unit: of ``elapsed``; None: whole milliseconds, as JMeter writes them.
+
     Raises:
-        InputError: it is XML, or no JMeter file, or has no ``elapsed``.
+        InputError: it is XML, or no JMeter file, or has no ``elapsed``, or its unit must be said.
     """
     if looks_like_xml(head):
         raise InputError(
@@ -89,11 +95,11 @@ def detect_layout(head: str, path: Path) -> tuple[Layout, tuple[str, ...]]:
         )
     header = header_of(head)
     if header is None:
-        return _headerless(head, path)
+        return _headerless(head, path, latency_unit)
     delimiter, names = header
     columns = [_BY_LOWER.get(name.strip().lower(), "") for name in names]
     rows = _probe(head, delimiter, skip_first=True)
-    return _layout(columns, delimiter, rows, path, header=names)
+    return _layout(columns, delimiter, rows, path, header=names, latency_unit=latency_unit)
 
 
 def _layout(
@@ -103,6 +109,7 @@ def _layout(
     path: Path,
     *,
     header: tuple[str, ...] | None,
+    latency_unit: LatencyUnit | None,
     notes: tuple[str, ...] = (),
 ) -> tuple[Layout, tuple[str, ...]]:
     def index(name: str) -> int | None:
@@ -117,6 +124,7 @@ def _layout(
             found=delimiter.join(header or ()),
             allowed="a column elapsed: run JMeter with -Jjmeter.save.saveservice.time=true",
         )
+    written = latency_columns([row[latency] for row in rows if len(row) == len(columns)], latency_unit, path)
     start = index("timeStamp")
     time = EPOCH_MS
     if start is None:
@@ -141,7 +149,14 @@ def _layout(
         code=index("responseCode"),
         label=index("label"),
         message=index("responseMessage"),
+        thread=index("threadName"),
+        all_threads=index("allThreads"),
+        first_byte=index("Latency"),
+        connect=index("Connect"),
         time=time,
+        whole_ms=written.whole,
+        latency_units_per_s=written.units_per_s,
+        latency_decimals=written.decimals,
         header=header,
     )
     return layout, notes
@@ -152,6 +167,9 @@ def _time_format(stamps: Iterable[str], path: Path) -> tuple[str, tuple[str, ...
     given = [stamp for stamp in stamps if stamp]
     if not given:
         return EPOCH_MS, ()
+    unit = epoch_unit(given, path)
+    if unit is not None and _n_read(given, unit[0]):
+        return unit
     scores = {time: _n_read(given, time) for time in (EPOCH_MS, *TIME_FORMATS)}
     best = max(scores, key=lambda time: scores[time])
     if scores[best] == 0:
@@ -181,7 +199,7 @@ def _probe(head: str, delimiter: str, *, skip_first: bool) -> list[list[str]]:
         return []
 
 
-def _headerless(head: str, path: Path) -> tuple[Layout, tuple[str, ...]]:
+def _headerless(head: str, path: Path, latency_unit: LatencyUnit | None) -> tuple[Layout, tuple[str, ...]]:
     """JMeter's default columns, or at least time, elapsed first and one column of true and false."""
     for delimiter in DELIMITERS:
         rows = [row for row in _probe(head, delimiter, skip_first=False) if len(row) > 1]
@@ -192,7 +210,9 @@ def _headerless(head: str, path: Path) -> tuple[Layout, tuple[str, ...]]:
         columns = _columns_by_content(rows, width)
         if columns is not None:
             said = f"no header line: {width} columns read as {' '.join(filter(None, columns))}"
-            return _layout(columns, delimiter, rows, path, header=None, notes=(said,))
+            return _layout(
+                columns, delimiter, rows, path, header=None, latency_unit=latency_unit, notes=(said,)
+            )
     raise InputError(
         "is not a JMeter result file, or one without header whose columns cannot be told",
         file=path,

@@ -11,9 +11,12 @@ from datetime import UTC, datetime
 
 EPOCH_MS = "epoch_ms"
 EPOCH_S = "epoch_s"
+EPOCH_US = "epoch_us"
 EPOCH_NS = "epoch_ns"
 #: Units of a time stamp in one second.
-PER_S = {EPOCH_MS: 1e3, EPOCH_S: 1.0, EPOCH_NS: 1e9}
+PER_S = {EPOCH_MS: 1e3, EPOCH_S: 1.0, EPOCH_US: 1e6, EPOCH_NS: 1e9}
+#: Longest whole number of each; more digits are no time.
+_DIGITS = {EPOCH_MS: 15, EPOCH_US: 18, EPOCH_NS: 19}
 #: What JMeter writes as the message of a transaction controller's row, which sums up other rows.
 _TRANSACTION = "Number of samples in transaction :"
 
@@ -25,9 +28,12 @@ _GOOD_CODE = re.compile(r"[23]\d\d")
 class Layout:
     """Which column holds what. Indexes count from 0; ``None``: the file does not have it.
 
-    ``time``: ``EPOCH_MS``, ``EPOCH_S``, ``EPOCH_NS`` or a strptime format (read as UTC when it has no zone).
+    ``time``: ``EPOCH_MS``, ``EPOCH_S``, ``EPOCH_US``, ``EPOCH_NS`` or a strptime format (read as UTC when it
+    has no zone).
     ``whole_ms``: latencies are integers (a fraction makes the row unreadable).
-    ``latency_units_per_s``: 1000 when latencies are in ms, 1e9 when in ns.
+    ``latency_units_per_s``: 1000 when latencies are in ms, 1e9 when in ns; ``latency_decimals``: digits behind
+    the point where that is known.
+    ``thread``, ``all_threads``, ``first_byte``, ``connect``: what only checks need (``harness.formats.jtl_sides``).
     """
 
     delimiter: str
@@ -38,15 +44,25 @@ class Layout:
     code: int | None = None
     label: int | None = None
     message: int | None = None
+    thread: int | None = None
+    all_threads: int | None = None
+    first_byte: int | None = None
+    connect: int | None = None
     time: str = EPOCH_MS
     whole_ms: bool = True
     latency_units_per_s: float = 1000.0
+    latency_decimals: int = 0
     header: tuple[str, ...] | None = None
 
     @property
     def end_may_be_cut(self) -> bool:
         """A last line without line end could be cut inside a value we use, and nothing would show it."""
         return self.n_columns - 1 in {self.latency, self.start, self.label, self.code}
+
+    @property
+    def latency_step_s(self) -> float:
+        """The smallest difference that latencies written like this can show."""
+        return float(10.0**-self.latency_decimals / self.latency_units_per_s)
 
     def begins_a_row(self, line: str | bytes) -> bool:
         """This line surely begins a row, even where the quotes before it say it continues another."""
@@ -118,7 +134,7 @@ def parse_latency(text: str, *, whole_ms: bool, units_per_s: float = 1000.0) -> 
 def parse_start(text: str, time: str) -> float | None:
     """A time stamp to seconds since the epoch; None when it is not one."""
     if time in PER_S:
-        number = _number(text) if time == EPOCH_S else _whole(text, digits=19 if time == EPOCH_NS else 15)
+        number = _number(text) if time == EPOCH_S else _whole(text, digits=_DIGITS[time])
         return None if number is None else number / PER_S[time]
     try:
         date = datetime.strptime(text, time)

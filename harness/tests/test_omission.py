@@ -75,9 +75,12 @@ def test_the_cheapest_program_without_its_collector_is_the_base_of_all() -> None
     found = lower_bound_overhead(
         {"serial": [10.0, 10.2, 9.8], "z": [14.0, 14.2, 13.8]}, {"serial": [2.0] * 3, "z": [0.0] * 3}
     )
-    assert found["serial"].value == pytest.approx(10 / 8) and found["z"].value == pytest.approx(14 / 8)
-    assert found["z"].low is not None and found["z"].low < 14 / 8
-    assert lower_bound_overhead({"one": [3.0]}, {"one": [1.0]})["one"].low is None
+    serial, z = found
+    assert (serial.variant, z.variant, serial.base, z.base) == ("serial", "z", "serial", "serial")
+    assert serial.overhead.value == pytest.approx(10 / 8) and z.overhead.value == pytest.approx(14 / 8)
+    assert z.overhead.low is not None and z.overhead.low < 14 / 8
+    (one,) = lower_bound_overhead({"one": [3.0]}, {"one": [1.0]})
+    assert one.overhead.low is None and "one trial" in one.overhead.warnings[0]
 
 
 def test_a_collector_dearer_than_the_whole_is_refused() -> None:

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which loop the requests of a file came from, and what its tail is where users waited for their answers.
+
+The threads' names tell most: whether each thread sends only after its answer, and whether the same
+threads go on or new ones keep coming. Without them the requests' rhythm has to tell, or nothing does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from harness.analysis.omission import (
+    TOO_MANY_ADDED,
+    OmissionCheck,
+    coordinated_omission_check,
+    correction_doubts,
+    cycle_s,
+    with_missing_requests,
+)
+from harness.analysis.quantiles import quantile_refused, rank
+from harness.analysis.slow_periods import Stall
+from harness.formats.jtl_sides import JtlSides
+from harness.model import Frozen
+
+FloatArray = npt.NDArray[np.float64]
+Kind = Literal["closed", "open", "cannot say"]
+
+#: Requests whose rhythm is looked at.
+RHYTHM_ROWS = 100_000
+#: Fewer requests that follow another one of the same thread tell nothing.
+FEWEST_PAIRS = 20
+#: So many times more threads than are there at once: new ones keep coming, as arrivals do.
+COMING = 3
+CORRECTED = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
+HIDES = (
+    "closed loop: what users would have sent while they waited is missing, so pauses hide in these percentiles; "
+    "compare them only with figures of a closed loop"
+)
+
+
+class Loop(Frozen):
+    """Which loop every number of the report comes from."""
+
+    kind: Kind
+    users: int | None = Field(description="of a closed loop; None: unknown, or open")
+    evidence: tuple[str, ...]
+    interval_ms: float | None = Field(
+        default=None, description="one user's ordinary time from request to request"
+    )
+    corrected_ms: dict[str, float | None] | None = Field(
+        default=None,
+        description="p50 to p99.9 with the requests that waiting left out; None: there is no correction",
+    )
+    n_added: int = Field(default=0, description="requests that the correction adds")
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """The loop in a few words."""
+        if self.kind == "closed":
+            return f"closed loop, {self.users} users" if self.users else "closed loop, users unknown"
+        return "open loop" if self.kind == "open" else "cannot say whether open or closed loop"
+
+
+def by_design(source: str) -> Loop | None:
+    """Return the loop of a tool that has only one; ``None``: the tool can do both."""
+    kinds: dict[str, tuple[Kind, str]] = {
+        "wrk": ("closed", "wrk sends on a connection only after its answer"),
+        "wrk2": ("open", "wrk2 counts every latency from when the request was due"),
+        "locust": ("closed", "Locust's users wait for their answers"),
+    }
+    if source not in kinds:
+        return None
+    kind, why = kinds[source]
+    return Loop(kind=kind, users=None, evidence=(why,), warnings=(HIDES,) if kind == "closed" else ())
+
+
+class _Threads(NamedTuple):
+    kind: Kind
+    users: int | None
+    evidence: tuple[str, ...]
+
+
+def judge_loop(
+    start: FloatArray, latency: FloatArray, *, source: str, resolution_s: float, sides: JtlSides | None
+) -> tuple[Loop, float | None]:
+    """Return the loop without correction, and one user's ordinary interval in seconds; ``None``: not known.
+
+    Args:
+        start, latency: of the first requests, failed ones too (users wait for these as well), by start,
+            shapes (n,), n > 0, seconds.
+        resolution_s: the smallest step of the load generator's clock.
+        sides: threads and users, as the file names them.
+    """
+    start, latency = start[:RHYTHM_ROWS], latency[:RHYTHM_ROWS]
+    told = _by_threads(sides, resolution_s) if sides is not None else _Threads("cannot say", None, ())
+    users = told.users
+    if users is None and told.kind != "open" and sides is not None and sides.all_threads is not None:
+        users = _most(sides.all_threads)
+    check = coordinated_omission_check(start, latency, resolution_s=resolution_s, stalls=())
+    design = by_design(source)
+    kind, evidence = _together(told, check, design)
+    if kind != "closed":
+        said = check.warnings if check.flagged else ()
+        return Loop(kind=kind, users=None, evidence=evidence, warnings=said), None
+    known = users or check.users
+    if known is None:
+        unknown = "the number of users is unknown, so the tail cannot be corrected; JMeter's column threadName tells it"
+        return Loop(kind=kind, users=None, evidence=evidence, warnings=(HIDES, unknown)), None
+    read_off = check.warnings[:1] if users is None else ()
+    # Stamps in whole steps cannot show a shorter one.
+    interval_s = max(cycle_s(start, known), resolution_s)
+    return Loop(kind=kind, users=known, evidence=evidence, warnings=(HIDES, *read_off)), interval_s
+
+
+def corrected(loop: Loop, interval_s: float | None, latency_s: FloatArray, stalls: Sequence[Stall]) -> Loop:
+    """Return the loop with the tail corrected by one user's interval, and the reasons to doubt that.
+
+    Args:
+        latency_s: of every successful request, shape (n,).
+        stalls: of the whole file.
+    """
+    if interval_s is None or not len(latency_s):
+        return loop
+    every = with_missing_requests(latency_s, interval_s)
+    said = correction_doubts(stalls)
+    if every is None:
+        return loop.model_copy(update={"warnings": (*loop.warnings, TOO_MANY_ADDED)})
+    n = len(every)
+    places = {name: rank(n, q) - 1 for name, q in CORRECTED.items()}
+    every.partition(sorted(set(places.values())))
+    found = {
+        name: None if quantile_refused(len(latency_s), CORRECTED[name]) else float(every[place]) * 1e3
+        for name, place in places.items()
+    }
+    return loop.model_copy(
+        update={
+            "interval_ms": interval_s * 1e3,
+            "corrected_ms": found,
+            "n_added": n - len(latency_s),
+            "warnings": (*loop.warnings, *(f"correction: {doubt}" for doubt in said)),
+        }
+    )
+
+
+def _together(told: _Threads, check: OmissionCheck, design: Loop | None) -> tuple[Kind, tuple[str, ...]]:
+    evidence = (*told.evidence, *check.evidence)
+    if told.kind == "open" and check.loop == "closed":
+        return "cannot say", evidence
+    if told.kind == "closed" and check.loop == "open":  # more users than the stalls could hold up
+        return "closed", (*told.evidence, *(f"but {one}" for one in check.evidence))
+    if told.kind != "cannot say":
+        return told.kind, evidence
+    if design is not None:
+        return design.kind, (*design.evidence, *evidence)
+    if check.loop != "cannot say":
+        return check.loop, evidence
+    return "cannot say", evidence or check.warnings
+
+
+def _by_threads(sides: JtlSides, resolution_s: float) -> _Threads:
+    if sides.thread is None or not sides.n_requests:
+        return _Threads("cannot say", None, ())
+    order = np.lexsort((sides.start_s, sides.thread))
+    thread, start = sides.thread[order], sides.start_s[order]
+    end = start + sides.latency_s[order]
+    same = np.diff(thread) == 0
+    n_pairs, n_threads = int(same.sum()), int(thread.max()) + 1
+    at_once = _most_at_once(thread, start, end, same)
+    if n_threads >= FEWEST_PAIRS and n_threads > COMING * at_once:
+        return _Threads(
+            "open",
+            None,
+            (f"{n_threads:,} threads took turns, {at_once} at once: new ones come whoever waits",),
+        )
+    if n_pairs < max(FEWEST_PAIRS, n_threads):
+        return _Threads("cannot say", None, ())
+    waited = float((start[1:] - end[:-1] >= -2 * max(resolution_s, 1e-3))[same].mean())
+    if waited < 0.99:
+        why = f"of the requests of one thread only {waited:.0%} begin after the one before has ended"
+        return _Threads("cannot say", None, (f"{why}: no thread is one user here",))
+    return _Threads("closed", at_once, (f"each of {n_threads} threads sends only after its answer has come",))
+
+
+def _most_at_once(
+    thread: npt.NDArray[np.int32], start: FloatArray, end: FloatArray, same: npt.NDArray[np.bool_]
+) -> int:
+    """Threads between their first request and their last answer, the most at any moment."""
+    first = np.append(True, ~same)
+    begins = np.sort(start[first])
+    ends = np.sort(np.maximum.reduceat(end, np.flatnonzero(first)))
+    return int((np.arange(1, len(begins) + 1) - np.searchsorted(ends, begins, side="left")).max())
+
+
+def _most(numbers: FloatArray) -> int | None:
+    known = numbers[np.isfinite(numbers)]
+    return int(known.max()) if len(known) and known.max() >= 1 else None

@@ -1,0 +1,351 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every public estimator with data for it, and what must not change, or must change so, whatever the data.
+
+One row a use: how to make its arrays, how to call it, which numbers of the result count, and the
+properties that hold. ``test_invariances.py`` asks each row for each of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+import pandas as pd
+
+from harness import analysis
+from harness.analysis.effects import Estimator
+from harness.analysis.quantiles import QuantileMethod
+from harness.model import Estimate
+
+Arrays = tuple[np.ndarray, ...]
+Numbers = list[float | None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One use of one public name.
+
+    ``scaled``: these arrays in another unit change the numbers as ``unit`` says; empty: not asked.
+    ``permuted``: these arrays in another order, the same for all, change nothing.
+    ``moved``: these arrays counted from another moment change nothing.
+    ``swapped``: what exchanging the first two arrays does.
+    ``bad``: these arrays are replaced by degenerate ones.
+    """
+
+    name: str
+    how: str
+    make: Callable[[np.random.Generator], Arrays]
+    call: Callable[..., Any]
+    read: Callable[[Any], Numbers]
+    scaled: tuple[int, ...] = ()
+    unit: Literal["same", "times", "squared"] = "times"
+    permuted: tuple[int, ...] = ()
+    moved: tuple[int, ...] = ()
+    swapped: Literal["inverts", "same", "negates", "first two"] | None = None
+    bad: tuple[int, ...] = (0,)
+    rel: float = 1e-6
+
+    def __str__(self) -> str:
+        return f"{self.name}-{self.how}".replace(" ", "-")
+
+
+def bounds(estimate: Estimate) -> Numbers:
+    """Value and interval."""
+    return [estimate.value, estimate.low, estimate.high]
+
+
+def _arms(rng: np.random.Generator) -> Arrays:
+    return np.exp(rng.normal(0.1, 0.05, 8)), np.exp(rng.normal(0.0, 0.05, 8))
+
+
+def _one_arm(rng: np.random.Generator) -> Arrays:
+    return (np.exp(rng.normal(0.0, 0.05, 9)),)
+
+
+def _requests(rng: np.random.Generator) -> Arrays:
+    return (rng.gamma(4.0, 0.25, 1200),)
+
+
+def _latencies(rng: np.random.Generator) -> Arrays:
+    """Starts and latencies of an open loop, and three pauses at the end of which something is answered."""
+    start = np.sort(rng.uniform(0, 8, 2400))
+    latency = rng.gamma(4.0, 0.001, 2400)
+    pauses = np.array([[1.0, 1.1], [2.0, 2.12], [3.3, 3.38], [4.1, 4.2], [5.6, 5.7], [6.5, 6.6]])
+    for low, high in pauses:
+        held = (start < high) & (start + latency > low)
+        latency[held] = high + latency[held] - start[held]
+    return start, latency, pauses
+
+
+def _series(rng: np.random.Generator) -> Arrays:
+    series = 5 + 0.1 * rng.standard_normal(320)
+    series[:60] += 2.0
+    return (series,)
+
+
+def _spans(rng: np.random.Generator) -> Arrays:
+    found, truth = (np.sort(rng.uniform(0, 50, n)) for n in (12, 9))
+    truth[:6] = found[:6]
+    return np.stack([found, found + 0.2], axis=1), np.stack([truth, truth + 0.2], axis=1)
+
+
+def _trials_of(values: np.ndarray, n: int = 6) -> list[np.ndarray]:
+    """Cut an array into trials; less than that many values are as many trials of one value."""
+    return np.array_split(values, min(n, max(len(values), 1))) if len(values) else []
+
+
+def _pairs(spans: np.ndarray) -> list[tuple[float, float]]:
+    return [(float(low), float(high)) for low, high in np.asarray(spans).reshape(-1, 2)]
+
+
+def _frame(a: np.ndarray, b: np.ndarray) -> pd.DataFrame:
+    """A table of trials: the reference, a variant, and the reference's duplicate in every block."""
+    duplicate = np.roll(b, 1) if len(b) else b
+    rows = [
+        {
+            "experiment": "toy", "source": "measured", "session_id": "s", "trial_id": f"{block}-{name}-{again}",
+            "block": block, "position": 3 * block + place, "duplicate": again, "variant": name,
+            "configuration": name, "excluded": False, "flags": "", "cost_s": value,
+        }
+        for block, values in enumerate(zip(a.tolist(), b.tolist(), duplicate.tolist(), strict=False))
+        for place, (name, again, value) in enumerate(
+            zip(("java", "go", "go"), (False, False, True), values, strict=True)
+        )
+    ]  # fmt: skip
+    columns = "experiment source session_id trial_id block position duplicate variant configuration excluded flags cost_s"
+    return pd.DataFrame(rows, columns=columns.split()).astype({"cost_s": "float64"})
+
+
+def _effects() -> list[Row]:
+    rows = []
+    for estimator in get_args(Estimator):
+        for paired in (True, False):
+            if estimator == "welch_log_t" and paired:
+                continue
+            resampled = estimator in ("bootstrap_t", "hierarchical_bootstrap")
+            rows.append(
+                Row(
+                    name="effect_size_ci",
+                    how=f"{estimator} {'paired' if paired else 'unpaired'}",
+                    make=_arms,
+                    call=lambda a, b, e=estimator, p=paired: analysis.effect_size_ci(
+                        a, b, paired=p, estimator=e, n_resamples=199
+                    ),
+                    read=bounds,
+                    scaled=(0, 1),
+                    unit="same",
+                    # the same draws fall on other trials when these stand in another order, or arm
+                    permuted=() if resampled else (0, 1),
+                    swapped=None if resampled else "inverts",
+                    bad=(0, 1),
+                )
+            )
+    return rows
+
+
+def _ratios() -> list[Row]:
+    def ratio(name: str, call: Callable[..., Any], read: Callable[[Any], Numbers], **more: Any) -> Row:
+        facts: dict[str, Any] = {
+            "make": _arms, "scaled": (0, 1), "unit": "same", "permuted": (0, 1), "swapped": "inverts", "bad": (0, 1),
+        }  # fmt: skip
+        return Row(name=name, call=call, read=read, **(facts | more))
+
+    return [
+        ratio("equivalence_test", lambda a, b: analysis.equivalence_test(a, b, paired=True),
+              lambda found: bounds(found.ratio), how="paired"),
+        ratio("equivalence_test", lambda a, b: analysis.equivalence_test(a, b, paired=False),
+              lambda found: [found.p_value], how="unpaired p", swapped="same"),
+        ratio("randomization_test", lambda a, b: analysis.randomization_test(a, b, paired=True),
+              lambda found: [found.p_value], how="paired p", swapped="same"),
+        ratio("randomization_test", lambda a, b: analysis.randomization_test(a, b, paired=False),
+              lambda found: [found.statistic], how="unpaired", swapped="negates"),
+        ratio("aa_test", analysis.aa_test, lambda found: bounds(found.ratio), how="ratio"),
+        ratio("aa_test", analysis.aa_test, lambda found: [found.noise, found.p_value],
+              how="noise", swapped="same"),
+        ratio("verdict", _said, lambda found: [float(len(found))], how="of both intervals", swapped="same"),
+        ratio("compare", lambda a, b: analysis.compare(_frame(a, b), "cost_s", reference="go"),
+              lambda found: bounds(found[0].ratio) if found else [], how="one variant", permuted=(), swapped=None),
+        ratio("aa_noise", lambda a, b: analysis.aa_noise(_frame(a, b), "cost_s"),
+              lambda found: bounds(found.ratio), how="duplicates", permuted=(), swapped=None),
+        ratio("summarise", lambda a, b: analysis.summarise(_frame(a, b), "cost_s"),
+              lambda found: [n for one in found["estimate"] for n in bounds(one)], how="two variants",
+              unit="times", permuted=(0, 1), swapped=None),
+        ratio("plan_repetitions", analysis.plan_repetitions,
+              lambda found: [float(found.n_blocks), found.sd_log_ratio], how="pilot of both", swapped="same"),
+        ratio("lower_bound_overhead",
+              lambda a, b: analysis.lower_bound_overhead({"x": a, "y": b}, {"x": 0.1 * a, "y": 0.2 * b}),
+              lambda found: [n for one in found for n in bounds(one.overhead)], how="two collectors", swapped=None),
+        ratio("pooled_quantile_ratio_ci",
+              lambda a, b: analysis.pooled_quantile_ratio_ci(_trials_of(a), _trials_of(b), 0.9, paired=True),
+              bounds, how="paired", make=_two_of_requests, permuted=()),
+        ratio("pooled_quantile_ratio_ci",
+              lambda a, b: analysis.pooled_quantile_ratio_ci(_trials_of(a), _trials_of(b), 0.9, paired=False),
+              bounds, how="unpaired", make=_two_of_requests, permuted=()),
+    ]  # fmt: skip
+
+
+def _two_of_requests(rng: np.random.Generator) -> Arrays:
+    return (*_requests(rng), *_requests(rng))
+
+
+def _said(a: np.ndarray, b: np.ndarray) -> Any:
+    ratio = analysis.effect_size_ci(a, b, paired=True)
+    return analysis.verdict(ratio, analysis.equivalence_test(a, b, paired=True).ratio, margin=0.05)
+
+
+def _one_sample() -> list[Row]:
+    def of(name: str, how: str, call: Callable[..., Any], read: Callable[[Any], Numbers], **more: Any) -> Row:
+        facts: dict[str, Any] = {"make": _requests, "scaled": (0,)}
+        return Row(name=name, how=how, call=call, read=read, **(facts | more))
+
+    rows = [
+        of("mean_ci", scale, lambda x, s=scale: analysis.mean_ci(x, scale=s), bounds,
+           make=_one_arm, permuted=(0,))
+        for scale in ("log", "linear")
+    ]  # fmt: skip
+    rows += [
+        of("quantile_ci", method, lambda x, m=method: analysis.quantile_ci(x, 0.9, method=m), bounds,
+           permuted=() if method == "woodruff" else (0,))
+        for method in get_args(QuantileMethod)
+    ]  # fmt: skip
+    return [
+        *rows,
+        of("bootstrap_quantile", "p90", lambda x: analysis.bootstrap_quantile(x, 0.9, n_resamples=200),
+           lambda found: found.tolist(), permuted=(0,)),
+        of("batch_means_ci", "mean", analysis.batch_means_ci, bounds),
+        of("block_bootstrap_ci", "mean", lambda x: analysis.block_bootstrap_ci(x, n_resamples=99), bounds),
+        of("block_bootstrap_ci", "p90",
+           lambda x: analysis.block_bootstrap_ci(x, quantile=0.9, n_resamples=99), bounds),
+        of("effective_sample_size", "n", analysis.effective_sample_size, bounds, unit="same"),
+        of("run_statistics", "one set", lambda x: analysis.run_statistics(x, unit="request"),
+           lambda found: [found[0].mean_s, found[0].max_s, *found[0].quantiles_s.values()], permuted=(0,)),
+        of("run_statistics", "by trial", lambda x: analysis.run_statistics(x, np.arange(len(x)) % 3),
+           lambda found: [one.mean_s for one in found]),
+        of("pooled_quantile", "p90", lambda x: analysis.pooled_quantile(_trials_of(x), 0.9), bounds),
+        of("cluster_bootstrap_quantile", "p90",
+           lambda x: analysis.cluster_bootstrap_quantile(_trials_of(x), 0.9, n_resamples=50),
+           lambda found: found.tolist(), rel=2e-3),
+        of("variance_components", "two levels", lambda x: analysis.variance_components(_trials_of(x)),
+           lambda found: [found.between, found.within, found.between_unclipped], unit="squared"),
+        of("variance_components", "share", lambda x: analysis.variance_components(_trials_of(x)),
+           lambda found: [found.intraclass_correlation], unit="same"),
+        of("plan_repetitions", "pilot of one arm", analysis.plan_repetitions,
+           lambda found: [float(found.n_blocks), found.sd_log_ratio], unit="same", make=_one_arm, permuted=(0,)),
+        of("check_assumptions", "outliers and modes", analysis.check_assumptions,
+           lambda found: [found.drift_p, float(bool(found.multimodal)), *map(float, found.outliers)],
+           unit="same", make=_one_arm),
+        of("detect_changepoints", "a step", analysis.detect_changepoints,
+           lambda found: [float(i) for i in found.indices], unit="same", make=_series),
+        of("classify_warmup", "a step", analysis.classify_warmup,
+           lambda found: [float(found.steady_from if found.steady_from is not None else -1),
+                          *(one.level for one in found.segments[:0])], unit="same", make=_series),
+        of("steady_state_start", "a step", lambda x: analysis.steady_state_start(x, window_s=0.1), bounds,
+           unit="same", make=_series),
+        of("adjust_pvalues", "holm", lambda p: analysis.adjust_pvalues(np.clip(p, -1, 2).tolist()), _p_values,
+           make=lambda rng: (rng.uniform(0, 1, 7),), scaled=()),
+        of("adjust_pvalues", "bh", lambda p: analysis.adjust_pvalues(p.tolist(), method="bh"), _p_values,
+           make=lambda rng: (rng.uniform(0, 1, 7),), scaled=()),
+    ]  # fmt: skip
+
+
+def _p_values(found: Sequence[float | None]) -> Numbers:
+    return list(found)
+
+
+def _over_time() -> list[Row]:
+    def of(name: str, how: str, call: Callable[..., Any], read: Callable[[Any], Numbers], **more: Any) -> Row:
+        facts: dict[str, Any] = {"make": _latencies, "permuted": (0, 1), "moved": (0, 2), "bad": (0, 1)}
+        return Row(name=name, how=how, call=call, read=read, **(facts | more))
+
+    def shares(start: np.ndarray, latency: np.ndarray, pauses: np.ndarray) -> Any:
+        return analysis.attributable_fraction(start, latency, {"gc_pause": _pairs(pauses)}, resamples=50)
+
+    return [
+        of("detect_stalls", "open", lambda start, latency, _: analysis.detect_stalls(start, latency),
+           lambda found: [one.duration_s for one in found]),
+        of("coordinated_omission_check", "rhythm",
+           lambda start, latency, _: analysis.coordinated_omission_check(start, latency),
+           lambda found: [*found.measured_s.values(), float(found.flagged)], scaled=()),
+        of("coordinated_omission_check", "users",
+           lambda start, latency, _: analysis.coordinated_omission_check(start, latency, users=4, stalls=()),
+           lambda found: [found.interval_s, *(found.corrected_s or {}).values()], scaled=(0, 1)),
+        of("metered_latency", "whole run", lambda start, latency, _: analysis.metered_latency(start, latency),
+           lambda found: sorted(found.tolist()), scaled=(0, 1)),
+        of("metered_latency", "window",
+           lambda start, latency, _: analysis.metered_latency(start, latency, window_s=0.5),
+           lambda found: sorted(found.tolist()), rel=1e-5),
+        of("attribute_latency", "one cause",
+           lambda start, latency, pauses: analysis.attribute_latency(start, latency, {"gc_pause": _pairs(pauses)}),
+           lambda found: [float(one.sum()) for one in found.values()], scaled=(0, 1, 2), bad=(0, 1, 2)),
+        of("attributable_fraction", "p99", shares,
+           lambda found: [*bounds(found.quantile_share), found.latency_s], bad=(0, 1, 2), rel=1e-4),
+        of("estimate_clock_offset", "six pauses",
+           lambda start, latency, pauses: analysis.estimate_clock_offset(
+               start[: len(latency)] + latency[: len(start)], _pairs(pauses), median_service_s=0.004),
+           lambda found: [found.offset_s], permuted=(), rel=1e-4),
+        Row(name="detectability_limit", how="rate and tail", make=lambda rng: (np.array([900.0]), np.array([0.004])),
+            call=lambda rate, tail: analysis.detectability_limit(
+                *(float(x[0]) if len(x) else float("nan") for x in (rate, tail))),
+            read=lambda found: [found], bad=(0, 1)),
+    ]  # fmt: skip
+
+
+def _events_and_fits() -> list[Row]:
+    def fit(cores: np.ndarray, rate: np.ndarray, block: np.ndarray) -> Any:
+        return analysis.fit_usl(cores, rate, block, n_resamples=20)
+
+    def laws(rng: np.random.Generator) -> Arrays:
+        cores = np.tile([1.0, 2.0, 4.0, 8.0], 4)
+        rate = 100 * cores / (1 + 0.05 * (cores - 1) + 0.001 * cores * (cores - 1))
+        return cores, rate * np.exp(rng.normal(0, 0.01, 16)), np.repeat(np.arange(4.0), 4)
+
+    def told(threads: np.ndarray, response_s: np.ndarray) -> Any:
+        n = int(threads[0]) if len(threads) and np.isfinite(threads[0]) else 0
+        return analysis.audit_plan(
+            threads=n, loops=100, mean_response_s=float(response_s[0]) if len(response_s) else float("nan"),
+            duration_s=10.0,
+        )  # fmt: skip
+
+    spans: dict[str, Any] = {"make": _spans, "moved": (0, 1), "permuted": (), "bad": (0, 1)}
+    return [
+        Row(name="match_events", how="spans",
+            call=lambda f, t: analysis.match_events(_pairs(f), _pairs(t), tolerance_s=0.1),
+            read=lambda found: [float(len(found.pairs))], swapped="same", **spans),
+        Row(name="precision_recall", how="spans",
+            call=lambda f, t: analysis.precision_recall(_pairs(f), _pairs(t), tolerance_s=0.1),
+            read=lambda found: [found.precision, found.recall, found.f1], swapped="first two", **spans),
+        Row(name="coincidence_test", how="spans",
+            call=lambda f, t: analysis.coincidence_test(
+                _pairs(f), _pairs(t), window=_window(f, t), tolerance_s=0.1, shifts=99),
+            read=lambda found: [float(found.n_matched)], **spans),
+        Row(name="fit_usl", how="sixteen trials", make=laws, call=fit, permuted=(), scaled=(1,),
+            read=lambda found: bounds(found.per_core_per_s), bad=(0, 1), rel=1e-3),
+        Row(name="fit_usl", how="shares", make=laws, call=fit, permuted=(), scaled=(1,), unit="same",
+            read=lambda found: [found.contention.value], bad=(0, 1), rel=2e-2),
+        Row(name="audit_plan", how="closed plan", make=lambda rng: (np.array([4.0]), np.array([0.01])), call=told,
+            read=lambda found: [found.expected_throughput_per_s], bad=(0, 1)),
+    ]  # fmt: skip
+
+
+def _window(*spans: np.ndarray) -> tuple[float, float]:
+    every = np.concatenate([np.asarray(one).ravel() for one in spans])
+    return (float(every.min()), float(every.max()) + 1.0) if len(every) else (0.0, 1.0)
+
+
+TABLE: tuple[Row, ...] = (
+    *_effects(),
+    *_ratios(),
+    *_one_sample(),
+    *_over_time(),
+    *_events_and_fits(),
+)
+
+#: Public functions that take no data, so there is nothing to scale, reorder, swap or spoil.
+NO_DATA = {
+    "default_margin": "takes a metric's name",
+    "grade": "takes a number of blocks",
+    "rmit_order": "takes names; its own tests say that every name comes once in a block",
+    "unseen_mode_share": "takes a number of trials",
+}

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""JMeter files made up from a load: users who wait, or arrivals that come whoever waits."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+EPOCH_S = 1_790_000_000.0
+#: What JMeter writes unless it is told otherwise, but for columns that say nothing here.
+FULL = (
+    "timeStamp",
+    "elapsed",
+    "label",
+    "responseCode",
+    "threadName",
+    "success",
+    "grpThreads",
+    "allThreads",
+    "Latency",
+    "Connect",
+)
+BARE = ("timeStamp", "elapsed", "label", "responseCode", "success")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Load:
+    """What was sent by whom, in seconds; shapes (n,). ``threads``: so many were there when each row was written."""
+
+    start: np.ndarray
+    latency: np.ndarray
+    thread: np.ndarray
+    threads: np.ndarray
+    seed: int = 0
+
+
+def closed_load(
+    users: int, each: int, median_s: float, *, sigma: float = 0.5, think_s: float = 0.0, seed: int = 0
+) -> Load:
+    """``users`` who each send ``each`` requests, one after the other's answer."""
+    rng = np.random.default_rng(seed)
+    latency = rng.lognormal(np.log(median_s), sigma, (users, each))
+    wait = rng.exponential(think_s, (users, each)) if think_s else np.zeros((users, each))
+    begun = rng.uniform(0, median_s + think_s, (users, 1))
+    start = begun + np.concatenate([np.zeros((users, 1)), np.cumsum(latency + wait, axis=1)[:, :-1]], axis=1)
+    thread = np.repeat(np.arange(users), each)
+    return Load(
+        start=start.ravel(),
+        latency=latency.ravel(),
+        thread=thread,
+        threads=np.full(users * each, users),
+        seed=seed,
+    )
+
+
+def open_load(
+    n: int, rate_per_s: float, median_s: float, *, sigma: float = 0.5, even: bool = False, seed: int = 0
+) -> Load:
+    """Arrivals, random or evenly spaced, each with a thread of its own."""
+    rng = np.random.default_rng(seed)
+    start = np.arange(n) / rate_per_s if even else np.cumsum(rng.exponential(1 / rate_per_s, n))
+    latency = rng.lognormal(np.log(median_s), sigma, n)
+    end = start + latency
+    there = np.searchsorted(start, end, side="right") - np.searchsorted(np.sort(end), end, side="left")
+    return Load(start=start, latency=latency, thread=np.arange(n), threads=there, seed=seed)
+
+
+def write_load(
+    path: Path,
+    load: Load,
+    columns: Sequence[str] = FULL,
+    *,
+    elapsed_per_s: float = 1e3,
+    stamps_per_s: float = 1e3,
+) -> Path:
+    """Write the rows in the order of their ends, all other columns in JMeter's units."""
+    rng = np.random.default_rng(load.seed)
+    end_ms = np.floor((EPOCH_S + load.start + load.latency) * 1e3)
+    start_ms = np.floor((EPOCH_S + load.start) * 1e3)
+    elapsed_ms = end_ms - start_ms
+    first_byte = np.floor(elapsed_ms * rng.uniform(0.2, 1.0, len(elapsed_ms)))
+    elapsed = elapsed_ms if elapsed_per_s == 1e3 else np.round(load.latency * elapsed_per_s)
+    frame = pd.DataFrame({
+        "timeStamp": np.floor((EPOCH_S + load.start) * stamps_per_s).astype(np.int64)
+        if stamps_per_s != 1e3 else start_ms.astype(np.int64),
+        "elapsed": elapsed.astype(np.int64),
+        "label": "work",
+        "responseCode": 200,
+        "threadName": [f"users 1-{number + 1}" for number in load.thread.tolist()],
+        "success": "true",
+        "grpThreads": load.threads,
+        "allThreads": load.threads,
+        "Latency": first_byte.astype(np.int64),
+        "Connect": np.where(rng.random(len(elapsed_ms)) < 0.05, np.floor(first_byte / 2), 0).astype(np.int64),
+    })  # fmt: skip
+    text = io.StringIO()
+    frame.iloc[np.argsort(end_ms, kind="stable")][list(columns)].to_csv(text, index=False)
+    path.write_text(text.getvalue(), "utf-8")
+    return path
