@@ -30,11 +30,13 @@ if TYPE_CHECKING:
     )
     from harness.bearing import at_one_load
     from harness.clients import use_table
+    from harness.equal_memory import defined_pairs, memory_pairs
     from harness.evidence import Evidence, find_evidence, open_evidence
     from harness.peaks import (
         attribute_peaks,
         defined_variants,
         latencies_by,
+        one_of_each,
         settling,
         timelines,
         warm_up_curves,
@@ -69,6 +71,7 @@ if TYPE_CHECKING:
     )
     from harness.publish.containers import container_cells, publish_containers
     from harness.publish.enough import block_cells, how_much, pooled_cells, publish_enough, worth_cells
+    from harness.publish.equal_memory import pair_cells, publish_memory, publish_memory_pairs
     from harness.publish.facts import describe_session, paper_values, publish_rounds
     from harness.publish.forms import build_cells, form_cells, publish_form_effects
     from harness.publish.peaks import (
@@ -125,6 +128,7 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "comparison_rows": ("harness.publish", "comparison_rows"),
     "container_cells": ("harness.publish.containers", "container_cells"),
     "core_sweep": ("harness.sweeps", "core_sweep"),
+    "defined_pairs": ("harness.equal_memory", "defined_pairs"),
     "defined_variants": ("harness.peaks", "defined_variants"),
     "describe_session": ("harness.publish.facts", "describe_session"),
     "drawable": ("harness.articles", "drawable"),
@@ -141,7 +145,10 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "latencies_by": ("harness.peaks", "latencies_by"),
     "lead_cells": ("harness.publish.scaling", "lead_cells"),
     "measure_all": ("harness.stages.work", "measure_all"),
+    "memory_pairs": ("harness.equal_memory", "memory_pairs"),
+    "one_of_each": ("harness.peaks", "one_of_each"),
     "open_evidence": ("harness.evidence", "open_evidence"),
+    "pair_cells": ("harness.publish.equal_memory", "pair_cells"),
     "paper_values": ("harness.publish.facts", "paper_values"),
     "parts_cells": ("harness.publish.articles", "parts_cells"),
     "parts_table": ("harness.articles", "parts_table"),
@@ -167,6 +174,8 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "publish_generators": ("harness.publish.validity", "publish_generators"),
     "publish_levels": ("harness.publish.articles", "publish_levels"),
     "publish_limits": ("harness.publish.articles", "publish_limits"),
+    "publish_memory": ("harness.publish.equal_memory", "publish_memory"),
+    "publish_memory_pairs": ("harness.publish.equal_memory", "publish_memory_pairs"),
     "publish_money": ("harness.publish.articles", "publish_money"),
     "publish_names": ("harness.publish.peaks", "publish_names"),
     "publish_parts": ("harness.publish.articles", "publish_parts"),
@@ -228,6 +237,7 @@ __all__ = [
     "comparison_rows",
     "container_cells",
     "core_sweep",
+    "defined_pairs",
     "defined_variants",
     "describe_session",
     "drawable",
@@ -244,7 +254,10 @@ __all__ = [
     "latencies_by",
     "lead_cells",
     "measure_all",
+    "memory_pairs",
+    "one_of_each",
     "open_evidence",
+    "pair_cells",
     "paper_values",
     "parts_cells",
     "parts_table",
@@ -270,6 +283,8 @@ __all__ = [
     "publish_generators",
     "publish_levels",
     "publish_limits",
+    "publish_memory",
+    "publish_memory_pairs",
     "publish_money",
     "publish_names",
     "publish_parts",

@@ -79,6 +79,12 @@ class CalibrationFailed(RematchError):
     """No capacity was found, so the loads that are shares of it cannot be planned."""
 
 
+class MemoryFitFailed(RematchError):
+    """No heap works, or memory to be matched could not be read, so what is defined by them cannot be planned."""
+
+    exit_code = 2
+
+
 class UnsupportedLoad(RematchError):
     """A load generator cannot express a load profile, and refuses rather than turn it into another."""
 

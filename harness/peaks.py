@@ -46,6 +46,14 @@ def defined_variants(experiment: str, *, root: Path | None = None) -> dict[str, 
     return {name: variant.label or name for name, variant in variants.items()}
 
 
+def one_of_each(attributed: Sequence[TrialAttribution]) -> list[str]:
+    """Return the first variant of each collector in order of appearance: of Java the one in the tightest heap."""
+    first: dict[str | None, str] = {}
+    for one in attributed:
+        first.setdefault(one.collector, one.variant)
+    return list(first.values())
+
+
 def attribute_peaks(evidence: Evidence | None) -> tuple[TrialAttribution, ...]:
     """Attribute the tail of every kept trial that has single requests; duplicates (the A/A arm) are left out.
 

@@ -27,8 +27,8 @@ from harness.errors import TrialFailure
 from harness.launchers.base import Instance, LaunchOrder
 from harness.load_phase import OWN_SAMPLES, headroom_ratio, machine_during_load, measure
 from harness.loadgen.flow import readiness_request
-from harness.model import Outcome, Phase, StartUp, TrialRecord
-from harness.placement import Policy, check_pinned, cpus_allowed, place, place_on_two
+from harness.model import Outcome, Phase, RuntimeSettings, StartUp, TrialRecord
+from harness.placement import Placement, Policy, check_pinned, cpus_allowed, place, place_on_two
 from harness.readiness import bring_up, wait_first_response
 from harness.recordings import keep_recording
 from harness.sampling import merge
@@ -38,7 +38,7 @@ from harness.verdicts import crash, trial_flags
 from harness.warming import warm_up
 from harness.workloads import Face
 
-__all__ = ["Limits", "Parts", "TrialOrder", "run_trial"]
+__all__ = ["Limits", "Parts", "TrialOrder", "placement_of", "run_trial"]
 
 #: The request log that logging experiments write can outgrow everything else; its size is kept, not its text.
 REQUEST_LOG = "requests.log"
@@ -71,13 +71,7 @@ def run_trial(order: TrialOrder, parts: Parts) -> TrialRecord:
 
 def _go_through(order: TrialOrder, parts: Parts, notes: Notes) -> None:
     configuration = order.planned.configuration
-    runtime = configuration.variant.runtime
-    policy = _POLICIES[runtime.pin]
-    if parts.load_apart:
-        names = ", ".join(dict.fromkeys(place.host.name for place in parts.load_places))
-        notes.placement = place_on_two(parts.cpus, runtime.cpus, names, policy, parts.cores)
-    else:
-        notes.placement = place(parts.cpus, runtime.cpus, policy, parts.cores)
+    notes.placement = placement_of(configuration.variant.runtime, parts)
     with contextlib.ExitStack() as cleanup:
         there = notes.service_folder = parts.host.open_folder(order.folder)
         notes.folders_there[there] = order.folder
@@ -104,6 +98,19 @@ def _go_through(order: TrialOrder, parts: Parts, notes: Notes) -> None:
             notes.machine = machine_during_load(notes)
         cool_down_began = now()
     notes.phases.append(Phase(name="cool-down", start=cool_down_began, end=now()))
+
+
+def placement_of(runtime: RuntimeSettings, parts: Parts) -> Placement:
+    """Return which CPUs an instance with these settings gets, and which its load.
+
+    Raises:
+        InputError: it is to be pinned, and there are too few.
+    """
+    policy = _POLICIES[runtime.pin]
+    if parts.load_apart:
+        names = ", ".join(dict.fromkeys(place.host.name for place in parts.load_places))
+        return place_on_two(parts.cpus, runtime.cpus, names, policy, parts.cores)
+    return place(parts.cpus, runtime.cpus, policy, parts.cores)
 
 
 def _bring_up(order: TrialOrder, parts: Parts, sampler: Sampling, notes: Notes) -> Instance:
@@ -236,6 +243,8 @@ def _record(order: TrialOrder, notes: Notes) -> TrialRecord:
         merge(order.folder / SAMPLES, order.folder / folder / OWN_SAMPLES)
     lay_together(order.folder, SAMPLES)
     extra: dict[str, JsonValue] = {"missed_ticks": notes.missed_ticks}
+    if order.memory_asked is not None:
+        extra["memory_asked"] = order.memory_asked
     if order.planned.configuration.variant.lean:
         extra["conformance"] = "not checked: a lean handler answers a constant"
     log = order.folder / REQUEST_LOG

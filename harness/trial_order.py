@@ -122,7 +122,10 @@ class Parts:
 
 @dataclass(frozen=True, kw_only=True)
 class TrialOrder:
-    """One planned trial with all it needs. ``folder`` exists, with an empty ``load`` folder in it."""
+    """One planned trial with all it needs. ``folder`` exists, with an empty ``load`` folder in it.
+
+    ``memory_asked``: what the definition says of a heap or limit that was measured; the plan has what it came to.
+    """
 
     planned: PlannedTrial
     experiment: str
@@ -137,6 +140,7 @@ class TrialOrder:
     seed: int
     contract: Path = Path("contract")
     echo_achieved_per_s: float | None = None
+    memory_asked: str | None = None
     limits: Limits = Limits()
     tidy: Callable[[Sequence[str]], tuple[str, ...]] = tuple
 

@@ -45,7 +45,7 @@ def warm_up(
         whose = f" of user {user + 1}" if users > 1 else ""
         try:
             with Connection(endpoint, timeout_s) as connection:
-                _User(connection, endpoint, whose, lambda: not stop.is_set()).send(requests, share)
+                User(connection, endpoint, whose, lambda: not stop.is_set()).send(requests, share)
         except BaseException:
             stop.set()
             raise
@@ -59,11 +59,19 @@ def warm_up(
         one.result()
 
 
-class _User:
+class User:
     """Who sends requests one after another over a connection of their own."""
 
-    def __init__(self, connection: Connection, endpoint: Endpoint, whose: str, go_on: GoOn) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        endpoint: Endpoint,
+        whose: str,
+        go_on: GoOn,
+        what: str = "warm-up request",
+    ) -> None:
         self._connection, self._endpoint, self._whose, self._go_on = connection, endpoint, whose, go_on
+        self._what = what
 
     def send(self, requests: tuple[Request, ...], n: int) -> None:
         (self._flow if is_flow(requests) else self._mix)(requests, n)
@@ -111,4 +119,4 @@ class _User:
         return taken
 
     def _name(self, number: int, request: Request) -> str:
-        return f"warm-up request {number + 1}{self._whose} ({request.name})"
+        return f"{self._what} {number + 1}{self._whose} ({request.name})"

@@ -27,6 +27,7 @@ from harness.analysis.beside import Beside, most_of_tail
 from harness.analysis.checks import judge_resolution
 from harness.analysis.exposure import Exposure, exposure
 from harness.analysis.laid_pauses import RESAMPLES, LaidPauses
+from harness.analysis.memory_words import memory_words
 from harness.analysis.overlap import attribute_latency
 from harness.analysis.peak_causes import connecting_stalls, stall_causes
 from harness.analysis.placed_logs import generator_log, service_log
@@ -56,12 +57,15 @@ class TrialAttribution(Frozen):
     n_requests: int = Field(description="answered correctly")
     rate_per_s: float
     window: Span = Field(description="first request to last answer, epoch seconds")
+    memory: str | None = Field(description="what bounded it, in words, such as 1.3x: 13 MiB")
     rss_bytes: int | None = Field(description="the service's resident memory when the load was over")
     latency_s: dict[str, float] = Field(description="p50 and those of ``QUANTILES`` that may be said")
     detectability_s: float = Field(description="shorter pauses leave no trace in the latencies alone")
     n_pauses: int | None = Field(description="of the service within the window; None: its log is not known")
     paused_s: float | None
     longest_pause_s: float | None
+    median_pause_s: float | None = Field(description="None: there was no pause, or its log is not known")
+    n_collections: int | None = Field(description="begun within the window, beside the program or not")
     most_share: dict[str, float] = Field(
         description="quantile -> what pauses can have taken from it themselves, wherever they fell"
     )
@@ -153,12 +157,15 @@ def attribute_trial(
         n_requests=len(start),
         rate_per_s=rate,
         window=window,
+        memory=memory_words(session.header, cell.variant_name),
         rss_bytes=_rss_bytes(record),
         latency_s=levels,
         detectability_s=detectability_limit(rate, ordinary_p99(start, latency, events)),
         n_pauses=len(spans) if known else None,
         paused_s=covered_s(spans) if known else None,
         longest_pause_s=max((high - low for low, high in spans), default=0.0) if known else None,
+        median_pause_s=float(np.median([high - low for low, high in spans])) if known and spans else None,
+        n_collections=sum(window[0] <= at <= window[1] for at in service.collections) if known else None,
         most_share={name: _most_taken_s(spans, levels[name]) / levels[name] for name in said if known},
         cycles_per_s=len(cycles) / (window[1] - window[0]) if known else None,
         exposure={

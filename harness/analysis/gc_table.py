@@ -31,11 +31,16 @@ class AttributionRow(Frozen):
     n_trials: int
     n_refused: int = Field(description="trials whose pauses could not be laid over their requests")
     why_refused: str | None
+    memory: str | None = Field(description="what bounded it, in words; of several sessions the last one's")
     rss_bytes: Estimate = Field(description="the service's resident memory when the load was over")
     latency_s: Estimate = Field(description="the quantile as measured")
     pauses_per_s: Estimate
     paused_share: Estimate = Field(description="of the time under load")
     longest_pause_s: Estimate
+    median_pause_s: Estimate = Field(
+        description="half of a trial's pauses were longer; of trials that had any"
+    )
+    collections: Estimate = Field(description="how many began in a trial under load")
     detectability_s: Estimate = Field(description="a shorter pause leaves no trace in the latencies alone")
     share: Estimate = Field(
         description="of the quantile, that would vanish with the service's pauses and their wakes"
@@ -127,6 +132,7 @@ def _row(group: Sequence[TrialAttribution], quantile: str, level: float) -> Attr
         n_trials=len(group),
         n_refused=sum(refusals.values()),
         why_refused=refusals.most_common(1)[0][0] if refusals else None,
+        memory=group[-1].memory,
         rss_bytes=over("resident memory after the load", "B", lambda t: t.rss_bytes, "log"),
         latency_s=over(f"{quantile} of latency", "s", lambda t: t.latency_s.get(quantile), "log"),
         pauses_per_s=over(
@@ -136,6 +142,8 @@ def _row(group: Sequence[TrialAttribution], quantile: str, level: float) -> Attr
             "share of time paused", "share", lambda t: None if t.paused_s is None else t.paused_s / t.window_s
         ),
         longest_pause_s=over("longest pause", "s", lambda t: t.longest_pause_s),
+        median_pause_s=_of_pauses(group, over("median pause", "s", lambda t: t.median_pause_s)),
+        collections=over("collections in a trial", "", lambda t: t.n_collections),
         detectability_s=over(
             "shortest pause that latencies alone show", "s", lambda t: t.detectability_s, "log"
         ),
@@ -175,6 +183,13 @@ def _row(group: Sequence[TrialAttribution], quantile: str, level: float) -> Attr
             f"share of requests beyond {quantile} that come with a collection at work", "share", excess
         ),
     )
+
+
+def _of_pauses(group: Sequence[TrialAttribution], estimate: Estimate) -> Estimate:
+    """What is said of pauses where no trial had any: that, and not that something could not be placed."""
+    if estimate.value is None and all(trial.n_pauses == 0 for trial in group):
+        return estimate.model_copy(update={"warnings": ("no pause under load in any trial",)})
+    return estimate
 
 
 def part(share: Estimate) -> Estimate:

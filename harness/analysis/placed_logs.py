@@ -8,6 +8,7 @@ a millisecond (``go_clock``); else from the moment of launch, to within ``LAUNCH
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Literal
 
@@ -35,6 +36,9 @@ class PlacedLog(Frozen):
     events: Paused
     cycles: tuple[Span, ...] = Field(
         default=(), description="when the collector worked beside the program, joined, in time order"
+    )
+    collections: tuple[float, ...] = Field(
+        default=(), description="when each collection's first step began, beside the program or not"
     )
     placed_within_s: float | None = Field(description="how far off any of them may be, to either side")
     placed_by: str | None = Field(default=None, description="what places them, in words")
@@ -151,6 +155,7 @@ def placed(
         update={
             "events": {cause: _shifted(spans, by_s) for cause, spans in found.events.items()},
             "cycles": _shifted(found.cycles, by_s),
+            "collections": tuple(at + by_s for at in found.collections),
             "placed_within_s": found.placed_within_s + clock.within_s,
             "placed_by": f"{found.placed_by}, and what the machines' clocks are apart",
         }
@@ -194,11 +199,28 @@ def _at(log: GcLog, shift_s: float, within_s: float, by: str) -> PlacedLog:
     return PlacedLog(
         collector=log.collector,
         events={cause: tuple(spans) for cause, spans in events.items()},
+        collections=_begins(log, shift_s),
         cycles=joined((cycle.start_s + shift_s, cycle.end_s + shift_s) for cycle in log.cycles),
         placed_within_s=within_s,
         placed_by=by,
         warnings=tuple(said),
     )
+
+
+def _begins(log: GcLog, shift_s: float) -> tuple[float, ...]:
+    """When each collection began: its pauses and its work beside the program carry one number.
+
+    A pause without one counts only where none has any: it may be another step of a collection that is counted.
+    """
+    first: dict[int, float] = {}
+    unnumbered: list[float] = []
+    steps = [(event.gc_id, event.start_s) for event in log.events if event.cause == "gc_pause"]
+    for number, start_s in [*steps, *((cycle.gc_id, cycle.start_s) for cycle in log.cycles)]:
+        if number is None:
+            unnumbered.append(start_s + shift_s)
+        else:
+            first[number] = min(first.get(number, math.inf), start_s + shift_s)
+    return tuple(sorted(first.values() or unnumbered))
 
 
 def _nothing(why: str, log: GcLog | None = None) -> PlacedLog:

@@ -130,17 +130,18 @@ def _summarise(folder: SessionFolder, *, as_json: bool) -> None:
 
 
 def _print_plan(assembly: Assembly, prepared: Prepared, *, as_json: bool) -> None:
-    from harness.session.outlook import commands_of, session_s
+    from harness.session.outlook import commands_of, memory_asked, session_s
     from harness.session.progress import in_words
 
     total_s = session_s(assembly, prepared)
     commands = commands_of(assembly, prepared)
-    plan = prepared.plan
+    plan, asked = prepared.plan, memory_asked(prepared)
     if as_json:
         said = {
             "session": f"{plan.experiment}/{prepared.session_id}",
             "expected_s": total_s,
             "large_host": prepared.experiment.profiles[plan.profile].large_host,
+            "memory_to_be_measured": asked,
             "unavailable": {gone.variant: gone.reason for gone in prepared.unavailable},
             "trials": [
                 {
@@ -161,6 +162,10 @@ def _print_plan(assembly: Assembly, prepared: Prepared, *, as_json: bool) -> Non
     print(f"{len(plan.trials)} trials in {plan.n_blocks} blocks, about {in_words(total_s)}{where}")
     if prepared.experiment.profiles[plan.profile].scaled_loads:
         print("its rates and users are set by a calibration; those below stand for 100 passes per second")
+    if asked:
+        print("heaps and limits below that are multiples or another variant's memory are measured first:")
+        for name, what in asked.items():
+            print(f"  {name:<28} {what}")
     print("\norder:")
     for trial in plan.trials:
         mark = "  (A/A duplicate)" if trial.duplicate else ""

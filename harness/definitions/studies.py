@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.definitions.checks import check_levels, check_variants, with_backing
+from harness.definitions.memory_checks import check_memory
 from harness.definitions.services import load_implementations, load_requests
 from harness.definitions.strict_files import read_toml, short, to_model, unknown
 from harness.errors import InputError
@@ -59,6 +60,7 @@ def load_study(root: Path, name: str) -> Study:
     requests = load_requests(root, experiment.workload)
     check_variants(experiment, implementations, path)
     check_levels(experiment, requests, path)
+    check_memory(experiment, implementations, path)
     experiment = with_backing(root, experiment, implementations, path)
     named = {variant.implementation for variant in experiment.variants.values()}
     return Study(

@@ -5,8 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, Self
 
+from pydantic import model_validator
+
+from harness.errors import InputError
 from harness.loadgen.base import Endpoint
 from harness.model import BackingSettings, BuildRecord, Frozen, Implementation, InstanceRecord, Variant
 
@@ -29,6 +32,17 @@ class LaunchOrder(Frozen):
     folder: Path
     cpus: tuple[int, ...] | None = None
     environment: Mapping[str, str] = {}
+
+    @model_validator(mode="after")
+    def _memory_is_known(self) -> Self:
+        if (asked := self.variant.runtime.memory_asked) is not None:
+            raise InputError(
+                "is measured before the first trial of a session, and nothing can be started with it as it is",
+                place=f"runtime of {self.implementation.name}",
+                found=asked,
+                allowed="a size, or rematch measure",
+            )
+        return self
 
 
 class Instance(Protocol):

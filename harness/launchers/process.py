@@ -112,7 +112,10 @@ class ProcessLauncher:
             reason = self.forms.unavailable(implementation, form, self.builder.find(implementation))
             if reason is not None or form == "native":
                 return reason
-        flags = jvm_flags(variant.runtime, None, jdk.major)
+        runtime = variant.runtime
+        if runtime.heap_multiple is not None:  # no JVM knows what it comes to, nobody does yet
+            runtime = runtime.model_copy(update={"heap_max": None})
+        flags = jvm_flags(runtime, None, jdk.major)
         return self.runtimes.refused(self.builds_on if form is not None else self.host, jdk.java, flags)
 
     def build(

@@ -19,6 +19,7 @@ from harness.model.load import (
     OpenShare,
     ScaledLoad,
 )
+from harness.model.memory import HeapProbe, HeldMemory, LeastHeap, LimitProbe, MatchedLimit, MemoryFit
 from harness.model.plan import Configuration, Plan, PlannedTrial, configurations, make_plan
 from harness.model.readings import (
     ClockReading,
@@ -90,18 +91,24 @@ __all__ = [
     "GeneratorName",
     "GeneratorRecord",
     "GroupReading",
+    "HeapProbe",
+    "HeldMemory",
     "HostClock",
     "Implementation",
     "InstanceRecord",
     "InvariantReading",
     "JavaForms",
+    "LeastHeap",
     "Level",
+    "LimitProbe",
     "LimitsRecord",
     "Load",
     "LoadProfile",
     "LoadSummary",
     "Machine",
     "MachineWindow",
+    "MatchedLimit",
+    "MemoryFit",
     "OpenLoad",
     "OpenShare",
     "Outcome",

@@ -20,6 +20,8 @@ _GC: Mapping[str, tuple[str, str]] = {
     "pauses": ("pauses_per_s", "1/s"),
     "paused": ("paused_share", "share"),
     "longest": ("longest_pause_s", "s"),
+    "median": ("median_pause_s", "s"),
+    "collections": ("collections", ""),
     "limit": ("detectability_s", "s"),
     "share": ("share", "share"),
     "lower": ("share_lower", "share"),
@@ -90,6 +92,7 @@ def attribution_cells(rows: Sequence[AttributionRow]) -> list[Mapping[str, Cell]
         {
             "variant": row.label,
             **row.levels,
+            "memory": row.memory,
             "trials": row.n_trials,
             "refused": row.n_refused or None,
             **{field: getattr(row, field) for field, _ in _GC.values()},

@@ -53,11 +53,16 @@ def unavailable_here(assembly: Assembly, study: Study, profile: ProfileName) -> 
 
 def variant_reasons(assembly: Assembly, study: Study) -> dict[str, str | None]:
     """Return variant -> why it cannot run here, or ``None``."""
-    return {
+    reasons = {
         name: assembly.launcher.unavailable(study.implementations[variant.implementation], variant)
         or _backing_problem(assembly, study.implementations[variant.implementation], study.experiment.backing)
         for name, variant in study.experiment.variants.items()
     }
+    for name, variant in study.experiment.variants.items():
+        other = variant.runtime.memory_of
+        if other is not None and reasons[name] is None and reasons[other] is not None:
+            reasons[name] = f"its memory is that of {other}, which cannot run here: {reasons[other]}"
+    return reasons
 
 
 def _backing_problem(

@@ -16,6 +16,7 @@ from harness.model import (
     Calibration,
     Configuration,
     Implementation,
+    MemoryFit,
     Outcome,
     PlannedTrial,
     SessionHeader,
@@ -29,7 +30,7 @@ from harness.session.continuing import refuse_other_plan, with_free_seed
 from harness.session.descriptors import allowed, raise_limit, refuse_too_large
 from harness.session.interruption import Interrupted, interruptible
 from harness.session.outlook import expected_s
-from harness.session.planning import Prepared, calibrated
+from harness.session.planning import Prepared, calibrated, fitted
 from harness.session.preparing import Preparation, build_name, parts_for
 from harness.session.progress import Progress, ProgressState, Silent
 from harness.store import SessionFolder, SessionWriter, Store, explained
@@ -98,6 +99,7 @@ class _Session:
     done: int = 0
     not_ok: int = 0
     left_s: float | None = None
+    memory_asked: dict[str, str] = field(default_factory=dict)
 
     def go(self) -> None:
         self.preparation = Preparation(
@@ -113,8 +115,12 @@ class _Session:
             self.prepared = self.preparation.prepared = calibrated(self.prepared, calibration)
             if self.assembly.host.here:
                 refuse_too_large(self.prepared.plan, self.prepared.study.implementations, allowed())
+        memory = self.preparation.memory()
+        if memory is not None:
+            self.memory_asked = memory.asked
+            self.prepared = self.preparation.prepared = fitted(self.prepared, memory)
         fresh = not self.writer.session.exists
-        self.header = self._begin(calibration) if fresh else self._continue()
+        self.header = self._begin(calibration, memory) if fresh else self._continue()
         swept = self.writer.sweep()
         self.writer.event("started" if fresh else "resumed", interrupted_trials=list(swept))
         finished = self.writer.session.finished()
@@ -136,8 +142,9 @@ class _Session:
                 self.writer.event(kind, reason=_why(end))
             raise
 
-    def _begin(self, calibration: Calibration | None) -> SessionHeader:
+    def _begin(self, calibration: Calibration | None, memory: MemoryFit | None) -> SessionHeader:
         prepared = self.prepared
+        found = {"calibration": calibration, "memory": memory}
         header = SessionHeader(
             session_id=prepared.session_id,
             experiment=prepared.experiment,
@@ -150,7 +157,7 @@ class _Session:
                 machines=self.assembly.stations.machines if self.assembly.stations is not None else {},
             ),
             unavailable=prepared.unavailable,
-            notes={} if calibration is None else {"calibration": calibration.model_dump(mode="json")},
+            notes={name: one.model_dump(mode="json") for name, one in found.items() if one is not None},
         )
         self.writer.write_header(header)
         return header
@@ -193,6 +200,7 @@ class _Session:
             contract=self._contract(),
             seed=self.header.plan.seed * 1_000_003 + trial.position,
             echo_achieved_per_s=echo_achieved(configuration, self.preparation.echo),
+            memory_asked=self.memory_asked.get(configuration.variant_name),
             limits=self.limits,
             tidy=lambda argv: without_paths(argv, places=self._places(folder.folder)),
         )

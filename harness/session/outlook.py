@@ -6,11 +6,12 @@ from __future__ import annotations
 from harness.definitions import Study
 from harness.errors import RematchError
 from harness.headroom import bounded, wanted_readings
+from harness.memory_fit import asked_of, fit_s
 from harness.model import Configuration
 from harness.provenance import without_paths
 from harness.session.assembly import Assembly
 from harness.session.loads import load_command, load_s
-from harness.session.planning import Prepared
+from harness.session.planning import Prepared, planned_variants
 
 #: Beside the load: launch, conformance, boundaries, stop and packing. Seen on two cores; for planning only.
 OVERHEAD_S = {"go": 1.5, "jvm": 3.5}
@@ -29,13 +30,18 @@ def expected_s(assembly: Assembly, study: Study, configuration: Configuration) -
 
 
 def session_s(assembly: Assembly, prepared: Prepared) -> float:
-    """Return about how long the whole session takes, headroom included, builds not."""
+    """Return about how long the whole session takes, headroom and memory included, builds not."""
     trials = [trial.configuration for trial in prepared.plan.trials]
     total = sum(expected_s(assembly, prepared.study, configuration) for configuration in trials)
     for load, mix in wanted_readings(trials, ()):
         short = load.model_copy(update={"profile": bounded(load.profile)})
         total += ECHO_OVERHEAD_S + load_s(assembly, short, prepared.study.requests[mix])
-    return total
+    return total + fit_s(prepared.experiment, planned_variants(prepared))
+
+
+def memory_asked(prepared: Prepared) -> dict[str, str]:
+    """Return variant -> what of its memory will be measured before the first trial, as the definition says it."""
+    return asked_of(prepared.experiment, planned_variants(prepared))
 
 
 def commands_of(assembly: Assembly, prepared: Prepared) -> dict[str, tuple[str, ...]]:

@@ -13,6 +13,7 @@ from harness.model import (
     Calibration,
     Configuration,
     Experiment,
+    MemoryFit,
     Plan,
     ProfileDefinition,
     ProfileName,
@@ -79,8 +80,23 @@ def _as_written(root: Path, study: Study) -> Study:
 
 def calibrated(prepared: Prepared, calibration: Calibration) -> Prepared:
     """Return the same plan with every scaled load made a load for the measured capacity."""
+    profile = prepared.plan.profile
+    return _of(prepared, prepared.experiment.calibrated(profile, calibration.capacity_per_s))
+
+
+def fitted(prepared: Prepared, memory: MemoryFit) -> Prepared:
+    """Return the same plan with every heap and limit that was measured in the place of what was asked for."""
+    return _of(prepared, prepared.experiment.with_memory(memory.resolved))
+
+
+def planned_variants(prepared: Prepared) -> tuple[str, ...]:
+    """Return the variants of the plan, in the definition's order."""
+    planned = {trial.configuration.variant_name for trial in prepared.plan.trials}
+    return tuple(name for name in prepared.experiment.variants if name in planned)
+
+
+def _of(prepared: Prepared, experiment: Experiment) -> Prepared:
     plan = prepared.plan
-    experiment = prepared.experiment.calibrated(plan.profile, calibration.capacity_per_s)
     return replace(
         prepared,
         study=prepared.study.model_copy(update={"experiment": experiment}),

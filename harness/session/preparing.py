@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from harness.headroom import (
     measure_echo,
     wanted_readings,
 )
+from harness.memory_fit import FitOrder, asked_of, fit_memory
 from harness.model import (
     BackingSettings,
     BuildRecord,
@@ -27,13 +28,14 @@ from harness.model import (
     EchoReading,
     Implementation,
     Load,
+    MemoryFit,
     PlannedTrial,
 )
 from harness.orphans import RunningProcesses
 from harness.provenance import without_paths
 from harness.runner import Limits, Parts
 from harness.session.assembly import Assembly
-from harness.session.planning import Prepared, first_configuration
+from harness.session.planning import Prepared, first_configuration, planned_variants
 from harness.store import SessionWriter, explained
 from harness.workloads import load_cases
 
@@ -114,6 +116,53 @@ class Preparation:
         self.writer.write_calibration(found)
         self.writer.event(
             "calibrated", capacity_per_s=found.capacity_per_s, configuration=found.configuration
+        )
+        return found
+
+    def memory(self) -> MemoryFit | None:
+        """The heaps and limits that variants leave to be measured: written earlier, else measured now.
+
+        Raises:
+            InputError: what was written is of another definition.
+            MemoryFitFailed: they cannot be had.
+        """
+        prepared = self.prepared
+        asked = asked_of(prepared.experiment, planned_variants(prepared))
+        if not asked:
+            return None
+        known = self.writer.session.memory()
+        if known is not None:
+            if not known.asks_the_same(asked):
+                raise InputError(
+                    "memory was measured for another definition when this session began",
+                    file=self.writer.session.key,
+                    found=_words(asked),
+                    allowed=f"{_words(known.asked)}; another --seed, or --new",
+                )
+            return known
+        configuration = first_configuration(prepared)
+        assert configuration.load is not None  # no definition asks for it without one
+        with explained(self.writer.session.folder):
+            found = fit_memory(
+                FitOrder(
+                    experiment=prepared.experiment,
+                    names=planned_variants(prepared),
+                    implementations=prepared.study.implementations,
+                    build=self.assembly.launcher.build,
+                    requests=prepared.study.requests[configuration.mix],
+                    cases=load_cases(self._contract()),
+                    load=configuration.load,
+                    folder=self.assembly.root / ".cache" / "memory" / prepared.session_id / "probe",
+                    say=self.say,
+                ),
+                parts_for(self.assembly, self.ledger, configuration.load),
+            )
+        self.writer.write_memory(found)
+        self.writer.event(
+            "memory measured",
+            took_s=found.took_s,
+            resolved=found.resolved,
+            unsteady=[f"{one.implementation} {one.collector}" for one in found.least if not one.steady],
         )
         return found
 
@@ -229,3 +278,7 @@ class Preparation:
 
     def _contract(self) -> Path:
         return contract_folder(self.assembly.root, self.prepared.experiment.workload)
+
+
+def _words(asked: Mapping[str, str]) -> str:
+    return ", ".join(f"{name}: {what}" for name, what in asked.items())

@@ -14,13 +14,14 @@ from pydantic import TypeAdapter, ValidationError
 
 from harness.contents import file_sha256
 from harness.errors import InputError
-from harness.model import BuildRecord, Calibration, EchoReading, SessionHeader, TrialRecord
+from harness.model import BuildRecord, Calibration, EchoReading, MemoryFit, SessionHeader, TrialRecord
 from harness.store import layout
 
 T = TypeVar("T")
 _BUILDS: TypeAdapter[dict[str, BuildRecord]] = TypeAdapter(dict[str, BuildRecord])
 _ECHO: TypeAdapter[tuple[EchoReading, ...]] = TypeAdapter(tuple[EchoReading, ...])
 _CALIBRATION = TypeAdapter(Calibration)
+_MEMORY = TypeAdapter(MemoryFit)
 _HEADER = TypeAdapter(SessionHeader)
 _RECORD = TypeAdapter(TrialRecord)
 
@@ -135,6 +136,11 @@ class SessionFolder:
         """Return the capacity that the session's scaled loads are shares of; ``None``: not measured (yet)."""
         path = self.folder / layout.CALIBRATION
         return _read_json(path, _CALIBRATION) if path.is_file() else None
+
+    def memory(self) -> MemoryFit | None:
+        """Return what was measured of memory before the first trial; ``None``: nothing is (yet), or was needed."""
+        path = self.folder / layout.MEMORY
+        return _read_json(path, _MEMORY) if path.is_file() else None
 
     def events(self) -> tuple[dict[str, Any], ...]:
         """Return the session's log; a last line cut by a kill is left out."""

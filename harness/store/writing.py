@@ -20,6 +20,7 @@ from harness.model import (
     BuildRecord,
     Calibration,
     EchoReading,
+    MemoryFit,
     Outcome,
     SessionHeader,
     StoredFile,
@@ -94,6 +95,13 @@ class SessionWriter:
         if path.exists():
             raise StoreError(f"{path}: already written; a session has one calibration")
         replace(path, calibration.model_dump_json(indent=1).encode())
+
+    def write_memory(self, found: MemoryFit) -> None:
+        """Write ``memory.json``. It is written once, before the header that rests on it."""
+        path = self.session.folder / layout.MEMORY
+        if path.exists():
+            raise StoreError(f"{path}: already written; what a session measured of memory never changes")
+        replace(path, found.model_dump_json(indent=1).encode())
 
     def event(self, kind: str, **details: Any) -> None:
         """Append one line to ``events.jsonl``, on disk when this returns."""

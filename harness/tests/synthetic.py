@@ -16,6 +16,7 @@ import numpy as np
 from pydantic import JsonValue
 
 from harness.definitions import Study, load_study
+from harness.memory_fit import asked_of, heap_mib
 from harness.model import (
     Boundary,
     BuildRecord,
@@ -25,11 +26,16 @@ from harness.model import (
     FormBuild,
     GeneratorRecord,
     GroupReading,
+    HeldMemory,
     InstanceRecord,
     InvariantReading,
+    LeastHeap,
+    LimitProbe,
     Load,
     LoadSummary,
     Machine,
+    MatchedLimit,
+    MemoryFit,
     OpenLoad,
     Outcome,
     Phase,
@@ -65,6 +71,8 @@ _NATURE = {
 }
 #: What the made-up calibration found, passes per second.
 CAPACITY_PER_S = 150.0
+#: What the made-up search for a least heap found, and what a Java program was made up to hold, in MiB.
+LEAST_MIB, HELD_MIB = 10, 150
 #: Seconds that a collection stops the program; experiments named so hold its requests back by it.
 _PAUSE_S = {"go-nethttp": 0.0001, "java-jdkhttp": 0.025}
 _WITH_PAUSES = "gc-"
@@ -109,13 +117,15 @@ def make_session(
     launcher: Literal["process", "container"] = "process",
 ) -> SessionFolder:
     """Write a session; the last ``missing`` trials of its plan are not made, nor those of ``unavailable`` variants."""
-    study = _calibrated(load_study(ROOT, experiment), profile)
+    defined = _calibrated(load_study(ROOT, experiment), profile)
+    fit = memory_fit_of(defined, profile)
+    study = defined if fit is None else _fitted(defined, fit)
     plan = plan_without(study.experiment, profile, unavailable, host="local", seed=seed, launcher=launcher)
     name = session_name(profile, "local", launcher, seed)
     folder = Store(root).raw.joinpath(*(("bundled",) if bundled else ()), experiment, name)
     session = SessionFolder(folder, bundled=bundled)
     writer = SessionWriter(session, min_free_bytes=0)
-    writer.write_header(_header(study, plan, name, unavailable))
+    writer.write_header(_header(study, plan, name, unavailable, fit))
     variants = [trial.configuration.variant for trial in plan.trials]
     writer.write_builds({variant.build_name: _build(variant) for variant in variants})
     rng = np.random.default_rng(seed)
@@ -154,7 +164,67 @@ def _notes(study: Study, profile: ProfileName) -> dict[str, JsonValue]:
     return {"calibration": found.model_dump(mode="json")}
 
 
-def _header(study: Study, plan: Plan, session: str, unavailable: Sequence[Unavailable]) -> SessionHeader:
+def memory_fit_of(study: Study, profile: ProfileName) -> MemoryFit | None:
+    """What was made up of memory, where the definition leaves any to be measured; else ``None``."""
+    experiment = study.experiment
+    asked = asked_of(experiment, experiment.profiles[profile].variants or tuple(experiment.variants))
+    if not asked:
+        return None
+    runtimes = {name: experiment.variants[name].runtime for name in asked}
+    heaps = {name: one.heap_multiple for name, one in runtimes.items() if one.heap_multiple is not None}
+    limits = {name: one.memory_of for name, one in runtimes.items() if one.memory_of is not None}
+    held = HELD_MIB * 2**20
+    return MemoryFit(
+        asked=asked,
+        resolved={name: {"heap_max": f"{heap_mib(multiple, LEAST_MIB)}m"} for name, multiple in heaps.items()}
+        | {name: {"gomemlimit": f"{HELD_MIB}MiB"} for name in limits},
+        mix=experiment.mix,
+        rate_per_s=200.0,
+        n_requests=300,
+        cold_requests=100,
+        at_once=100,
+        most_late_s=0.5,
+        hold_s=1.0,
+        warm_up_requests=experiment.warm_up_requests,
+        least=tuple(
+            LeastHeap(
+                implementation=experiment.variants[name].implementation,
+                collector=runtimes[name].gc,
+                variants=(name,),
+                least_mib=LEAST_MIB,
+                step_mib=1,
+                steady=True,
+                probes=(),
+            )
+            for name in heaps
+        ),
+        held=tuple(
+            HeldMemory(variant=other, heap_max=None, rss_bytes=held)
+            for other in dict.fromkeys(limits.values())
+        ),
+        limits=tuple(
+            MatchedLimit(
+                variant=name,
+                memory_of=other,
+                wanted_bytes=held,
+                limit_mib=HELD_MIB,
+                probes=(LimitProbe(limit_mib=HELD_MIB, rss_bytes=held),),
+            )
+            for name, other in limits.items()
+        ),
+        sources={},
+        measured_epoch_s=_EPOCH,
+        took_s=60.0,
+    )
+
+
+def _fitted(study: Study, fit: MemoryFit) -> Study:
+    return study.model_copy(update={"experiment": study.experiment.with_memory(fit.resolved)})
+
+
+def _header(
+    study: Study, plan: Plan, session: str, unavailable: Sequence[Unavailable], fit: MemoryFit | None
+) -> SessionHeader:
     return SessionHeader(
         session_id=session,
         experiment=study.experiment,
@@ -183,7 +253,7 @@ def _header(study: Study, plan: Plan, session: str, unavailable: Sequence[Unavai
             started_epoch_s=_EPOCH,
             clock_source="tsc",
         ),
-        notes=_notes(study, plan.profile),
+        notes=_notes(study, plan.profile) | ({} if fit is None else {"memory": fit.model_dump(mode="json")}),
     )
 
 
@@ -226,6 +296,8 @@ def _trial(
     cell = trial.configuration
     name = cell.variant.implementation
     speed, memory_mib, first_s = _NATURE[name]
+    if cell.variant.runtime.gomemlimit == f"{HELD_MIB}MiB":
+        memory_mib = HELD_MIB  # what it was given
     for level in cell.levels.values():
         speed *= _SPEED.get(level, 1.0)
     noise = float(np.exp(rng.normal(0, 0.03)))

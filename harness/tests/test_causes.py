@@ -206,7 +206,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> SessionFolder:
 
 
 def java_trial(session: SessionFolder) -> str:
-    return min(trial for trial in session.finished() if trial.endswith("serial-64m"))
+    return min(trial for trial in session.finished() if trial.endswith("serial-3x"))
 
 
 def requests_of(session: SessionFolder) -> pd.DataFrame:

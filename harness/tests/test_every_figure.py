@@ -60,8 +60,8 @@ def real_requests(trial: str) -> pd.DataFrame:
 
 def real_latencies() -> dict[str, list[np.ndarray]]:
     return {
-        "go-kit": [real_requests("go-limit-64m")["latency_s"].to_numpy()],
-        "java-helidon": [real_requests("serial-256m")["latency_s"].to_numpy()],
+        "go-kit": [real_requests("go-as-g1-3x")["latency_s"].to_numpy()],
+        "java-helidon": [real_requests("serial-3x")["latency_s"].to_numpy()],
     }
 
 
@@ -75,12 +75,18 @@ def estimate(value: float | None, unit: str = "share") -> Estimate:
 
 def attributed(label: str, *, service: float | None, generator: float | None) -> AttributionRow:
     unexplained = None if service is None or generator is None else 1 - service - generator
-    plain = {name: estimate(0.01, "s") for name in ("latency_s", "longest_pause_s", "detectability_s")}
+    plain = {
+        name: estimate(0.01, "s")
+        for name in ("latency_s", "longest_pause_s", "median_pause_s", "detectability_s")
+    }
     plain |= {name: estimate(2.0, "1/s") for name in ("pauses_per_s", "cycles_per_s")}
     plain |= {name: estimate(0.1) for name in ("paused_share", "share_lower", "most_share", "cycle_excess")}
+    plain |= {
+        name: estimate(0.05) for name in ("connect_tail", "throttle_most", "jit_most", "run_queue_most")
+    }
     return AttributionRow(
         variant=label, label=label, levels={}, collector=None, quantile="p99", n_trials=5, n_refused=0, why_refused=None,
-        rss_bytes=estimate(1e8, "B"), share=estimate(service), share_upper=estimate(0.6),
+        memory=None, collections=estimate(5, ""), rss_bytes=estimate(1e8, "B"), share=estimate(service), share_upper=estimate(0.6),
         service_tail=estimate(service), generator_tail=estimate(generator), unexplained_tail=estimate(unexplained),
         **plain,
     )  # fmt: skip
@@ -88,7 +94,7 @@ def attributed(label: str, *, service: float | None, generator: float | None) ->
 
 def timeline() -> TimelineLike:
     """A real trial; the causes of its slowest requests are made up, one of each kind."""
-    requests = real_requests("serial-256m").sort_values("start_epoch_s")
+    requests = real_requests("serial-3x").sort_values("start_epoch_s")
     start = requests["start_epoch_s"].to_numpy() - float(requests["start_epoch_s"].min())
     latency = requests["latency_s"].to_numpy()
     slow = np.flatnonzero(latency >= np.quantile(latency, 0.99))
@@ -97,7 +103,7 @@ def timeline() -> TimelineLike:
     for number, at in enumerate(slow):
         causes[at] = kinds[number % len(kinds)]
     found = Timeline(
-        label="Serial, 256 MiB", trial="t", start_s=start, latency_s=latency, causes=tuple(causes), peaks_from_s=0.01,
+        label="Serial, 3x", trial="t", start_s=start, latency_s=latency, causes=tuple(causes), peaks_from_s=0.01,
         events={"gc_pause": ((1.0, 1.03), (4.0, 4.02)), "generator_stall": ((2.0, 2.05),)}, placed=True,
     )  # fmt: skip
     return cast(TimelineLike, found)  # causes have names of their own type, which a mapping does not forgive
@@ -118,7 +124,7 @@ def parts() -> pd.DataFrame:
 
 
 def warming() -> list[object]:
-    names = {"serial-256m": "Serial", "go-limit-64m": "Go, 64 MiB"}
+    names = {"serial-3x": "Serial", "go-as-g1-3x": "Go, as G1 3x"}
     return [
         warm_up_curve(real_requests(trial), trial=f"e/s/{trial}", variant=trial, label=label, block=1)
         for trial, label in names.items()

@@ -124,7 +124,7 @@ def test_a_log_and_metrics_of_two_processes_are_not_joined() -> None:
 
 
 def test_what_pauses_took_from_p99_is_found(session: SessionFolder) -> None:
-    one = attributed(session, "serial-64m")
+    one = attributed(session, "serial-3x")
     assert one.refused is None
     assert one.n_pauses == 7
     assert one.longest_pause_s == pytest.approx(0.025, abs=1e-4)
@@ -137,7 +137,7 @@ def test_what_pauses_took_from_p99_is_found(session: SessionFolder) -> None:
 
 
 def test_the_generators_own_pause_is_no_fault_of_the_service(session: SessionFolder) -> None:
-    one = attributed(session, "serial-64m")
+    one = attributed(session, "serial-3x")
     assert "generator_stall" in {part.cause for part in one.whole["p99"].causes}
     assert "generator_stall" not in {part.cause for part in one.by_service["p99"].causes}
 
@@ -179,7 +179,7 @@ def test_pauses_that_nothing_but_the_launch_places_are_refused_and_bounded(
 
 
 def test_a_quantile_with_too_few_requests_beyond_it_is_not_said(session: SessionFolder) -> None:
-    one = attributed(session, "serial-64m")
+    one = attributed(session, "serial-3x")
     assert "p99.9" not in one.whole
     (row,) = attribution_table([one], quantile="p99.9")
     assert row.share.value is None
@@ -201,7 +201,7 @@ def moved(record: TrialRecord, by_s: float) -> TrialRecord:
 def test_a_wall_clock_that_was_set_during_the_trial_is_noticed(
     session: SessionFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    trial = trial_of(session, "serial-64m")
+    trial = trial_of(session, "serial-3x")
     record = session.record(trial)
     assert wall_step_s(record) == pytest.approx(0, abs=1e-6)
     monkeypatch.setattr(SessionFolder, "record", lambda *_: moved(record, 0.5))
@@ -212,7 +212,7 @@ def test_a_wall_clock_that_was_set_during_the_trial_is_noticed(
 
 def test_a_log_that_is_gone_or_unreadable_is_said_and_nothing_is_invented(tmp_path: Path) -> None:
     session = make_session(tmp_path, "gc-peaks", "smoke")
-    trial = trial_of(session, "serial-64m")
+    trial = trial_of(session, "serial-3x")
     requests = requests_of(session, trial)
     path = session.path(trial, "gc.log")
     path.unlink()
@@ -227,7 +227,7 @@ def test_a_log_that_is_gone_or_unreadable_is_said_and_nothing_is_invented(tmp_pa
 
 def test_a_stall_that_nothing_else_explains_is_put_down_to_a_denied_cpu(tmp_path: Path) -> None:
     session = make_session(tmp_path, "gc-peaks", "smoke")
-    trial = trial_of(session, "serial-64m")
+    trial = trial_of(session, "serial-3x")
     requests = requests_of(session, trial)
     with session.open(trial, "gc.log") as stream:
         first_line = stream.readline().decode()
@@ -244,7 +244,7 @@ def test_a_stall_that_nothing_else_explains_is_put_down_to_a_denied_cpu(tmp_path
 
 
 def test_a_trial_without_answers_is_an_error_not_a_number(session: SessionFolder) -> None:
-    trial = trial_of(session, "serial-64m")
+    trial = trial_of(session, "serial-3x")
     requests = requests_of(session, trial).assign(ok=False)
     with pytest.raises(InputError, match="no request was answered correctly"):
         attribute_trial(session, trial, requests)
@@ -267,7 +267,7 @@ def test_the_table_has_an_interval_over_trials_and_counts_what_was_refused(sessi
         if not trial.endswith("-aa")
     ]
     rows = {row.variant: row for row in attribution_table(trials)}
-    java, go = rows["serial-64m"], rows["go-gogc-100"]
+    java, go = rows["serial-3x"], rows["go-gogc-100"]
     assert java.n_trials == java.unexplained_tail.n_trials == 2
     assert java.unexplained_tail.low is not None
     assert java.n_refused == 0

@@ -67,13 +67,13 @@ def test_what_was_not_asked_is_absent(session: SessionFolder) -> None:
     assert runtime_columns(session, record_of(session, "go-gogc-100")) == {}
     only_after = runtime_columns(session, record_of(session, "go-gogc-100", after_load=METRICS))
     assert set(only_after) == {"go_heap_bytes", "go_memory_bytes"}
-    assert runtime_columns(session, record_of(session, "serial-64m")) == {}
-    assert native_memory(session, record_of(session, "serial-64m")) is None
+    assert runtime_columns(session, record_of(session, "serial-3x")) == {}
+    assert native_memory(session, record_of(session, "serial-3x")) is None
 
 
 def test_native_memory_has_a_row_for_each_category_at_each_boundary(session: SessionFolder) -> None:
     text = (GOLDEN / "nmt" / "jdk25-G1.txt").read_text()
-    frame = native_memory(session, record_of(session, "serial-64m", before_load=text, after_load=text))
+    frame = native_memory(session, record_of(session, "serial-3x", before_load=text, after_load=text))
     assert frame is not None
     assert list(frame["boundary"].unique()) == ["before-load", "after-load"]
     after = frame[frame["boundary"] == "after-load"].set_index("category")["committed_bytes"]
@@ -82,7 +82,7 @@ def test_native_memory_has_a_row_for_each_category_at_each_boundary(session: Ses
 
 
 def test_an_answer_that_is_none_names_its_file(session: SessionFolder) -> None:
-    record = record_of(session, "serial-64m", before_load="4711:\nNative memory tracking is not enabled\n")
+    record = record_of(session, "serial-3x", before_load="4711:\nNative memory tracking is not enabled\n")
     with pytest.raises(InputError, match=r"boundary-before-load\.nmt\.txt"):
         native_memory(session, record)
 

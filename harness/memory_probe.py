@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One fresh instance, asked for a while and stopped: whether it did its work, and what it held at the end.
+
+It gets the CPUs that a trial's instance would; its folder is thrown away.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.boundaries import save_metrics
+from harness.conformance import check
+from harness.errors import TrialFailure
+from harness.launchers.base import Instance, LaunchOrder
+from harness.loadgen.base import Endpoint
+from harness.loadgen.flow import readiness_request
+from harness.model import BuildRecord, Implementation, Outcome, Request, StartUp, Variant
+from harness.pacing import MOST_USERS, ask_at_rate
+from harness.readiness import bring_up, wait_first_response
+from harness.runner import placement_of
+from harness.trial_order import Parts, watch
+from harness.verdicts import crash
+from harness.warming import warm_up
+from harness.workloads import Case, Face
+
+SERVICE_STDERR = "service.stderr.txt"
+#: So long may pass between the end of a connection and that of its process.
+DYING_S = 0.5
+BURSTS, AT_ONCE_PER_S = 3, 1e6
+#: How far a cold instance may fall behind before it is given up.
+MOST_LATE_COLD_S = 2.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What an instance is asked, at a rate.
+
+    ``cold_requests`` come first, when it may still be slow for other reasons than its memory. Then ``at_once`` come
+    at the same moment, ``BURSTS`` times: after any stall of service or generator the requests of an open load do, and
+    who has no room for them does not live under it. ``as_trial``: before all that it goes through what a trial has
+    before its load, which is memory too: the contract's cases, its own metrics, and ``warm_up_requests`` one after
+    another.
+    """
+
+    requests: tuple[Request, ...]
+    rate_per_s: float
+    n_requests: int
+    most_late_s: float
+    cold_requests: int = 0
+    at_once: int = 0
+    warm_up_requests: int = 0
+    as_trial: tuple[Case, ...] = ()
+    ready_s: float = 5.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProbeOrder:
+    """One instance to be tried."""
+
+    name: str
+    implementation: Implementation
+    variant: Variant
+    build: BuildRecord
+    asked: Asked
+    folder: Path
+
+
+def held_bytes(order: ProbeOrder, parts: Parts) -> int:
+    """Start an instance, ask it, and return what it holds, resident, when it has answered.
+
+    Raises:
+        TrialFailure: it did not do its work; the reason tells why, its memory's end first.
+    """
+    shutil.rmtree(order.folder, ignore_errors=True)
+    order.folder.mkdir(parents=True)
+    started: list[Instance] = []
+    try:
+        return _asked(order, parts, parts.host.open_folder(order.folder), started)
+    except TrialFailure as failure:
+        reasons = [why for instance in started if (why := instance.out_of_memory()) is not None]
+        if not reasons:
+            raise
+        raise TrialFailure(Outcome.OUT_OF_MEMORY, f"{reasons[-1]} ({failure.reason})") from failure
+    finally:
+        for instance in started:
+            instance.stop()
+            if parts.host.here:
+                parts.ledger.forget(instance.record.pid)
+        parts.host.close_folder(order.folder)
+        shutil.rmtree(order.folder, ignore_errors=True)
+
+
+def _asked(order: ProbeOrder, parts: Parts, there: Path, started: list[Instance]) -> int:
+    asked = order.asked
+    placed = placement_of(order.variant.runtime, parts)
+
+    def launch() -> Instance:
+        launched = parts.launcher.launch(
+            LaunchOrder(
+                implementation=order.implementation,
+                variant=order.variant,
+                build=order.build,
+                folder=there,
+                cpus=placed.service,
+            )
+        )
+        started.append(launched)
+        if parts.host.here:  # over there the agent keeps the books
+            parts.ledger.note(pid=launched.record.pid, role=order.name, port=launched.record.port)
+        return launched
+
+    def wait(launched: Instance) -> StartUp:
+        return wait_first_response(
+            launched,
+            readiness_request(asked.requests),
+            asked.ready_s,
+            host=parts.host,
+            stderr=there / SERVICE_STDERR,
+        )
+
+    instance, _ = bring_up(launch, wait, lambda launched: launched.port_taken())
+    endpoint = parts.host.reach(instance.endpoint)
+    try:
+        if asked.as_trial:
+            face: Face = "published" if order.variant.settings.get("face") == "published" else "matched"
+            check(endpoint, asked.as_trial, face, order.implementation.language)
+            save_metrics(endpoint, order.folder / "metrics.prom")
+        if asked.warm_up_requests:
+            warm_up(endpoint, asked.requests, asked.warm_up_requests)
+        _ask(endpoint, asked)
+        held = parts.host.resources(watch(instance)).rss_bytes
+    except TrialFailure as failure:
+        ended = failure.outcome == Outcome.FAILED and _ends(instance)
+        code = instance.exited()
+        instance.stop()  # what it says of its memory's end is asked for when it has ended
+        if ended:
+            raise crash(code, "while it was tried", there, parts.host) from failure
+        raise
+    if held is None or instance.exited() is not None:
+        raise crash(instance.exited(), "while it was tried", there, parts.host)
+    return held
+
+
+def _ask(endpoint: Endpoint, asked: Asked) -> None:
+    """Send everything that it is asked at a rate, or at once."""
+    rate = asked.rate_per_s
+    parts = [(asked.cold_requests, rate, MOST_USERS, MOST_LATE_COLD_S)]
+    parts += BURSTS * [(asked.at_once, AT_ONCE_PER_S, asked.at_once, MOST_LATE_COLD_S)]
+    parts += [(asked.n_requests, rate, MOST_USERS, asked.most_late_s)]
+    for n, rate_per_s, users, late_s in parts:
+        if n:
+            ask_at_rate(
+                endpoint,
+                asked.requests,
+                rate_per_s=rate_per_s,
+                n_requests=n,
+                most_late_s=late_s,
+                users=users,
+            )
+
+
+def _ends(instance: Instance) -> bool:
+    """Whether it ends by itself: who no longer answers may need a moment for that."""
+    until = time.monotonic() + DYING_S
+    while instance.exited() is None and time.monotonic() < until:
+        time.sleep(0.02)
+    return instance.exited() is not None

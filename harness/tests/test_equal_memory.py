@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""At equal memory: pairs of a made-up session, and what is said first where memory is not equal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness import peaks
+from harness.analysis.gc_table import attribution_table
+from harness.analysis.memory_words import memory_fit, memory_words
+from harness.analysis.tidy import tidy
+from harness.equal_memory import MemoryPair, defined_pairs, memory_pairs
+from harness.evidence import Evidence, find_evidence
+from harness.model import SessionHeader, Verdict
+from harness.peaks import attribute_peaks, defined_variants, one_of_each
+from harness.publish import Publisher, read_values
+from harness.publish.equal_memory import least_words, pair_cells, publish_memory, publish_memory_pairs
+from harness.publish.peaks import attribution_cells
+from harness.stages import StageParameters
+from harness.store import Store
+from harness.tests.synthetic import HELD_MIB, LEAST_MIB, ROOT, make_project, make_session
+
+MIB = 2**20
+
+
+@pytest.fixture(scope="module", autouse=True)
+def all_settled() -> Iterator[None]:
+    """The made-up loads are over before real ones have settled."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(peaks, "settle_s", lambda evidence: 0.0)
+        yield
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = make_project(tmp_path_factory.mktemp("equal"), experiments=())
+    make_session(root, "gc-peaks", "quick")
+    tidy(root, experiments=("gc-peaks",))
+    return root
+
+
+@pytest.fixture(scope="module")
+def evidence(project: Path) -> Evidence:
+    found = find_evidence(StageParameters(profile="quick", experiments="gc-peaks"), "gc-peaks", root=project)
+    assert found is not None
+    return found
+
+
+@pytest.fixture(scope="module")
+def pairs(evidence: Evidence) -> tuple[MemoryPair, ...]:
+    return memory_pairs(evidence, attribute_peaks(evidence))
+
+
+def test_each_go_variant_stands_beside_the_java_variant_whose_memory_it_was_given(
+    pairs: tuple[MemoryPair, ...],
+) -> None:
+    defined = defined_pairs("gc-peaks", root=ROOT)
+    assert {pair.go: pair.java for pair in pairs}.items() <= defined.items()
+    assert len(pairs) >= 2
+    for pair in pairs:
+        assert pair.equal and pair.words == "equal within 10 %"
+        assert pair.java_rss_bytes.value == pytest.approx(HELD_MIB * MIB, rel=0.1)
+        assert pair.memory.ratio.value == pytest.approx(1.0, rel=0.1)
+        assert pair.memory.n_blocks == pair.p99.n_blocks == 5
+        assert (pair.p99.ratio.value or 1) < 0.5  # the made-up Java pauses, the made-up Go does not
+
+
+@pytest.mark.parametrize(
+    ("verdict", "words"),
+    [(Verdict.DIFFERENT, "NOT EQUAL within 10 %"), (Verdict.INCONCLUSIVE, "NOT SHOWN EQUAL within 10 %")],
+)
+def test_memory_that_is_not_equal_is_said_loudly_in_the_row(
+    pairs: tuple[MemoryPair, ...], verdict: Verdict, words: str
+) -> None:
+    off = pairs[0].model_copy(update={"memory": pairs[0].memory.model_copy(update={"verdict": verdict})})
+    assert not off.equal
+    (row,) = pair_cells([off])
+    assert row is not None and row["equal"] == words
+
+
+def test_p99_of_a_pair_is_that_of_settled_requests(evidence: Evidence, pairs: tuple[MemoryPair, ...]) -> None:
+    rows = {row.variant: row for row in attribution_table(attribute_peaks(evidence))}
+    pair = pairs[0]
+    there = rows[pair.go].latency_s.value, rows[pair.java].latency_s.value
+    assert pair.p99.ratio.value == pytest.approx((there[0] or 0) / (there[1] or 1))
+    assert not any("no A/A pairs" in warning for warning in pair.memory.warnings)
+
+
+def test_the_table_says_what_bounded_memory_and_how_often_it_was_collected(evidence: Evidence) -> None:
+    rows = {row.variant: row for row in attribution_table(attribute_peaks(evidence))}
+    assert rows["g1-1.3x"].memory == f"1.3x: {round(1.3 * LEAST_MIB)} MiB"
+    assert rows["go-as-g1-3x"].memory == f"as G1, 3x: {HELD_MIB} MiB"
+    assert rows["go-gogc-25"].memory == "GOGC 25"
+    java, go = rows["serial-3x"], rows["go-gogc-100"]
+    assert java.collections.value == go.collections.value == 7
+    assert java.median_pause_s.value == pytest.approx(0.025, rel=0.01)
+    assert attribution_cells([java])[0]["memory"] == java.memory  # type: ignore[index]  # a row, no gap
+
+
+def test_one_of_each_collector_is_the_tightest_java_heap(evidence: Evidence) -> None:
+    # of the made-up trials all of Java's logs are those of Serial
+    assert one_of_each(attribute_peaks(evidence)) == ["serial-1.3x", "go-gogc-25"]
+
+
+def test_what_was_measured_is_published_by_variant_and_what_was_not_is_absent(
+    project: Path, evidence: Evidence, pairs: tuple[MemoryPair, ...]
+) -> None:
+    publisher = Publisher("41-gc-peaks", root=project)
+    labels = defined_variants("gc-peaks", root=ROOT)
+    rows = attribution_table(attribute_peaks(evidence))
+    publish_memory(publisher, evidence, rows, labels)
+    publish_memory_pairs(publisher, pairs, defined_pairs("gc-peaks", root=ROOT))
+    values = read_values(project)
+    assert values["gc.set.serial_1_3x"]["text"] == "1.3x: 13 MiB"
+    assert values["gc.set.g1_6x"]["text"] == "not measured in this profile"
+    assert f"{LEAST_MIB} MiB with G1" in values["gc.least"]["text"]
+    assert values["gc.equal.words.go_as_g1_3x"]["text"] == "equal within 10 %"
+    assert values["gc.equal.memory.ratio.go_as_g1_3x"]["value"] == pytest.approx(1, rel=0.1)
+    assert values["gc.equal.p99.ratio.go_as_g1_6x"]["value"] is None
+    assert values["gc.equal.measured"]["text"] == "measured"
+
+
+def test_a_search_whose_attempts_disagreed_says_so(evidence: Evidence) -> None:
+    fit = memory_fit(evidence.header)
+    assert fit is not None
+    doubted = fit.model_copy(update={"least": (fit.least[0].model_copy(update={"steady": False}),)})
+    assert least_words(doubted) == "10 MiB with Serial (at least: repeated attempts disagreed)"
+
+
+def test_a_session_from_before_memory_was_measured_is_read_as_it_is(evidence: Evidence) -> None:
+    header = old(evidence.header)
+    assert memory_fit(header) is None
+    assert memory_words(header, "serial-1.3x") == "64 MiB"
+    assert memory_words(header, "go-gogc-100") == "GOGC 100"
+    assert memory_words(header, "go-as-g1-3x") == "limit: 64 MiB"
+    assert memory_pairs(None, ()) == ()
+
+
+def old(header: SessionHeader) -> SessionHeader:
+    """The header as sessions had it when sizes were written by hand."""
+    sizes = {
+        name: {"heap_max": "64m"} if variant.runtime.heap_max else {"gomemlimit": "64MiB"}
+        for name, variant in header.experiment.variants.items()
+        if variant.runtime.heap_max or variant.runtime.gomemlimit
+    }
+    return header.model_copy(update={"notes": {}, "experiment": header.experiment.with_memory(sizes)})
+
+
+def test_the_session_that_comes_with_the_project_is_read() -> None:
+    for session in Store(ROOT).sessions("gc-peaks", bundled=True):
+        for name in session.header.experiment.variants:
+            assert memory_words(session.header, name)

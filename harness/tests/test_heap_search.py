@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The least heap: found for any boundary with few probes, never taken on luck, and doubted where probes disagree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.errors import MemoryFitFailed
+from harness.heap_search import MOST_MIB, Found, agree, least_heap, step_mib
+from harness.memory_fit import corrected, heap_mib
+from harness.model import HeapProbe, LimitProbe
+
+MIB = 2**20
+
+
+def probe(mib: int, worked: bool) -> HeapProbe:
+    return HeapProbe(heap_mib=mib, worked=worked, reason=None if worked else "out of memory", took_s=0.1)
+
+
+def search(works: Callable[[int], bool], **more: int) -> Found:
+    return least_heap(lambda mib: probe(mib, works(mib)), what="a service", **more)
+
+
+@given(boundary=st.integers(1, MOST_MIB))
+def test_any_boundary_is_found_to_a_step_and_no_outcome_contradicts_another(boundary: int) -> None:
+    found = search(lambda mib: mib >= boundary)
+    assert boundary <= found.least_mib <= boundary + found.step_mib
+    assert found.step_mib == step_mib(found.least_mib) == max(1, found.least_mib // 20)
+    assert found.steady
+    assert len(found.probes) <= 18
+
+
+@given(boundary=st.integers(1, 32))
+def test_a_service_of_ordinary_size_costs_few_probes(boundary: int) -> None:
+    found = search(lambda mib: mib >= boundary)
+    assert found.least_mib == boundary
+    assert len(found.probes) <= 8
+
+
+def test_what_was_found_must_work_twice() -> None:
+    found = search(lambda mib: mib >= 11)
+    assert [one.heap_mib for one in found.probes if one.worked].count(11) == 2
+
+
+def test_a_heap_that_worked_by_luck_is_not_taken() -> None:
+    seen: list[int] = []
+
+    def lucky_once(mib: int) -> bool:
+        seen.append(mib)
+        return mib >= 12 or (mib == 11 and seen.count(11) == 1)
+
+    found = search(lucky_once)
+    assert found.least_mib == 12
+    assert not found.steady
+
+
+def test_who_was_only_too_slow_is_tried_again_and_that_is_noticed() -> None:
+    seen: list[int] = []
+
+    def slow_once(mib: int) -> HeapProbe:
+        seen.append(mib)
+        if mib >= 9 and not (mib == 12 and seen.count(12) == 1):
+            return probe(mib, True)
+        return probe(mib, False).model_copy(update={"fell_behind": mib == 12})
+
+    found = least_heap(slow_once, what="a service")
+    assert seen.count(12) == 2
+    assert found.least_mib == 9
+    assert not found.steady
+
+
+def test_a_heap_that_ended_by_bad_luck_leaves_the_larger_one() -> None:
+    seen: list[int] = []
+
+    def unlucky_once(mib: int) -> bool:
+        seen.append(mib)
+        return mib >= 9 and not (mib == 12 and seen.count(12) == 1)
+
+    assert search(unlucky_once).least_mib == 13
+
+
+@given(st.lists(st.tuples(st.integers(1, 50), st.booleans()), max_size=8))
+def test_probes_agree_exactly_when_one_boundary_explains_them(outcomes: list[tuple[int, bool]]) -> None:
+    probes = [probe(mib, worked) for mib, worked in outcomes]
+    explained = any(all((mib >= boundary) == worked for mib, worked in outcomes) for boundary in range(1, 52))
+    assert agree(probes) == explained
+
+
+def test_no_heap_at_all_is_one_line_with_the_last_reason() -> None:
+    with pytest.raises(
+        MemoryFitFailed, match=r"a service does its work in no heap up to 64 MiB.*out of memory"
+    ) as said:
+        search(lambda _: False, most_mib=64)
+    assert "\n" not in str(said.value)
+    assert said.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("multiple", "least", "heap"), [(1.0, 7, 7), (1.3, 10, 13), (1.3, 7, 9), (1.3, 6, 8), (6, 9, 54)]
+)
+def test_a_multiple_is_the_nearest_whole_mebibyte_and_never_less_than_the_least_heap(
+    multiple: float, least: int, heap: int
+) -> None:
+    assert heap_mib(multiple, least) == heap
+
+
+def limits_for(wanted_mib: float, held: Callable[[int], float]) -> list[int]:
+    """The limits that are tried for a program that holds ``held(limit)`` MiB."""
+    probes: list[LimitProbe] = []
+    for limit in corrected(round(wanted_mib * MIB), probes):
+        probes += [LimitProbe(limit_mib=limit, rss_bytes=round(held(limit) * MIB))]
+    return [one.limit_mib for one in probes]
+
+
+def test_a_limit_is_corrected_once_by_what_it_came_to() -> None:
+    assert limits_for(100, lambda limit: limit + 6) == [100, 94]
+    assert limits_for(100, lambda limit: 0.9 * limit) == [100, 110]
+    assert limits_for(100, lambda limit: limit + 1) == [100]
+
+
+@given(wanted=st.floats(60, 500), offset=st.floats(-50, 50))
+def test_a_program_that_holds_its_limit_and_something_is_matched_by_one_correction(
+    wanted: float, offset: float
+) -> None:
+    tried = limits_for(wanted, lambda limit: limit + offset)
+    assert min(abs(limit + offset - wanted) for limit in tried) <= max(1.0, 0.021 * wanted)
