@@ -6,7 +6,7 @@ from __future__ import annotations
 from harness.definitions import Study
 from harness.errors import RematchError
 from harness.headroom import bounded, wanted_readings
-from harness.memory_fit import asked_of, fit_s
+from harness.memory.fit import asked_of, fit_s
 from harness.model import Configuration
 from harness.provenance import without_paths
 from harness.session.assembly import Assembly

@@ -19,7 +19,7 @@ from harness.headroom import (
     measure_echo,
     wanted_readings,
 )
-from harness.memory_fit import FitOrder, asked_of, fit_memory
+from harness.memory.fit import FitOrder, asked_of, fit_memory
 from harness.model import (
     BackingSettings,
     BuildRecord,

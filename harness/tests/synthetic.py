@@ -16,7 +16,7 @@ import numpy as np
 from pydantic import JsonValue
 
 from harness.definitions import Study, load_study
-from harness.memory_fit import asked_of, heap_mib
+from harness.memory.fit import asked_of, heap_mib
 from harness.model import (
     Boundary,
     BuildRecord,

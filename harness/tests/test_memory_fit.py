@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from harness import heap_search, memory_fit
 from harness.cli.measuring import _print_plan
 from harness.definitions import load_study
 from harness.definitions.services import load_requests
@@ -15,10 +14,11 @@ from harness.errors import InputError, MemoryFitFailed, StoreError, TrialFailure
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.tools import find_tools
 from harness.local_host import LocalHost
-from harness.memory_probe import Asked, ProbeOrder, held_bytes
+from harness.memory import fit, least_heap
+from harness.memory.pacing import ask_at_rate
+from harness.memory.probe import Asked, ProbeOrder, held_bytes
 from harness.model import Outcome, RuntimeSettings, Variant
 from harness.orphans import RunningProcesses
-from harness.pacing import ask_at_rate
 from harness.readiness import wait_first_response
 from harness.session import measure
 from harness.session.outlook import memory_asked
@@ -41,10 +41,10 @@ MIB = 2**20
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same search, asked for a moment only."""
-    monkeypatch.setattr(heap_search, "FIRST_MIB", 4)
-    monkeypatch.setattr(memory_fit, "COLD_S", 0.1)
-    monkeypatch.setattr(memory_fit, "SEARCH_S", 0.2)
-    monkeypatch.setattr(memory_fit, "FEWEST_REQUESTS", 40)
+    monkeypatch.setattr(least_heap, "FIRST_MIB", 4)
+    monkeypatch.setattr(fit, "COLD_S", 0.1)
+    monkeypatch.setattr(fit, "SEARCH_S", 0.2)
+    monkeypatch.setattr(fit, "FEWEST_REQUESTS", 40)
 
 
 def folder_of(root: Path) -> SessionFolder:

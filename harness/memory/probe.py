@@ -17,8 +17,8 @@ from harness.errors import TrialFailure
 from harness.launchers.base import Instance, LaunchOrder
 from harness.loadgen.base import Endpoint
 from harness.loadgen.flow import readiness_request
+from harness.memory.pacing import MOST_USERS, ask_at_rate
 from harness.model import BuildRecord, Implementation, Outcome, Request, StartUp, Variant
-from harness.pacing import MOST_USERS, ask_at_rate
 from harness.readiness import bring_up, wait_first_response
 from harness.runner import placement_of
 from harness.trial_order import Parts, watch

@@ -27,8 +27,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness.errors import MemoryFitFailed, TrialFailure
-from harness.heap_search import Found, least_heap
-from harness.memory_probe import Asked, ProbeOrder, held_bytes
+from harness.memory.least_heap import Found, least_heap
+from harness.memory.probe import Asked, ProbeOrder, held_bytes
 from harness.model import (
     BuildRecord,
     Experiment,

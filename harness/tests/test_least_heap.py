@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import MemoryFitFailed
-from harness.heap_search import MOST_MIB, Found, agree, least_heap, step_mib
-from harness.memory_fit import corrected, heap_mib
+from harness.memory.fit import corrected, heap_mib
+from harness.memory.least_heap import MOST_MIB, Found, agree, least_heap, step_mib
 from harness.model import HeapProbe, LimitProbe
 
 MIB = 2**20
