@@ -43,7 +43,7 @@ MD5 = 'backing = { authentication = "md5" }'
 #: What definitions could not say when the first sessions were measured.
 UNUSED: dict[str, Any] = {
     "warm_up_users": True,
-    "variants": {"__all__": {"runtime": {"form", "memory_limit", "pin"}}},
+    "variants": {"__all__": {"runtime": {"form", "memory_limit", "pin", "flight_recording"}}},
     "profiles": {
         "__all__": {
             "scaled_loads": True,

@@ -56,7 +56,7 @@ def test_a_heap_is_a_size_or_a_multiple_and_a_limit_a_size_or_what_another_holds
             'gogc = "off", gomemlimit = "rss of go-gogc-25"',
             ["what a Java variant holds", "go-gogc-25", "z-6x"],
         ),
-        ('"g1-3x", "z-1.3x"', '"z-1.3x"', ["profiles.quick.variants", "go-as-g1-3x has the memory of g1-3x"]),
+        ('"g1-3x", "g1-6x"', '"g1-6x"', ["profiles.quick.variants", "go-as-g1-3x has the memory of g1-3x"]),
         (
             "[profiles.smoke]",
             '[factors.heap.small]\nruntime = { heap_max = "2x" }\n[profiles.smoke]',
