@@ -10,11 +10,15 @@ import pandas as pd
 
 from harness.analysis.between import time_between
 from harness.analysis.trial_audit import AuditedTrial, audit_trial, requests_each
+from harness.analysis.trial_table import inputs_of
 from harness.errors import InputError
 from harness.evidence import Evidence
 from harness.model import ClosedLoad
 
-COLUMNS = ("experiment", "trial_id", "variant", "generator", "check", "result", "expected", "found", "why")
+COLUMNS = (
+    "experiment", "session_id", "source", "trial_id", "variant", "generator", "check", "result", "expected", "found",
+    "why",
+)  # fmt: skip
 
 #: What is done to a trial, and the trial with it; ``None``: it cannot be done to this one.
 Alteration = Callable[[AuditedTrial], AuditedTrial | None]
@@ -28,9 +32,9 @@ def audit_sessions(measured: Mapping[str, Evidence | None]) -> pd.DataFrame:
     """
     rows = [
         {
-            "experiment": name, "trial_id": trial.row["trial_id"], "variant": trial.row["variant"],
-            "generator": trial.row["generator"], "check": check.name, "result": check.result,
-            "expected": check.expected, "found": check.found, "why": check.why,
+            "experiment": name, "session_id": trial.row["session_id"], "source": trial.row["source"],
+            "trial_id": trial.row["trial_id"], "variant": trial.row["variant"],
+            "generator": trial.row["generator"], "check": check.name, "result": check.result, "expected": check.expected, "found": check.found, "why": check.why,
         }
         for name, evidence in measured.items()
         if evidence is not None
@@ -144,7 +148,6 @@ def between_shares(evidence: Evidence | None) -> dict[str, float]:
             continue  # more requests than these users send: the audit has said so
         if gaps is not None:
             wait_s = max(gaps.between_s - trial.profile.think_time_s, 0.0)
-            key = "/".join(str(trial.row[name]) for name in ("experiment", "session_id", "trial_id"))
-            bundled = "bundled/" if trial.row.get("source") == "bundled" else ""
-            found[bundled + key] = wait_s / (wait_s + float(latency.mean()))
+            (key,) = inputs_of(pd.DataFrame([trial.row]))
+            found[key] = wait_s / (wait_s + float(latency.mean()))
     return found

@@ -10,6 +10,7 @@ import pandas as pd
 
 from harness.analysis.effects import mean_ci
 from harness.analysis.trial_audit import LAW
+from harness.analysis.trial_table import inputs_of
 from harness.evidence import Evidence
 from harness.model import Estimate
 from harness.publish.cells import Cell
@@ -129,7 +130,7 @@ def _law(publisher: Publisher, name: str, audited: pd.DataFrame) -> list[Publish
             continue
         found = Estimate(
             value=float(of(ratios)), unit="ratio", method="over trials", n_trials=ratios.size,
-            estimand="measured throughput over that of the law of the closed loop",
+            estimand="measured throughput over that of the law of the closed loop", inputs=inputs_of(mine),
         )  # fmt: skip
         said.append(publisher.number(key, found))
     return said
