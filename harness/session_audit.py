@@ -34,7 +34,8 @@ def audit_sessions(measured: Mapping[str, Evidence | None]) -> pd.DataFrame:
         {
             "experiment": name, "session_id": trial.row["session_id"], "source": trial.row["source"],
             "trial_id": trial.row["trial_id"], "variant": trial.row["variant"],
-            "generator": trial.row["generator"], "check": check.name, "result": check.result, "expected": check.expected, "found": check.found, "why": check.why,
+            "generator": trial.row["generator"], "check": check.name, "result": check.result,
+            "expected": check.expected, "found": check.found, "why": check.why,
         }
         for name, evidence in measured.items()
         if evidence is not None
