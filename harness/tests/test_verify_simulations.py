@@ -12,7 +12,10 @@ from harness.analysis.verify import tails as tails_module
 from harness.errors import InputError
 
 #: Enough for the bars to hold by a margin with seed 1; the command runs more.
-FEWER = {"coverage": 400, "quantile": 400, "pooled-quantile": 400, "multiplicity": 800, "cross-check": 10}
+FEWER = {
+    "coverage": 400, "quantile": 400, "pooled-quantile": 400, "multiplicity": 800, "cross-check": 10,
+    "omission": 10, "warmup": 60,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", sorted(VERIFICATIONS))
