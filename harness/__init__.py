@@ -26,12 +26,15 @@ if TYPE_CHECKING:
         knees,
         parts_table,
         pressure_table,
+        saturations,
         warm_up_words,
     )
-    from harness.bearing import at_one_load
+    from harness.bearing import at_one_load, at_one_load_of
     from harness.clients import use_table
+    from harness.enough import how_much
     from harness.equal_memory import defined_pairs, memory_pairs
-    from harness.evidence import Evidence, find_evidence, open_evidence
+    from harness.evidence import Evidence
+    from harness.opening import find_evidence, open_evidence
     from harness.peaks import (
         attribute_peaks,
         defined_variants,
@@ -70,7 +73,7 @@ if TYPE_CHECKING:
         use_cells,
     )
     from harness.publish.containers import container_cells, publish_containers
-    from harness.publish.enough import block_cells, how_much, pooled_cells, publish_enough, worth_cells
+    from harness.publish.enough import block_cells, pooled_cells, publish_enough, worth_cells
     from harness.publish.equal_memory import pair_cells, publish_memory, publish_memory_pairs
     from harness.publish.facts import describe_session, paper_values, publish_rounds
     from harness.publish.forms import build_cells, form_cells, publish_form_effects
@@ -109,6 +112,7 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "aa_noise": ("harness.analysis.noise", "aa_noise"),
     "all_places": ("harness.publish.places", "all_places"),
     "at_one_load": ("harness.bearing", "at_one_load"),
+    "at_one_load_of": ("harness.bearing", "at_one_load_of"),
     "attribute_peaks": ("harness.peaks", "attribute_peaks"),
     "attribution_cells": ("harness.publish.peaks", "attribution_cells"),
     "attribution_table": ("harness.analysis.gc_table", "attribution_table"),
@@ -137,9 +141,9 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "face_cells": ("harness.publish.clients", "face_cells"),
     "failure_cells": ("harness.publish.audit", "failure_cells"),
     "figures": ("harness.figures", None),
-    "find_evidence": ("harness.evidence", "find_evidence"),
+    "find_evidence": ("harness.opening", "find_evidence"),
     "form_cells": ("harness.publish.forms", "form_cells"),
-    "how_much": ("harness.publish.enough", "how_much"),
+    "how_much": ("harness.enough", "how_much"),
     "interaction_cells": ("harness.publish.scaling", "interaction_cells"),
     "knees": ("harness.articles", "knees"),
     "latencies_by": ("harness.peaks", "latencies_by"),
@@ -147,7 +151,7 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "measure_all": ("harness.stages.work", "measure_all"),
     "memory_pairs": ("harness.equal_memory", "memory_pairs"),
     "one_of_each": ("harness.peaks", "one_of_each"),
-    "open_evidence": ("harness.evidence", "open_evidence"),
+    "open_evidence": ("harness.opening", "open_evidence"),
     "pair_cells": ("harness.publish.equal_memory", "pair_cells"),
     "paper_values": ("harness.publish.facts", "paper_values"),
     "parts_cells": ("harness.publish.articles", "parts_cells"),
@@ -196,6 +200,7 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "published_rounds": ("harness.publish", "published_rounds"),
     "run_stages": ("harness.stages.execute", "run"),
     "run_verify": ("harness.analysis.verify", "run_verify"),
+    "saturations": ("harness.articles", "saturations"),
     "scaling_cells": ("harness.publish.scaling", "scaling_cells"),
     "settling": ("harness.peaks", "settling"),
     "summarise": ("harness.analysis.summaries", "summarise"),
@@ -218,6 +223,7 @@ __all__ = [
     "aa_noise",
     "all_places",
     "at_one_load",
+    "at_one_load_of",
     "attribute_peaks",
     "attribution_cells",
     "attribution_table",
@@ -305,6 +311,7 @@ __all__ = [
     "published_rounds",
     "run_stages",
     "run_verify",
+    "saturations",
     "scaling_cells",
     "settling",
     "summarise",

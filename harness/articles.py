@@ -7,7 +7,7 @@ then returns nothing. Trials that did not end well are kept: overload is what th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,7 @@ from harness.analysis.comparisons import Comparison, compare
 from harness.analysis.database import FILE as DATABASE_FILE
 from harness.analysis.database import read_database, use_of
 from harness.analysis.error_words import errors_by_kind
-from harness.analysis.knee import knee
+from harness.analysis.knee import knee, saturation
 from harness.analysis.overload import overload
 from harness.analysis.quarters import COLUMN as PART
 from harness.analysis.quarters import parts_of
@@ -79,6 +79,15 @@ _FLOATS = (
 
 def knees(table: pd.DataFrame | None, metric: str = "latency_p99_s") -> dict[str, Estimate]:
     """Return variant -> the offered load at which the metric begins to rise faster."""
+    return _bends(table, metric, knee)
+
+
+def saturations(table: pd.DataFrame | None) -> dict[str, Estimate]:
+    """Return variant -> the offered load up to which right answers per second follow it; every trial counts."""
+    return _bends(table, "throughput_per_s", saturation)
+
+
+def _bends(table: pd.DataFrame | None, metric: str, find: Callable[..., Estimate]) -> dict[str, Estimate]:
     if table is None:
         return {}
     found = {}
@@ -90,7 +99,7 @@ def knees(table: pd.DataFrame | None, metric: str = "latency_p99_s") -> dict[str
         if len(told) == 0:
             found[str(name)] = _nothing(metric)
             continue
-        one = knee(told["offered_per_s"], told[metric], inputs=inputs)
+        one = find(told["offered_per_s"], told[metric], inputs=inputs)
         lost = len(mine) - len(told)
         more = (f"{lost} trials without a {metric}",) if lost else ()
         found[str(name)] = one.model_copy(update={"warnings": (*one.warnings, *more)})
@@ -236,7 +245,7 @@ def _record(evidence: Evidence, session_id: str, trial_id: str) -> TrialRecord:
 
 def _nothing(metric: str) -> Estimate:
     return Estimate(
-        value=None, unit="1/s", method="none", estimand="knee", n_trials=0, warnings=(f"no trial has a {metric}",)
+        value=None, unit="1/s", method="none", estimand="bend", n_trials=0, warnings=(f"no trial has a {metric}",)
     )  # fmt: skip
 
 

@@ -57,6 +57,9 @@ def bring_up_backing(
                 parts.ledger.note(pid=record.pid, role=role, port=record.port)
             sampler.add(role, watch_backing(service))
             notes.backing.append(service)
+            if record.n_trials_before:
+                # never wiped: what an earlier trial broke is that trial's, and stays in the tables
+                notes.off_before |= {row.name: row.found - row.expected for row in service.invariants()}
     cleanup.callback(_ask, notes, order)
 
 
@@ -136,7 +139,8 @@ def judge_backing(notes: Notes) -> None:
 
 
 def _words(row: InvariantReading) -> str:
-    return f"{row.name}: found {row.found}, expected {row.expected}"
+    before = f", off by {row.already_off} before this trial" if row.already_off else ""
+    return f"{row.name}: found {row.found}, expected {row.expected}{before}"
 
 
 def _ask(notes: Notes, order: TrialOrder) -> None:
@@ -144,7 +148,11 @@ def _ask(notes: Notes, order: TrialOrder) -> None:
         return  # nothing was launched, so nothing can have been lost
     load = order.planned.configuration.load
     try:
-        notes.invariants = tuple(row for service in notes.backing for row in service.invariants())
+        notes.invariants = tuple(
+            row.model_copy(update={"already_off": notes.off_before.get(row.name, 0)})
+            for service in notes.backing
+            for row in service.invariants()
+        )
         notes.stored = compare_promises(notes, load.profile if load is not None else None)
     except TrialFailure as failure:
         notes.backing_failure = failure.reason

@@ -19,6 +19,7 @@ from harness.analysis.decisions import FEWEST_FOR_P
 from harness.analysis.effects import effect_size_ci
 from harness.analysis.trial_table import inputs_of, pair_by_block
 from harness.articles import effect_between
+from harness.evidence import Evidence
 from harness.model import Estimate, Frozen, Verdict
 
 #: The primary outcomes: word in keys -> column of the pressure table.
@@ -52,6 +53,20 @@ def at_one_load(table: pd.DataFrame | None) -> pd.DataFrame | None:
     return kept
 
 
+def at_one_load_of(
+    factor: str, *measured: tuple[Evidence | None, pd.DataFrame | None]
+) -> tuple[Evidence | None, pd.DataFrame | None]:
+    """Return the first evidence in which a factor has several levels, and its trials as ``at_one_load`` has them.
+
+    Args:
+        measured: evidence with its table of trials, the most telling first.
+    """
+    for evidence, table in measured:
+        if evidence is not None and table is not None and factor in table and table[factor].nunique() > 1:
+            return evidence, at_one_load(table)
+    return None, None
+
+
 def effect_with_all(
     table: pd.DataFrame | None, factor: str, metric: str, *, variant: str, base: str, other: str
 ) -> Comparison | None:
@@ -75,8 +90,9 @@ def effect_with_all(
 def pooled_claim(effects: Mapping[str, Mapping[str, Comparison | None]], labels: Mapping[str, str]) -> Judged:
     """Judge "the cause was a connection for every statement", on the pool over that, per variant and outcome.
 
-    Reproduced: in every variant a pool answers more rightly, by the second and by the share. Contradicted: in
-    one of them it answers no more, by the second, shown as less or as equivalent. Else inconclusive.
+    Reproduced: in every variant a pool answers more rightly, by the second and by the share; where no pass went
+    wrong either way, the share tells nothing and is not asked. Contradicted: in one of them it answers no more, by
+    the second, shown as less or as equivalent. Else inconclusive.
 
     Args:
         effects: variant -> word of ``OUTCOMES`` -> the pool over a connection for every statement.
@@ -87,7 +103,11 @@ def pooled_claim(effects: Mapping[str, Mapping[str, Comparison | None]], labels:
     why = "; ".join(f"{labels.get(name, name)}: {_words(found)}" for name, found in measured.items())
     if any(_against(found["right"]) for found in measured.values()):
         return Judged(verdict="contradicted", why=why)
-    shown = all(_more(one) for found in measured.values() for one in found.values())
+    shown = all(
+        _more(one) or (word == "share" and _same(one))
+        for found in measured.values()
+        for word, one in found.items()
+    )
     return Judged(
         verdict="reproduced" if shown and len(measured) == len(effects) else "inconclusive", why=why
     )
@@ -114,6 +134,11 @@ def _more(found: Comparison | None) -> bool:
     return found is not None and found.verdict in _TOLD and (found.ratio.value or 0) > 1
 
 
+def _same(found: Comparison | None) -> bool:
+    """Whether all trials have one and the same value, with either level."""
+    return found is not None and found.ratio.value == 1 and found.ratio.low in (None, 1.0)
+
+
 def _against(found: Comparison | None) -> bool:
     if found is None or found.ratio.value is None:
         return False
@@ -123,7 +148,9 @@ def _against(found: Comparison | None) -> bool:
 def _words(found: Mapping[str, Comparison | None]) -> str:
     said = {"right": "right answers per second", "share": "share of right passes"}
     return ", ".join(
-        f"{said[word]} {'more' if _more(one) else 'not shown to be more'} with the pool"
+        f"{said[word]} the same in all trials"
+        if word == "share" and _same(one)
+        else f"{said[word]} {'more' if _more(one) else 'not shown to be more'} with the pool"
         for word, one in found.items()
     )
 

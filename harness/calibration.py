@@ -14,7 +14,6 @@ this machine's limit lies, not how fast the service is; no estimate is made of i
 
 from __future__ import annotations
 
-import shutil
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,10 +28,10 @@ from harness.model import (
     Configuration,
     Implementation,
     LoadSummary,
-    PlannedTrial,
     Request,
 )
-from harness.runner import Limits, Parts, TrialOrder, run_trial
+from harness.rehearsal import rehearse, unplanned
+from harness.runner import Limits, Parts, TrialOrder
 from harness.workloads import Case
 
 
@@ -78,12 +77,7 @@ def calibrate(trial: CalibrationTrial, parts: Parts) -> Calibration:
     Raises:
         CalibrationFailed: nothing was answered rightly; without a capacity there is no plan.
     """
-    shutil.rmtree(trial.folder, ignore_errors=True)
-    (trial.folder / "load").mkdir(parents=True)
-    try:
-        record = run_trial(_as_order(trial), parts)
-    finally:
-        shutil.rmtree(trial.folder, ignore_errors=True)
+    record = rehearse(_as_order(trial), parts)
     n_steps = len(trial.requests) if is_flow(trial.requests) else 1
     found = capacity_per_s(record.load, n_steps) if record.load is not None else 0.0
     if record.load is None or found <= 0:
@@ -107,13 +101,7 @@ def calibrate(trial: CalibrationTrial, parts: Parts) -> Calibration:
 
 def _as_order(trial: CalibrationTrial) -> TrialOrder:
     return TrialOrder(
-        planned=PlannedTrial(
-            trial_id="calibration",
-            block=1,
-            position=1,
-            duplicate=False,
-            configuration=saturated(trial.configuration, trial.order),
-        ),
+        planned=unplanned("calibration", saturated(trial.configuration, trial.order)),
         experiment="calibration",
         session_id="calibration",
         implementation=trial.implementation,

@@ -20,9 +20,6 @@ from harness.analysis.schema import factor_column
 from harness.analysis.summaries import summarise
 from harness.errors import InputError
 from harness.model import Machine, Phase, SessionHeader, TrialRecord
-from harness.project import find_root
-from harness.stages.parameters import StageParameters
-from harness.stages.sessions import measured_experiments, sessions_read
 from harness.store import SessionFolder
 
 
@@ -91,6 +88,11 @@ class Evidence:
     def main_cell(self, **levels: str) -> dict[str, str]:
         """Return these levels when they were measured, else those of the last cell that was."""
         return dict(levels) if len(self._at(levels)) else self.cells()[-1]
+
+    def last_cell(self, **levels: str) -> dict[str, str]:
+        """Return the last cell with these levels in the definition's order, else the last one that was measured."""
+        cells = self.cells()
+        return next((cell for cell in reversed(cells) if levels.items() <= cell.items()), cells[-1])
 
     def cells(self) -> list[dict[str, str]]:
         """Return the combinations of levels that were measured, in the definition's order."""
@@ -224,34 +226,6 @@ class Evidence:
     def _record(self, session_id: str, trial_id: str) -> TrialRecord:
         session = next(s for s in self.sessions if s.folder.name == session_id)
         return session.record(trial_id)
-
-
-def open_evidence(settings: StageParameters, experiment: str, *, root: Path | None = None) -> Evidence:
-    """Open what was measured of an experiment under these parameters (``sample``: what comes with the project).
-
-    Raises:
-        InputError: nothing was measured yet.
-    """
-    here = root or find_root()
-    sessions = sessions_read(here, settings, experiment)
-    if not sessions:
-        raise InputError(
-            "nothing measured yet; run notebooks/10-measure.ipynb",
-            place=experiment,
-            found=f"profile {settings.profile}, host {settings.host}, seed {settings.seed}",
-        )
-    return Evidence(root=here, experiment=experiment, sessions=sessions)
-
-
-def find_evidence(settings: StageParameters, experiment: str, *, root: Path | None = None) -> Evidence | None:
-    """Open what was measured of an experiment; ``None``: nothing was, or it is not among the chosen ones.
-
-    For notebooks that say "not measured in this profile" instead of failing.
-    """
-    here = root or find_root()
-    if experiment not in measured_experiments(here, settings):
-        return None
-    return open_evidence(settings, experiment, root=here)
 
 
 def _with_gaps(rows: list[dict[str, Any]], by: Sequence[str]) -> list[Any]:

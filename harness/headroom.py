@@ -17,7 +17,6 @@ generator does all its work: take out, fill in, compare.
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,26 +30,22 @@ from harness.loadgen.flow import is_flow
 from harness.loadgen.mix import right_bodies
 from harness.model import (
     BuildRecord,
-    ClosedLoad,
     Configuration,
     EchoReading,
     Expectation,
     Implementation,
     Load,
-    LoadProfile,
     Outcome,
-    PlannedTrial,
     Request,
     RuntimeSettings,
     Variant,
 )
-from harness.runner import Limits, Parts, TrialOrder, run_trial
+from harness.rehearsal import bounded, rehearse, unplanned
+from harness.runner import Limits, Parts, TrialOrder
 
 ECHO_WORKLOAD = "echo"
 ECHO_IMPLEMENTATION = "go-raw"
 _ECHO_STATUS = 200
-MAX_REQUESTS = 50_000
-MAX_S = 3.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,24 +61,6 @@ class EchoOrder:
     folder: Path
     seed: int
     limits: Limits
-
-
-def bounded(profile: LoadProfile, n_steps: int = 1) -> LoadProfile:
-    """Return the same load, short enough to be tried before the first trial; ``n_steps``: of a flow."""
-    if not isinstance(profile, ClosedLoad):
-        once = {"parts": 1, "pause_s": 0.0}
-        return profile.model_copy(update={"duration_s": min(profile.duration_s, MAX_S), **once})
-    if profile.whole_s is not None:
-        return profile.model_copy(
-            update={
-                "stages": (),  # all users from the start
-                "duration_s": min(profile.whole_s, MAX_S),
-                "ramp_up_s": min(profile.ramp_up_s, 1.0),
-                "think_time_s": profile.think_time_s,
-            }
-        )
-    loops = max(1, min(profile.loops or 1, MAX_REQUESTS // (profile.users * n_steps)))
-    return profile.model_copy(update={"loops": loops, "ramp_up_s": min(profile.ramp_up_s, 1.0)})
 
 
 def wanted_readings(
@@ -161,12 +138,7 @@ def measure_echo(order: EchoOrder, parts: Parts) -> EchoReading:
     Raises:
         TrialFailure: it went wrong; the reading cannot be had.
     """
-    shutil.rmtree(order.folder, ignore_errors=True)
-    (order.folder / "load").mkdir(parents=True)
-    try:
-        record = run_trial(_as_trial(order), parts)
-    finally:
-        shutil.rmtree(order.folder, ignore_errors=True)
+    record = rehearse(_as_trial(order), parts)
     if record.outcome != Outcome.OK or record.load is None:
         raise TrialFailure(record.outcome.value, record.reason or "no load was read")
     return EchoReading(
@@ -193,9 +165,7 @@ def _as_trial(order: EchoOrder) -> TrialOrder:
         kind="load",
     )
     return TrialOrder(
-        planned=PlannedTrial(
-            trial_id="echo", block=1, position=1, duplicate=False, configuration=configuration
-        ),
+        planned=unplanned("echo", configuration),
         experiment="echo",
         session_id="echo",
         implementation=order.implementation,

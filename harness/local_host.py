@@ -18,7 +18,15 @@ from harness.loadgen.base import Endpoint
 from harness.model import ClockReading, GroupReading, HostClock, ResourceReading
 from harness.ports import free_port
 from harness.processes import read_stat
-from harness.sampling import MachineReading, Sampler, Watched, read_machine, read_resources, read_tree
+from harness.sampling import (
+    MachineReading,
+    Sampler,
+    Watched,
+    glancer_here,
+    read_machine,
+    read_resources,
+    read_tree,
+)
 from harness.sampling.group import read_group
 from harness.spawning import Spawned, Spawner
 from harness.station import Sampling, Started
@@ -74,7 +82,8 @@ class LocalHost:
         return read_machine()
 
     def sampler(self, samples: Path, machine: Path, hz: float) -> Sampling:
-        sampler = Sampler({}, samples=samples, machine=machine, hz=hz)
+        glancer, _ = glancer_here()
+        sampler = Sampler({}, samples=samples, machine=machine, hz=hz, glancer=glancer)
         sampler.start()
         return sampler
 

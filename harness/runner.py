@@ -22,14 +22,14 @@ from pydantic import JsonValue
 
 from harness.backing_phase import bring_up_backing, environment_of, judge_backing, lay_together
 from harness.boundaries import BoundaryName, take_boundary
+from harness.bringing_up import ServiceOrder, bring_up_service, stop_service
 from harness.conformance import check
 from harness.errors import TrialFailure
 from harness.launchers.base import Instance, LaunchOrder
 from harness.load_phase import OWN_SAMPLES, headroom_ratio, machine_during_load, measure
 from harness.loadgen.flow import readiness_request
-from harness.model import Outcome, Phase, RuntimeSettings, StartUp, TrialRecord
+from harness.model import Outcome, Phase, RuntimeSettings, TrialRecord
 from harness.placement import Placement, Policy, check_pinned, cpus_allowed, place, place_on_two
-from harness.readiness import bring_up, wait_first_response
 from harness.recordings import keep_recording
 from harness.sampling import merge
 from harness.station import Sampling
@@ -43,7 +43,6 @@ __all__ = ["Limits", "Parts", "TrialOrder", "placement_of", "run_trial"]
 #: The request log that logging experiments write can outgrow everything else; its size is kept, not its text.
 REQUEST_LOG = "requests.log"
 SAMPLES = "samples.csv"
-SERVICE_STDERR = "service.stderr.txt"
 _POLICIES: Mapping[str | None, Policy] = MappingProxyType({None: "auto", "limit": "limit", "none": "shared"})
 
 
@@ -114,45 +113,31 @@ def placement_of(runtime: RuntimeSettings, parts: Parts) -> Placement:
 
 
 def _bring_up(order: TrialOrder, parts: Parts, sampler: Sampling, notes: Notes) -> Instance:
-    """Launch and wait for the first right answer; once more on another port when somebody took ours."""
+    """Have a fresh instance up, sampled from its launch on, on the CPUs that were meant for it."""
     configuration = order.planned.configuration
 
-    def launch() -> Instance:
-        instance = parts.launcher.launch(
-            LaunchOrder(
+    def begun(instance: Instance) -> None:
+        notes.instance = instance.record
+        sampler.add("service", watch(instance))
+
+    instance, notes.start_up = bring_up_service(
+        ServiceOrder(
+            launch=LaunchOrder(
                 implementation=order.implementation,
                 variant=configuration.variant,
                 build=order.build,
                 folder=notes.service_folder,
                 cpus=notes.placement.service if notes.placement else None,
                 environment=environment_of(notes),
-            )
-        )
-        try:
-            record = notes.instance = instance.record
-            if parts.host.here:  # over there the agent keeps the books
-                parts.ledger.note(pid=record.pid, role=configuration.variant_name, port=record.port)
-            sampler.add("service", watch(instance))
-        except BaseException:
-            _stop_instance(instance, parts, notes)
-            raise
-        return instance
-
-    def wait(instance: Instance) -> StartUp:
-        try:
-            return wait_first_response(
-                instance,
-                readiness_request(order.requests),
-                order.limits.ready_s,
-                host=parts.host,
-                stderr=notes.service_folder / SERVICE_STDERR,
-                cpu_at_launch_s=instance.cpu_at_launch_s,
-            )
-        except BaseException:
-            _stop_instance(instance, parts, notes)
-            raise
-
-    instance, notes.start_up = bring_up(launch, wait, lambda instance: instance.port_taken())
+            ),
+            role=configuration.variant_name,
+            first=readiness_request(order.requests),
+            ready_s=order.limits.ready_s,
+        ),
+        parts,
+        begun=begun,
+        stop=lambda instance: _stop_instance(instance, parts, notes),
+    )
     notes.instance = instance.record
     notes.cpus_allowed = cpus_allowed(parts.host, instance.record.pid)
     check_pinned(notes.placement, notes.cpus_allowed)
@@ -214,15 +199,14 @@ def _stay_idle(instance: Instance, order: TrialOrder, parts: Parts, notes: Notes
 
 
 def _stop_instance(instance: Instance, parts: Parts, notes: Notes) -> None:
-    notes.instance = instance.stop()
+    notes.instance = stop_service(instance, parts)
     notes.out_of_memory = instance.out_of_memory()
-    if parts.host.here:
-        parts.ledger.forget(notes.instance.pid)
 
 
 def _stop_sampler(sampler: Sampling, notes: Notes) -> None:
     summary = sampler.stop()
     notes.longest_gap_s, notes.missed_ticks = summary.longest_gap_s, summary.missed_ticks
+    notes.ticks_by = summary.ticks_by
 
 
 def _record(order: TrialOrder, notes: Notes) -> TrialRecord:
@@ -242,7 +226,7 @@ def _record(order: TrialOrder, notes: Notes) -> TrialRecord:
     for folder in [*(one.folder for one in notes.generators), *commanding] or ["load"]:
         merge(order.folder / SAMPLES, order.folder / folder / OWN_SAMPLES)
     lay_together(order.folder, SAMPLES)
-    extra: dict[str, JsonValue] = {"missed_ticks": notes.missed_ticks}
+    extra: dict[str, JsonValue] = {"missed_ticks": notes.missed_ticks, "ticks_by": notes.ticks_by}
     if order.memory_asked is not None:
         extra["memory_asked"] = order.memory_asked
     if order.planned.configuration.variant.lean:

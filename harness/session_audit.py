@@ -9,7 +9,10 @@ from dataclasses import replace
 import pandas as pd
 
 from harness.analysis.between import time_between
-from harness.analysis.trial_audit import AuditedTrial, audit_trial, requests_each
+from harness.analysis.load_laws import requests_each
+from harness.analysis.trial_audit import audit_trial
+from harness.analysis.trial_checks import AuditedTrial
+from harness.analysis.trial_files import read_restored
 from harness.analysis.trial_table import inputs_of
 from harness.errors import InputError
 from harness.evidence import Evidence
@@ -61,6 +64,7 @@ def audited_trials(evidence: Evidence) -> Iterator[AuditedTrial]:
             load=record.load,
             profile=planned.profile,
             requests=evidence.requests(session_id, trial_id),
+            histogram=read_restored(sessions[session_id], record),
         )
 
 
@@ -99,12 +103,20 @@ def _faster(trial: AuditedTrial) -> AuditedTrial:
 
 
 def _wrong_unit(trial: AuditedTrial) -> AuditedTrial | None:
+    histogram = trial.histogram
+    if histogram is not None:
+        return replace(trial, histogram=replace(histogram, value_us=1000 * histogram.value_us))
     if trial.requests is None:
         return None
     return replace(trial, requests=trial.requests.assign(latency_s=trial.requests["latency_s"] * 1e3))
 
 
 def _lost(trial: AuditedTrial) -> AuditedTrial | None:
+    histogram = trial.histogram
+    if histogram is not None:
+        count = histogram.count.copy()
+        count[0] -= 1
+        return replace(trial, histogram=replace(histogram, count=count))
     return None if trial.requests is None else replace(trial, requests=trial.requests.iloc[1:])
 
 

@@ -159,6 +159,8 @@ class Notes:
     backing_cpu_s: float | None = 0.0
     backing_failure: str | None = None
     invariants: tuple[InvariantReading, ...] = ()
+    #: Of a database that earlier trials have used: invariant -> found less expected before the load.
+    off_before: dict[str, int] = field(default_factory=dict)
     stored_before: dict[str, int] | None = None
     stored: tuple[StoredReading, ...] = ()
     answers: dict[str, AnswerCount] = field(default_factory=dict)
@@ -178,6 +180,7 @@ class Notes:
     machine: MachineWindow | None = None
     longest_gap_s: float | None = None
     missed_ticks: int | None = None
+    ticks_by: str | None = None
     out_of_memory: str | None = None
     outcome: Outcome = Outcome.OK
     reason: str | None = None

@@ -75,7 +75,7 @@ def judge_load(load: LoadSummary) -> tuple[Outcome, str | None]:
         return Outcome.FAILED, "the load generator reported no request"
     begun, what = (load.n_requests, "requests") if load.n_flows is None else (load.n_flows, "passes")
     if load.n_errors > OVERLOADED_SHARE * begun:
-        return Outcome.OVERLOADED, f"{load.n_errors} of {begun} {what} went wrong{_kinds(load)}"
+        return Outcome.OVERLOADED, f"{load.n_errors} of {begun} {what} went wrong{kinds_of_errors(load)}"
     if load.offered_per_s is None:
         return Outcome.OK, None
     return _judge_open(load, begun, load.offered_per_s)
@@ -86,21 +86,23 @@ def _judge_open(load: LoadSummary, begun: int, offered_per_s: float) -> tuple[Ou
     arrivals = begun + (load.n_dropped or 0)
     if load.n_flows_right is not None and load.n_flows_right < OVERLOADED_SHARE * arrivals:
         passes = f"{load.n_flows_right} of {arrivals} arrivals went rightly through all steps"
-        return Outcome.OVERLOADED, passes + _kinds(load)
+        return Outcome.OVERLOADED, passes + kinds_of_errors(load)
     if load.n_flows is None and load.n_dropped is not None:  # however late they came
         right = load.n_requests - load.n_errors
         if right < OVERLOADED_SHARE * arrivals:
-            return Outcome.OVERLOADED, f"{right} of {arrivals} arrivals answered rightly" + _kinds(load)
+            return Outcome.OVERLOADED, f"{right} of {arrivals} arrivals answered rightly" + kinds_of_errors(
+                load
+            )
         return Outcome.OK, None
     right_per_s = load.achieved_per_s * (1 - load.n_errors / load.n_requests)
     if right_per_s < OVERLOADED_SHARE * offered_per_s:
         unit = "arrivals/s" if load.n_flows is None else "requests/s of its arrivals"
         said = f"{right_per_s:.0f} of {offered_per_s:.0f} {unit} answered"
-        return Outcome.OVERLOADED, said + _kinds(load)
+        return Outcome.OVERLOADED, said + kinds_of_errors(load)
     return Outcome.OK, None
 
 
-def _kinds(load: LoadSummary) -> str:
+def kinds_of_errors(load: LoadSummary) -> str:
     """What went wrong most often, in the generator's words."""
     most = sorted(load.errors_by_kind.items(), key=lambda kind: -kind[1])[:3]
     return f" ({', '.join(f'{n} {words}' for words, n in most)})" if most else ""

@@ -8,10 +8,12 @@ import fcntl
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from . import apt, go_wheel, jdk_debian, jmeter, python_env, source_builds
 from .finders import PROJECT, toolchains
+from .lanes import Lanes
 from .say import SetupError, step, table, warn
 from .scope import PROFILES, PURPOSES, needs, wishes
 
@@ -97,14 +99,35 @@ def bring(names: Sequence[str], wished: Sequence[str], around: toolchains.Surrou
             raise
         step(f"going on without {', '.join(tool.name for tool in packaged)}: {error}")
         _bring_with_apt(lacking, around, python_ready)
-    if not python_ready:
-        python_env.make_environment(PROJECT, sys.executable, os.environ)
-    for bringer in (_bring_go, _bring_jdk, _bring_jmeter, _bring_k6, _bring_oha):
-        bringer({tool.name for tool in lacking})
+    _bring_beside({tool.name for tool in lacking}, {tool.name for tool in extras}, python_ready)
+
+
+def _bring_beside(lacking: set[str], extras: set[str], python_ready: bool) -> None:
+    """Bring what no package offers; k6 is built and JMeter fetched beside the rest, as soon as they can be."""
+    build, fetch = partial(_bring_k6, lacking | extras), partial(_bring_jmeter, lacking)
+    with Lanes() as lanes:
+        if "go" not in lacking:
+            lanes.begin("k6", build)
+        if "jmeter" in lacking and toolchains.find_jdk(toolchains.Surroundings(project=PROJECT)).usable:
+            lanes.begin("jmeter", fetch)
+        if not python_ready:
+            python_env.make_environment(PROJECT, sys.executable, os.environ)
+        _bring_go(lacking)
+        lanes.begin("k6", build)
+        _bring_jdk(lacking)
+        lanes.begin("jmeter", fetch)
+        lanes.finish("jmeter")
+        try:
+            lanes.finish("k6")
+        except SetupError as error:
+            if "k6" in lacking:
+                raise
+            step(f"going on without k6: {error}")
+    _bring_oha(lacking)
     try:
-        _bring_k6({tool.name for tool in extras})
+        _bring_glances(extras)
     except SetupError as error:
-        step(f"going on without k6: {error}")
+        step(f"going on without glances: {error}")
 
 
 def _bring_with_apt(
@@ -170,6 +193,12 @@ def _bring_k6(lacking: set[str]) -> None:
         around = toolchains.Surroundings(project=PROJECT)
         go = _path_of(toolchains.find_go(around))
         source_builds.build_k6(PROJECT, go, toolchains.build_environment(around))
+
+
+def _bring_glances(lacking: set[str]) -> None:
+    if "glances" in lacking:
+        around = toolchains.Surroundings(project=PROJECT)
+        source_builds.build_glances(PROJECT, _path_of(toolchains.find_tool("cc", around)))
 
 
 def _bring_oha(lacking: set[str]) -> None:

@@ -3,8 +3,9 @@
 
 Services are found by their ``service.toml`` and say themselves how they are
 tested. Two lanes run beside each other: Maven in one (its repository does not
-bear two writers), everything else in the other. pytest comes last, alone, and its
-summary is the last line when all is well.
+bear two writers), everything else in the other, with the tests that only compute
+at its end: Maven takes longer. The other tests come last, alone, and their summary
+is the last line when all is well.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from .finders import PROJECT, toolchains
 from .say import step, warn
 
 SHOWN_LINES = 120
+#: The marker of tests that only compute (pyproject.toml).
+COMPUTING = "computes"
 #: Programs a service may name as placeholders; `environment` puts the preferred ones first on PATH.
 PROGRAMS = {name: name for name in ("go", "mvn", "java", "javac")}
 
@@ -108,6 +111,12 @@ def run_lane(checks: Sequence[Check], env: Mapping[str, str], failed: list[str])
             step(f"FAILED  {check.name} (status {status}, {took_s:.1f} s)\n{lines}")
 
 
+def computing_check(project: Path) -> Check:
+    """The tests that start nothing and need nothing but a core: they disturb no other lane."""
+    command = (str(project / ".venv/bin/python"), "-m", "pytest", "-q", "-rs", "-n", "0", "-m", COMPUTING)
+    return Check(name="pytest: tests that only compute", command=command, folder=project)
+
+
 def run_pytest(env: Mapping[str, str], arguments: Sequence[str]) -> int:
     workers = min(2, os.cpu_count() or 1)
     command = [str(PROJECT / ".venv/bin/python"), "-m", "pytest", "-q", "-rs", "-n", str(workers), *arguments]
@@ -115,9 +124,12 @@ def run_pytest(env: Mapping[str, str], arguments: Sequence[str]) -> int:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run everything; status 1 when anything failed. Words on the command line go to pytest."""
+    """Run everything; status 1 when anything failed. Words on the command line go to pytest, then undivided."""
     env = environment(os.environ)
     maven, others = lanes([*source_checks(PROJECT), *service_checks(PROJECT)])
+    if not arguments:
+        others.append(computing_check(PROJECT))
+        arguments = ("-m", f"not {COMPUTING}")
     failed: list[str] = []
     beside = threading.Thread(target=run_lane, args=(maven, env, failed))
     beside.start()

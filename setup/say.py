@@ -7,7 +7,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 _STARTED_S = time.monotonic()
 TAIL_LINES = 25
@@ -17,12 +20,31 @@ class SetupError(Exception):
     """Something cannot be had: says what, why it is wanted and what to do next. Ends with status 2."""
 
 
+@dataclass
+class Aside:
+    """What a thread beside the main one keeps: its command under way, and the last words of one that failed."""
+
+    child: subprocess.Popen[str] | None = None
+    last_words: str = ""
+    stopped: bool = False
+
+
+#: Set in such a thread alone; `run` asks for it.
+ASIDE: ContextVar[Aside | None] = ContextVar("aside", default=None)
+
+
 def step(text: str) -> None:
-    print(f"[{time.monotonic() - _STARTED_S:5.0f} s] {text}", flush=True)
+    _say(text, sys.stdout)
 
 
 def warn(text: str) -> None:
-    print(f"[{time.monotonic() - _STARTED_S:5.0f} s] {text}", file=sys.stderr, flush=True)
+    _say(text, sys.stderr)
+
+
+def _say(text: str, stream: TextIO) -> None:
+    line = f"[{time.monotonic() - _STARTED_S:5.0f} s] {text}\n"
+    stream.write(line)  # in one piece: threads leave each line whole
+    stream.flush()
 
 
 def run(
@@ -35,28 +57,49 @@ def run(
 ) -> str:
     """Run a command to its end and return its standard output; its messages are shown only when it fails.
 
+    Beside the main thread they are kept until the failure is told, and the command can be ended from there.
+
     Raises:
         SetupError: the command does not exist or ends with another status than 0.
     """
     words = [str(word) for word in command]
+    aside = ASIDE.get()
+    if aside is not None and aside.stopped:
+        raise SetupError(f"{doing}: not begun; {then}")
     try:
-        done = subprocess.run(
+        child = subprocess.Popen(
             words,
             env=dict(env) if env is not None else None,
             cwd=cwd,
             stdin=subprocess.DEVNULL,
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
             errors="replace",
-            check=False,
         )
     except OSError as error:
         raise SetupError(f"{doing}: {words[0]} does not start ({error.strerror}); {then}") from error
-    if done.returncode != 0:
-        lines = (done.stdout + done.stderr).splitlines()[-TAIL_LINES:]
-        print("\n".join(f"    {line}" for line in lines), file=sys.stderr, flush=True)
-        raise SetupError(f"{doing}: `{' '.join(words[:4])} ...` ended with status {done.returncode}; {then}")
-    return done.stdout
+    if aside is not None:
+        aside.child = child
+    out, err = _communicate(child)
+    if child.returncode != 0:
+        said = "\n".join(f"    {line}" for line in (out + err).splitlines()[-TAIL_LINES:])
+        if aside is not None:
+            aside.last_words = said
+        else:
+            print(said, file=sys.stderr, flush=True)
+        raise SetupError(f"{doing}: `{' '.join(words[:4])} ...` ended with status {child.returncode}; {then}")
+    return out
+
+
+def _communicate(child: subprocess.Popen[str]) -> tuple[str, str]:
+    """Return what a command writes until its end; when the waiting is interrupted, so is the command."""
+    with child:
+        try:
+            return child.communicate()
+        except BaseException:
+            child.kill()
+            raise
 
 
 def table(rows: Sequence[Sequence[str]], header: Sequence[str]) -> str:

@@ -12,10 +12,11 @@ PROFILES = ("smoke", "quick", "full", "sample")
 MEASURING = ("go", "jdk", "maven", "jmeter", "postgres")
 WRITING = ("latex",)
 CHECKING = ("poppler",)
-#: Brought where a package is in reach, done without elsewhere: the experiments that use it say so and go on.
-WISHED = ("wrk",)
-#: Built from source once, in a minute or two: the clients' loads are its, and without it the rest is measured.
-BUILT = ("k6",)
+#: Brought where a package is in reach, done without elsewhere: what uses it says so and goes on.
+WISHED = ("wrk", "cc")
+#: Built from source once: k6 in a minute or two (the clients' loads are its, and without it the rest is measured),
+#: glances in a second (it takes the sampler's ticks, and without it the interpreter does).
+BUILT = ("k6", "glances")
 #: sshd serves the tests of hosts over SSH. Without it they say that they were not run, which is a failure in CI.
 WISHED_BY_TESTS = ("sshd",)
 #: oha is built by `make generators` only: it needs a compiler of Rust and more minutes.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Load generators built from source into ``.tools/NAME-VERSION``: k6 with Go, oha with cargo.
+"""What is built from source into ``.tools``: k6 with Go, oha with cargo, the sampler's library with the C compiler.
 
-What is built is pinned: k6 by the module file and the hashes in ``setup/k6``, oha by its version and
+What is fetched for it is pinned: k6 by the module file and the hashes in ``setup/k6``, oha by its version and
 the lock file inside its package, which cargo holds every dependency against.
 """
 
@@ -72,6 +72,24 @@ def build_oha(project: Path, env: Mapping[str, str]) -> Path:
         then="check that cargo can reach its registry and is new enough, then call this again",
     )
     return _in_place(fresh, home) / "bin/oha"
+
+
+def build_glances(project: Path, compiler: Path) -> Path:
+    """Build the library that takes the sampler's ticks and return it; its folder is named after its source.
+
+    Raises:
+        SetupError: it does not compile.
+    """
+    library = toolchains.glances_library(project / ".tools")
+    step("building the sampler's library")
+    fresh = _fresh(library.parent)
+    fresh.mkdir(parents=True)
+    run(
+        [compiler, *toolchains.GLANCES_FLAGS, "-o", fresh / library.name, toolchains.GLANCES_SOURCE],
+        doing="building the sampler's library",
+        then="check that the headers of the C library are there (Debian: libc6-dev), then call this again",
+    )
+    return _in_place(fresh, library.parent) / library.name
 
 
 def _fresh(home: Path) -> Path:

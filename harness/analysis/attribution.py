@@ -14,7 +14,6 @@ Three answers to "what would the quantile have been without pauses" stand side b
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -29,7 +28,7 @@ from harness.analysis.attribution_intervals import (
     share_of_quantile,
     time_blocks,
 )
-from harness.analysis.overlap import attribute_latency, in_wake
+from harness.analysis.lives import Lives, lived
 from harness.analysis.spans import CauseName, Span, covered_s, joined
 from harness.errors import InputError
 from harness.model import Estimate, Frozen
@@ -119,26 +118,13 @@ def attributable_fractions(
             raise InputError("a quantile lies between 0 and 1", found=quantile, allowed="0 < q < 1")
     if not len(start):
         raise InputError("no request to attribute", allowed="at least one")
-    by_cause = attribute_latency(start, latency, events, connect_s=connect_s)
-    paused = _sum([taken for cause, taken in by_cause.items() if cause in events], start)
-    spans = joined([span for cause in events for span in events[cause]])
-    median = float(np.median(latency))
-    life = _Life(
-        start=start,
-        latency=latency,
-        by_cause=by_cause,
-        events=events,
-        spans=spans,
-        paused=paused,
-        unpaused=latency - _sum(list(by_cause.values()), start),
-        wake=in_wake(start, latency, paused, spans),
-        median=median,
-        blocks=time_blocks(start, block_s),
-    )
-    weights = block_weights(int(life.blocks.max()) + 1, resamples, seed)
+    lives = lived(start, latency, events, connect_s=connect_s)
+    blocks = time_blocks(start, block_s)
+    weights = block_weights(int(blocks.max()) + 1, resamples, seed)
     return tuple(
         _tail_apart(
-            life,
+            lives,
+            blocks,
             weights,
             Facts(quantile=quantile, level=level, seed=seed, n_requests=len(start), resamples=resamples),
         )
@@ -146,50 +132,26 @@ def attributable_fractions(
     )
 
 
-def _sum(taken: Sequence[FloatArray], like: FloatArray) -> FloatArray:
-    return np.asarray(np.sum(taken, axis=0)) if taken else np.zeros_like(like)
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Life:
-    """Every request's life with the pauses laid over it; what all quantiles share. Arrays of shape (n,).
-
-    ``paused``: by what stopped everybody; ``unpaused``: the latency without that, and without its own connecting.
-    """
-
-    start: FloatArray
-    latency: FloatArray
-    by_cause: Mapping[CauseName, FloatArray]
-    events: Mapping[CauseName, Sequence[Span]]
-    spans: Sequence[Span]
-    paused: FloatArray
-    unpaused: FloatArray
-    wake: npt.NDArray[np.bool_]
-    median: float
-    blocks: npt.NDArray[np.intp]
-
-
-def _tail_apart(life: _Life, weights: FloatArray, facts: Facts) -> Attribution:
-    latency, paused, unpaused, blocks = life.latency, life.paused, life.unpaused, life.blocks
+def _tail_apart(lives: Lives, blocks: npt.NDArray[np.intp], weights: FloatArray, facts: Facts) -> Attribution:
+    latency, unpaused = lives.latency, lives.unpaused
     threshold = float(np.quantile(latency, facts.quantile))
     tail = latency >= threshold
-    columns = [*life.by_cause.values(), np.maximum(unpaused - life.median, 0.0)]
-    drained = np.where(life.wake | (paused > 0), np.minimum(unpaused, life.median), unpaused)
+    columns = [*lives.by_cause.values(), np.maximum(unpaused - lives.median, 0.0)]
     return Attribution(
         quantile=facts.quantile,
         latency_s=threshold,
         n_tail=int(tail.sum()),
-        causes=_causes(life.by_cause, columns, life.events, tail, blocks, weights, facts),
+        causes=_causes(lives.by_cause, columns, lives.events, tail, blocks, weights, facts),
         quantile_share=share_of_quantile(
-            latency, unpaused, blocks, weights, facts, "without pauses and their wakes", clear=~life.wake
+            latency, unpaused, blocks, weights, facts, "without pauses and their wakes", clear=~lives.wake
         ),
         quantile_share_lower=share_of_quantile(
             latency, unpaused, blocks, weights, facts, "without the pauses' own time"
         ),
         quantile_share_upper=share_of_quantile(
-            latency, drained, blocks, weights, facts, "with pauses and their backlog gone"
+            latency, lives.drained, blocks, weights, facts, "with pauses and their backlog gone"
         ),
-        warnings=_warnings(life.start, latency, life.spans, int(tail.sum())),
+        warnings=_warnings(lives.start, latency, lives.spans, int(tail.sum())),
     )
 
 

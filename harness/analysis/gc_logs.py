@@ -19,7 +19,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from pydantic import Field
+from pydantic import Field, InstanceOf
 
 from harness.analysis.attribution import Attribution
 from harness.analysis.attribution_intervals import MIN_TAIL
@@ -32,6 +32,7 @@ from harness.analysis.overlap import attribute_latency
 from harness.analysis.peak_causes import connecting_stalls, stall_causes
 from harness.analysis.placed_logs import generator_log, service_log
 from harness.analysis.placing import why_not_laid
+from harness.analysis.pooled_share import WithoutPauses
 from harness.analysis.slow_periods import Stall
 from harness.analysis.sources import BESIDE, Source, beside_sources, log_sources
 from harness.analysis.spans import ORDER, CauseName, Paused, Span, covered_s, inside, joined
@@ -81,6 +82,11 @@ class TrialAttribution(Frozen):
     clock_offset_s: float | None = Field(description="as the latencies tell it; None: they do not")
     whole: dict[str, Attribution] = Field(description="quantile -> the tail taken apart by every cause known")
     by_service: dict[str, Attribution] = Field(description="the same, the service's pauses only")
+    without_pauses: tuple[InstanceOf[WithoutPauses], ...] = Field(
+        description="latencies counted for the pool of all trials, the service's pauses where they are thought to be "
+        "and then, where that matters, as far off as they may be to either side; empty: refused"
+    )
+    quantiles: dict[str, float] = Field(description="name -> quantile, all that were asked for")
     most_beside: dict[str, dict[CauseName, float]] = Field(
         description="quantile -> cause of ``BESIDE`` -> the largest share that it can have taken of the time by which "
         "the tail exceeds the median, out of what is unexplained; a cause that was not recorded is missing"
@@ -138,7 +144,9 @@ def attribute_trial(
     beside, sources = beside_sources(session, record, window, has_connect=connect is not None)
     sources = log_sources(service, refused, generator) | sources
     explained = attribute_latency(start, latency, events, connect_s=connect)
-    laid = LaidPauses(start, latency, {} if refused else pauses, service.placed_within_s or 0.0, seed)
+    laid = LaidPauses(
+        start, latency, {} if refused else pauses, service.placed_within_s or 0.0, seed, _resolution(record)
+    )
     cycles = inside({"gc_pause": joined(service.cycles)}, window)["gc_pause"]
     met = bool(cycles) and not refused
     rate = len(start) / (window[1] - window[0])
@@ -178,6 +186,8 @@ def attribute_trial(
         clock_offset_s=offset.offset_s if offset else None,
         whole={name: laid.apart(q, own, connect) for name, q in said.items()},
         by_service={} if refused else {name: laid.apart(q, {}) for name, q in said.items()},
+        without_pauses=() if refused else laid.without(),
+        quantiles=dict(quantiles),
         most_beside={name: _most(start, latency, explained, beside, quantile=q) for name, q in said.items()},
         sources={cause: sources[cause] for cause in ORDER},
         stalls=stalls,

@@ -7,66 +7,19 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
-from pydantic import Field
-
 from harness.analysis.effects import mean_ci
 from harness.analysis.gc_logs import TrialAttribution
+from harness.analysis.gc_rows import AttributionRow
+from harness.analysis.gc_shares import share_over_trials
+from harness.analysis.pooled_share import Way
 from harness.analysis.sources import SERVICE_CAUSES
 from harness.analysis.spans import CauseName
-from harness.model import Estimate, Frozen
+from harness.model import Estimate
 
 #: What the load tool itself tells of its requests.
 _WITHOUT_CLOCKS = frozenset({"generator_stall", "connect"})
+_TOO_FEW_CLEAR = "too few requests clear of every pause"
 Quantity = Callable[[TrialAttribution], float | None]
-
-
-class AttributionRow(Frozen):
-    """One variant at one combination of levels. Every estimate is over trials; value ``None``: see its warnings."""
-
-    variant: str
-    label: str
-    levels: dict[str, str]
-    collector: str | None
-    quantile: str
-    n_trials: int
-    n_refused: int = Field(description="trials whose pauses could not be laid over their requests")
-    why_refused: str | None
-    memory: str | None = Field(description="what bounded it, in words; of several sessions the last one's")
-    rss_bytes: Estimate = Field(description="the service's resident memory when the load was over")
-    latency_s: Estimate = Field(description="the quantile as measured")
-    pauses_per_s: Estimate
-    paused_share: Estimate = Field(description="of the time under load")
-    longest_pause_s: Estimate
-    median_pause_s: Estimate = Field(
-        description="half of a trial's pauses were longer; of trials that had any"
-    )
-    collections: Estimate = Field(description="how many began in a trial under load")
-    detectability_s: Estimate = Field(description="a shorter pause leaves no trace in the latencies alone")
-    share: Estimate = Field(
-        description="of the quantile, that would vanish with the service's pauses and their wakes"
-    )
-    share_lower: Estimate = Field(description="the same, only the pauses' own time")
-    share_upper: Estimate = Field(description="the same, everything in a wake at the median")
-    most_share: Estimate = Field(
-        description="what pauses can have taken themselves, wherever they fell: no clock needed"
-    )
-    service_tail: Estimate = Field(
-        description="of the time beyond the median in the tail: the service's pauses"
-    )
-    generator_tail: Estimate = Field(description="the same: the load generator's own pauses")
-    connect_tail: Estimate = Field(description="the same: connecting, beyond what is ordinary for it")
-    unexplained_tail: Estimate
-    throttle_most: Estimate = Field(
-        description="of the same time: the most that a quota that ran out can have taken, out of what is unexplained"
-    )
-    jit_most: Estimate = Field(description="the same: compilers at work")
-    run_queue_most: Estimate = Field(
-        description="the same: waiting for a CPU, by the kernel's pressure and steal"
-    )
-    cycles_per_s: Estimate = Field(description="how often the collector worked beside the program")
-    cycle_excess: Estimate = Field(
-        description="of the requests beyond the quantile: those that come with a collection at work beside the program"
-    )
 
 
 def attribution_table(
@@ -94,16 +47,19 @@ def _row(group: Sequence[TrialAttribution], quantile: str, level: float) -> Attr
         of: Quantity,
         scale: Literal["log", "linear"] = "linear",
         of_cause: CauseName | None = None,
+        why: str | None = None,
     ) -> Estimate:
-        why = _not_recorded(group, of_cause) or _why_nothing(group, quantile)
+        why = why or _not_recorded(group, of_cause) or _why_nothing(group, quantile)
         return _over(group, f"{what}, {first.label}", unit, of, scale, level, why)
 
-    def share(which: str) -> Quantity:
-        def of(trial: TrialAttribution) -> float | None:
-            parts = trial.by_service.get(quantile)
-            return None if parts is None else getattr(parts, which).value
-
-        return of
+    def share(way: Way, what: str) -> Estimate:
+        return share_over_trials(
+            group,
+            way,
+            quantile,
+            what=f"share of {quantile} {what}, {first.label}",
+            level=level,
+        )
 
     def tail(*causes: str) -> Quantity:
         def of(trial: TrialAttribution) -> float | None:
@@ -123,6 +79,7 @@ def _row(group: Sequence[TrialAttribution], quantile: str, level: float) -> Attr
         met = trial.exposure.get(quantile)
         return None if met is None else met.excess.value
 
+    log = _why_not_logged(group)
     return AttributionRow(
         variant=first.variant,
         label=first.label,
@@ -133,23 +90,31 @@ def _row(group: Sequence[TrialAttribution], quantile: str, level: float) -> Attr
         n_refused=sum(refusals.values()),
         why_refused=refusals.most_common(1)[0][0] if refusals else None,
         memory=group[-1].memory,
-        rss_bytes=over("resident memory after the load", "B", lambda t: t.rss_bytes, "log"),
+        rss_bytes=over(
+            "resident memory after the load", "B", lambda t: t.rss_bytes, "log", why="not read after the load"
+        ),
         latency_s=over(f"{quantile} of latency", "s", lambda t: t.latency_s.get(quantile), "log"),
         pauses_per_s=over(
-            "pauses per second", "1/s", lambda t: None if t.n_pauses is None else t.n_pauses / t.window_s
+            "pauses per second",
+            "1/s",
+            lambda t: None if t.n_pauses is None else t.n_pauses / t.window_s,
+            why=log,
         ),
         paused_share=over(
-            "share of time paused", "share", lambda t: None if t.paused_s is None else t.paused_s / t.window_s
+            "share of time paused",
+            "share",
+            lambda t: None if t.paused_s is None else t.paused_s / t.window_s,
+            why=log,
         ),
-        longest_pause_s=over("longest pause", "s", lambda t: t.longest_pause_s),
-        median_pause_s=_of_pauses(group, over("median pause", "s", lambda t: t.median_pause_s)),
-        collections=over("collections in a trial", "", lambda t: t.n_collections),
+        longest_pause_s=over("longest pause", "s", lambda t: t.longest_pause_s, why=log),
+        median_pause_s=_of_pauses(group, over("median pause", "s", lambda t: t.median_pause_s, why=log)),
+        collections=over("collections in a trial", "", lambda t: t.n_collections, why=log),
         detectability_s=over(
             "shortest pause that latencies alone show", "s", lambda t: t.detectability_s, "log"
         ),
-        share=over(f"share of {quantile} behind pauses and their wakes", "share", share("quantile_share")),
-        share_lower=over(f"share of {quantile}, pauses' own time", "share", share("quantile_share_lower")),
-        share_upper=over(f"share of {quantile}, wakes at the median", "share", share("quantile_share_upper")),
+        share=share("clear", "behind pauses and their wakes"),
+        share_lower=share("unpaused", "in the pauses' own time"),
+        share_upper=share("drained", "with wakes at the median"),
         most_share=over(
             f"most of {quantile} that pauses can have taken", "share", lambda t: t.most_share.get(quantile)
         ),
@@ -178,9 +143,12 @@ def _row(group: Sequence[TrialAttribution], quantile: str, level: float) -> Attr
         run_queue_most=part(
             over("most of the tail: waiting for a CPU", "share", most("run_queue"), of_cause="run_queue")
         ),
-        cycles_per_s=over("collections at work beside the program", "1/s", lambda t: t.cycles_per_s),
+        cycles_per_s=over("collections at work beside the program", "1/s", lambda t: t.cycles_per_s, why=log),
         cycle_excess=over(
-            f"share of requests beyond {quantile} that come with a collection at work", "share", excess
+            f"share of requests beyond {quantile} that come with a collection at work",
+            "share",
+            excess,
+            why=_why_no_excess(group, quantile),
         ),
     )
 
@@ -258,6 +226,20 @@ def _why_nothing(group: Sequence[TrialAttribution], quantile: str) -> str:
         return f"too few requests beyond {quantile}"
     if any(trial.refused for trial in group):
         return "pauses too short to be placed, or clocks that do not allow it"
+    return _TOO_FEW_CLEAR
+
+
+def _why_no_excess(group: Sequence[TrialAttribution], quantile: str) -> str:
+    """Return why nothing is said of collections beside the program: most collectors never work there."""
+    why = _why_nothing(group, quantile)
+    if why != _TOO_FEW_CLEAR:
+        return why
     if not any(trial.exposure for trial in group):
-        return "no collection at work beside the program, or too few requests clear of every pause"
-    return "too few requests clear of every pause"
+        return "no collection at work beside the program"
+    return "too few requests that met a collection at work, or too few that met none"
+
+
+def _why_not_logged(group: Sequence[TrialAttribution]) -> str:
+    """Return why a number that is read off the collector's log is missing."""
+    why = Counter(trial.refused for trial in group if trial.n_pauses is None and trial.refused)
+    return why.most_common(1)[0][0] if why else "no pause under load"

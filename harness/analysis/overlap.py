@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every request's life laid over the pauses: what each cause took from it, and who started in a pause's wake."""
+"""Every request's life laid over the pauses: what each cause took from it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from harness.analysis.spans import ORDER, CauseName, Span, joined
 from harness.errors import InputError
 
 FloatArray = npt.NDArray[np.float64]
-#: How many requests in a row tell that the service is calm again.
-_CALM = 20
 
 
 def attribute_latency(
@@ -101,29 +99,3 @@ def _overlap(start: FloatArray, end: FloatArray, spans: Sequence[Span]) -> Float
     total[1::2] = np.cumsum(lengths)
     total[2::2] = total[1:-1:2]
     return np.asarray(np.interp(end, edges, total) - np.interp(start, edges, total))
-
-
-def in_wake(
-    start: FloatArray, latency: FloatArray, paused: FloatArray, spans: Sequence[Span]
-) -> npt.NDArray[np.bool_]:
-    """Which requests started in a pause, in the backlog behind it, or so shortly before that it caught them."""
-    wake = np.zeros(len(start), dtype=bool)
-    if not spans:
-        return wake
-    ordinary = latency[paused == 0]
-    ordinary = ordinary if len(ordinary) else latency
-    high, reach = np.quantile(ordinary, (0.75, 0.99))
-    order = np.arange(len(start)) if (np.diff(start) >= 0).all() else np.argsort(start, kind="stable")
-    starts = start[order]
-    # Calm again: among the next CALM requests no more are above the upper quartile than usual.
-    is_slow = np.concatenate([[0], np.cumsum((latency - paused)[order] > high)])
-    n = len(starts)
-    ahead = np.minimum(np.arange(n) + _CALM, n)
-    calm = (is_slow[ahead] - is_slow[:n]) <= 0.25 * (ahead - np.arange(n))
-    is_calm = np.append(np.flatnonzero(calm), n)
-    low, end = np.array(spans).T
-    first, after = np.searchsorted(starts, low - reach), np.searchsorted(starts, end)
-    back = is_calm[np.searchsorted(is_calm, after)]
-    for begin, until in zip(first.tolist(), back.tolist(), strict=True):
-        wake[order[begin:until]] = True
-    return wake

@@ -9,14 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.analysis.report_loop import RHYTHM_ROWS, Loop, corrected, judge_loop
-from harness.analysis.report_units import (
-    UnitFinding,
-    Units,
-    contradictions,
-    pauses_contradict,
-    remarkable,
-    rhythm_contradicts,
-)
+from harness.analysis.report_unit_columns import contradictions
+from harness.analysis.report_unit_course import pauses_contradict, rhythm_contradicts
+from harness.analysis.report_units import UnitFinding, Units, remarkable
 from harness.analysis.slow_periods import Stall
 from harness.errors import InputError
 from harness.formats.gc_events import GcLog

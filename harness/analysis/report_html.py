@@ -1,44 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A report as one self-contained page: what happened when, the tail, what explains it, and what cannot be said.
-
-Colours are never the only sign: each cause has a marker of its own, so the page reads in grey.
-"""
+"""A report as one self-contained page: what happened when, the tail, what explains it, and what cannot be said."""
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from jinja2 import Environment
-from markupsafe import Markup
-from matplotlib.figure import Figure
 
-from harness.analysis.quantiles import FEWEST_BEYOND, N_BATCHES, rank, woodruff_ranks
+from harness.analysis.report_plots import latency_by_percentile, latency_over_time, words
 from harness.analysis.report_result import QUANTILES, Report
 from harness.analysis.spans import Span
 
 FloatArray = npt.NDArray[np.float64]
-
-#: Okabe-Ito colours and a marker for each cause.
-_LOOKS: dict[str, tuple[str, str]] = {
-    "gc_pause": ("#D55E00", "o"),
-    "allocation_stall": ("#CC79A7", "D"),
-    "other_safepoint": ("#0072B2", "s"),
-    "unexplained": ("#000000", "x"),
-    "no log": ("#000000", "x"),
-}
-_OTHER = ("#009E73", "^")
 _STALLS_SHOWN = 50
-_FEWEST_BEYOND = 100
-#: Places on the axis of nines at which an interval is computed.
-_BAND_POINTS = 80
-_LEVEL = 0.95
-
 _PAGE = Path(__file__).with_name("templates") / "report.html.jinja"
 
 
@@ -58,9 +36,11 @@ def render_html(
     """
     plots = []
     if slowest is not None:
-        plots.append(_over_time(report, *slowest, pauses))
+        plots.append(latency_over_time(report, *slowest, pauses))
     if slowest is not None and latency_s is not None:
-        plots.append(_percentiles(latency_s, None if report.loop is None else report.loop.corrected_ms))
+        plots.append(
+            latency_by_percentile(latency_s, None if report.loop is None else report.loop.corrected_ms)
+        )
     rows, n_stalls = _stall_rows(report)
     names, shares, gone = _shares(report)
     began = None
@@ -72,151 +52,6 @@ def render_html(
         notes=[said for said in report.warnings if said not in {one.text for one in report.units}],
         stalls=rows, n_stalls=n_stalls, share_names=names, shares=shares, gone=gone,
     )  # fmt: skip
-
-
-def _over_time(
-    report: Report, start: FloatArray, latency: FloatArray, pauses: Sequence[tuple[str, Span]]
-) -> dict[str, Any]:
-    origin = report.start_epoch_s if report.start_epoch_s is not None else float(start.min())
-    figure = Figure(figsize=(9, 4), layout="constrained")
-    axes = figure.add_subplot()
-    axes.plot(start - origin, latency * 1e3, ".", markersize=2, color="#777777")
-    last = float(start.max()) - origin
-    shown = [
-        (cause, a - origin, b - origin) for cause, (a, b) in pauses if b >= origin and a - origin <= last
-    ]
-    for cause in dict.fromkeys(cause for cause, _, _ in shown):
-        spans = [(a, b) for name, a, b in shown if name == cause]
-        # A pause of a millisecond is narrower than a pixel: a tick below the axis marks it.
-        axes.plot(
-            [a for a, _ in spans],
-            np.full(len(spans), 0.015),
-            "|",
-            color=_look(cause)[0],
-            transform=axes.get_xaxis_transform(),
-            markersize=7,
-            label=f"{_words(cause)} in the log",
-        )
-        for a, b in spans:
-            axes.axvspan(a, b, color=_look(cause)[0], alpha=0.25, linewidth=0)
-    by_cause: dict[str, list[tuple[float, float]]] = {}
-    for stall, named in zip(
-        report.stalls or (), report.causes or (None,) * len(report.stalls or ()), strict=True
-    ):
-        inside = (start < stall.end_s) & (start + latency >= stall.start_s)
-        if inside.any():
-            worst = np.flatnonzero(inside)[int(np.argmax(latency[inside]))]
-            by_cause.setdefault(named or "no log", []).append(
-                (float(start[worst]) - origin, float(latency[worst]) * 1e3)
-            )
-    for cause, points in by_cause.items():
-        colour, marker = _look(cause)
-        axes.plot(
-            *zip(*points, strict=True),
-            linestyle="",
-            marker=marker,
-            markersize=6,
-            color=colour,
-            fillstyle="none",
-            label=f"{len(points)} peaks: {_words(cause)}",
-        )
-    axes.set(yscale="log", xlabel="seconds since the first request", ylabel="latency, ms")
-    if by_cause or shown:
-        figure.legend(loc="outside upper left", ncols=3, fontsize=8, frameon=False)
-    counts = ", ".join(f"{len(points)} {_words(cause)}" for cause, points in by_cause.items()) or "none"
-    caption = f"The slowest request of each of {len(start):,} moments; peaks by cause: {counts}."
-    if shown:
-        caption += f" Shaded and ticked: {len(shown)} events of the runtime's log."
-    return {"svg": _svg(figure), "alt": f"Latency over time. {caption}", "caption": caption}
-
-
-def _last_nine(n: int) -> float:
-    """How far out the curve of n requests goes: a hundred beyond it, up to p99 ten, and the median always."""
-    return max(n / _FEWEST_BEYOND, min(n / FEWEST_BEYOND, 100.0), 2.0)
-
-
-def _band(latency: FloatArray, at_rank: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray] | None:
-    """Nines, low and high end of each percentile's interval, as ``quantile_ci`` has it; None: too few requests.
-
-    Args:
-        latency: in the order of their starts, shape (n,). at_rank: the same, sorted.
-    """
-    n = len(latency)
-    if n < 10 * N_BATCHES:
-        return None
-    nines = np.geomspace(1.05, _last_nine(n), _BAND_POINTS)
-    nines = nines[n / nines >= FEWEST_BEYOND]
-    low, high = np.empty(len(nines)), np.empty(len(nines))
-    for i, q in enumerate((1 - 1 / nines).tolist()):
-        value = at_rank[rank(n, q) - 1]
-        first, last = woodruff_ranks(latency[None, :], np.array([value]), q, _LEVEL)
-        low[i], high[i] = at_rank[int(first[0]) - 1], at_rank[int(last[0]) - 1]
-    return nines, low, high
-
-
-def _percentiles(latency: FloatArray, corrected: Mapping[str, float | None] | None = None) -> dict[str, Any]:
-    in_order = np.sort(latency)
-    band = _band(latency, in_order)
-    ordered = in_order * 1e3
-    n = len(ordered)
-    # As far out as enough requests lie beyond for the quantile to be said at all.
-    nines = np.geomspace(1.0, _last_nine(n), 400)
-    values = ordered[np.minimum((n * (1 - 1 / nines)).astype(int), n - 1)]
-    figure = Figure(figsize=(9, 3.2), layout="constrained")
-    axes = figure.add_subplot()
-    if band is not None:
-        at, low, high = band
-        # A light grey with edges of its own: the band reads without colour, and where it is a pixel wide.
-        axes.fill_between(
-            at, low * 1e3, high * 1e3, facecolor="#bbbbbb", edgecolor="#777777", linewidth=0.6, linestyle=":",
-            label="95 % interval, this trial",
-        )  # fmt: skip
-    axes.plot(nines, values, color="#000000", linewidth=1.2, label="as measured")
-    if corrected is not None:
-        shown = [(1 / (1 - q), corrected[name]) for name, q in QUANTILES.items() if corrected.get(name)]
-        axes.plot(
-            *zip(*shown, strict=True), linestyle="", marker="s", markersize=6, color="#000000",
-            fillstyle="none", label="with what waiting left out",
-        )  # fmt: skip
-    axes.legend(loc="upper left", fontsize=8, frameon=False)
-    ticks = [10.0**k for k in range(1, 8) if 10.0**k <= nines[-1]]
-    axes.set(xscale="log", yscale="log", xlabel="percentile", ylabel="latency, ms")
-    axes.set_xticks([1.0, 2.0, *ticks], ["0", "p50", *(f"p{100 * (1 - 1 / t):.6g}" for t in ticks)])
-    axes.minorticks_off()
-    axes.grid(visible=True, axis="x", color="#dddddd")
-    said = ", ".join(
-        f"{name} {float(np.quantile(latency, q)) * 1e3:.3g} ms"
-        for name, q in QUANTILES.items()
-        if 1 / (1 - q) <= _last_nine(n) * (1 + 1e-9)
-    )
-    caption = f"Latency by percentile on an axis of nines, {n:,} successful requests of one trial: {said}."
-    caption += (
-        " No interval: too few requests."
-        if band is None
-        else " Grey band: 95 % interval within this trial (Woodruff, variance by batch means)."
-    )
-    if corrected is not None:
-        caption += " Squares: with the requests that users would have sent while they waited."
-    return {"svg": _svg(figure), "alt": caption, "caption": caption}
-
-
-def _svg(figure: Figure) -> Markup:
-    stream = io.StringIO()
-    import matplotlib as mpl
-
-    with mpl.rc_context({"svg.hashsalt": "rematch", "svg.fonttype": "none"}):
-        figure.savefig(stream, format="svg", metadata={"Date": None})
-    text = stream.getvalue()
-    # Labels are ours and numbers; nothing from the analysed file is drawn as text.
-    return Markup(text[text.index("<svg") :])
-
-
-def _look(cause: str) -> tuple[str, str]:
-    return _LOOKS.get(cause, _OTHER)
-
-
-def _words(cause: str) -> str:
-    return cause.replace("_", " ")
 
 
 def _latency_rows(report: Report) -> list[tuple[str, ...]]:
@@ -246,8 +81,8 @@ def _stall_rows(report: Report) -> tuple[list[tuple[str, ...]], int]:
     longest = sorted(pairs, key=lambda pair: -pair[0].duration_s)[:_STALLS_SHOWN]
     rows: list[tuple[str, ...]] = [
         (
-            _words(stall.kind), f"{stall.start_s - (report.start_epoch_s or 0.0):.3f}", f"{stall.duration_s * 1e3:.1f}",
-            f"{stall.n_requests:,}", "no log to say" if cause is None else _words(cause),
+            words(stall.kind), f"{stall.start_s - (report.start_epoch_s or 0.0):.3f}", f"{stall.duration_s * 1e3:.1f}",
+            f"{stall.n_requests:,}", "no log to say" if cause is None else words(cause),
         )
         for stall, cause in sorted(longest, key=lambda pair: pair[0].start_s)
     ]  # fmt: skip
@@ -260,7 +95,7 @@ def _shares(report: Report) -> tuple[list[str], list[tuple[str, list[str]]], lis
     names: list[str] = [name for name in ("p99", "p99.9") if name in report.attribution]
     causes = list(dict.fromkeys(cause for name in names for cause in report.attribution[name]["causes"]))
     rows = [
-        (_words(c), [_percent(report.attribution[name]["causes"].get(c)) for name in names]) for c in causes
+        (words(c), [_percent(report.attribution[name]["causes"].get(c)) for name in names]) for c in causes
     ]
     gone = [
         f"{name}: {_percent(report.attribution[name]['share'])} of it goes away with the pauses and their wakes."

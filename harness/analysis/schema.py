@@ -29,7 +29,9 @@ TEXT = (
     "outcome",
     "flags",
 )
-OPTIONAL_TEXT = ("gc", "load_name", "generator", "load_model", "reason", "exclusion_reason", "limits")
+OPTIONAL_TEXT = (
+    "gc", "load_name", "generator", "load_model", "latency_method", "reason", "exclusion_reason", "limits",
+)  # fmt: skip
 COUNTS = ("block", "position")
 SWITCHES = ("duplicate", "is_reference", "excluded")
 #: Measured numbers: float64, empty where it is not known, never negative.

@@ -12,10 +12,18 @@ from harness.contents import file_sha256
 from harness.errors import InputError
 from harness.formats.detect import read_any
 from harness.formats.table import RequestTable, together
-from harness.model import TrialRecord
+from harness.formats.wrk_histogram import (
+    UNDONE,
+    LatencyHistogram,
+    expected_interval_us,
+    read_wrk_histogram,
+    undo_correction,
+)
+from harness.model import ClosedLoad, TrialRecord
 from harness.store import SessionFolder
 
 SAMPLES = "samples.csv"
+HISTOGRAM = "load/wrk_latency.csv"
 
 
 def damage_of(session: SessionFolder, record: TrialRecord) -> str | None:
@@ -67,6 +75,22 @@ def _load_files(session: SessionFolder, record: TrialRecord, folder: str) -> Ite
             if file_sha256(path) != record.files[name].sha256:
                 raise InputError("its bytes are not those of the record", file=path)
             yield path
+
+
+def read_restored(session: SessionFolder, record: TrialRecord) -> LatencyHistogram | None:
+    """Restore the latencies of a trial of wrk from its file once more; ``None``: its record has none that were, or
+    those of several generators."""
+    load, planned = record.load, record.planned.configuration.load
+    if load is None or planned is None or load.latency_method != UNDONE or record.generators:
+        return None
+    kinds = load.errors_by_kind
+    n_answers = load.n_requests - sum(kinds.get(kind, 0) for kind in ("connect", "read", "write"))
+    assert isinstance(planned.profile, ClosedLoad)  # wrk offers no other
+    interval_us = expected_interval_us(
+        duration_us=round(load.duration_s * 1e6), n_answers=n_answers, connections=planned.profile.users
+    )
+    corrected = read_wrk_histogram(session.path(record.planned.trial_id, HISTOGRAM))
+    return undo_correction(corrected, interval_us, n_recorded=n_answers - kinds.get("timeout", 0))
 
 
 def read_samples(session: SessionFolder, record: TrialRecord) -> pd.DataFrame | None:

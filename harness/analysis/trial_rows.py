@@ -110,6 +110,7 @@ def _load(record: TrialRecord) -> dict[str, object]:
         "throughput_per_s": n_right / asking_s if asking_s > 0 else None,
         "measurement_s": load.duration_s,
         "latency_resolution_s": load.resolution_s,
+        "latency_method": load.latency_method,
     }
 
 

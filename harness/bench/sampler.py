@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What sampling costs, beside psutil taking the same readings on the same schedule."""
+"""What sampling costs, beside others that take the same readings on the same schedule."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import median
 from typing import NamedTuple
 
 import psutil
@@ -18,15 +19,20 @@ from harness.bench.others import Others, judge, words
 from harness.bench.place import describe_place
 from harness.bench.result import BenchResult, BenchRow, over
 from harness.processes import read_stat
-from harness.sampling import Sampler, Watched
+from harness.sampling import Sampler, Watched, glancer_here
+from harness.sampling.glancer import Calls, Glancer, InterpreterGlancer, Schedule
 from harness.sampling.sampler import SLOW_HZ
 
 HZ = 100.0
-DURATION_S = 5.0
+#: As long as the load of a short trial, in turn with the peers.
+DURATION_S, ROUNDS = 8.0, 3
 LIMIT_SHARE = 0.01
 PEER = "psutil, the same readings"
-#: What no sampler that wakes so often in this language can go below.
+#: The product's own other way.
+INTERPRETER = "itself with all ticks in the interpreter"
+#: What no sampler that wakes so often can go below, in this language, and in any.
 FLOOR = "a Python loop that only wakes"
+BARE = "waking alone, outside of the interpreter"
 
 
 class _Cost(NamedTuple):
@@ -35,46 +41,84 @@ class _Cost(NamedTuple):
     cpu_s: float
     lasted_s: float
 
+    @property
+    def share(self) -> float:
+        """Of a core."""
+        return self.cpu_s / self.lasted_s
 
-def bench_sampler(root: Path, *, duration_s: float = DURATION_S, hz: float = HZ) -> BenchResult:
-    """Sample two processes for a while, with the sampler and with psutil, and compare CPU time and ticks."""
+    @property
+    def each_us(self) -> float:
+        """CPU time of a tick."""
+        return self.cpu_s / self.ticks * 1e6
+
+
+def bench_sampler(
+    root: Path, *, duration_s: float = DURATION_S, hz: float = HZ, rounds: int = ROUNDS
+) -> BenchResult:
+    """Sample two processes for a while, with the sampler as a session has it and with others in turn."""
+    glancer, why_not_native = glancer_here()
+    ours, interpreter, peer, floor, bare = [], [], [], [], []
     with _two_processes() as pids, tempfile.TemporaryDirectory(prefix="rematch-bench-") as name:
         others = Others()
-        ours = _ours(pids, Path(name), duration_s, hz)
-        peer = _peer(pids, Path(name), duration_s, hz)
-        floor = _floor(duration_s, hz)
+        for _ in range(rounds):
+            ours.append(_ours(pids, Path(name), duration_s, hz, glancer))
+            interpreter.append(_ours(pids, Path(name), duration_s, hz, InterpreterGlancer()))
+            peer.append(_peer(pids, Path(name), duration_s, hz))
+            floor.append(_floor(duration_s, hz))
+            bare.append(_bare(glancer, duration_s, hz))
         busy = others.share()
-    share, peer_share = ours.cpu_s / ours.lasted_s, peer.cpu_s / peer.lasted_s
-    each, peer_each = ours.cpu_s / ours.ticks * 1e6, peer.cpu_s / peer.ticks * 1e6
+    shares, peer_share = [one.share for one in ours], median(one.share for one in peer)
+    each, missed = [one.each_us for one in ours], [one.missed for one in ours]
     return BenchResult(
         name="sampler",
         question=f"What does sampling two processes at {hz:g} Hz cost?",
         rows=(
-            BenchRow(
-                name="CPU time", value=share * 100, unit="% of a core", peer=PEER, peer_value=peer_share * 100,
-                ratio=over(share, peer_share), target=f"<= {LIMIT_SHARE * 100:g} % of a core",
-                holds=judge(LIMIT_SHARE, [share], busy),
+            _beside("CPU time", shares, PEER, peer_share).model_copy(
+                update={
+                    "target": f"<= {LIMIT_SHARE * 100:g} % of a core",
+                    "holds": judge(LIMIT_SHARE, shares, busy),
+                }
+            ),
+            _beside(
+                "CPU time beside the interpreter's ticks", shares, INTERPRETER,
+                median(one.share for one in interpreter),
+            ),
+            _beside("CPU time beside waking alone", shares, FLOOR, median(floor)),
+            *(
+                [_beside("CPU time beside waking alone, outside of the interpreter", shares, BARE, median(bare))]
+                if why_not_native is None
+                else []
             ),
             BenchRow(
-                name="CPU time beside waking alone", value=share * 100, unit="% of a core", peer=FLOOR,
-                peer_value=floor * 100, ratio=over(share, floor),
+                name="CPU time per tick", value=median(each), low=min(each), high=max(each), unit="us", peer=PEER,
+                peer_value=median(one.each_us for one in peer),
+                ratio=over(median(each), median(one.each_us for one in peer)),
             ),
             BenchRow(
-                name="CPU time per tick", value=each, unit="us", peer=PEER, peer_value=peer_each,
-                ratio=over(each, peer_each),
-            ),
-            BenchRow(
-                name=f"missed ticks of {ours.ticks + ours.missed}", value=ours.missed, unit="ticks", peer=PEER,
-                peer_value=peer.missed, ratio=over(ours.missed, peer.missed),
-                target="0 on an idle machine", holds=judge(0, [ours.missed], busy),
+                name=f"missed ticks of {sum(one.ticks + one.missed for one in ours)}", value=sum(missed),
+                unit="ticks", peer=PEER, peer_value=sum(one.missed for one in peer),
+                ratio=over(sum(missed), sum(one.missed for one in peer)),
+                target="0 on an idle machine", holds=judge(0, [sum(missed)], busy),
             ),
         ),
         notes=(
+            f"{rounds} rounds of {duration_s:g} s each; CPU time is the median of them, what a sampler costs to "
+            "begin and to end is in it",
             "resident memory and CPU time at every tick; threads, descriptors, children and the machine "
             f"{SLOW_HZ:g} times a second",
+            f"ticks taken by: {glancer.name}" + (f" ({why_not_native})" if why_not_native else ""),
             words(busy),
         ),
         place=describe_place(root),
+    )  # fmt: skip
+
+
+def _beside(name: str, shares: list[float], peer: str, peer_share: float) -> BenchRow:
+    """Shares of a core in percent, beside a peer's."""
+    value = median(shares)
+    return BenchRow(
+        name=name, value=value * 100, low=min(shares) * 100, high=max(shares) * 100, unit="% of a core",
+        peer=peer, peer_value=peer_share * 100, ratio=over(value, peer_share),
     )  # fmt: skip
 
 
@@ -89,14 +133,16 @@ def _two_processes() -> Iterator[tuple[int, int]]:
             process.wait()
 
 
-def _ours(pids: tuple[int, int], folder: Path, duration_s: float, hz: float) -> _Cost:
+def _ours(pids: tuple[int, int], folder: Path, duration_s: float, hz: float, glancer: Glancer) -> _Cost:
     watched = {
         f"process {pid}": Watched(pid=pid, start_ticks=stat.start_ticks)
         for pid in pids
         if (stat := read_stat(pid)) is not None
     }
     cpu_s = time.process_time()
-    sampler = Sampler(watched, samples=folder / "samples.csv", machine=folder / "machine.csv", hz=hz)
+    sampler = Sampler(
+        watched, samples=folder / "samples.csv", machine=folder / "machine.csv", hz=hz, glancer=glancer
+    )
     with sampler:
         time.sleep(duration_s)
     summary = sampler.stop()
@@ -113,6 +159,13 @@ def _floor(duration_s: float, hz: float) -> float:
     cpu_s, begin = time.process_time(), time.monotonic()
     for number in range(1, round(duration_s * hz) + 1):
         time.sleep(max(0.0, begin + number / hz - time.monotonic()))
+    return (time.process_time() - cpu_s) / (time.monotonic() - begin)
+
+
+def _bare(glancer: Glancer, duration_s: float, hz: float) -> float:
+    """Share of a core that the same ticks cost with nobody to look at: what this machine takes for waking."""
+    cpu_s, begin = time.process_time(), time.monotonic()
+    glancer.take(Schedule.beginning_now(hz), round(duration_s * hz), [], Calls())
     return (time.process_time() - cpu_s) / (time.monotonic() - begin)
 
 

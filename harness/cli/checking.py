@@ -6,21 +6,13 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from harness.cli import completion
+from harness.cli.fitness import DESCRIPTORS_WANTED, WATCHED_S, remarks_on, shares
 from harness.project import find_root
-
-if TYPE_CHECKING:
-    from harness.sampling import MachineReading
-
-#: How long steal and pressure are watched.
-WATCHED_S = 1.0
-#: A hundred keep-alive users, the service's side of them, logs and libraries.
-DESCRIPTORS_WANTED = 4096
-_BUSY_SHARE = 0.1
 
 
 def check(
@@ -57,17 +49,20 @@ def check(
 
 def _look() -> dict[str, Any]:
     from harness.provenance import read_machine
+    from harness.sampling import glancer_here
     from harness.toolchains import Surroundings, find_all, find_jdks
 
     around = Surroundings(project=find_root())
     tools = find_all(around)
     containers = _containers(around.project)
+    glancer, why_not_native = glancer_here()
     machine = read_machine()
     quiet = _watch(machine.n_cpus)
     lacking = [tool.name for tool in tools if tool.required and not tool.usable]
     return {
         "machine": machine.model_dump(),
         "containers": containers,
+        "sampling": {"ticks_by": glancer.name, "reason": why_not_native},
         "quiet": quiet,
         "jdks": [
             {"version": jdk.version, "vendor": jdk.vendor, "home": str(jdk.home)} for jdk in find_jdks(around)
@@ -109,41 +104,10 @@ def _watch(n_cpus: int) -> dict[str, float | None]:
     return shares(before, read_machine(), time.monotonic() - began, n_cpus)
 
 
-def shares(
-    before: MachineReading, after: MachineReading, took_s: float, n_cpus: int
-) -> dict[str, float | None]:
-    """Return what happened between two readings, as shares of the time."""
-
-    def per_s(name: str, cores: int) -> float | None:
-        then, now = getattr(before, name), getattr(after, name)
-        return None if then is None or now is None else max(0.0, now - then) / took_s / cores
-
-    return {
-        "busy_share": per_s("total_cpu_s", n_cpus),
-        "steal_share": per_s("steal_s", n_cpus),
-        "cpu_pressure_share": per_s("psi_cpu_some_s", 1),
-        "memory_pressure_share": per_s("psi_memory_some_s", 1),
-        "io_pressure_share": per_s("psi_io_some_s", 1),
-        "load_average_1m": after.load_average_1m,
-    }
-
-
-def remarks_on(n_cpus: int, small: bool, descriptors: int, quiet: dict[str, float | None]) -> list[str]:
-    """Return what makes a machine less fit than it could be."""
-    remarks: list[str] = []
-    if small:
-        remarks.append(
-            f"{n_cpus} CPUs: service and load generator share them; good for smoke and quick, not for full"
-        )
-    if (quiet["busy_share"] or 0) > _BUSY_SHARE:
-        remarks.append(f"{quiet['busy_share']:.0%} of the CPU time is in use: stop what else runs here first")
-    if (quiet["steal_share"] or 0) > 0.01:
-        remarks.append(
-            f"{quiet['steal_share']:.1%} of the CPU time goes to other guests of this host (steal)"
-        )
-    if descriptors < DESCRIPTORS_WANTED:
-        remarks.append(f"only {descriptors} open files allowed: raise it with ulimit -n {DESCRIPTORS_WANTED}")
-    return remarks
+def _ticks_in_words(sampling: dict[str, str | None]) -> str:
+    if sampling["reason"] is None:
+        return "native"
+    return f"taken in the interpreter, which costs more; native ones are unavailable: {sampling['reason']}"
 
 
 def _print(found: dict[str, Any]) -> None:
@@ -178,7 +142,8 @@ def _print(found: dict[str, Any]) -> None:
     console.print(table)
     console.print()
     containers = found["containers"]
-    console.print(f"containers: {containers['engine'] or 'not here: ' + containers['reason']}\n")
+    console.print(f"containers: {containers['engine'] or 'not here: ' + containers['reason']}")
+    console.print(f"the sampler's ticks: {_ticks_in_words(found['sampling'])}\n")
     for remark in found["fit_for"]["remarks"]:
         console.print(f"- {remark}")
     if found["fit_for"]["lacking"]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from harness.cli import roles_far
-from harness.cli.checking import DESCRIPTORS_WANTED, WATCHED_S, remarks_on, shares
+from harness.cli.fitness import DESCRIPTORS_WANTED, WATCHED_S, remarks_on, shares
 from harness.project import find_root
 
 if TYPE_CHECKING:

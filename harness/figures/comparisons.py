@@ -12,7 +12,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from harness.analysis.comparisons import Comparison
 from harness.errors import InputError
 from harness.figures.looks import looks, ordered
-from harness.figures.style import BAND, FAINT, INK, canvas, label_ends, log_scale, styled
+from harness.figures.style import BAND, INK, cannot_be_said, canvas, label_ends, log_scale, styled
 from harness.model import Verdict
 
 _SIGNS = {
@@ -48,16 +48,7 @@ def forest(comparisons: Sequence[Comparison], trials: pd.DataFrame, *, quantity:
         for y, row in enumerate(rows):
             look = styles[row.variant]
             if row.ratio.value is None:
-                axes.text(
-                    0.5,
-                    y,
-                    "cannot be said",
-                    transform=axes.get_yaxis_transform(),
-                    fontsize=6,
-                    color=FAINT,
-                    va="center",
-                    ha="center",
-                )
+                cannot_be_said(axes, y)
                 continue
             if row.ratio.low is not None and row.ratio.high is not None:
                 axes.plot([row.ratio.low, row.ratio.high], [y, y], color=look.colour, linewidth=1.6)

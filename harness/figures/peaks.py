@@ -9,27 +9,19 @@ from typing import Protocol
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
+from matplotlib.legend_handler import HandlerTuple
 from matplotlib.patches import Patch
+from matplotlib.ticker import LogLocator
 from numpy.typing import NDArray
 
-from harness.analysis.gc_table import AttributionRow
+from harness.analysis.gc_rows import AttributionRow
 from harness.errors import InputError
-from harness.figures.style import FAINT, INK, PAGE_INCHES, canvas, log_scale, styled
+from harness.figures.cause_looks import CAUSES, EDGE_WIDTH, EDGES, HATCHES, OTHER, band_of, colour_of, sign_of
+from harness.figures.style import FAINT, INK, PAGE_INCHES, cannot_be_said, canvas, log_scale, styled
 from harness.model import Estimate
 
 Floats = NDArray[np.float64]
 
-#: Okabe and Ito again; hue is the cause here, and says so in the legend. Markers repeat it for grey print.
-CAUSES: Mapping[str, tuple[str, str, str]] = {
-    "gc_pause": ("#D55E00", "v", "collection"),
-    "allocation_stall": ("#CC79A7", "s", "allocation stall"),
-    "other_safepoint": ("#56B4E9", "D", "other safepoint"),
-    "generator_stall": ("#009E73", "^", "generator's pause"),
-    "connect": ("#E69F00", "P", "connecting"),
-    "unexplained": ("#222222", "x", "unexplained"),
-}
-_OTHER = ("#F0E442", "*")
 _LINES = {"open": ("#222222", "-"), "closed": ("#0072B2", "--")}
 _TAIL_REQUESTS = 10
 
@@ -62,23 +54,30 @@ def peaks(trials: Sequence[TimelineLike]) -> Figure:
     for axes, one in zip(panels[:, 0], trials, strict=True):
         _one_timeline(axes, one)
     log_scale(panels[0, 0], "y")
+    low, high = panels[0, 0].get_ylim()
+    # a panel this low has no room for more, and the usual locator writes nothing at all then
+    panels[0, 0].yaxis.set_major_locator(LogLocator(subs=(1,) if high / low > 20 else (1, 3), numticks=9))
     panels[-1, 0].set_xlabel("time since the first request / s")
     figure.supylabel("latency / ms (log)", fontsize=7)
-    seen = [name for name in CAUSES if any(name in one.causes or name in one.events for one in trials)]
-    handles = [
-        Line2D([], [], linestyle="none", marker=CAUSES[name][1], color=CAUSES[name][0], label=CAUSES[name][2])
-        for name in seen
-    ]
+    banded = [name for name in CAUSES if any(one.events.get(name) for one in trials)]
+    seen = [name for name in CAUSES if name in banded or any(name in one.causes for one in trials)]
     figure.legend(
-        handles=handles, loc="outside upper left", ncols=len(handles) or 1, frameon=False, fontsize=6.2
+        handles=[sign_of(name, banded=name in banded) for name in seen],
+        labels=[CAUSES[name][2] for name in seen],
+        handler_map={tuple: HandlerTuple(ndivide=None, pad=0.4)},
+        handlelength=3.4,
+        loc="outside upper left",
+        ncols=len(seen) or 1,
+        frameon=False,
+        fontsize=6.2,
     )
     return figure
 
 
 @styled
 def explained(rows: Sequence[AttributionRow]) -> Figure:
-    """Return two panels, a row each variant: the share of the quantile behind pauses with its interval and both
-    bounds, and what the tail's time beyond the median is made of."""
+    """Return two panels, a row each variant: the share of all trials' quantile behind pauses with its interval
+    and both bounds, and what the tail's time beyond the median is made of."""
     if not rows:
         raise InputError("no attribution to draw", found="0 rows", allowed="at least one")
     figure, panels = canvas(1, 2, width=PAGE_INCHES, height=0.75 + 0.19 * len(rows), sharey=True)
@@ -89,14 +88,12 @@ def explained(rows: Sequence[AttributionRow]) -> Figure:
     left.axvline(0, color=INK, linewidth=0.7)
     left.set_yticks(range(len(rows)), [_name(row) for row in reversed(rows)])
     left.set_ylim(-0.6, len(rows) - 0.4)
-    left.set_xlabel(f"share of {rows[0].quantile} that would vanish with pauses / %")
+    left.set_xlabel(f"share of pooled {rows[0].quantile} that would vanish with pauses / %")
     left.set_title("dot: estimate, 95 %; bar: bounds; arrow: the most", loc="left", fontsize=6)
     right.set_xlim(0, 100)
     right.set_xlabel(f"of the time beyond the median, requests beyond {rows[0].quantile} / %")
     handles = [
-        Patch(
-            facecolor=CAUSES[name][0], edgecolor="white", linewidth=0, hatch=_HATCHES.get(name), label=label
-        )
+        Patch(facecolor=CAUSES[name][0], edgecolor="white", linewidth=0, hatch=HATCHES.get(name), label=label)
         for name, label in _STACKED.items()
     ]
     handles.append(Patch(color=_UNTOLD, label="cannot be told apart"))
@@ -145,14 +142,15 @@ _STACKED = {
     "connect": "connecting",
     "unexplained": "unexplained",
 }
-#: The two kinds of pauses are equally light: in grey the stripes tell them apart.
-_HATCHES = {"generator_stall": "/////"}
 
 
 def _one_timeline(axes: Axes, one: TimelineLike) -> None:
     for name, spans in one.events.items():
         for low, high in spans:
-            axes.axvspan(low, high, color=CAUSES.get(name, _OTHER)[0], alpha=0.35, linewidth=0.4)
+            axes.axvspan(low, high, **band_of(name), linewidth=0 if name in EDGES else 0.4)
+            # one by one from the bottom: around a band of a pixel the dashes of its sides would fill each other's gaps
+            for at in (low, high) if name in EDGES else ():
+                axes.axvline(at, color=colour_of(name), linestyle=EDGES[name], linewidth=EDGE_WIDTH)
     causes = np.array([cause or "" for cause in one.causes])
     ordinary = causes == ""
     axes.plot(
@@ -164,7 +162,7 @@ def _one_timeline(axes: Axes, one: TimelineLike) -> None:
         rasterized=True,
     )
     for name in dict.fromkeys(causes[~ordinary]):
-        colour, marker = CAUSES.get(str(name), _OTHER)[:2]
+        colour, marker = CAUSES.get(str(name), OTHER)[:2]
         mine = causes == name
         axes.plot(one.start_s[mine], one.latency_s[mine] * 1e3, marker, color=colour, markersize=3)
     told = "" if one.placed else " (its pauses are too short to be placed)"
@@ -182,15 +180,7 @@ def _share(axes: Axes, y: int, row: AttributionRow) -> None:
     elif row.most_share.value is not None:
         axes.plot([100 * row.most_share.value], [y], "<", color=CAUSES["gc_pause"][0], markersize=4)
     else:
-        axes.text(
-            0.5,
-            y,
-            "cannot be said",
-            transform=axes.get_yaxis_transform(),
-            fontsize=6,
-            color=FAINT,
-            va="center",
-        )
+        cannot_be_said(axes, y)
 
 
 def _dot(axes: Axes, y: int, estimate: Estimate) -> None:
@@ -210,14 +200,14 @@ def _stack(axes: Axes, y: int, row: AttributionRow) -> None:
         "unexplained": row.unexplained_tail,
     }
     if all(part.value is None for part in parts.values()):
-        axes.text(50, y, "cannot be said", fontsize=6, color=FAINT, va="center", ha="center")
+        cannot_be_said(axes, y)
         return
     left = 0.0
     for name, part in parts.items():
         width = 100 * (part.value or 0.0)
         axes.barh(
             y, width, left=left, height=0.55, facecolor=CAUSES[name][0], edgecolor="white", linewidth=0,
-            hatch=_HATCHES.get(name),
+            hatch=HATCHES.get(name),
         )  # fmt: skip
         left += width
     # what could not be placed is not unexplained

@@ -18,14 +18,14 @@ from harness.errors import InputError
 from harness.figures.looks import COLOURS, Look, looks, ordered
 from harness.figures.style import (
     BAND,
-    FAINT,
     INK,
     PAGE_INCHES,
+    cannot_be_said,
     canvas,
     label_ends,
     log_scale,
     styled,
-)  # fmt: skip
+)
 
 #: From so many sizes on they are powers of two apart rather than one.
 _DOUBLING_FROM = 4
@@ -109,9 +109,7 @@ def places(rows: Sequence[PlaceRow], *, quantity: str) -> Figure:
 def _place(axes: Axes, y: int, row: PlaceRow, colour: str) -> None:
     transform = axes.get_yaxis_transform()
     if row.equivalence.value is None:
-        axes.text(
-            0.5, y, "cannot be said", transform=transform, fontsize=6, color=FAINT, va="center", ha="center"
-        )
+        cannot_be_said(axes, y)
         return
     if row.equivalence.low is not None and row.equivalence.high is not None:
         axes.plot([row.equivalence.low, row.equivalence.high], [y, y], color=colour, linewidth=1.6)

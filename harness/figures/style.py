@@ -120,6 +120,20 @@ def label_ends(axes: Axes, ends: Sequence[tuple[float, str, str]], *, gap: float
         )
 
 
+def cannot_be_said(axes: Axes, y: float) -> None:
+    """Write so in the middle of a row, where an estimate has no value."""
+    axes.text(
+        0.5,
+        y,
+        "cannot be said",
+        transform=axes.get_yaxis_transform(),
+        fontsize=6,
+        color=FAINT,
+        va="center",
+        ha="center",
+    )
+
+
 def log_scale(axes: Axes, *names: Literal["x", "y"]) -> None:
     """Give axes a log scale with plain numbers, as many of each decade as have room: 1, 2 and 5 as a rule."""
     for name in names:

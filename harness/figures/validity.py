@@ -12,7 +12,7 @@ from harness.analysis.verify.result import VerifyResult
 from harness.analysis.verify.stall_curves import PrecisionRecall
 from harness.analysis.warm_curves import WarmUpCurve
 from harness.errors import InputError
-from harness.figures.style import BAND, FAINT, INK, PAGE_INCHES, canvas, log_scale, styled
+from harness.figures.style import BAND, FAINT, INK, PAGE_INCHES, cannot_be_said, canvas, log_scale, styled
 from harness.model import Estimate
 
 #: Colour, marker and line of each curve: any one of the three tells them apart.
@@ -77,7 +77,7 @@ def ratios(found: Mapping[str, Estimate], *, label: str) -> Figure:
     axes.axvline(1, color=INK, linewidth=0.7)
     for y, estimate in enumerate(list(found.values())[::-1]):
         if estimate.value is None:
-            axes.text(0.5, y, "cannot be said", transform=axes.get_yaxis_transform(), fontsize=6, color=FAINT)
+            cannot_be_said(axes, y)
             continue
         if estimate.low is not None and estimate.high is not None:
             axes.plot([estimate.low, estimate.high], [y, y], color=_HOLDS, linewidth=1.5)

@@ -12,7 +12,7 @@ from typing import Any
 
 from harness.errors import HostError
 from harness.hosts import Command
-from harness.launchers.docker_engine import asking
+from harness.launchers.docker_problems import asking
 from harness.launchers.last_words import STDERR, STDOUT, TAIL_BYTES, memory_complaint, port_complaint
 from harness.loadgen.base import Endpoint
 from harness.model import InstanceRecord

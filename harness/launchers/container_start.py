@@ -15,7 +15,8 @@ from harness.engine import MADE, EngineReply, EngineRequest
 from harness.errors import HostError, TrialFailure
 from harness.launchers.base import LaunchOrder
 from harness.launchers.control_group import bytes_of
-from harness.launchers.docker_engine import asking, owner
+from harness.launchers.docker_engine import owner
+from harness.launchers.docker_problems import asking
 from harness.launchers.images import LABEL, OWNER, Image, project_label
 from harness.model import Outcome, RuntimeSettings
 from harness.station import Station

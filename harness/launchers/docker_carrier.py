@@ -18,7 +18,7 @@ from requests.structures import CaseInsensitiveDict
 
 from harness.engine import EngineReply, EngineRequest
 from harness.errors import HostError
-from harness.launchers.docker_engine import with_advice
+from harness.launchers.docker_problems import with_advice
 from harness.station import Station
 
 #: Where the SDK sets no limit: an image is built in one exchange.

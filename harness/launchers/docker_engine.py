@@ -5,16 +5,14 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.engine import SILENT, EngineRequest
-from harness.errors import HostError, RematchError, TrialFailure
+from harness.errors import HostError, RematchError
 from harness.launchers.images import LABEL, OWNER, project_label
 from harness.local_host import LocalHost
 from harness.machine_facts import hostname_hash
-from harness.model import Outcome
 from harness.processes import alive, this_process
 from harness.station import Station
 from harness.toolchains import Surroundings, how_to_get, wanted
@@ -75,36 +73,6 @@ def engine_on(host: Station, root: Path, socket: str | None = None) -> tuple[str
 def engine_here(root: Path, socket: str | None = None) -> tuple[str | None, str | None]:
     """Return the Docker daemon that answers on this machine, or ``None`` and why none does."""
     return engine_on(LocalHost(), root, socket)
-
-
-@contextlib.contextmanager
-def asking(host: Station) -> Iterator[None]:
-    """Say in one line what goes wrong between us and the daemon while a trial is under way.
-
-    Raises:
-        TrialFailure: the daemon refuses; its own words.
-        HostError: none answers any more; says what to do. That says nothing about the service.
-    """
-    import docker.errors
-
-    try:
-        yield
-    except docker.errors.DockerException as problem:
-        said = " ".join(str(getattr(problem, "explanation", None) or problem).split())
-        raise TrialFailure(Outcome.FAILED, f"the Docker daemon: {said}") from problem
-    except HostError as problem:
-        raise with_advice(problem, host) from problem
-
-
-def with_advice(problem: HostError, host: Station) -> HostError:
-    """Return the problem with what to do, where a daemon that answered before does not any more."""
-    said = str(problem)
-    if SILENT not in said or "start the daemon" in said:
-        return problem  # the host itself is gone, or it is said already
-    where = "" if host.here else f" on {host.name}"
-    return HostError(
-        f"{said}; start the daemon{where} again: finished trials are kept, and the same command goes on"
-    )
 
 
 def owner() -> str:

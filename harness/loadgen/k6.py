@@ -9,11 +9,7 @@ the connecting. Bodies are compared as the other adapters do.
 Open loop: each connection of the profile is one virtual user, all made before the first arrival. An arrival
 that finds all of them waiting is never sent. k6 counts those in ``totals.json`` (``dropped_iterations``);
 ``n_dropped`` counts them and what was not answered in time, as the arrivals that left no row.
-Parts of a load are scenarios with a start time each, and connections of their own.
-
-With ``busy = "wait"`` no arrival is dropped while the load lasts: the virtual users take arrivals from one
-queue in the order in which they are due, and sleep until then. One that is taken too late counts from when
-it was due, so its row begins there; the parts of a load are one queue with gaps, over the same connections.
+How a load is put to k6 stands in ``k6_plan``.
 """
 
 from __future__ import annotations
@@ -22,17 +18,16 @@ import csv
 import json
 import math
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from importlib import resources
 from pathlib import Path
 
 from harness.errors import InputError, MissingTool, TrialFailure, UnsupportedLoad
 from harness.formats.k6_samples import HEADER, read_k6
 from harness.loadgen.base import LoadCommand, LoadOrder
-from harness.loadgen.flow import flow_document, is_flow
-from harness.loadgen.mix import one_round, right_bodies, unsupported_mix
+from harness.loadgen.flow import is_flow
+from harness.loadgen.k6_plan import n_arrivals, plan_document
+from harness.loadgen.mix import unsupported_mix
 from harness.loadgen.outcome import (
     ORDER_FILE,
     existing,
@@ -49,13 +44,8 @@ SAMPLES, TOTALS, SCRIPT, PLAN, LOG = "samples.csv", "totals.json", "k6_script.js
 START_AND_STOP_S = 3.0
 #: For planning only: what k6 asks of a quick service on a small machine.
 ASSUMED_PER_S = 4000.0
-#: An answer that takes longer is an error.
-TIMEOUT_S = 60
-#: How long what is under way at the end may take; what is answered later is dropped, and counted.
-LAST_ANSWERS_S = 10
 #: k6 knows no shorter test.
 SHORTEST_S = 1.0
-_FOREVER = "24h"
 #: k6's numbers for what happened in place of an answer.
 ERROR_NAMES = {
     "1000": "error",
@@ -140,128 +130,6 @@ class K6:
         if isinstance(order.profile, OpenLoad):
             dropped = n_dropped(table, order, order.profile.parts * n_arrivals(order.profile))
         return summarise(table, order, errors_by_kind=kinds, n_dropped=dropped, bodies_checked=True)
-
-
-def n_arrivals(profile: OpenLoad) -> int:
-    """How many arrivals the schedule of each part holds."""
-    return int(profile.rate_per_s * profile.duration_s)
-
-
-def plan_document(order: LoadOrder) -> dict[str, object]:
-    """What the script reads: k6's options, the requests or steps, and how to go through them."""
-    profile, flow = order.profile, is_flow(order.requests)
-    document = flow_document(order.requests) if flow else _mix_document(order.requests)
-    staggered = isinstance(profile, ClosedLoad) and profile.loops is not None
-    return {
-        **document,
-        "flow": flow,
-        "round": [] if flow else one_round(order.requests),
-        "arrivals": n_arrivals(profile) if isinstance(profile, OpenLoad) else None,
-        "due": _due(profile) if isinstance(profile, OpenLoad) and profile.busy == "wait" else None,
-        "base": f"http://{order.endpoint.host}:{order.endpoint.port}",
-        "timeout": f"{TIMEOUT_S}s",
-        "think_time_s": profile.think_time_s if isinstance(profile, ClosedLoad) else 0,
-        "stagger_s": profile.ramp_up_s / profile.users
-        if isinstance(profile, ClosedLoad) and staggered
-        else 0,
-        "options": {
-            "scenarios": scenarios(profile),
-            "systemTags": [],
-            "summaryTrendStats": [],
-        },
-    }
-
-
-def _mix_document(requests: tuple[Request, ...]) -> dict[str, object]:
-    """A plain mix in the form of a flow's document: every text one plain piece, nothing captured."""
-    return {
-        "carried": "",
-        "steps": [
-            {
-                "name": request.name,
-                "method": request.method,
-                "path": [request.path],
-                "headers": {name: [value] for name, value in request.headers.items()},
-                "body": None if request.body is None else [request.body],
-                "status": request.expect.status,
-                "capture": {},
-                "right": None
-                if (right := right_bodies(request.expect)) is None
-                else [[body] for body in right],
-            }
-            for request in requests
-        ],
-    }
-
-
-def scenarios(profile: LoadProfile) -> dict[str, dict[str, object]]:
-    """The profile as k6's scenarios: one, or one for each part that nobody queues for."""
-    last = {"gracefulStop": f"{LAST_ANSWERS_S}s"}
-    if not isinstance(profile, OpenLoad) or profile.parts == 1 or profile.busy == "wait":
-        return {"load": {**scenario(profile), **last}}
-    return {
-        f"part-{number}": {**scenario(profile), **last, "startTime": _span(begin_s)}
-        for number, begin_s in enumerate(profile.begins_s, start=1)
-    }
-
-
-def _due(profile: OpenLoad) -> dict[str, object]:
-    """When arrivals are due, in ms after the first one: ``n`` times ``every`` in each part."""
-    return {
-        "every_ms": 1e3 / profile.rate_per_s,
-        "begins_ms": [begin_s * 1e3 for begin_s in profile.begins_s],
-    }
-
-
-def scenario(profile: LoadProfile) -> dict[str, object]:
-    """The profile, or one part of it, as one of k6's executors.
-
-    Users of a load by loops are all there from the start, and the script has them wait for their turn.
-    """
-    if isinstance(profile, OpenLoad) and profile.busy == "wait":
-        return {
-            "executor": "shared-iterations",
-            "vus": profile.connections,
-            "iterations": profile.parts * n_arrivals(profile),
-            "maxDuration": _span(profile.whole_s + LAST_ANSWERS_S),
-        }
-    if isinstance(profile, OpenLoad):
-        rate = Fraction(profile.rate_per_s).limit_denominator(1000)
-        return {
-            "executor": "constant-arrival-rate",
-            "rate": rate.numerator,
-            "timeUnit": f"{rate.denominator}s",
-            "duration": _span(profile.duration_s),
-            "preAllocatedVUs": profile.connections,
-            "maxVUs": profile.connections,
-        }
-    if profile.stages:
-        return _ramping([(stage.duration_s, stage.users) for stage in profile.stages], begins_with=1)
-    if profile.loops is not None:
-        return {
-            "executor": "per-vu-iterations",
-            "vus": profile.users,
-            "iterations": profile.loops,
-            "maxDuration": _FOREVER,
-        }
-    duration_s = profile.duration_s or 0.0
-    if not profile.ramp_up_s:
-        return {"executor": "constant-vus", "vus": profile.users, "duration": _span(duration_s)}
-    ramp = [(profile.ramp_up_s, profile.users), (duration_s - profile.ramp_up_s, profile.users)]
-    return _ramping([stage for stage in ramp if stage[0] > 0], begins_with=0)
-
-
-def _ramping(stages: Sequence[tuple[float, int]], *, begins_with: int) -> dict[str, object]:
-    return {
-        "executor": "ramping-vus",
-        "startVUs": begins_with,
-        "stages": [{"duration": _span(took_s), "target": users} for took_s, users in stages],
-        "gracefulRampDown": f"{LAST_ANSWERS_S}s",
-    }
-
-
-def _span(duration_s: float) -> str:
-    return f"{round(duration_s * 1e6)}us"
 
 
 def _offering_s(profile: LoadProfile) -> float:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined, Template
 
+from harness.formats.wrk_histogram import HEADER
 from harness.loadgen.base import LoadOrder
 from harness.loadgen.mix import one_round
 
@@ -20,8 +21,11 @@ def even_threads(connections: int, at_most: int) -> int:
     return max(n for n in range(1, max(1, at_most) + 1) if connections % n == 0)
 
 
-def render_script(order: LoadOrder, n_threads: int, *, result: Path | None) -> str:
-    """The requests, and with ``result`` a ``done`` that writes exact totals there (wrk's way; wrk2 has another)."""
+def render_script(
+    order: LoadOrder, n_threads: int, *, result: Path | None = None, histogram: Path | None = None
+) -> str:
+    """The requests, and with files a ``done`` that writes exact totals and, before them, the histogram of latencies
+    (wrk's way; wrk2 has another)."""
     exchanges = [
         {
             "method": lua_string(request.method),
@@ -37,6 +41,8 @@ def render_script(order: LoadOrder, n_threads: int, *, result: Path | None) -> s
         n_threads=n_threads,
         quantiles=QUANTILES,
         result_file=None if result is None else lua_string(str(result)),
+        histogram_file=None if histogram is None else lua_string(str(histogram)),
+        histogram_header=HEADER,
     )
 
 

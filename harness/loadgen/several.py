@@ -82,6 +82,8 @@ def merge_summaries(parts: Sequence[LoadSummary], shifts_s: Sequence[float]) -> 
         achieved_per_s=answers / duration_s if duration_s > 0 else 0.0,
         latency_mean_s=_mean([part.latency_mean_s for part in parts], counted),
         n_latencies=None if all(part.n_latencies is None for part in parts) else sum(counted),
+        latency_method="; ".join(dict.fromkeys(part.latency_method for part in parts if part.latency_method))
+        or None,
         resolution_s=max(part.resolution_s for part in parts),
         has_requests=all(part.has_requests for part in parts),
         n_dropped=_count([part.n_dropped for part in parts]),

@@ -2,26 +2,36 @@
 """wrk: closed loop by duration, the leanest of the generators; totals only, no single requests.
 
 It checks the status (anything but 2xx and 3xx is an error) and never the body: what is right is
-the business of conformance, before the load.
+the business of conformance, before the load. Of its latencies, which it corrects before it hands them
+over, those of the requests that were sent are restored (``harness.formats.wrk_histogram``).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypedDict
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
-from harness.errors import MissingTool, TrialFailure, UnsupportedLoad
+from harness.errors import InputError, MissingTool, TrialFailure, UnsupportedLoad
+from harness.formats.wrk_histogram import (
+    LEFT,
+    UNDONE,
+    LatencyHistogram,
+    expected_interval_us,
+    read_wrk_histogram,
+    undo_correction,
+)
 from harness.loadgen.base import LoadCommand, LoadOrder
 from harness.loadgen.flow import no_flow
-from harness.loadgen.lua_script import even_threads, render_script
+from harness.loadgen.lua_script import QUANTILES, even_threads, render_script
 from harness.loadgen.mix import unsupported_mix
-from harness.loadgen.outcome import ORDER_FILE, existing, last_words, open_text, order_text
+from harness.loadgen.outcome import ORDER_FILE, existing, last_words, open_text, order_text, read_order
 from harness.loadgen.schedule import plain_only
 from harness.model import ClosedLoad, Frozen, LoadProfile, LoadSummary, Request
 
-SCRIPT, RESULT = "mix.lua", "wrk.json"
+SCRIPT, RESULT, HISTOGRAM = "mix.lua", "wrk.json", "wrk_latency.csv"
 #: wrk keeps latencies in whole microseconds.
 RESOLUTION_S = 1e-6
 TIMEOUT_S = 60
@@ -43,7 +53,9 @@ class _Result(Frozen):
     requests: int
     bytes: int
     errors: Errors
-    latency_us: dict[str, float]
+    latency_us: dict[str, float] = Field(description="corrected by wrk")
+    histogram_rows: int | None = Field(default=None, description="in the file beside; None: there is none")
+    histogram_refused: str | None = Field(default=None, description="why the script could not read it")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,27 +99,25 @@ class Wrk:
                 f"http://{order.endpoint.host}:{order.endpoint.port}/",
             ),
             files={
-                SCRIPT: render_script(order, n_threads, result=order.folder / RESULT),
+                SCRIPT: render_script(
+                    order, n_threads, result=order.folder / RESULT, histogram=order.folder / HISTOGRAM
+                ),
                 ORDER_FILE: order_text(order),
             },
-            outputs=(RESULT, SCRIPT, ORDER_FILE),
+            outputs=(RESULT, HISTOGRAM, SCRIPT, ORDER_FILE),
             expected_s=START_AND_STOP_S + duration_s,
         )
 
     def read(self, folder: Path) -> LoadSummary:
         """Exact totals. ``n_requests`` counts answers and exchanges that broke off.
 
-        A timeout is an exchange that took too long; its answer may have come later, so timeouts
-        are in ``errors_by_kind`` and not in the sums.
+        A timeout is an answer that came after ``TIMEOUT_S``: it is in ``errors_by_kind`` and among the answers,
+        and its latency is not known.
         """
         result = self._result(folder)
         errors = result.errors
         broken = errors.connect + errors.read + errors.write
         duration_s = result.duration_us / 1e6
-        latency_s = {name: value / 1e6 for name, value in result.latency_us.items()}
-        quantiles = {
-            name: value for name, value in latency_s.items() if name[:1] == "p" or name in {"min", "max"}
-        }
         return LoadSummary(
             n_requests=result.requests + broken,
             n_errors=errors.status + broken,
@@ -115,8 +125,7 @@ class Wrk:
             duration_s=duration_s,
             offered_per_s=None,
             achieved_per_s=result.requests / duration_s if duration_s else 0.0,
-            latency_mean_s=latency_s["mean"] if result.requests else None,
-            latency_quantiles_s=quantiles if result.requests else {},
+            **_latencies(folder, result),
             resolution_s=RESOLUTION_S,
             has_requests=False,
             bodies_checked=False,
@@ -132,6 +141,63 @@ class Wrk:
             said = last_words(folder, "generator.stderr.txt", "generator.stdout.txt")
             reason = f"wrk ended before it wrote its totals ({path.name}); it said: {said}"
             raise TrialFailure("failed", reason) from problem
+
+
+class _Latencies(TypedDict):
+    """The fields of ``LoadSummary`` about latencies."""
+
+    latency_mean_s: float | None
+    latency_quantiles_s: dict[str, float]
+    n_latencies: int | None
+    latency_method: str | None
+
+
+def _latencies(folder: Path, result: _Result) -> _Latencies:
+    """Of the requests that were sent, where that can be had; else what wrk says, and why."""
+    try:
+        found = _restored(folder, result)
+    except InputError as problem:
+        return _as_reported(result, f"{LEFT}: {problem.problem}")
+    if found is None:
+        return _as_reported(result, None)
+    ends = {"min": found.value_us[0], "max": found.value_us[-1]} if found.n else {}
+    quantiles = {f"p{name}": found.quantile_s(float(name) / 100) for name in QUANTILES} if found.n else {}
+    return _Latencies(
+        latency_mean_s=found.mean_s,
+        latency_quantiles_s={name: float(value_us) / 1e6 for name, value_us in ends.items()} | quantiles,
+        n_latencies=found.n,
+        latency_method=UNDONE,
+    )
+
+
+def _restored(folder: Path, result: _Result) -> LatencyHistogram | None:
+    """None: the script of this load knew nothing of a histogram."""
+    if result.histogram_refused is not None:
+        raise InputError(f"its script could not read the histogram ({result.histogram_refused})")
+    if result.histogram_rows is None:
+        return None
+    corrected, profile = read_wrk_histogram(existing(folder, HISTOGRAM)), read_order(folder).profile
+    n_rows = corrected.value_us.size
+    if n_rows != result.histogram_rows:
+        raise InputError(f"{HISTOGRAM} has {n_rows} of {result.histogram_rows} rows")
+    assert isinstance(profile, ClosedLoad)  # wrk offers no other
+    interval_us = expected_interval_us(
+        duration_us=result.duration_us, n_answers=result.requests, connections=profile.users
+    )
+    return undo_correction(corrected, interval_us, n_recorded=result.requests - result.errors.timeout)
+
+
+def _as_reported(result: _Result, method: str | None) -> _Latencies:
+    latency_s = {name: value / 1e6 for name, value in result.latency_us.items()} if result.requests else {}
+    quantiles = {
+        name: value for name, value in latency_s.items() if name[:1] == "p" or name in {"min", "max"}
+    }
+    return _Latencies(
+        latency_mean_s=latency_s.get("mean"),
+        latency_quantiles_s=quantiles,
+        n_latencies=None,
+        latency_method=method,
+    )
 
 
 def _refusal(profile: LoadProfile) -> str | None:

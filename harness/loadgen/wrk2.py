@@ -64,7 +64,7 @@ class Wrk2:
                 *("-s", str(order.folder / SCRIPT)),
                 f"http://{order.endpoint.host}:{order.endpoint.port}/",
             ),
-            files={SCRIPT: render_script(order, n_threads, result=None), ORDER_FILE: order_text(order)},
+            files={SCRIPT: render_script(order, n_threads), ORDER_FILE: order_text(order)},
             outputs=(RESULT, SCRIPT, ORDER_FILE),
             stdout=RESULT,
             expected_s=START_AND_STOP_S + int(profile.duration_s),

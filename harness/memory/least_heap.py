@@ -4,6 +4,9 @@
 A probe costs a fresh process and seconds, so there are few. Whether a heap is enough may hang on luck: what the
 machine did meanwhile, when a collector began. So who was too slow is tried again, and the heap that was found must
 work twice; where any outcome contradicts another the search says so.
+
+There are two ways to try a heap, a quick one and a dear one that asks for more. ``least_heap`` searches with the first;
+``enlarged`` begins where that ended and only grows, with the second.
 """
 
 from __future__ import annotations
@@ -18,6 +21,9 @@ from harness.model import HeapProbe
 FIRST_MIB, MOST_MIB = 16, 4096
 #: How fine it is: this share of the heap, a mebibyte at least.
 STEP_SHARE = 0.05
+#: By what a heap grows that was not enough after all, and after how many failures that share doubles: who needs a
+#: little more gets little more, and who works in none has been through them all in fifteen steps.
+GROWTH_SHARE, FAILURES_EACH = 0.10, 3
 
 Attempt = Callable[[int], HeapProbe]
 
@@ -46,10 +52,7 @@ def least_heap(
     probes: list[HeapProbe] = []
 
     def works(mib: int) -> bool:
-        probes.append(attempt(mib))
-        if probes[-1].fell_behind:
-            probes.append(attempt(mib))
-        return probes[-1].worked
+        return _works(attempt, mib, probes)
 
     low, high = 0, first_mib or FIRST_MIB
     while not works(high):
@@ -65,6 +68,29 @@ def least_heap(
     return Found(least_mib=high, step_mib=step_mib(high), steady=agree(probes), probes=tuple(probes))
 
 
+def enlarged(attempt: Attempt, found: Found, *, what: str, most_mib: int = MOST_MIB) -> Found:
+    """Return the heap that was found, or the next larger one that works twice in a row when it is tried otherwise.
+
+    Args:
+        attempt: the other way to try a heap, in MiB. what: of what and how, for the message.
+
+    Raises:
+        MemoryFitFailed: none works.
+    """
+    probes: list[HeapProbe] = []
+    heap_mib, step, failures = found.least_mib, found.step_mib, 0
+    while not (_works(attempt, heap_mib, probes) and _works(attempt, heap_mib, probes)):
+        share = GROWTH_SHARE * 2 ** (failures // FAILURES_EACH)
+        larger_mib = _larger(heap_mib, heap_mib + max(1, round(share * heap_mib)), most_mib, what, probes)
+        heap_mib, step, failures = larger_mib, larger_mib - heap_mib, failures + 1
+    return Found(
+        least_mib=heap_mib,
+        step_mib=step,
+        steady=found.steady and agree(probes),
+        probes=(*found.probes, *probes),
+    )
+
+
 def step_mib(heap_mib: int) -> int:
     """Return how fine the search is at this heap, in MiB."""
     return max(1, int(heap_mib * STEP_SHARE))
@@ -77,10 +103,18 @@ def agree(probes: Sequence[HeapProbe]) -> bool:
     return not worked or not failed or min(worked) > max(failed)
 
 
+def _works(attempt: Attempt, heap_mib: int, probes: list[HeapProbe]) -> bool:
+    """Try a heap; once more if it was only too slow."""
+    probes.append(attempt(heap_mib))
+    if probes[-1].fell_behind:
+        probes.append(attempt(heap_mib))
+    return probes[-1].worked
+
+
 def _larger(heap_mib: int, wanted_mib: int, most_mib: int, what: str, probes: Sequence[HeapProbe]) -> int:
     if heap_mib >= most_mib:
         raise MemoryFitFailed(
             f"{what} does its work in no heap up to {heap_mib} MiB; in the last one: {probes[-1].reason}; "
-            "see that this variant runs here, then start again"
+            "see that this variant runs here and bears its load, then start again"
         )
     return min(wanted_mib, most_mib)

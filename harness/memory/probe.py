@@ -12,21 +12,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.boundaries import save_metrics
+from harness.bringing_up import ServiceOrder, bring_up_service, stop_service
 from harness.conformance import check
 from harness.errors import TrialFailure
 from harness.launchers.base import Instance, LaunchOrder
 from harness.loadgen.base import Endpoint
 from harness.loadgen.flow import readiness_request
 from harness.memory.pacing import MOST_USERS, ask_at_rate
-from harness.model import BuildRecord, Implementation, Outcome, Request, StartUp, Variant
-from harness.readiness import bring_up, wait_first_response
+from harness.model import BuildRecord, Implementation, Outcome, Request, Variant
 from harness.runner import placement_of
 from harness.trial_order import Parts, watch
 from harness.verdicts import crash
 from harness.warming import warm_up
 from harness.workloads import Case, Face
 
-SERVICE_STDERR = "service.stderr.txt"
 #: So long may pass between the end of a connection and that of its process.
 DYING_S = 0.5
 BURSTS, AT_ONCE_PER_S = 3, 1e6
@@ -86,42 +85,30 @@ def held_bytes(order: ProbeOrder, parts: Parts) -> int:
         raise TrialFailure(Outcome.OUT_OF_MEMORY, f"{reasons[-1]} ({failure.reason})") from failure
     finally:
         for instance in started:
-            instance.stop()
-            if parts.host.here:
-                parts.ledger.forget(instance.record.pid)
+            stop_service(instance, parts)
         parts.host.close_folder(order.folder)
         shutil.rmtree(order.folder, ignore_errors=True)
 
 
 def _asked(order: ProbeOrder, parts: Parts, there: Path, started: list[Instance]) -> int:
     asked = order.asked
-    placed = placement_of(order.variant.runtime, parts)
-
-    def launch() -> Instance:
-        launched = parts.launcher.launch(
-            LaunchOrder(
+    instance, _ = bring_up_service(
+        ServiceOrder(
+            launch=LaunchOrder(
                 implementation=order.implementation,
                 variant=order.variant,
                 build=order.build,
                 folder=there,
-                cpus=placed.service,
-            )
-        )
-        started.append(launched)
-        if parts.host.here:  # over there the agent keeps the books
-            parts.ledger.note(pid=launched.record.pid, role=order.name, port=launched.record.port)
-        return launched
-
-    def wait(launched: Instance) -> StartUp:
-        return wait_first_response(
-            launched,
-            readiness_request(asked.requests),
-            asked.ready_s,
-            host=parts.host,
-            stderr=there / SERVICE_STDERR,
-        )
-
-    instance, _ = bring_up(launch, wait, lambda launched: launched.port_taken())
+                cpus=placement_of(order.variant.runtime, parts).service,
+            ),
+            role=order.name,
+            first=readiness_request(asked.requests),
+            ready_s=asked.ready_s,
+        ),
+        parts,
+        begun=started.append,
+        stop=lambda launched: stop_service(launched, parts),
+    )
     endpoint = parts.host.reach(instance.endpoint)
     try:
         if asked.as_trial:
@@ -135,7 +122,7 @@ def _asked(order: ProbeOrder, parts: Parts, there: Path, started: list[Instance]
     except TrialFailure as failure:
         ended = failure.outcome == Outcome.FAILED and _ends(instance)
         code = instance.exited()
-        instance.stop()  # what it says of its memory's end is asked for when it has ended
+        stop_service(instance, parts)  # what it says of its memory's end is asked for when it has ended
         if ended:
             raise crash(code, "while it was tried", there, parts.host) from failure
         raise

@@ -5,20 +5,8 @@ from harness.model.backing import BackingName, BackingSettings
 from harness.model.base import Frozen
 from harness.model.estimate import Estimate, Verdict
 from harness.model.implementation import Implementation, JavaForms, PreparedImage
-from harness.model.load import (
-    AnswerCount,
-    Calibration,
-    CalibrationOrder,
-    ClosedLoad,
-    ClosedShare,
-    GeneratorName,
-    Load,
-    LoadProfile,
-    LoadSummary,
-    OpenLoad,
-    OpenShare,
-    ScaledLoad,
-)
+from harness.model.load import ClosedLoad, GeneratorName, Load, LoadProfile, OpenLoad
+from harness.model.load_summary import AnswerCount, LoadSummary
 from harness.model.memory import HeapProbe, HeldMemory, LeastHeap, LimitProbe, MatchedLimit, MemoryFit
 from harness.model.plan import Configuration, Plan, PlannedTrial, configurations, make_plan
 from harness.model.readings import (
@@ -29,6 +17,14 @@ from harness.model.readings import (
     ResourceReading,
 )
 from harness.model.request import Captures, Expectation, Request
+from harness.model.runtime import RuntimeSettings
+from harness.model.scaled_load import (
+    Calibration,
+    CalibrationOrder,
+    ClosedShare,
+    OpenShare,
+    ScaledLoad,
+)
 from harness.model.session import (
     BuildRecord,
     EchoReading,
@@ -44,7 +40,6 @@ from harness.model.study import (
     Level,
     ProfileDefinition,
     ProfileName,
-    RuntimeSettings,
     Variant,
 )
 from harness.model.trial import (

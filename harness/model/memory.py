@@ -6,10 +6,15 @@ from __future__ import annotations
 from pydantic import Field
 
 from harness.model.base import Frozen
+from harness.model.load import GeneratorName, Load
 
 
 class HeapProbe(Frozen):
-    """One fresh process with one heap: whether it did its work in it."""
+    """One fresh process with one heap: whether it did its work in it.
+
+    ``asked_by``: the load generator whose load it had; ``None``: it was asked from within the harness, as all were
+    in sessions in which no generator took part in the search.
+    """
 
     heap_mib: int = Field(ge=1, description="-Xmx")
     worked: bool
@@ -18,17 +23,18 @@ class HeapProbe(Frozen):
         default=False, description="its memory did not end, it was too slow: which the machine may have been"
     )
     took_s: float
+    asked_by: GeneratorName | None = None
 
 
 class LeastHeap(Frozen):
-    """The least heap that one program with one collector was seen to do its work in."""
+    """The least heap that one program with one collector was seen to do its work in, by all who asked."""
 
     implementation: str
     collector: str | None = Field(description="as in runtime.gc; None: the runtime's own choice")
     variants: tuple[str, ...] = Field(description="whose heaps are multiples of it")
     least_mib: int = Field(ge=1)
     step_mib: int = Field(ge=1, description="the next smaller heap that was tried is not farther below")
-    steady: bool = Field(description="no smaller heap worked, and no larger one failed, in any of the probes")
+    steady: bool = Field(description="of who asks: no smaller heap worked, and no larger one failed")
     probes: tuple[HeapProbe, ...] = Field(description="in the order they were made")
 
 
@@ -73,6 +79,10 @@ class MemoryFit(Frozen):
     most_late_s: float = Field(gt=0, description="a probe that falls behind its rate by more did not work")
     hold_s: float = Field(gt=0, description="how long a program is asked before its memory is read")
     warm_up_requests: int = Field(ge=0, description="before that")
+    tried: Load | None = Field(
+        default=None,
+        description="the load under which least heaps had to hold in the end; None: they were not tried under any",
+    )
     least: tuple[LeastHeap, ...] = ()
     held: tuple[HeldMemory, ...] = ()
     limits: tuple[MatchedLimit, ...] = ()

@@ -19,7 +19,8 @@ from pydantic import Field
 from harness.model.backing import BackingSettings
 from harness.model.base import Frozen
 from harness.model.load import Load
-from harness.model.study import Experiment, Level, ProfileDefinition, ProfileName, RuntimeSettings, Variant
+from harness.model.runtime import RuntimeSettings
+from harness.model.study import Experiment, Level, ProfileDefinition, ProfileName, Variant
 
 
 class Configuration(Frozen):

@@ -3,105 +3,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from harness.model.backing import BackingSettings, SettingValue
 from harness.model.base import Frozen
-from harness.model.load import CalibrationOrder, Load, OpenLoad, OpenShare, ScaledLoad
+from harness.model.load import Load, OpenLoad
+from harness.model.runtime import RuntimeSettings
+from harness.model.scaled_load import CalibrationOrder, OpenShare, ScaledLoad
 
 #: Stands for a capacity nobody has measured yet: a plan's order and length do not depend on it.
 NOMINAL_PER_S = 100.0
 Name = str
 ProfileName = Literal["smoke", "quick", "full"]
-_HELD_BY = "rss of "
-
-
-class RuntimeSettings(Frozen):
-    """Settings of the language runtime. ``None`` leaves the runtime's own default, and the record says so."""
-
-    cpus: int | None = Field(
-        default=None, ge=1, description="CPU limit: GOMAXPROCS = ActiveProcessorCount = this"
-    )
-    gogc: int | Literal["off"] | None = None
-    gomemlimit: str | None = Field(
-        default=None,
-        description='GOMEMLIMIT; or "rss of NAME": what that Java variant holds, measured before the first trial',
-    )
-    gc: Literal["serial", "parallel", "g1", "z", "shenandoah"] | None = None
-    pin: Literal["limit", "none"] | None = Field(
-        default=None,
-        description="limit: to as many CPUs as `cpus` says; none: to none; None: as the machine has room",
-    )
-    memory_limit: str | None = Field(
-        default=None,
-        pattern=r"^\d+[kmgKMG]$",
-        description="of the container, or of a control group around a plain process, with cpus as its quota",
-    )
-    heap_max: str | None = Field(
-        default=None,
-        description='-Xmx; or "2x": of the least heap the program can live in, measured before the first trial',
-    )
-    heap_min: str | None = Field(default=None, pattern=r"^\d+[kmgKMG]$")
-    aot_cache: bool = False
-    form: Literal["jvm", "jlink", "native"] | None = Field(
-        default=None,
-        description="of a Java program: on a whole JDK (None: the same), on a trimmed one, or compiled ahead",
-    )
-    nmt: bool = Field(default=False, description="JVM native memory tracking; costs throughput")
-    flight_recording: bool = Field(
-        default=False,
-        description="a JVM's own recording of compilations and deoptimisations, kept as recording.json",
-    )
-    gc_log: bool = True
-    jvm_flags: tuple[str, ...] = ()
-
-    @field_validator("heap_max")
-    @classmethod
-    def _a_size_or_a_multiple(cls, said: str | None) -> str | None:
-        if said is not None and not re.fullmatch(r"\d+[kmgKMG]|\d+(\.\d+)?x", said):
-            raise ValueError('must be a size such as "512m", or a multiple of the least heap such as "1.3x"')
-        if said is not None and said.endswith("x") and float(said[:-1]) < 1:
-            raise ValueError('must be at least "1x": in less than the least heap nothing runs')
-        return said
-
-    @field_validator("gomemlimit")
-    @classmethod
-    def _a_size_or_what_another_holds(cls, said: str | None) -> str | None:
-        if said is not None and not re.fullmatch(rf"off|\d+([KMGT]i)?B?|{_HELD_BY}\S+", said):
-            raise ValueError('must be a size such as "64MiB", or what another variant holds: "rss of NAME"')
-        return said
-
-    @model_validator(mode="after")
-    def _measured_memory_is_all_that_bounds(self) -> Self:
-        if self.heap_multiple is not None and (self.aot_cache or self.heap_min is not None):
-            raise ValueError("a heap that is a multiple goes with neither aot_cache nor heap_min")
-        if self.memory_of is not None and self.gogc != "off":
-            raise ValueError(
-                f'gomemlimit = "{self.gomemlimit}" needs gogc = "off": a growth rule stays below it'
-            )
-        return self
-
-    @property
-    def heap_multiple(self) -> float | None:
-        """How many times the least heap ``heap_max`` is; ``None``: it is a size, or none is said."""
-        return float(self.heap_max[:-1]) if self.heap_max is not None and self.heap_max[-1] == "x" else None
-
-    @property
-    def memory_of(self) -> Name | None:
-        """The variant whose resident memory ``gomemlimit`` is; ``None``: it is a size, or none is said."""
-        said = self.gomemlimit or ""
-        return said.removeprefix(_HELD_BY) if said.startswith(_HELD_BY) else None
-
-    @property
-    def memory_asked(self) -> str | None:
-        """What of it must be measured before anything can be started with it; ``None``: nothing must."""
-        if self.heap_multiple is not None:
-            return f"heap_max = {self.heap_max}"
-        return f"gomemlimit = {self.gomemlimit}" if self.memory_of is not None else None
 
 
 class Variant(Frozen):

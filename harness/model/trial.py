@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import Field, JsonValue
 
 from harness.model.base import Frozen
-from harness.model.load import LoadSummary
+from harness.model.load_summary import LoadSummary
 from harness.model.plan import PlannedTrial
 from harness.model.readings import ClockReading, HostClock, MachineWindow, ResourceReading
 from harness.model.started import BackingRecord, InstanceRecord
@@ -54,10 +54,15 @@ class InvariantReading(Frozen):
     name: str
     found: int
     expected: int
+    already_off: int = Field(
+        default=0,
+        description="found less expected when the trial began: what an earlier one left in a database that is kept",
+    )
 
     @property
     def holds(self) -> bool:
-        return self.found == self.expected
+        """Whether it is as it was: right, or off by no more and no less than this trial found it."""
+        return self.found - self.expected == self.already_off
 
 
 class StoredReading(Frozen):

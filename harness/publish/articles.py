@@ -42,26 +42,28 @@ _ENFORCED = {
 def publish_pressure(
     publisher: Publisher,
     table: pd.DataFrame | None,
-    found: Mapping[str, Estimate],
+    found: Mapping[str, Mapping[str, Estimate]],
     variants: Mapping[str, str],
     *,
     prefix: str,
 ) -> Published:
-    """Publish ``<prefix>.knee.<variant>``, and at the highest load
+    """Publish each bend as ``<prefix>.<word>.<variant>``, and at the highest load
     ``.{error_share,drain,recovery,backlog,recovery_under_load}.<variant>``.
 
     Args:
-        found: variant -> knee. variants: all of the definition with their labels.
+        found: word of a bend -> variant -> the load where it is. variants: all of the definition with their labels.
     """
     top = at_most_load(table)
     said = []
     with publisher.together():
         for name in variants:
-            knee = found.get(name)
-            key = f"{prefix}.knee.{slug(name)}"
-            said.append(
-                publisher.absent(key, "1/s", NOT_MEASURED) if knee is None else publisher.number(key, knee)
-            )
+            for word, bends in found.items():
+                bend, key = bends.get(name), f"{prefix}.{word}.{slug(name)}"
+                said.append(
+                    publisher.absent(key, "1/s", NOT_MEASURED)
+                    if bend is None
+                    else publisher.number(key, bend)
+                )
             for column, unit in _PRESSURE.items():
                 key = f"{prefix}.{column.removesuffix('_s').removeprefix('highest_')}.{slug(name)}"
                 mine = None if top is None else every(top[top["variant"] == name])

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from harness.analysis.effects import mean_ci
-from harness.analysis.trial_audit import LAW
+from harness.analysis.load_laws import LAW
 from harness.analysis.trial_table import inputs_of
 from harness.evidence import Evidence
 from harness.model import Estimate

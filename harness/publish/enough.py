@@ -4,25 +4,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
-from harness.analysis.enough import BlocksNeeded, EqualCell, blocks_needed, equal_cells
-from harness.analysis.one_trial import PooledPercentile, Worth, pooled_percentile, worth_of
-from harness.analysis.trial_table import inputs_of
-from harness.evidence import Evidence
+from harness.analysis.enough import BlocksNeeded, EqualCell
+from harness.analysis.one_trial import PooledPercentile, Worth
+from harness.enough import Enough, Measured
 from harness.model import Estimate
-from harness.peaks import settled
 from harness.publish.cells import Cell
 from harness.publish.formatting import NOT_MEASURED
 from harness.publish.pages import Published
 from harness.publish.publisher import Publisher, slug
 
-Floats = NDArray[np.float64]
-Measured = Mapping[str, Evidence | None]
 _LEVEL = 0.95
 #: part of the key, field of ``BlocksNeeded``, unit, what it is
 _BLOCKS = (
@@ -32,38 +26,6 @@ _BLOCKS = (
     ("unseen", "unseen_share", "share", "a mode rarer than this may be unseen"),
 )
 _NO_PAIR = "nothing to compare block by block"
-
-
-class Enough(NamedTuple):
-    """How much was measured, in every way that is told; by experiment, the percentiles by label of a variant."""
-
-    measured: Measured
-    blocks: dict[str, BlocksNeeded]
-    equal: dict[str, tuple[EqualCell, ...]]
-    worth: dict[str, tuple[Worth, ...]]
-    p99: dict[str, PooledPercentile]
-    p999: dict[str, PooledPercentile]
-    step_s: float | None
-
-
-def how_much(measured: Measured, *, pooled: str = "gc-peaks") -> Enough:
-    """Return what the blocks, the duplicates and the requests of these experiments can tell.
-
-    Args:
-        pooled: the experiment whose percentiles over the requests of all trials are told.
-    """
-    there = {name: evidence for name, evidence in measured.items() if evidence is not None}
-    blocks = {name: blocks_needed(one.trials, one.reference, one.factors) for name, one in there.items()}
-    worth = {name: _worth(one) for name, one in there.items()}
-    return Enough(
-        measured=measured,
-        blocks={name: one for name, one in blocks.items() if one is not None},
-        equal={name: equal_cells(one.trials, one.factors) for name, one in there.items()},
-        worth={name: ones for name, ones in worth.items() if ones},
-        p99=_pooled(measured.get(pooled), 0.99),
-        p999=_pooled(measured.get(pooled), 0.999),
-        step_s=_step_s(measured.get(pooled)),
-    )
 
 
 def publish_enough(publisher: Publisher, found: Enough) -> Published:
@@ -243,56 +205,6 @@ def publish_pooled(
             ),
         ]
     return Published("\n".join(one.text for one in said))
-
-
-def _worth(evidence: Evidence) -> tuple[Worth, ...]:
-    """Of the first kept trial of each variant."""
-    return tuple(
-        worth_of(values[0], keys[0]) for values, keys in _latencies(evidence, first_only=True).values()
-    )
-
-
-def _pooled(evidence: Evidence | None, q: float) -> dict[str, PooledPercentile]:
-    if evidence is None:
-        return {}
-    # no time at all is below the tool's resolution, and the step itself the most that is known of it
-    step_s = _step_s(evidence) or 0.0
-    return {
-        evidence.variants[name]: pooled_percentile([np.maximum(v, step_s) for v in values], q, inputs=keys)
-        for name, (values, keys) in _latencies(evidence).items()
-    }
-
-
-def _step_s(evidence: Evidence | None) -> float | None:
-    """The coarsest step of the tools that wrote these latencies; ``None``: not measured, or not known."""
-    steps = [] if evidence is None else evidence.trials["latency_resolution_s"].dropna().tolist()
-    return max(steps) if steps else None
-
-
-def _latencies(
-    evidence: Evidence, *, first_only: bool = False
-) -> dict[str, tuple[list[Floats], tuple[str, ...]]]:
-    """Variant -> latencies of settled correct answers in the order of their starts, one array a trial, of one
-    cell: the last warmed-up one without a log line whose tool writes single requests."""
-    last_first = list(reversed(evidence.cells()))
-    for levels in sorted(last_first, key=lambda cell: cell.get("logging") == "on"):
-        found: dict[str, tuple[list[Floats], tuple[str, ...]]] = {}
-        trials = evidence.cell(**levels)
-        kept = trials[~trials["excluded"].astype(bool) & ~trials["duplicate"].astype(bool)]
-        for (_, row), key in zip(kept.iterrows(), inputs_of(kept), strict=True):
-            arrays, keys = found.get(str(row["variant"]), ([], ()))
-            if first_only and arrays:
-                continue
-            requests = evidence.requests(str(row["session_id"]), str(row["trial_id"]))
-            if requests is None or int(requests["ok"].sum()) < 2:
-                continue
-            rest = settled(evidence, requests)
-            ok = rest[rest["ok"].astype(bool)].sort_values("start_epoch_s", kind="stable")
-            values = ok["latency_s"].to_numpy(dtype=np.float64)
-            found[str(row["variant"])] = ([*arrays, values], (*keys, key))
-        if found:
-            return found
-    return {}
 
 
 def _percent(share: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from harness.analysis.gc_table import AttributionRow
+from harness.analysis.gc_rows import AttributionRow
 from harness.analysis.memory_words import memory_fit
 from harness.equal_memory import MemoryPair
 from harness.evidence import Evidence
@@ -16,6 +16,7 @@ from harness.publish.pages import Published
 from harness.publish.publisher import Publisher, slug
 
 _COLLECTORS = {"serial": "Serial", "parallel": "Parallel", "g1": "G1", "z": "ZGC", "shenandoah": "Shenandoah"}
+_GENERATORS = {"jmeter": "JMeter", "locust": "Locust"}
 
 
 def publish_memory(
@@ -26,14 +27,19 @@ def publish_memory(
     *,
     prefix: str = "gc",
 ) -> Published:
-    """Publish what bounded every variant of the definition, ``<prefix>.set.<variant>``, and ``<prefix>.least``."""
+    """Publish what bounded every variant of the definition, ``<prefix>.set.<variant>``, the least heaps,
+    ``<prefix>.least``, and how programs were asked in them, ``<prefix>.least_asked``.
+    """
     words = {row.variant: row.memory for row in rows}
     fit = None if evidence is None else memory_fit(evidence.header)
-    least = NOT_MEASURED if fit is None or not fit.least else least_words(fit)
+    least, asked = NOT_MEASURED, NOT_MEASURED
+    if fit is not None and fit.least:
+        least, asked = least_words(fit), asked_words(fit)
     with publisher.together():
         for name in variants:
             publisher.text(f"{prefix}.set.{slug(name)}", words.get(name) or NOT_MEASURED)
         publisher.text(f"{prefix}.least", least)
+        publisher.text(f"{prefix}.least_asked", asked)
     return Published(f"least heaps: {least}")
 
 
@@ -44,6 +50,15 @@ def least_words(fit: MemoryFit) -> str:
         + ("" if one.steady else " (at least: repeated attempts disagreed)")
         for one in fit.least
     )
+
+
+def asked_words(fit: MemoryFit) -> str:
+    """Return how programs were asked while their least heaps were searched: from within, and who had the last word."""
+    within = "from within the harness, in bursts and at the rate of the load"
+    if fit.tried is None:
+        return f"{within}, and by no load generator"
+    by = _GENERATORS.get(fit.tried.generator, fit.tried.generator)
+    return f"{within}, and then by {by} in short trials, of which two in a row had to hold"
 
 
 def publish_memory_pairs(

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import pandas as pd
 
-from harness.evidence import Evidence, open_evidence
+from harness.evidence import Evidence
 from harness.model import Estimate, Provenance
+from harness.opening import open_evidence
 from harness.project import find_root
 from harness.publish.cells import Cell
 from harness.publish.contribution import read_values

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from harness.analysis.gc_table import AttributionRow
+from harness.analysis.gc_rows import AttributionRow
 from harness.analysis.warm_curves import WarmUpRow
 from harness.model import Estimate
 from harness.publish.cells import Cell

@@ -46,7 +46,13 @@ class Publisher:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Publish all that is published inside at once, at its end: for many keys, as each write merges all files."""
+        """Publish all that is published inside at once, at its end: for many keys, as each write merges all files.
+
+        Inside another one there is nothing to do: the outer one publishes.
+        """
+        if self._waiting is not None:
+            yield
+            return
         self._waiting = []
         try:
             yield
@@ -103,18 +109,19 @@ class Publisher:
         paper need not know what a profile leaves out.
         """
         said = []
-        for comparison in found:
-            levels = (
-                ""
-                if comparison.levels == dict(main)
-                else "." + slug(*map("-".join, comparison.levels.items()))
-            )
-            said.append(self._compared(prefix, slug(comparison.variant) + levels, comparison))
-        there = {comparison.variant for comparison in found if comparison.levels == dict(main)}
-        for variant in variants:
-            if variant not in there:
-                self.absent(f"{prefix}.ratio.{slug(variant)}", "ratio", NOT_MEASURED)
-                self._text(f"{prefix}.verdict.{slug(variant)}", NOT_COMPARED, "verdict", 0, ())
+        with self.together():
+            for comparison in found:
+                levels = (
+                    ""
+                    if comparison.levels == dict(main)
+                    else "." + slug(*map("-".join, comparison.levels.items()))
+                )
+                said.append(self._compared(prefix, slug(comparison.variant) + levels, comparison))
+            there = {comparison.variant for comparison in found if comparison.levels == dict(main)}
+            for variant in variants:
+                if variant not in there:
+                    self.absent(f"{prefix}.ratio.{slug(variant)}", "ratio", NOT_MEASURED)
+                    self._text(f"{prefix}.verdict.{slug(variant)}", NOT_COMPARED, "verdict", 0, ())
         return Published("\n".join(said))
 
     def summary(self, prefix: str, variant: str, trials: pd.DataFrame, metric: str) -> Published:

@@ -11,6 +11,7 @@ from harness.analysis.verify.result import VerifyResult
 from harness.analysis.verify.stall_curves import PrecisionRecall
 from harness.errors import InputError
 from harness.evidence import Evidence
+from harness.formats.wrk_histogram import UNDONE
 from harness.model import Estimate
 from harness.publish.formatting import NOT_MEASURED
 from harness.publish.pages import Published
@@ -103,10 +104,13 @@ def compare_generators(
     evidence: Evidence | None, metric: str, *, bases: Sequence[str] = BASES
 ) -> tuple[Comparison, ...]:
     """Compare the load generators on one service, block by block: each against that of ``bases`` which offers the
-    same kind of load. Where a base was not measured its kind is left out."""
+    same kind of load. Where a base was not measured its kind is left out; so is a latency of wrk's that counts
+    requests which were never sent."""
     if evidence is None:
         return ()
     mine = evidence.trials[~evidence.trials["duplicate"].astype(bool)]
+    if metric.startswith("latency_"):
+        mine = mine[(mine["generator"] != "wrk") | (mine["latency_method"] == UNDONE)]
     found: list[Comparison] = []
     for base in bases:
         kinds = set(mine.loc[mine[GENERATOR] == base, "load_model"])
@@ -127,12 +131,13 @@ def publish_generators(publisher: Publisher, found: Mapping[str, tuple[Compariso
     """Publish ``validity.generators.<metric>.ratio.<generator>`` and the verdict, for every generator of the
     experiment ``headroom``: absent where it was not measured."""
     said = []
-    for metric, comparisons in found.items():
-        by_name = {comparison.variant: comparison for comparison in comparisons}
-        said += [
-            publisher.comparison(f"validity.generators.{slug(metric)}", name, by_name.get(name)).text
-            for name in dict.fromkeys((*CALIBRATED, *sorted(by_name)))
-        ]
-        if comparisons:
-            publisher.text("validity.generators.measured", "measured")
+    with publisher.together():
+        for metric, comparisons in found.items():
+            by_name = {comparison.variant: comparison for comparison in comparisons}
+            said += [
+                publisher.comparison(f"validity.generators.{slug(metric)}", name, by_name.get(name)).text
+                for name in dict.fromkeys((*CALIBRATED, *sorted(by_name)))
+            ]
+            if comparisons:
+                publisher.text("validity.generators.measured", "measured")
     return Published("\n".join(said))

@@ -4,10 +4,8 @@
 from __future__ import annotations
 
 import base64
-import itertools
 import threading
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -20,21 +18,17 @@ from harness.hosts import Command, Completed, now
 from harness.loadgen.base import Endpoint
 from harness.local_host import order_of
 from harness.model import ClockReading, GroupReading, HostClock, Machine, ResourceReading
-from harness.remote.artifacts import keep
 from harness.remote.clock import Offset, offset_by_asking
-from harness.remote.files import fetch_tree, get_file, put_file, tree_of
+from harness.remote.files import get_file, put_file
 from harness.remote.forwarding import why_no_forwarding
 from harness.remote.running import SshProcess, SshSampling
 from harness.remote.settings import HostSettings
+from harness.remote.shelf import MIN_FREE_BYTES, FarShelf
 from harness.remote.start import Agent, start_agent
 from harness.remote.tunnel import Tunnel
-from harness.sampling import MachineReading, TreeResources, Watched, as_reading, on_our_clock
+from harness.sampling import MachineReading, TreeResources, Watched, as_reading
 from harness.station import Started
 
-#: Below this a trial is not begun over there: its samples and logs must fit.
-MIN_FREE_BYTES = 64 << 20
-#: With less left than this when a trial ends, something of it may not have found room.
-FULL_BELOW_BYTES = 1 << 20
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
@@ -58,18 +52,15 @@ class SshHost:
             HostError: it cannot be reached or used; says why and what to do.
             OrphanError: another session measures there.
         """
-        self.name, self._min_free_bytes = name, min_free_bytes
+        self.name = name
         self.listen_address = listen_address or settings.service_address
         self.agent: Agent = start_agent(name, settings, alone=alone)
         self._ask = self.agent.channel.ask
+        self._shelf = FarShelf(self.agent, host=name, min_free_bytes=min_free_bytes)
         self._lock = threading.Lock()
-        self._folders: dict[Path, str] = {}
         self._tunnels: dict[tuple[str, int], Tunnel] = {}
-        self._installed: dict[tuple[Path, tuple[str, ...]], Path] = {}
         self._docker, self.postgres = settings.docker, settings.postgres
-        self._sampled: list[Path] = []
         self._forwards = False
-        self._numbers = itertools.count(1)
         try:
             self.offset = offset_by_asking(self._ask)
             facts = self._ask("facts")
@@ -117,7 +108,7 @@ class SshHost:
 
     def sampler(self, samples: Path, machine: Path, hz: float) -> SshSampling:
         said = self._ask("sampler_start", samples=str(samples), machine=str(machine), hz=hz)
-        self._sampled += [samples, machine]
+        self._shelf.note_samples(samples, machine)
         return SshSampling(self._ask, said["sampler"])
 
     def first_answer(
@@ -182,47 +173,19 @@ class SshHost:
         return why_no_forwarding(self.agent.channel.client, address, self.free_port(address))
 
     def open_folder(self, ours: Path) -> Path:
-        name = f"{next(self._numbers):05d}"
-        folder = str(self._ask("make_folder", name=name, wanted_bytes=self._min_free_bytes)["folder"])
-        with self._lock:
-            self._folders[ours] = folder
-        for name in tree_of(ours):
-            self._ask("make_room", folder=folder, files={name: 0})
-            self.put(ours / name, Path(folder) / name)
-        return Path(folder)
+        return self._shelf.open_folder(ours)
 
     def close_folder(self, ours: Path) -> None:
         with self._lock:
-            folder = self._folders.pop(ours, None)
             for key in list(self._tunnels):
                 self._tunnels.pop(key).close()
-        if folder is None:
-            return
-        if self._ask("free_bytes")["bytes"] < FULL_BELOW_BYTES:
-            raise HostError(
-                f"{self.name}: no space left for {folder}: what this trial wrote may not be whole, so it is not kept; "
-                "make room, or set another folder in hosts.toml; the same command goes on"
-            )
-        fetch_tree(self.agent.channel, folder, ours, host=self.name)
-        for path in [path for path in self._sampled if str(path.parent) == folder]:
-            on_our_clock(ours / path.name, self.offset.monotonic_s)
-            self._sampled.remove(path)
-        with suppress(HostError):  # it goes with the agent's folder
-            self._ask("remove", folder=folder)
+        self._shelf.close_folder(ours, monotonic_offset_s=self.offset.monotonic_s)
 
     def install(self, folder: Path, *, without: tuple[str, ...] = ()) -> Path:
-        key = (folder, without)
-        if key not in self._installed:
-            shelf = self.agent.base / "artifacts"
-            kept = keep(self.agent.channel, folder, shelf, without=without, host=self.name)
-            self._installed[key] = Path(kept)
-        return self._installed[key]
+        return self._shelf.install(folder, without=without)
 
     def discard(self, folder: Path) -> None:
-        for key in [key for key, there in self._installed.items() if there == folder]:
-            del self._installed[key]
-        with suppress(HostError):  # it is in nobody's way
-            self._ask("remove", folder=str(folder))
+        self._shelf.discard(folder)
 
     def docker(
         self, requests: Sequence[EngineRequest], *, address: str | None = None, timeout_s: float = 60.0

@@ -28,6 +28,8 @@ _MODULES = (
     "ports.py",
     "processes.py",
     "sampling/cgroup.py",
+    "sampling/counting.py",
+    "sampling/glancer.py",
     "sampling/group.py",
     "sampling/group_files.py",
     "sampling/machine.py",

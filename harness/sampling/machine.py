@@ -38,12 +38,14 @@ MACHINE_COLUMNS = tuple(field.name for field in fields(MachineReading))
 class MachineReader:
     """Reads the machine as often as wanted; where its control groups are is looked up once.
 
-    ``root`` is where ``proc`` and ``sys`` are (tests bring their own).
+    ``root`` is where ``proc`` and ``sys`` are (tests bring their own). ``n_begun``: processes and threads that
+    were begun since boot, as of the last reading; ``None``: the kernel does not tell.
     """
 
     def __init__(self, root: Path = Path("/")) -> None:
         self._proc = root / "proc"
         self._groups = throttling_folders(root)
+        self.n_begun: int | None = None
 
     def read(self) -> MachineReading:
         """Read the machine now.
@@ -51,7 +53,8 @@ class MachineReader:
         ``total_cpu_s`` is CPU time spent on anything (user, nice, system, interrupts); ``idle_s`` holds
         waiting for disks too; ``steal_s`` is what the hypervisor gave to others.
         """
-        cpu = _cpu_times(self._proc / "stat")
+        stat = _text(self._proc / "stat")
+        cpu, self.n_begun = _cpu_times(stat), _begun(stat)
         throttling = throttling_of(self._groups)
         return MachineReading(
             monotonic_s=time.monotonic(),
@@ -72,13 +75,18 @@ def read_machine(root: Path = Path("/")) -> MachineReading:
     return MachineReader(root).read()
 
 
-def _cpu_times(file: Path) -> tuple[float, ...] | None:
+def _cpu_times(text: str | None) -> tuple[float, ...] | None:
     """Seconds as in the first line of ``/proc/stat``: user nice system idle iowait irq softirq steal ..."""
-    text = _text(file)
     if text is None or not text.startswith("cpu "):
         return None
     times = tuple(int(field) / TICKS_PER_S for field in text.split("\n", 1)[0].split()[1:])
     return times if len(times) >= 7 else None
+
+
+def _begun(text: str | None) -> int | None:
+    """Forks and threads since boot, as in the line ``processes`` of ``/proc/stat``."""
+    _, name, rest = (text or "").rpartition("\nprocesses ")
+    return int(rest.split(None, 1)[0]) if name else None
 
 
 def _pressure(file: Path) -> float | None:

@@ -13,15 +13,17 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 from harness.processes import PROC, ProcessStat, parse_stat, read_stat
+from harness.sampling.counting import children, count_descriptors, count_threads, pss_bytes
 
 if TYPE_CHECKING:
-    #: What the kernel says of one process, not yet understood: CPU clock and ``statm``; ``None``: it is gone.
-    Glance = tuple[float, bytes] | None
+    from collections.abc import Iterable
+
+    #: What the kernel says of one process, not yet understood: CPU clock (ns) and ``statm``; ``None``: it is gone.
+    Glance = tuple[int, bytes] | None
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
@@ -32,9 +34,11 @@ def cpu_clock(pid: int) -> int:
     return (~pid << 3) | 2
 
 
-@dataclass(frozen=True)
-class ProcessReading:
-    """One reading. Summed over a tree, shared pages count once for each process that maps them."""
+class ProcessReading(NamedTuple):
+    """One reading. Summed over a tree, shared pages count once for each process that maps them.
+
+    A tuple, because many are made in a second.
+    """
 
     rss_bytes: int | None
     cpu_s: float | None
@@ -44,17 +48,19 @@ class ProcessReading:
 class ProcessReader:
     """Holds the descriptors of one process. Construct with the start time to be sure who it is.
 
+    ``clock`` and ``statm`` (a descriptor) are what a glance reads, for those who read it themselves.
+
     Raises:
         ProcessLookupError: it is gone, or the id has another owner.
     """
 
     def __init__(self, pid: int, start_ticks: int | None = None) -> None:
         self.pid = pid
-        self._clock = cpu_clock(pid)
-        self._stat = self._statm = -1
+        self.clock = cpu_clock(pid)
+        self._stat = self.statm = -1
         try:
             self._stat = os.open(f"{PROC}/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
-            self._statm = os.open(f"{PROC}/{pid}/statm", os.O_RDONLY | os.O_CLOEXEC)
+            self.statm = os.open(f"{PROC}/{pid}/statm", os.O_RDONLY | os.O_CLOEXEC)
             stat = parse_stat(os.pread(self._stat, 2048, 0))
         except OSError as problem:
             self.close()
@@ -67,9 +73,9 @@ class ProcessReader:
     def glance(self) -> Glance:
         """Take the raw readings and nothing more: two system calls."""
         try:
-            cpu_s = time.clock_gettime(self._clock)
+            cpu_ns = time.clock_gettime_ns(self.clock)
             # last, because it proves that the clock was this process's
-            return cpu_s, os.pread(self._statm, 64, 0)
+            return cpu_ns, os.pread(self.statm, 64, 0)
         except OSError:
             return None
 
@@ -85,24 +91,27 @@ class ProcessReader:
             return None
 
     def close(self) -> None:
-        for descriptor in (self._stat, self._statm):
+        for descriptor in (self._stat, self.statm):
             if descriptor >= 0:
                 os.close(descriptor)
-        self._stat = self._statm = -1
+        self._stat = self.statm = -1
 
 
 def understand(glance: Glance) -> ProcessReading | None:
-    """Return what a glance says. What has ended and was not reaped has given its whole address space back.
+    """Return what a glance says."""
+    if glance is None:
+        return None
+    cpu_ns, statm = glance
+    fields = statm.split(None, 2)  # the whole address space, what of it is resident, the rest
+    return reading_of(cpu_ns, int(fields[0]), int(fields[1])) if len(fields) > 1 else None
+
+
+def reading_of(cpu_ns: int, size_pages: int, resident_pages: int) -> ProcessReading | None:
+    """Return the reading, or ``None``: what has ended and was not reaped has given its address space back.
 
     (Resident pages alone would not tell: newer kernels count those of a very small process as none.)
     """
-    if glance is None:
-        return None
-    cpu_s, statm = glance
-    fields = statm.split(None, 2)  # the whole address space, what of it is resident, the rest
-    if len(fields) < 2 or fields[0] == b"0":
-        return None
-    return ProcessReading(rss_bytes=int(fields[1]) * PAGE_BYTES, cpu_s=cpu_s)
+    return ProcessReading(resident_pages * PAGE_BYTES, cpu_ns / 1e9) if size_pages > 0 else None
 
 
 class TreeReader:
@@ -112,7 +121,7 @@ class TreeReader:
     ``short_lived``: most children live too short to be discovered (a database's, one per connection),
     so the time of ended ones is what the kernel put on their parent's account when it waited for them.
 
-    A tick of a sampler takes a ``glance``; ``account`` makes sense of it, then or later, but in that order.
+    A tick of a sampler reads the ``processes``; ``account`` sums them up, then or later, but in that order.
     """
 
     def __init__(
@@ -125,31 +134,36 @@ class TreeReader:
         self._ended_cpu_s = -cpu_at_launch_s
 
     def discover(self) -> None:
-        for pid in list(self._readers):
-            for child in _children(pid):
+        """Take in every child, and theirs, that there is now."""
+        to_look_at = list(self._readers)
+        while to_look_at:
+            for child in children(to_look_at.pop()):
                 if child not in self._readers:
                     with contextlib.suppress(ProcessLookupError):
                         self._readers[child] = ProcessReader(child)
+                        to_look_at.append(child)
 
-    def glance(self) -> list[tuple[int, Glance]]:
-        """Take the raw readings of every process of the tree: id and glance."""
-        return [(pid, reader.glance()) for pid, reader in self._readers.items()]
+    def processes(self) -> list[ProcessReader]:
+        """Return the processes of the tree; ``account`` closes those that have ended."""
+        return list(self._readers.values())
 
-    def account(self, glances: list[tuple[int, Glance]], reaped_s: float = 0.0) -> ProcessReading | None:
+    def account(
+        self, readings: Iterable[tuple[int, ProcessReading | None]], reaped_s: float = 0.0
+    ) -> ProcessReading | None:
         """Return the sum over the tree, or ``None`` once the first process of it has ended.
 
         Args:
+            readings: id and reading of each process.
             reaped_s: CPU time of ended children on their parents' account, where that is what counts.
         """
         rss_bytes = 0
-        for pid, glance in glances:
-            reading = understand(glance)
+        for pid, reading in readings:
             if reading is not None:
                 rss_bytes += reading.rss_bytes or 0
                 self._last_cpu_s[pid] = reading.cpu_s or 0.0
             elif pid == self._root:
                 return None
-            elif pid in self._readers:  # else an earlier glance has told
+            elif pid in self._readers:  # else an earlier reading has told
                 last_s = self._last_cpu_s.pop(pid, 0.0)
                 self._ended_cpu_s += 0.0 if self._short_lived else last_s
                 self._readers.pop(pid).close()
@@ -158,14 +172,20 @@ class TreeReader:
 
     def read(self) -> ProcessReading | None:
         """Return the sum over the tree with its threads, or ``None`` once the first process has ended."""
-        stats = [stat for reader in self._readers.values() if (stat := reader.stat()) is not None]
-        reaped_s = sum(stat.reaped_ticks for stat in stats) / TICKS_PER_S if self._short_lived else 0.0
-        reading = self.account(self.glance(), reaped_s)
-        return None if reading is None else replace(reading, n_threads=sum(stat.n_threads for stat in stats))
+        stats = [stat for reader in self._short_lived_ones() if (stat := reader.stat()) is not None]
+        reaped_s = sum(stat.reaped_ticks for stat in stats) / TICKS_PER_S
+        reading = self.account([(pid, reader.read()) for pid, reader in self._readers.items()], reaped_s)
+        if reading is None:
+            return None
+        return reading._replace(n_threads=sum(count_threads(pid) for pid in self._readers))
+
+    def _short_lived_ones(self) -> Iterable[ProcessReader]:
+        """Those whose ended children stand on their account; ``stat`` is dear, and of the others not needed."""
+        return self._readers.values() if self._short_lived else ()
 
     def n_descriptors(self) -> int | None:
         """Return how many descriptors the tree has open, or ``None`` when we may not look."""
-        counts = [_count_descriptors(pid) for pid in self._readers]
+        counts = [count_descriptors(pid) for pid in self._readers]
         known = [count for count in counts if count is not None]
         return sum(known) if known else None
 
@@ -209,43 +229,13 @@ def read_tree(
             wall_epoch_s=wall_epoch_s,
             monotonic_s=monotonic_s,
             rss_bytes=reading.rss_bytes,
-            pss_bytes=_pss_bytes(tuple(tree._readers)) if pss else None,
+            pss_bytes=pss_bytes(tuple(tree._readers)) if pss else None,
             cpu_s=reading.cpu_s,
             n_threads=reading.n_threads,
             n_descriptors=tree.n_descriptors(),
         )
     finally:
         tree.close()
-
-
-def _children(pid: int) -> set[int]:
-    found: set[int] = set()
-    with contextlib.suppress(OSError):
-        for task in os.listdir(f"{PROC}/{pid}/task"):
-            with contextlib.suppress(OSError):
-                text = Path(f"{PROC}/{pid}/task/{task}/children").read_text()
-                found.update(int(child) for child in text.split())
-    return found
-
-
-def _count_descriptors(pid: int) -> int | None:
-    try:
-        return len(os.listdir(f"{PROC}/{pid}/fd"))
-    except OSError:
-        return None
-
-
-def _pss_bytes(pids: tuple[int, ...]) -> int | None:
-    total = 0
-    for pid in pids:
-        try:
-            text = Path(f"{PROC}/{pid}/smaps_rollup").read_text()
-        except OSError:
-            if pid == pids[0]:
-                return None
-            continue  # a child that has just ended has no memory
-        total += sum(int(line.split()[1]) * 1024 for line in text.splitlines() if line.startswith("Pss:"))
-    return total
 
 
 __all__ = [

@@ -9,25 +9,23 @@ Standard library only, Python >= 3.8: the agent on a far host is built of this f
 
 from __future__ import annotations
 
-import math
 import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, NamedTuple
 
+from harness.sampling.glancer import Calls, InterpreterGlancer, Schedule
 from harness.sampling.machine import MACHINE_COLUMNS, MachineReader
 from harness.sampling.process import ProcessReading, TreeReader
 
 if TYPE_CHECKING:
-    from harness.sampling.process import Glance
+    from harness.sampling.glancer import Glancer, Tick
 
 SAMPLE_COLUMNS = ("monotonic_s", "role", "rss_bytes", "cpu_s", "n_threads", "n_descriptors")
 
 #: How often the dear things are read: threads, descriptors, children, the machine.
 SLOW_HZ = 2.0
-#: It sleeps no longer at a time, so that ``stop`` need not wait. A plain sleep costs a third of a wait for an event.
-_LONGEST_SLEEP_S = 0.05
 
 
 @dataclass(frozen=True)
@@ -46,12 +44,20 @@ class Watched:
 
 @dataclass(frozen=True)
 class SamplerSummary:
-    """How well the schedule was kept."""
+    """How well the schedule was kept. ``ticks_by``: who took the ticks, a ``Glancer.name``."""
 
     ticks: int
     missed_ticks: int
     longest_gap_s: float
     duration_s: float
+    ticks_by: str = InterpreterGlancer.name
+
+
+class _Taken(NamedTuple):
+    """Ticks between two slow ones, and of whom: role, tree, the ids of its processes."""
+
+    of: list[tuple[str, TreeReader, list[int]]]
+    ticks: list[Tick]
 
 
 class Sampler:
@@ -60,12 +66,18 @@ class Sampler:
     Files: ``samples`` and ``machine`` as CSV, columns as in docs/data.md. A process that ends while
     it is sampled just has no more rows. A failure of writing (disk full) is raised by ``stop``.
 
-    A tick only glances. What was seen is made into rows SLOW_HZ times a second, all at once: a woken
-    process runs with cold caches, and the same work is several times dearer spread over the ticks.
+    SLOW_HZ times a second it discovers, counts, and makes rows of what was seen. The ticks between, which
+    only glance, are the ``glancer``'s; ``None``: taken in the interpreter.
     """
 
     def __init__(
-        self, processes: dict[str, Watched], *, samples: Path, machine: Path, hz: float = 20.0
+        self,
+        processes: dict[str, Watched],
+        *,
+        samples: Path,
+        machine: Path,
+        hz: float = 20.0,
+        glancer: Glancer | None = None,
     ) -> None:
         if not 1.0 <= hz <= 1000.0:
             raise ValueError(f"hz: found {hz}; allowed: 1 to 1000")
@@ -74,8 +86,9 @@ class Sampler:
         self._added: list[tuple[str, Watched]] = list(processes.items())
         self._trees: dict[str, TreeReader] = {}
         self._only_slow: set[str] = set()
-        self._seen: list[tuple[float, str, list[tuple[int, Glance]]]] = []
-        self._stopping = threading.Event()
+        self._n_begun: int | None = None
+        self._glancer = glancer or InterpreterGlancer()
+        self._calls = Calls()
         self._thread = threading.Thread(target=self._work, name="sampler", daemon=True)
         self._problem: BaseException | None = None
         self._summary = SamplerSummary(ticks=0, missed_ticks=0, longest_gap_s=0.0, duration_s=0.0)
@@ -93,6 +106,7 @@ class Sampler:
     def add(self, role: str, watched: Watched) -> None:
         """Sample one more process from the next tick on (the generator starts after the service)."""
         self._added.append((role, watched))
+        self._calls.added = True
 
     def stop(self) -> SamplerSummary:
         """Stop, write everything out, and return how well the schedule was kept. Idempotent.
@@ -100,7 +114,7 @@ class Sampler:
         Raises:
             OSError: the files could not be written.
         """
-        self._stopping.set()
+        self._calls.stop = True
         if self._thread.ident is not None:
             self._thread.join()
         if self._problem is not None:
@@ -121,48 +135,48 @@ class Sampler:
                 tree.close()
 
     def _keep_schedule(self, samples: IO[str], machine: IO[str]) -> None:
-        period_s = 1.0 / self._hz
         slow_every = max(1, round(self._hz / SLOW_HZ))
         the_machine = MachineReader()
-        begin = last = time.monotonic()
-        number = ticks = missed = 0
-        next_slow = 0
-        longest_gap_s = 0.0
-        while not self._stopping.is_set():
-            now = time.monotonic()
-            if number >= next_slow or self._added:
-                next_slow = (number // slow_every + 1) * slow_every
-                self._slow_tick(samples, machine, the_machine)
-            else:
-                self._tick()
-            ticks += 1
-            longest_gap_s, last = max(longest_gap_s, now - last), now
-            due = max(number + 1, math.ceil((time.monotonic() - begin) / period_s))
-            missed += due - number - 1
-            number = due
-            self._sleep_until(begin + number * period_s)
-        self._slow_tick(samples, machine, the_machine)  # the last moment: the window is covered to its end
+        schedule = Schedule.beginning_now(self._hz)
+        taken = _Taken([], [])
+        while not self._calls.stop:
+            began_ns = time.monotonic_ns()
+            next_slow = (schedule.number // slow_every + 1) * slow_every
+            self._slow_tick(taken, samples, machine, the_machine)
+            schedule.count(began_ns)
+            taken = self._glance(schedule, next_slow)
+        # the last moment: the window is covered to its end
+        self._slow_tick(taken, samples, machine, the_machine)
         self._summary = SamplerSummary(
-            ticks=ticks + 1,
-            missed_ticks=missed,
-            longest_gap_s=longest_gap_s,
-            duration_s=time.monotonic() - begin,
+            ticks=schedule.ticks + 1,
+            missed_ticks=schedule.missed,
+            longest_gap_s=schedule.longest_gap_ns / 1e9,
+            duration_s=(time.monotonic_ns() - schedule.begin_ns) / 1e9,
+            ticks_by=self._glancer.name,
         )
 
-    def _sleep_until(self, when_s: float) -> None:
-        while (left_s := when_s - time.monotonic()) > 0 and not self._stopping.is_set():
-            time.sleep(min(left_s, _LONGEST_SLEEP_S))
-
-    def _tick(self) -> None:
+    def _glance(self, schedule: Schedule, before: int) -> _Taken:
+        of, processes = [], []
         for role, tree in self._trees.items():
             if role not in self._only_slow:
-                self._seen.append((time.monotonic(), role, tree.glance()))
+                members = tree.processes()
+                of.append((role, tree, [process.pid for process in members]))
+                processes += members
+        return _Taken(of, self._glancer.take(schedule, before, processes, self._calls))
 
-    def _slow_tick(self, samples: IO[str], machine: IO[str], the_machine: MachineReader) -> None:
-        self._write_seen(samples)
+    def _slow_tick(
+        self, taken: _Taken, samples: IO[str], machine: IO[str], the_machine: MachineReader
+    ) -> None:
+        self._write_taken(taken, samples)
         self._take_in()
+        now, begun_before = the_machine.read(), self._n_begun
+        self._n_begun = (
+            the_machine.n_begun
+        )  # read before anybody is looked for: who comes later changes it again
+        nobody_new = begun_before is not None and self._n_begun == begun_before
         for role, tree in tuple(self._trees.items()):
-            tree.discover()
+            if not nobody_new:  # to look for children is the dearest part: one file for each thread
+                tree.discover()
             n_descriptors = tree.n_descriptors()
             at = time.monotonic()
             reading = tree.read()
@@ -170,25 +184,26 @@ class Sampler:
                 self._trees.pop(role).close()
                 continue
             samples.write(f"{_row(at, role, reading)},{_cell(reading.n_threads)},{_cell(n_descriptors)}\n")
-        now = the_machine.read()
         machine.write(",".join(_cell(getattr(now, name)) for name in MACHINE_COLUMNS) + "\n")
         samples.flush()
         machine.flush()
 
-    def _write_seen(self, samples: IO[str]) -> None:
+    def _write_taken(self, taken: _Taken, samples: IO[str]) -> None:
         """Rows of the ticks since the last slow one; threads and descriptors were not counted and are empty."""
-        for at, role, glances in self._seen:
-            tree = self._trees.get(role)
-            if tree is None:  # its end was in an earlier glance
-                continue
-            reading = tree.account(glances)
-            if reading is None:
-                self._trees.pop(role).close()
-                continue
-            samples.write(f"{_row(at, role, reading)},,\n")
-        self._seen.clear()
+        for tick in taken.ticks:
+            glances = iter(tick)
+            for role, tree, pids in taken.of:
+                mine = [(pid, *next(glances)) for pid in pids]
+                if self._trees.get(role) is not tree:  # its end was in an earlier tick
+                    continue
+                reading = tree.account((pid, read) for pid, _, read in mine)
+                if reading is None:
+                    self._trees.pop(role).close()
+                    continue
+                samples.write(f"{_row(mine[0][1], role, reading)},,\n")
 
     def _take_in(self) -> None:
+        self._calls.added = False  # before looking: what is added meanwhile calls again
         while self._added:
             role, watched = self._added.pop(0)
             try:
@@ -200,6 +215,7 @@ class Sampler:
                 )
             except ProcessLookupError:  # over before it began: it has no rows
                 continue
+            tree.discover()
             self._trees[role] = tree
             if watched.short_lived:
                 self._only_slow.add(role)

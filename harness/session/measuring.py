@@ -31,7 +31,7 @@ from harness.session.descriptors import allowed, raise_limit, refuse_too_large
 from harness.session.interruption import Interrupted, interruptible
 from harness.session.outlook import expected_s
 from harness.session.planning import Prepared, calibrated, fitted
-from harness.session.preparing import Preparation, build_name, parts_for
+from harness.session.preparing import Preparation, parts_for
 from harness.session.progress import Progress, ProgressState, Silent
 from harness.store import SessionFolder, SessionWriter, Store, explained
 from harness.workloads import Case, load_cases
@@ -191,7 +191,7 @@ class _Session:
             experiment=self.header.experiment.name,
             session_id=self.header.session_id,
             implementation=self._implementation(configuration),
-            build=self.preparation.builds[build_name(configuration)],
+            build=self.preparation.builds[configuration.variant.build_name],
             generator=self.assembly.generator(load.generator) if load else None,
             generator_version=self.assembly.versions().get(load.generator) if load else None,
             requests=self.prepared.study.requests[configuration.mix],

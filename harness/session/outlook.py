@@ -5,13 +5,15 @@ from __future__ import annotations
 
 from harness.definitions import Study
 from harness.errors import RematchError
-from harness.headroom import bounded, wanted_readings
-from harness.memory.fit import asked_of, fit_s
+from harness.headroom import wanted_readings
+from harness.memory.order import tried
+from harness.memory.wanted import asked_of, fit_s
 from harness.model import Configuration
 from harness.provenance import without_paths
+from harness.rehearsal import bounded
 from harness.session.assembly import Assembly
 from harness.session.loads import load_command, load_s
-from harness.session.planning import Prepared, planned_variants
+from harness.session.planning import Prepared, first_configuration, planned_variants
 
 #: Beside the load: launch, conformance, boundaries, stop and packing. Seen on two cores; for planning only.
 OVERHEAD_S = {"go": 1.5, "jvm": 3.5}
@@ -36,7 +38,19 @@ def session_s(assembly: Assembly, prepared: Prepared) -> float:
     for load, mix in wanted_readings(trials, ()):
         short = load.model_copy(update={"profile": bounded(load.profile)})
         total += ECHO_OVERHEAD_S + load_s(assembly, short, prepared.study.requests[mix])
-    return total + fit_s(prepared.experiment, planned_variants(prepared))
+    return total + _memory_s(assembly, prepared)
+
+
+def _memory_s(assembly: Assembly, prepared: Prepared) -> float:
+    """What is measured of memory: each least heap is tried under the load that trials have, too."""
+    asked, first, experiment = memory_asked(prepared), first_configuration(prepared), prepared.experiment
+    if not asked or first.load is None:
+        return 0.0
+    load = tried(first.load, experiment.profiles[prepared.plan.profile].settle_s)
+    variant = experiment.variants[next(iter(asked))]
+    trial = first.model_copy(update={"variant": variant, "load": load})
+    trial_s = expected_s(assembly, prepared.study, trial)
+    return fit_s(experiment, planned_variants(prepared), trial_s)
 
 
 def memory_asked(prepared: Prepared) -> dict[str, str]:

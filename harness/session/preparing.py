@@ -19,7 +19,8 @@ from harness.headroom import (
     measure_echo,
     wanted_readings,
 )
-from harness.memory.fit import FitOrder, asked_of, fit_memory
+from harness.memory.fit import fit_memory
+from harness.memory.wanted import asked_of
 from harness.model import (
     BackingSettings,
     BuildRecord,
@@ -35,14 +36,10 @@ from harness.orphans import RunningProcesses
 from harness.provenance import without_paths
 from harness.runner import Limits, Parts
 from harness.session.assembly import Assembly
+from harness.session.fitting import fit_order
 from harness.session.planning import Prepared, first_configuration, planned_variants
 from harness.store import SessionWriter, explained
 from harness.workloads import load_cases
-
-
-def build_name(configuration: Configuration) -> str:
-    """Return the key of ``builds.json``: the implementation, after it ``+aot`` with an AOT cache, or ``+form``."""
-    return configuration.variant.build_name
 
 
 def parts_for(assembly: Assembly, ledger: RunningProcesses, load: Load | None) -> Parts:
@@ -140,23 +137,9 @@ class Preparation:
                     allowed=f"{_words(known.asked)}; another --seed, or --new",
                 )
             return known
-        configuration = first_configuration(prepared)
-        assert configuration.load is not None  # no definition asks for it without one
+        order = fit_order(self.assembly, prepared, limits=self.limits, say=self.say)
         with explained(self.writer.session.folder):
-            found = fit_memory(
-                FitOrder(
-                    experiment=prepared.experiment,
-                    names=planned_variants(prepared),
-                    implementations=prepared.study.implementations,
-                    build=self.assembly.launcher.build,
-                    requests=prepared.study.requests[configuration.mix],
-                    cases=load_cases(self._contract()),
-                    load=configuration.load,
-                    folder=self.assembly.root / ".cache" / "memory" / prepared.session_id / "probe",
-                    say=self.say,
-                ),
-                parts_for(self.assembly, self.ledger, configuration.load),
-            )
+            found = fit_memory(order, parts_for(self.assembly, self.ledger, order.load))
         self.writer.write_memory(found)
         self.writer.event(
             "memory measured",
@@ -184,7 +167,7 @@ class Preparation:
         fresh: dict[str, BuildRecord] = {}
         for trial in left:
             configuration = trial.configuration
-            name = build_name(configuration)
+            name = configuration.variant.build_name
             if name in fresh:
                 continue
             self.say(f"build of {name}")

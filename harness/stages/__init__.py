@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From nothing to the paper in stages: what is stale and why, and the notebooks executed one after the other.
+"""From nothing to the paper in stages: what is stale and why, and the notebooks executed, analyses beside each other.
 
 ``make_plan`` compares content hashes and says why a stage must run; ``run`` executes what must,
 shows one table while it works, and stops at the first failure with the command that resumes.

@@ -1,225 +1,205 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Execute what the plan says is to do, each notebook in a papermill and a kernel of its own."""
+"""Execute what the plan says is to do, in its order: analyses beside each other, everything else alone."""
 
 from __future__ import annotations
 
-import ctypes
-import json
-import os
-import signal
-import subprocess
-import sys
 import time
-from collections.abc import Callable
-from pathlib import Path
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from harness.errors import RematchError
 from harness.paper import build_paper
 from harness.publish.contribution import clear
-from harness.stages.planned import PlannedStage, StagePlan
+from harness.stages.planned import PlannedStage, StagePlan, may_begin, places_here
 from harness.stages.progress import Progress, progress_here
 from harness.stages.sessions import session_of
 from harness.stages.staleness import judge, remember
 from harness.stages.table import StageTable, duration
+from harness.stages.under_way import UnderWay, begin, explain, resume_command, stop
 from harness.store import SessionFolder
 
-#: How often a stage under way is looked at, and how often a long one is worth a line on a terminal.
+#: How often stages under way are looked at, and how often a long one is worth a line on a terminal.
 _LOOK_EVERY_S, _LINE_EVERY_S = 0.5, 30.0
-#: A notebook that was asked to stop gets this long: a trial under way must stop its service.
-_STOP_WITHIN_S = 30.0
-_PR_SET_PDEATHSIG = 1
+#: Kernels begin this far apart: each looks for free ports a moment before it takes them.
+_APART_S = 3.0
 
 
 class StageFailed(RematchError):
     """A stage did not end well: names the notebook, the cell, what it said, and the command that resumes."""
 
 
-def run(plan: StagePlan, *, progress: Progress | None = None) -> StageTable:
+def run(plan: StagePlan, *, progress: Progress | None = None, places: int | None = None) -> StageTable:
     """Execute the stages that are to do and return the table of how they ended.
 
     A stage is looked at again when its turn comes: when everything it depends on turned out
     unchanged it is left alone. Contributions of notebooks outside the plan leave the paper.
 
+    Args:
+        places: how many analyses may be at work at once; ``None``: as this machine has cores, four at most.
+
     Raises:
-        StageFailed: the first stage that did not end well; later ones are not begun.
+        StageFailed: the first stage of the plan that did not end well; once one has failed no other is
+            begun, and those under way are let finish.
     """
     shown = progress or progress_here()
     table = StageTable.of(plan.stages)
     plan.results.mkdir(parents=True, exist_ok=True)
     _drop_outsiders(plan)
     shown.show(table, *table.lines(), f"expected: {duration(plan.expected_s)}")
+    room = places or places_here()
+    work = _Work(plan, table, shown)
+    waiting = deque(stage for stage in plan.stages if stage.state == "to do")
+    try:
+        while waiting or work.busy:
+            if work.failures:
+                waiting.clear()
+            if waiting and may_begin(waiting[0], work.busy, room) and work.apart:
+                work.begin(waiting.popleft())
+            elif not work.look():
+                time.sleep(_LOOK_EVERY_S)
+    except BaseException:
+        work.stop()
+        raise
     for stage in plan.stages:
-        _one(plan, stage, table, shown)
+        if stage.name in work.failures:
+            raise work.failures[stage.name]
     return table
 
 
-def _one(plan: StagePlan, stage: PlannedStage, table: StageTable, shown: Progress) -> None:
-    row = table.rows[stage.name]
-    if stage.state != "to do":
-        return
-    now = judge(plan.root, plan.settings, stage)
-    if now.state == "done":
-        row.state, row.why = "unchanged", "everything it depends on is unchanged"
-        shown.show(table, table.line(stage.name))
-        return
-    row.state, row.why = "running", now.why
-    shown.show(table, table.line(stage.name))
-    started = time.monotonic()
-    try:
-        _execute(plan, now, _teller(plan, now, table, shown, started))
-    except RematchError as error:
-        row.state, row.took_s, row.why = "failed", time.monotonic() - started, str(error)
-        shown.show(table, table.line(stage.name))
-        raise
-    row.state, row.took_s = "done", time.monotonic() - started
-    row.why = row.why if stage.kind == "measure" else f"was: {now.why}"
-    remember(plan.root, plan.settings, now, row.took_s)
-    shown.show(table, table.line(stage.name))
+@dataclass
+class _Work:
+    """What is under way, and what became of what was."""
 
+    plan: StagePlan
+    table: StageTable
+    shown: Progress
+    failures: dict[str, RematchError] = field(default_factory=dict)
+    _under_way: list[_Watched] = field(default_factory=list)
 
-def _execute(plan: StagePlan, stage: PlannedStage, tell: Callable[[], None]) -> None:
-    if stage.kind == "paper":
-        try:
-            build_paper(plan.root)
-        except RematchError as error:
-            raise StageFailed(f"paper: {error}; resume: {resume_command(plan)}") from error
-        return
-    if stage.kind == "analysis":
-        clear(plan.root, stage.name)
-    _execute_notebook(plan, stage, tell)
-    if stage.kind == "measure":
-        session = session_of(plan.root, plan.settings, stage.experiments[0])
-        if not (session.exists and session.complete):
-            raise StageFailed(
-                f"{stage.name}: trials are missing from {session.key}; resume: {resume_command(plan)}"
-            )
+    @property
+    def busy(self) -> Sequence[PlannedStage]:
+        """The stages at work now."""
+        return [watched.one.stage for watched in self._under_way]
 
+    @property
+    def apart(self) -> bool:
+        """Whether the last one was begun long enough ago."""
+        return not self._under_way or time.monotonic() - self._under_way[-1].started_s >= _APART_S
 
-def _execute_notebook(plan: StagePlan, stage: PlannedStage, tell: Callable[[], None]) -> None:
-    assert stage.notebook is not None  # only the paper has none
-    output = plan.results / f"{_copy_name(stage)}.ipynb"
-    log = output.with_suffix(".log")
-    command = [
-        sys.executable,
-        "-m",
-        "papermill",
-        str(stage.notebook.path),
-        str(output),
-        "--no-progress-bar",
-        "--log-level",
-        "ERROR",
-        "--cwd",
-        str(plan.root / "notebooks"),
-        "-y",
-        json.dumps(stage.parameters),
-    ]
-    output.unlink(missing_ok=True)  # a copy of an earlier time must not pass for this one's
-    with log.open("wb") as stream:
-        child = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=stream,
-            stderr=subprocess.STDOUT,
-            env=_environment(plan.root),
-            preexec_fn=die_with_parent,  # one system call, no lock and no allocation
-        )
-        _watch(child, tell)
-    if child.returncode:
-        raise StageFailed(_explain(plan, stage, output, log, child.returncode))
-
-
-def _watch(child: subprocess.Popen[bytes], tell: Callable[[], None]) -> None:
-    """Wait for the child; whatever ends the waiting ends the child too, in a way it can tidy up after."""
-    try:
-        while child.poll() is None:
-            tell()
-            time.sleep(_LOOK_EVERY_S)
-    except BaseException:
-        child.send_signal(signal.SIGINT)
-        try:
-            child.wait(_STOP_WITHIN_S)
-        except subprocess.TimeoutExpired:
-            child.kill()
-            child.wait()
-        raise
-
-
-def _teller(
-    plan: StagePlan, stage: PlannedStage, table: StageTable, shown: Progress, started: float
-) -> Callable[[], None]:
-    """Return what is called while a stage works: it updates the time, and the trials made."""
-    last_line = [started]
-    session = session_of(plan.root, plan.settings, stage.experiments[0]) if stage.kind == "measure" else None
-
-    def tell() -> None:
-        now = time.monotonic()
-        row = table.rows[stage.name]
-        whole = int(now - started)
-        if row.took_s == whole:
+    def begin(self, stage: PlannedStage) -> None:
+        """Begin a stage, unless nothing it depends on has changed. The paper is made at once."""
+        row = self.table.rows[stage.name]
+        now = judge(self.plan.root, self.plan.settings, stage)
+        if now.state == "done":
+            row.state, row.why = "unchanged", "everything it depends on is unchanged"
+            self._show(stage)
             return
-        row.took_s = whole
-        if session is not None and session.exists:
-            row.why = _trials_made(session)
-        news: tuple[str, ...] = ()
-        if now - last_line[0] >= _LINE_EVERY_S:
-            last_line[0] = now
-            news = (table.line(stage.name),)
-        shown.show(table, *news)
+        row.state, row.why = "running", now.why
+        self._show(stage)
+        started_s = time.monotonic()
+        try:
+            if now.kind == "paper":
+                self._build_paper()
+                self._done(now, time.monotonic() - started_s)
+                return
+            if now.kind == "analysis":
+                clear(self.plan.root, now.name)
+        except RematchError as error:
+            self._failed(now, time.monotonic() - started_s, error)
+            return
+        self._under_way.append(_Watched(begin(self.plan, now), started_s, self._session(now)))
 
-    return tell
+    def look(self) -> bool:
+        """Show how far those under way are; return whether one has ended."""
+        ended = [watched for watched in self._under_way if watched.one.child.poll() is not None]
+        for watched in self._under_way:
+            if watched not in ended:
+                self._tell(watched)
+        for watched in ended:
+            self._under_way.remove(watched)
+            self._ended(watched)
+        return bool(ended)
+
+    def stop(self) -> None:
+        """Stop what is under way, and say that it was."""
+        stop([watched.one for watched in self._under_way])
+        for watched in self._under_way:
+            row = self.table.rows[watched.one.stage.name]
+            row.state, row.took_s, row.why = "stopped", time.monotonic() - watched.started_s, "interrupted"
+        self.shown.show(self.table, *(self.table.line(stage.name) for stage in self.busy))
+
+    def _build_paper(self) -> None:
+        try:
+            build_paper(self.plan.root)
+        except RematchError as error:
+            raise StageFailed(f"paper: {error}; resume: {resume_command(self.plan)}") from error
+
+    def _ended(self, watched: _Watched) -> None:
+        stage, took_s = watched.one.stage, time.monotonic() - watched.started_s
+        if watched.one.child.returncode:
+            self._failed(stage, took_s, StageFailed(explain(self.plan, watched.one)))
+            return
+        session = watched.session
+        if session is not None and not (session.exists and session.complete):
+            said = f"{stage.name}: trials are missing from {session.key}; resume: {resume_command(self.plan)}"
+            self._failed(stage, took_s, StageFailed(said))
+            return
+        self._done(stage, took_s)
+
+    def _done(self, stage: PlannedStage, took_s: float) -> None:
+        row = self.table.rows[stage.name]
+        row.state, row.took_s = "done", took_s
+        row.why = row.why if stage.kind == "measure" else f"was: {stage.why}"
+        remember(self.plan.root, self.plan.settings, stage, took_s)
+        self._show(stage)
+
+    def _failed(self, stage: PlannedStage, took_s: float, error: RematchError) -> None:
+        row = self.table.rows[stage.name]
+        row.state, row.took_s, row.why = "failed", took_s, str(error)
+        self.failures[stage.name] = error
+        self._show(stage)
+
+    def _tell(self, watched: _Watched) -> None:
+        """Update the time a stage has taken, and the trials made; a long one is worth a line now and then."""
+        stage, row = watched.one.stage, self.table.rows[watched.one.stage.name]
+        now_s = time.monotonic()
+        whole_s = int(now_s - watched.started_s)
+        if row.took_s == whole_s:
+            return
+        row.took_s = whole_s
+        if watched.session is not None and watched.session.exists:
+            row.why = _trials_made(watched.session)
+        news: tuple[str, ...] = ()
+        if now_s - watched.told_s >= _LINE_EVERY_S:
+            watched.told_s = now_s
+            news = (self.table.line(stage.name),)
+        self.shown.show(self.table, *news)
+
+    def _session(self, stage: PlannedStage) -> SessionFolder | None:
+        if stage.kind != "measure":
+            return None
+        return session_of(self.plan.root, self.plan.settings, stage.experiments[0])
+
+    def _show(self, stage: PlannedStage) -> None:
+        self.shown.show(self.table, self.table.line(stage.name))
+
+
+@dataclass
+class _Watched:
+    """A notebook under way, since when, the session it measures, and when a line was last given to it."""
+
+    one: UnderWay
+    started_s: float
+    session: SessionFolder | None
+    told_s: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.told_s = self.started_s
 
 
 def _trials_made(session: SessionFolder) -> str:
     return f"{len(session.finished())} of {len(session.header.plan.trials)} trials"
-
-
-def _explain(plan: StagePlan, stage: PlannedStage, output: Path, log: Path, code: int) -> str:
-    """Return the failure in one line: notebook, cell, what it said, where to look, and how to go on."""
-    assert stage.notebook is not None
-    where = f"{stage.notebook.path.name}"
-    what = f"papermill ended with {code}"
-    failed = _failed_cell(output)
-    if failed is not None:
-        number, first_line, said = failed
-        where, what = f"{where}, cell {number} ({first_line})", said
-    else:
-        tail = [line for line in log.read_text("utf-8", errors="replace").splitlines() if line.strip()]
-        what = tail[-1].strip() if tail else what
-    shown = os.path.relpath(output if output.exists() else log, plan.root)
-    return f"{where}: {what}; see {shown}; resume: {resume_command(plan)}"
-
-
-def _failed_cell(output: Path) -> tuple[int, str, str] | None:
-    """Return number (from 1, as papermill counts), first line and message of the cell that failed."""
-    try:
-        cells = json.loads(output.read_text("utf-8"))["cells"]
-    except (OSError, ValueError, KeyError):
-        return None
-    notes = ("papermill-error-cell-tag",)  # papermill puts its own remarks into the copy
-    counted = [c for c in cells if not set(notes) & set(c.get("metadata", {}).get("tags", ()))]
-    for number, cell in enumerate(counted, start=1):
-        for result in cell.get("outputs", ()):
-            if result.get("output_type") == "error":
-                lines = "".join(cell["source"]).splitlines() or [""]
-                return number, lines[0].strip(), f"{result['ename']}: {result['evalue']}".replace("\n", " ")
-    return None
-
-
-def resume_command(plan: StagePlan) -> str:
-    """Return the command that goes on from where it stopped."""
-    settings = plan.settings
-    default = type(settings)()
-    words = [
-        f"-p {name} {value}"
-        for name, value in settings.model_dump().items()
-        if value != getattr(default, name)
-    ]
-    return " ".join(["papermill notebooks/run_all.ipynb", *words])
-
-
-def _copy_name(stage: PlannedStage) -> str:
-    assert stage.notebook is not None
-    return f"{stage.notebook.name}-{stage.experiments[0]}" if stage.kind == "measure" else stage.notebook.name
 
 
 def _drop_outsiders(plan: StagePlan) -> None:
@@ -228,19 +208,3 @@ def _drop_outsiders(plan: StagePlan) -> None:
     for stage in plan.stages:
         if stage.kind == "analysis" and stage.name not in inside:
             clear(plan.root, stage.name)
-
-
-def _environment(root: Path) -> dict[str, str]:
-    path = os.pathsep.join(part for part in (str(root), os.environ.get("PYTHONPATH", "")) if part)
-    return {
-        **os.environ,
-        "PYTHONPATH": path,
-        "REMATCH_ROOT": str(root),
-        "PYDEVD_DISABLE_FILE_VALIDATION": "1",
-    }
-
-
-def die_with_parent() -> None:
-    """Linux: when the kernel of run_all dies without a word, the child must not go on measuring unseen."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)

@@ -7,7 +7,7 @@ import ast
 import hashlib
 import json
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -119,7 +119,8 @@ def module_path(root: Path, module: str) -> Path | None:
     return None
 
 
-def _imports(source: str) -> list[tuple[str, tuple[str, ...]]]:
+@cache  # a plan reads the same modules for every notebook, twice, and again at each one's turn
+def _imports(source: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Return (module, names) of every import that can run; those for type checkers alone cannot."""
     found: list[tuple[str, tuple[str, ...]]] = []
     waiting: list[ast.AST] = [ast.parse(source)]
@@ -133,4 +134,4 @@ def _imports(source: str) -> list[tuple[str, tuple[str, ...]]]:
         elif isinstance(node, ast.Import):
             found += [(alias.name, ()) for alias in node.names]
         waiting += ast.iter_child_nodes(node)
-    return found
+    return tuple(found)

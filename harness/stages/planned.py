@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A stage of ``run_all``, and all of them in order."""
+"""A stage of ``run_all``, all of them in order, and which may be at work beside each other."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -13,6 +15,8 @@ from harness.stages.table import StageTable
 
 State = Literal["done", "to do", "skipped", "bundled"]
 Kind = Literal["check", "measure", "tidy", "analysis", "paper"]
+#: Each analysis is a kernel with tables of its own in memory, so a large machine has no more than this.
+_MOST_AT_ONCE = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,11 +48,31 @@ class StagePlan:
 
     @property
     def expected_s(self) -> float:
-        """The time expected for all that is to do."""
-        return sum(stage.expected_s or 0.0 for stage in self.stages if stage.state == "to do")
+        """The time expected for all that is to do, analyses beside each other as here is room for them."""
+        todo = [stage for stage in self.stages if stage.state == "to do"]
+        alone = sum(stage.expected_s or 0.0 for stage in todo if stage.kind != "analysis")
+        beside = [stage.expected_s or 0.0 for stage in todo if stage.kind == "analysis"]
+        return alone + max([sum(beside) / places_here(), *beside])
 
     def _repr_html_(self) -> str:
         return StageTable.of(self.stages).html()
 
     def __repr__(self) -> str:
         return "\n".join(StageTable.of(self.stages).lines())
+
+
+def places_here() -> int:
+    """Return how many analyses may be at work at once on this machine: one for each core that is ours."""
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(usable, _MOST_AT_ONCE)
+
+
+def may_begin(stage: PlannedStage, at_work: Sequence[PlannedStage], places: int) -> bool:
+    """Tell whether a stage may begin beside those at work.
+
+    Analyses read tables that stand still and write each its own contribution. Everything else is alone:
+    what runs beside a measurement is measured too, and tidying and the paper need all that comes before.
+    """
+    if not at_work:
+        return True
+    return all(one.kind == "analysis" for one in (stage, *at_work)) and len(at_work) < places

@@ -15,9 +15,10 @@ _MARKS = {
     "bundled": "–",
     "running": "▶",
     "failed": "✗",
+    "stopped": "✗",
     "unchanged": "✓",
 }
-_COLOURS = {"running": "#0072B2", "failed": "#B22222", "to do": "#666666"}
+_COLOURS = {"running": "#0072B2", "failed": "#B22222", "stopped": "#B22222", "to do": "#666666"}
 
 
 class StageLike(Protocol):

@@ -17,9 +17,9 @@ import pandas as pd
 from harness.analysis.tidy import tidy
 from harness.errors import RematchError
 from harness.project import find_root
-from harness.stages.execute import die_with_parent
 from harness.stages.parameters import StageParameters
 from harness.stages.sessions import chosen_experiments, sessions_read
+from harness.stages.under_way import die_with_parent
 from harness.store import Store
 
 

@@ -47,7 +47,7 @@ class Contained(Started[ContainerInstance]):
 
     def containers(self) -> list[Any]:
         wanted = {"label": f"{LABEL}={project_label(self.root)}"}
-        return list(self.client.containers.list(all=True, filters=wanted))
+        return list(self.client.containers.list(all=True, filters=wanted, ignore_removed=True))
 
     def close(self) -> None:
         super().close()

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
 from harness import toolchains
+from setup import python_env
 
 
 def program(file: Path, prints: str = "", status: int = 0) -> Path:
@@ -38,3 +40,15 @@ def around(folder: Path, *places: Path, **environ: str) -> toolchains.Surroundin
     return toolchains.Surroundings(
         project=folder / "project", environ={"PATH": path, **environ}, system=folder / "system"
     )
+
+
+def fake_environment(project: Path) -> None:
+    """Files from which the environment is made, and a `.venv` whose interpreter lists two distributions."""
+    for name in python_env.INPUTS:
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text(name, encoding="utf-8")
+    program(project / ".venv/bin/rematch")
+    program(project / ".venv/bin/python", '["a==1", "rematch==0.1.0"]')
+    (project / ".tools").mkdir()
+    stamp = {"inputs": python_env.inputs_hash(project, "py"), "installed": ["a==1", "rematch==0.1.0"]}
+    (project / python_env.STAMP).write_text(json.dumps(stamp), encoding="utf-8")

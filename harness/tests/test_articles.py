@@ -20,9 +20,10 @@ from harness.articles import (
     parts_table,
     pressure_table,
 )
-from harness.evidence import Evidence, open_evidence
+from harness.evidence import Evidence
 from harness.loadgen.mix import right_bodies
 from harness.model import ClosedLoad, Load, OpenLoad
+from harness.opening import open_evidence
 from harness.publish import Publisher
 from harness.publish.articles import parts_cells, pressure_cells, publish_money
 from harness.session.planning import prepare

@@ -249,6 +249,18 @@ def test_a_broken_invariant_decides_whatever_else_happened(tmp_path: Path) -> No
         assert record.load is not None and record.load.n_errors == 0
 
 
+def test_what_an_earlier_trial_broke_in_a_database_that_is_kept_is_not_held_against_later_ones(
+    tmp_path: Path,
+) -> None:
+    folder = fake_session(tmp_path, backing='[backing]\nseed = "seven"\nwiped = false\n')
+    first, *later = sorted(folder.records(), key=lambda record: record.planned.position)
+    assert (first.outcome, first.invariants[0].already_off) == (Outcome.INCONSISTENT, 0)
+    assert later
+    for record in later:
+        assert (record.outcome, record.invariants[0].already_off) == (Outcome.OK, 7)
+        assert record.invariants[0].found == 7  # it is told all the same
+
+
 def test_a_variant_whose_database_is_missing_is_refused_with_the_reason(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="reference calm cannot run here.*no server on this planet"):
         fake_session(tmp_path, absent="no server on this planet")

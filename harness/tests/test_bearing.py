@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from harness.analysis.comparisons import Comparison
-from harness.bearing import OUTCOMES, alike_claim, at_one_load, effect_with_all, pooled_claim
+from harness.bearing import OUTCOMES, alike_claim, at_one_load, at_one_load_of, effect_with_all, pooled_claim
+from harness.evidence import Evidence
 from harness.model import Verdict
 from harness.publish import Publisher, read_values
 from harness.publish.bearing import bearing_cells, publish_bearing, publish_pooled, publish_survivors
@@ -177,3 +179,25 @@ def test_the_table_counts_the_overloaded_and_compares_each_way_with_the_pool() -
     assert by["pool-20", "Java Spring"]["pooled"] is None
     ratio = by["per-statement", "Go gorilla"]["pooled"]
     assert getattr(ratio, "value", None) == pytest.approx(1200 / 230, rel=0.01)
+
+
+def test_connections_are_told_by_the_first_experiment_that_has_several_ways_to_hold_them() -> None:
+    first, second = cast("Evidence", object()), cast("Evidence", object())
+    both = collapsed()
+    one_way = both[both["connections"] == "pool-20"]
+    assert at_one_load_of("connections", (first, one_way), (second, both))[0] is second
+    assert at_one_load_of("connections", (first, both), (second, both))[0] is first
+    assert at_one_load_of("connections", (None, None), (second, one_way)) == (None, None)
+    table = at_one_load_of("connections", (None, None), (second, both))[1]
+    assert table is not None and len(table) == len(both)
+
+
+def test_where_no_pass_went_wrong_either_way_the_share_is_not_asked() -> None:
+    table = collapsed()
+    calm = table.assign(right_share=1.0, error_share=0.0, outcome="ok", excluded=False)
+    judged = pooled_claim(effects(calm), LABELS)
+    assert judged.verdict == "reproduced"
+    assert "share of right passes the same in all trials" in judged.why
+    one_lost = calm.copy()
+    one_lost.loc[one_lost.index[0], "right_share"] = 0.99
+    assert pooled_claim(effects(one_lost), LABELS).verdict == "inconclusive"

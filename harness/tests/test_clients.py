@@ -16,8 +16,9 @@ from harness.analysis.quarters import last_part
 from harness.articles import parts_table
 from harness.clients import use_table
 from harness.errors import InputError
-from harness.evidence import Evidence, open_evidence
+from harness.evidence import Evidence
 from harness.model import Estimate
+from harness.opening import open_evidence
 from harness.peaks import defined_variants
 from harness.publish import Publisher
 from harness.publish.clients import (

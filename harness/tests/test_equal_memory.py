@@ -13,15 +13,23 @@ from harness.analysis.gc_table import attribution_table
 from harness.analysis.memory_words import memory_fit, memory_words
 from harness.analysis.tidy import tidy
 from harness.equal_memory import MemoryPair, defined_pairs, memory_pairs
-from harness.evidence import Evidence, find_evidence
+from harness.evidence import Evidence
 from harness.model import SessionHeader, Verdict
+from harness.opening import find_evidence
 from harness.peaks import attribute_peaks, defined_variants, one_of_each
 from harness.publish import Publisher, read_values
-from harness.publish.equal_memory import least_words, pair_cells, publish_memory, publish_memory_pairs
+from harness.publish.equal_memory import (
+    asked_words,
+    least_words,
+    pair_cells,
+    publish_memory,
+    publish_memory_pairs,
+)
 from harness.publish.peaks import attribution_cells
 from harness.stages import StageParameters
 from harness.store import Store
-from harness.tests.synthetic import HELD_MIB, LEAST_MIB, ROOT, make_project, make_session
+from harness.tests.synthetic import LEAST_MIB, ROOT, make_project, make_session
+from harness.tests.synthetic_trial import HELD_MIB
 
 MIB = 2**20
 
@@ -117,6 +125,9 @@ def test_what_was_measured_is_published_by_variant_and_what_was_not_is_absent(
     assert values["gc.set.serial_3x"]["text"] == "3x: 30 MiB"
     assert values["gc.set.g1_1_3x"]["text"] == "not measured in this profile"
     assert f"{LEAST_MIB} MiB with G1" in values["gc.least"]["text"]
+    assert values["gc.least_asked"]["text"].endswith(
+        "by JMeter in short trials, of which two in a row had to hold"
+    )
     assert values["gc.equal.words.go_as_g1_3x"]["text"] == "equal within 10 %"
     assert values["gc.equal.memory.ratio.go_as_g1_3x"]["value"] == pytest.approx(1, rel=0.1)
     assert values["gc.equal.p99.ratio.go_as_z_3x"]["value"] is None
@@ -128,6 +139,12 @@ def test_a_search_whose_attempts_disagreed_says_so(evidence: Evidence) -> None:
     assert fit is not None
     doubted = fit.model_copy(update={"least": (fit.least[0].model_copy(update={"steady": False}),)})
     assert least_words(doubted) == "10 MiB with Serial (at least: repeated attempts disagreed)"
+
+
+def test_a_search_in_which_no_generator_took_part_says_so(evidence: Evidence) -> None:
+    fit = memory_fit(evidence.header)
+    assert fit is not None
+    assert asked_words(fit.model_copy(update={"tried": None})).endswith("and by no load generator")
 
 
 def test_a_session_from_before_memory_was_measured_is_read_as_it_is(evidence: Evidence) -> None:

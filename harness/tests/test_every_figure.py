@@ -26,7 +26,7 @@ from matplotlib.text import Text
 from harness import figures
 from harness.analysis.comparisons import compare
 from harness.analysis.core_sweep import scaling_rows
-from harness.analysis.gc_table import AttributionRow
+from harness.analysis.gc_rows import AttributionRow
 from harness.analysis.places import place_rows
 from harness.analysis.verify import run_verify
 from harness.analysis.warm_curves import warm_up_curve

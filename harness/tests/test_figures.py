@@ -4,17 +4,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
+from typing import cast
 
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from harness import figures
 from harness.analysis.verify.stall_curves import CurvePoint, PrecisionRecall
 from harness.errors import InputError
 from harness.figures.looks import looks, ordered
+from harness.figures.peaks import TimelineLike
 from harness.model import Estimate
 
 VARIANTS = {
@@ -193,3 +197,46 @@ def test_what_was_borne_shows_every_trial_and_crosses_the_overloaded_ones() -> N
         crosses = sum(np.size(line.get_xdata()) for line in axes.lines if line.get_marker() == "x")
         assert dots == len(table)
         assert crosses == (table["outcome"] == "overloaded").sum()
+
+
+def timeline_with(*causes: str, slowest_s: float = 0.3) -> TimelineLike:
+    """A request a second, and in each second a pause of another cause."""
+    found = SimpleNamespace(
+        label="x", start_s=np.arange(10.0), latency_s=np.geomspace(0.001, slowest_s, 10), causes=(None,) * 10,
+        events={cause: ((at + 0.5, at + 0.6),) for at, cause in enumerate(causes)}, placed=True,
+    )  # fmt: skip
+    return cast(TimelineLike, found)
+
+
+def test_bands_of_pauses_stay_apart_without_colour_and_the_legend_shows_them_so() -> None:
+    kinds = ("gc_pause", "allocation_stall", "other_safepoint", "generator_stall")
+    figure = figures.peaks([timeline_with(*kinds)])
+    (axes,), (legend,) = figure.axes, figure.legends
+    fillings = [band.get_hatch() for band in axes.patches]
+    edges = {
+        at: {
+            line.get_linestyle()
+            for line in axes.lines
+            if set(np.asarray(line.get_xdata()).tolist()) in ({at + 0.5}, {at + 0.6})
+        }
+        for at in range(len(kinds))
+    }
+    assert len(set(fillings)) == len(kinds)
+    assert edges[0] == set() and all(len(edges[at]) == 1 for at in (1, 2, 3))
+    assert len(set.union(*edges.values())) == 3  # what is seen of a pause that is narrower than a stripe
+    assert [sign.get_hatch() for sign in legend.findobj(Rectangle)] == fillings
+
+
+def test_the_legend_names_no_cause_that_is_not_drawn() -> None:
+    timeline = timeline_with("gc_pause")
+    timeline.events["other_safepoint"] = ()  # type: ignore[index]  # looked for, and there was none
+    (legend,) = figures.peaks([timeline]).legends
+    assert [text.get_text() for text in legend.get_texts()] == ["collection"]
+
+
+@pytest.mark.parametrize("slowest_s", [0.008, 0.1, 3.0])
+def test_latency_over_time_has_numbers_on_its_axis(slowest_s: float) -> None:
+    figure = figures.peaks([timeline_with("gc_pause", slowest_s=slowest_s)] * 5)
+    figure.draw_without_rendering()
+    low, high = figure.axes[0].get_ylim()
+    assert sum(low <= at <= high for at in figure.axes[0].get_yticks()) >= 2

@@ -34,7 +34,6 @@ from harness.model import (
     RuntimeSettings,
     Variant,
 )
-from harness.session.preparing import build_name
 from harness.tests.available import not_asked_for, not_run
 from harness.tests.synthetic import ROOT
 from harness.toolchains import Surroundings, find_jdks, find_tool
@@ -132,7 +131,7 @@ def test_each_form_of_a_program_is_a_build_of_its_own() -> None:
     from harness.model import configurations
 
     study = load_study(ROOT, "forms").experiment
-    names = {one.variant_name: build_name(one) for one in configurations(study, "full")}
+    names = {one.variant_name: one.variant.build_name for one in configurations(study, "full")}
     assert names["java-helidon"] == "java-helidon"
     assert names["java-helidon-native"] == "java-helidon+native"
     assert names["java-helidon-aot"] == "java-helidon+aot"

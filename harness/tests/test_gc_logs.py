@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.analysis.exposure import exposure
 from harness.analysis.gc_logs import TrialAttribution, attribute_trial
 from harness.analysis.gc_table import attribution_table
 from harness.analysis.go_clock import runtime_start
@@ -183,7 +184,41 @@ def test_a_quantile_with_too_few_requests_beyond_it_is_not_said(session: Session
     assert "p99.9" not in one.whole
     (row,) = attribution_table([one], quantile="p99.9")
     assert row.share.value is None
-    assert "too few requests beyond p99.9" in row.share.warnings
+    assert "beyond p99.9: " in row.share.warnings[0] and "100 needed in each" in row.share.warnings[0]
+    assert "too few requests beyond p99.9" in row.latency_s.warnings
+
+
+def test_a_number_that_is_missing_says_why_of_itself_and_not_of_another(session: SessionFolder) -> None:
+    one = attributed(session, "serial-3x")
+    assert not one.exposure  # Serial never works beside the program
+    (row,) = attribution_table([one.model_copy(update={"rss_bytes": None})])
+    assert row.share.value is None  # one short trial
+    assert row.share.warnings[0].startswith("too few requests clear of every pause beyond p99")
+    assert row.cycle_excess.warnings == ("no collection at work beside the program",)
+    assert row.rss_bytes.warnings == ("not read after the load",)
+    unknown = dict.fromkeys(("n_pauses", "paused_s", "longest_pause_s", "n_collections", "cycles_per_s"))
+    (row,) = attribution_table([one.model_copy(update={**unknown, "refused": "there is no gc.log"})])
+    for estimate in (
+        row.pauses_per_s,
+        row.paused_share,
+        row.longest_pause_s,
+        row.collections,
+        row.cycles_per_s,
+    ):
+        assert estimate.warnings == ("there is no gc.log",)
+
+
+def test_too_few_requests_beside_a_collection_at_work_are_told_from_none_at_work(
+    session: SessionFolder,
+) -> None:
+    start, latency = np.linspace(0.0, 10.0, 1000), np.full(1000, 0.001)
+    met = exposure(start, latency, [(0.0, 0.1)])
+    assert met.excess.value is None
+    one = attributed(session, "g1-3x").model_copy(update={"exposure": {"p99": met}, "refused": None})
+    (row,) = attribution_table([one])
+    assert row.cycle_excess.warnings == (
+        "too few requests that met a collection at work, or too few that met none",
+    )
 
 
 def moved(record: TrialRecord, by_s: float) -> TrialRecord:

@@ -17,13 +17,15 @@ from harness.definitions import load_study
 from harness.errors import TrialFailure
 from harness.evidence import Evidence
 from harness.exchange import Answer
-from harness.headroom import bounded, echoed
+from harness.formats.wrk_histogram import LEFT, UNDONE
+from harness.headroom import echoed
 from harness.loadgen.captures import Scalar
 from harness.loadgen.flow import flow_fault
 from harness.loadgen.locust import Locust
 from harness.model import ClosedLoad, OpenLoad
 from harness.project import find_root
 from harness.publish.validity import compare_generators
+from harness.rehearsal import bounded
 from harness.tests.accounts_server import step, transfer_flow
 from harness.tests.answering_server import request_to
 
@@ -84,6 +86,7 @@ def trials_of(*loads: tuple[str, str, float], blocks: int = 6) -> pd.DataFrame:
             "experiment": "headroom", "session_id": "s", "trial_id": f"{block}-{name}", "block": block,
             "position": block * 20 + k, "duplicate": False, "variant": "go", "configuration": name,
             "excluded": False, "flags": "", "load_name": name, "factor_generator": name, "load_model": kind,
+            "generator": name.removesuffix("-open"), "latency_method": UNDONE if name == "wrk" else None,
             "latency_mean_s": latency_s * (1 + 0.02 * rng.standard_normal()), "n_requests": 1000.0,
         }
         for block in range(1, blocks + 1)
@@ -110,6 +113,15 @@ def test_generators_are_held_against_the_one_that_offers_the_same_kind_of_load()
     assert found["k6"].reference == "wrk" and found["jmeter-open"].reference == "k6-open"
     assert found["k6"].ratio.value == pytest.approx(2, rel=0.05)
     assert found["jmeter-open"].ratio.value == pytest.approx(4, rel=0.05)
+
+
+def test_wrks_latencies_are_compared_only_where_its_correction_was_undone() -> None:
+    trials = trials_of(("wrk", "closed", 1e-3), ("k6", "closed", 2e-3))
+    for left in (None, LEFT):
+        trials.loc[trials["generator"] == "wrk", "latency_method"] = left
+        assert compared(trials) == {}
+        evidence = cast(Evidence, SimpleNamespace(trials=trials))
+        assert [one.variant for one in compare_generators(evidence, "n_requests")] == ["k6"]
 
 
 def test_where_the_base_of_a_kind_is_missing_its_others_are_left_out() -> None:

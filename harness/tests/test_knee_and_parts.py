@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.analysis.inputs import Floats
-from harness.analysis.knee import MIN_LOADS, knee
+from harness.analysis.knee import MIN_LOADS, knee, saturation
 from harness.analysis.quarters import parts_of
 from harness.errors import InputError
 
@@ -66,6 +66,46 @@ def test_a_straight_line_has_no_knee(slope: float) -> None:
 def test_a_curve_that_flattens_has_no_knee() -> None:
     latency = np.exp(np.log(0.004) + np.minimum(LOADS, 140) * 0.02)
     assert knee(LOADS, latency, n_resamples=50).value is None
+
+
+def answered(capacity: float, noise: float, seed: int = 0) -> Floats:
+    """Right answers that follow the load up to a capacity, and stay there."""
+    rng = np.random.default_rng(seed)
+    found: Floats = np.minimum(LOADS, capacity) * np.exp(rng.normal(0, noise, LOADS.size))
+    return found
+
+
+@given(st.floats(90, 190), st.integers(0, 1000))
+@settings(max_examples=12, deadline=None)
+def test_answers_follow_the_load_up_to_the_capacity(capacity: float, seed: int) -> None:
+    found = saturation(LOADS, answered(capacity, 0.03, seed), n_resamples=60)
+    assert found.value == pytest.approx(capacity, abs=12)
+    assert found.low is None or found.low <= (found.value or 0)
+    assert found.high is None or found.high >= (found.value or 0)
+
+
+def test_answers_that_follow_every_load_tell_no_capacity() -> None:
+    told = [saturation(LOADS, answered(1e6, 0.03, seed), n_resamples=60, seed=seed) for seed in range(20)]
+    assert sum(found.value is not None for found in told) <= 1
+    assert told[0].unit == "1/s"
+    assert "follow" in told[0].estimand
+
+
+def test_a_load_that_ends_shows_its_capacity_in_answers_where_latency_shows_no_knee() -> None:
+    """Beyond its capacity a service piles up what comes in four seconds, and no more: latency flattens again."""
+    capacity, ramp_s = 100.0, 4.0
+    backlog_s = np.maximum(0.0, LOADS - capacity) * ramp_s / capacity
+    noise = np.exp(np.random.default_rng(1).normal(0, 0.2, LOADS.size))
+    assert knee(LOADS, (0.01 + backlog_s) * noise, n_resamples=60).value is None
+    assert saturation(LOADS, answered(capacity, 0.05), n_resamples=60).value == pytest.approx(
+        capacity, abs=12
+    )
+
+
+@pytest.mark.parametrize("answers", [[-1.0] * 12, [1.0] * 11, [float("nan")] * 12])
+def test_what_are_no_answers_is_refused(answers: list[float]) -> None:
+    with pytest.raises(InputError):
+        saturation(list(range(10, 130, 10)), answers)
 
 
 def test_too_few_loads_are_refused_with_the_reason() -> None:

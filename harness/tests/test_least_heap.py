@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import MemoryFitFailed
-from harness.memory.fit import corrected, heap_mib
-from harness.memory.least_heap import MOST_MIB, Found, agree, least_heap, step_mib
+from harness.memory.fit import heap_mib
+from harness.memory.least_heap import MOST_MIB, Found, agree, enlarged, least_heap, step_mib
+from harness.memory.limits import corrected
 from harness.model import HeapProbe, LimitProbe
 
 MIB = 2**20
@@ -97,6 +98,72 @@ def test_no_heap_at_all_is_one_line_with_the_last_reason() -> None:
         search(lambda _: False, most_mib=64)
     assert "\n" not in str(said.value)
     assert said.value.exit_code == 2
+
+
+def grow(works: Callable[[int], bool], least_mib: int = 13, **more: int) -> Found:
+    found = search(lambda mib: mib >= least_mib)
+    return enlarged(lambda mib: probe(mib, works(mib)), found, what="a service under load", **more)
+
+
+def test_a_heap_that_holds_under_load_twice_is_left_as_it_was_found() -> None:
+    found = grow(lambda _: True)
+    assert (found.least_mib, found.step_mib, found.steady) == (13, 1, True)
+    assert [one.heap_mib for one in found.probes[-2:]] == [13, 13]
+
+
+def test_a_heap_grows_under_load_by_a_tenth_until_it_holds_twice_in_a_row() -> None:
+    tried: list[int] = []
+
+    def works(mib: int) -> bool:
+        tried.append(mib)
+        return mib >= 18 or (mib == 15 and tried.count(15) == 1)
+
+    found = grow(works)
+    assert tried == [13, 14, 15, 15, 17, 20, 20]
+    assert (found.least_mib, found.step_mib) == (20, 3)
+    assert not found.steady  # 15 held once
+
+
+@given(least=st.integers(1, 400), boundary=st.integers(1, MOST_MIB))
+def test_under_load_too_any_boundary_is_found_and_not_far_above(least: int, boundary: int) -> None:
+    within = search(lambda mib: mib >= least)
+    found = grow(lambda mib: mib >= boundary, least)
+    assert found.steady
+    assert len(found.probes) - len(within.probes) <= 20
+    if boundary <= within.least_mib:
+        assert found.least_mib == within.least_mib
+    else:
+        assert found.least_mib - found.step_mib < boundary <= found.least_mib  # the last one failed
+        if boundary < 1.25 * within.least_mib:
+            assert found.step_mib <= 1 + 0.1 * boundary
+
+
+def test_what_holds_in_no_heap_under_load_ends_soon_in_one_line() -> None:
+    tried: list[int] = []
+
+    def never(mib: int) -> bool:
+        tried.append(mib)
+        return False
+
+    with pytest.raises(
+        MemoryFitFailed, match=r"a service under load does its work in no heap up to 4096 MiB.*out of memory"
+    ) as said:
+        grow(never)
+    assert "\n" not in str(said.value)
+    assert tried[0] == 13 and tried[-1] == MOST_MIB and len(tried) <= 17
+
+
+def test_what_was_only_too_slow_under_load_is_tried_again_before_the_heap_grows() -> None:
+    tried: list[int] = []
+
+    def slow_once(mib: int) -> HeapProbe:
+        tried.append(mib)
+        return probe(mib, len(tried) > 1).model_copy(update={"fell_behind": len(tried) == 1})
+
+    found = enlarged(slow_once, search(lambda mib: mib >= 13), what="a service under load")
+    assert tried == [13, 13, 13]
+    assert found.least_mib == 13
+    assert not found.steady
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ import pytest
 from pydantic import ValidationError
 
 from harness.errors import UnsupportedLoad
-from harness.headroom import bounded
 from harness.loadgen.base import LoadGenerator
 from harness.loadgen.jmeter import JMeter
 from harness.loadgen.k6 import K6
@@ -19,6 +18,7 @@ from harness.loadgen.wrk import Wrk
 from harness.loadgen.wrk2 import Wrk2
 from harness.model import ClosedLoad, LoadProfile, OpenLoad, OpenShare, ScaledLoad
 from harness.model.load import Stage
+from harness.rehearsal import bounded
 from harness.tests.answering_server import request_to
 
 PARTS = OpenLoad(rate_per_s=20, duration_s=2, arrivals="constant", parts=4, pause_s=1)

@@ -8,43 +8,31 @@ from pathlib import Path
 import pytest
 
 from harness.cli.measuring import _print_plan
-from harness.definitions import load_study
 from harness.definitions.services import load_requests
 from harness.errors import InputError, MemoryFitFailed, StoreError, TrialFailure
-from harness.launchers.process import ProcessLauncher
-from harness.launchers.tools import find_tools
-from harness.local_host import LocalHost
-from harness.memory import fit, least_heap
+from harness.memory import least_heap, order
 from harness.memory.pacing import ask_at_rate
-from harness.memory.probe import Asked, ProbeOrder, held_bytes
-from harness.model import Outcome, RuntimeSettings, Variant
-from harness.orphans import RunningProcesses
+from harness.model import Outcome
 from harness.readiness import wait_first_response
 from harness.session import measure
 from harness.session.outlook import memory_asked
-from harness.session.preparing import parts_for
 from harness.store import SessionFolder, SessionWriter, Store
 from harness.tests.instances import Project
 from harness.tests.memory_project import (
     make_memory_project,
-    memory_assembly,
     memory_session,
     rewrite,
 )
 from harness.tests.sessions import LIMITS, running_below
-from harness.tests.synthetic import ROOT
-from harness.toolchains import Surroundings
-
-MIB = 2**20
 
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same search, asked for a moment only."""
     monkeypatch.setattr(least_heap, "FIRST_MIB", 4)
-    monkeypatch.setattr(fit, "COLD_S", 0.1)
-    monkeypatch.setattr(fit, "SEARCH_S", 0.2)
-    monkeypatch.setattr(fit, "FEWEST_REQUESTS", 40)
+    monkeypatch.setattr(order, "COLD_S", 0.1)
+    monkeypatch.setattr(order, "SEARCH_S", 0.2)
+    monkeypatch.setattr(order, "FEWEST_REQUESTS", 40)
 
 
 def folder_of(root: Path) -> SessionFolder:
@@ -66,6 +54,13 @@ def test_a_session_measures_memory_once_and_every_trial_runs_with_what_was_found
     assert least.variants == ("java-2x",) and least.collector == "serial"
     assert 1 <= least.least_mib <= 32
     assert all(one.worked or one.reason for one in least.probes)
+    *_, before_last, last_one = least.probes  # the load's own generator has the last word, twice
+    assert [(one.heap_mib, one.worked, one.asked_by) for one in (before_last, last_one)] == [
+        (least.least_mib, True, "locust")
+    ] * 2
+    assert least.probes[0].asked_by is None
+    planned = folder.header.plan.trials[0].configuration.load
+    assert found.tried == planned  # it is as short as it is
     heap, limit = f"{2 * least.least_mib}m", f"{found.limits[0].limit_mib}MiB"
     assert found.resolved == {"java-2x": {"heap_max": heap}, "go-as-java": {"gomemlimit": limit}}
     records = {one.planned.configuration.variant_name: one for one in folder.records()}
@@ -139,39 +134,3 @@ def test_who_falls_behind_the_rate_does_not_do_its_work(tmp_path: Path) -> None:
             ask_at_rate(wrong.endpoint, requests, rate_per_s=200, n_requests=20, most_late_s=5)
     finally:
         project.close()
-
-
-def test_a_real_service_works_in_a_roomy_heap_and_not_in_one_too_small_and_says_why(tmp_path: Path) -> None:
-    study = load_study(ROOT, "gc-peaks")
-    implementation = study.implementations["java-jdkhttp"]
-    launcher = ProcessLauncher(LocalHost(), ROOT, find_tools(Surroundings(project=ROOT)), grace_s=2.0)
-    assembly = memory_assembly(tmp_path)
-    parts = parts_for(assembly, RunningProcesses(tmp_path, "probe"), None)
-    parts = type(parts)(host=parts.host, launcher=launcher, ledger=parts.ledger, cpus=parts.cpus)
-
-    def held(heap: str) -> int:
-        runtime = RuntimeSettings(cpus=2, gc="serial", heap_max=heap)
-        variant = Variant(implementation="java-jdkhttp", settings={"face": "published"}, runtime=runtime)
-        return held_bytes(
-            ProbeOrder(
-                name="probe",
-                implementation=implementation,
-                variant=variant,
-                build=launcher.build(implementation, variant),
-                asked=Asked(
-                    requests=study.requests["uppercase-32768"],
-                    rate_per_s=200,
-                    n_requests=100,
-                    most_late_s=2.0,
-                ),
-                folder=tmp_path / "probe",
-            ),
-            parts,
-        )
-
-    assert 20 * MIB < held("64m") < 300 * MIB
-    with pytest.raises(TrialFailure) as said:
-        held("2m")
-    assert said.value.reason
-    assert not (tmp_path / "probe").exists()
-    assert not running_below(tmp_path)

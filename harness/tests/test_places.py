@@ -362,7 +362,9 @@ def test_a_link_cut_for_good_leaves_no_container_there_and_no_generator_here(
             with pytest.raises(HostError, match="bighost is gone"):
                 tiny(assembly, "bighost", "container")
             assert not running_below(root)
-            assert eventually(lambda: not client.containers.list(all=True, filters=ours), within_s=60)
+            assert eventually(
+                lambda: not client.containers.list(all=True, filters=ours, ignore_removed=True), within_s=60
+            )
             assert eventually(lambda: not list((tmp_path / "base" / "sessions").iterdir()), within_s=60)
         finally:
             beside.join()

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,8 @@ from harness.errors import InputError, UnknownKey
 from harness.model import Estimate
 from harness.publish import Publisher, clear, escape, published_rounds, read_values, show, trace
 from harness.publish.latex import render_table
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def estimate(
@@ -71,6 +75,33 @@ def test_the_order_of_notebooks_and_of_cells_leaves_no_trace(tmp_path: Path) -> 
     forward = publish(tmp_path / "forward", cells)
     assert publish(tmp_path / "backward", cells[::-1]) == forward
     assert publish(tmp_path / "twice", cells + cells) == forward
+
+
+def test_notebooks_at_work_at_once_lose_nothing_and_leave_what_one_after_the_other_leaves(
+    tmp_path: Path,
+) -> None:
+    code = (
+        "import sys; from pathlib import Path; from harness.publish import Publisher\n"
+        "from harness.tests.test_publish import estimate\n"
+        "root, name = Path(sys.argv[1]), sys.argv[2]\n"
+        "publisher = Publisher(name, root=root)\n"
+        "for number in range(40): publisher.number(f'{name[3:]}.k{number}', estimate(1.0 + number))\n"
+        "publisher.table(f'{name[3:]}.t', {'a': 'A'}, [{'a': 1}], caption='c')\n"
+    )
+
+    def publish(root: Path, *, at_once: bool) -> dict[str, bytes]:
+        children = []
+        for name in ("31-b", "30-a", "32-c"):
+            children.append(subprocess.Popen([sys.executable, "-c", code, str(root), name], cwd=ROOT))
+            if not at_once:
+                children[-1].wait()
+        assert [child.wait() for child in children] == [0, 0, 0]
+        folder = root / "paper/generated"
+        return {path.name: path.read_bytes() for path in folder.rglob("*.*") if path.is_file()}
+
+    after_each_other = publish(tmp_path / "after", at_once=False)
+    assert len(json.loads(after_each_other["values.json"])) == 3 * 40
+    assert publish(tmp_path / "at-once", at_once=True) == after_each_other
 
 
 def test_two_notebooks_cannot_publish_the_same_key(tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ from harness.publish.containers import container_cells
 from harness.stages import StageParameters
 from harness.stages.work import tidy_all
 from harness.tests.in_process import execute_in_process
-from harness.tests.synthetic import GROUP_BYTES, LAYERS_BYTES, make_project, make_session
+from harness.tests.synthetic import make_project, make_session
+from harness.tests.synthetic_trial import GROUP_BYTES, LAYERS_BYTES
 
 TABLE = "paper/generated/tables/placement-containers.tex"
 

@@ -7,8 +7,8 @@ from collections import Counter
 from pathlib import Path
 from typing import get_args
 
-from harness.evidence import open_evidence
 from harness.model import Flag
+from harness.opening import open_evidence
 from harness.publish import Publisher
 from harness.publish.doubts import FLAG_WORDS, flag_counts, publish_doubts
 from harness.stages import StageParameters

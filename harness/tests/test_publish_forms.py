@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from harness.cli import main
-from harness.evidence import Evidence, open_evidence
+from harness.evidence import Evidence
 from harness.model import Estimate, Unavailable
+from harness.opening import open_evidence
 from harness.publish import read_values
 from harness.publish.cells import Cell
 from harness.publish.forms import build_cells, form_cells

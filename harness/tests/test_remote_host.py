@@ -253,7 +253,7 @@ def test_wrong_clocks_over_there_are_known_and_moments_come_on_ours(sshd: Sshd, 
         reading = host.resources(watched)
         assert eventually(lambda: b"service" in host.read(there / "samples.csv"))
         process.stop(5)
-        sampler.stop()
+        assert sampler.stop().ticks_by == "interpreter"  # no library is sent over
         host.close_folder(ours)
         after = now()
         slack_s = 2 * clock.uncertainty_s + 1e-3

@@ -16,7 +16,7 @@ import pytest
 from harness.launchers.base import Instance
 from harness.loadgen.base import LoadCommand, LoadOrder
 from harness.model import Flag, GeneratorRecord, LoadSummary, Outcome, TrialRecord
-from harness.sampling import Watched
+from harness.sampling import Watched, glancer_here
 from harness.session import measure
 from harness.tests.fakes import FakeLoadGenerator
 from harness.tests.instances import eventually
@@ -33,6 +33,7 @@ def other_trial(root: Path) -> TrialRecord:
     assert not list((root / ".cache" / "running").glob("*.json"))
     calm = [record for record in folder.records() if record.planned.configuration.variant_name == "calm"]
     assert [record.outcome for record in calm] == [Outcome.OK, Outcome.OK]
+    assert {record.extra["ticks_by"] for record in calm} == {glancer_here()[0].name}
     return next(record for record in folder.records() if record.planned.configuration.variant_name == "other")
 
 

@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from harness.sampling import MachineReading, machine_window, read_machine, read_throttling
+from harness.sampling.machine import MachineReader
 
 V1_MOUNTS = """\
 31 23 0:28 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755
@@ -110,6 +113,22 @@ def test_this_machine_tells_its_cpu_time() -> None:
     assert before.total_cpu_s is not None
     assert after.total_cpu_s is not None
     assert after.total_cpu_s >= before.total_cpu_s > 0
+
+
+def test_the_machine_tells_that_something_was_begun(tmp_path: Path) -> None:
+    lay_out(tmp_path, proc__stat="cpu  1 2 3 4 5 6 7 8 9 0\nintr 1\nprocesses 17\nprocs_running 1\n")
+    made_up, here = MachineReader(tmp_path), MachineReader()
+    made_up.read(), here.read()
+    assert made_up.n_begun == 17
+    before = here.n_begun
+    subprocess.run([sys.executable, "-c", ""], check=True)
+    here.read()
+    assert before is not None
+    assert here.n_begun is not None
+    assert here.n_begun > before
+    nothing = MachineReader(tmp_path / "nothing")
+    nothing.read()
+    assert nothing.n_begun is None
 
 
 def reading_of(total_cpu_s: float | None, psi: float | None = None) -> MachineReading:

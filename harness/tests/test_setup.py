@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -13,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from harness import toolchains
-from harness.tests.made_up_machine import around, program
+from harness.tests.made_up_machine import around, fake_environment, program
 from setup import __main__ as setup_main
-from setup import apt, go_wheel, jdk_debian, pip_settings, python_env, run_tests, scope, source_builds
+from setup import apt, go_wheel, jdk_debian, pip_settings, python_env, scope
 from setup.say import SetupError
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -51,18 +50,6 @@ def test_a_variable_of_pip_beats_its_file_and_a_variable_of_uv_beats_both() -> N
     assert pip_settings.uv_variables(pip, {}) == {"UV_DEFAULT_INDEX": "https://env.example"}
     assert pip_settings.uv_variables(pip, {"UV_DEFAULT_INDEX": "https://uv.example"}) == {}
     assert pip_settings.uv_variables(pip, {"UV_INDEX_URL": "https://older.example"}) == {}
-
-
-def fake_environment(project: Path) -> None:
-    """Files from which the environment is made, and a `.venv` whose interpreter lists two distributions."""
-    for name in python_env.INPUTS:
-        (project / name).parent.mkdir(parents=True, exist_ok=True)
-        (project / name).write_text(name, encoding="utf-8")
-    program(project / ".venv/bin/rematch")
-    program(project / ".venv/bin/python", '["a==1", "rematch==0.1.0"]')
-    (project / ".tools").mkdir()
-    stamp = {"inputs": python_env.inputs_hash(project, "py"), "installed": ["a==1", "rematch==0.1.0"]}
-    (project / python_env.STAMP).write_text(json.dumps(stamp), encoding="utf-8")
 
 
 def test_an_environment_is_current_until_an_input_changes(tmp_path: Path) -> None:
@@ -242,7 +229,7 @@ def test_rebuilding_the_paper_from_recorded_data_needs_only_latex() -> None:
 @pytest.mark.parametrize("profile", ["smoke", "quick", "full"])
 def test_measuring_needs_the_services_tools_and_a_load_generator(profile: str) -> None:
     assert {"go", "jdk", "maven", "jmeter", "postgres", "latex"} == set(scope.needs("paper", profile))
-    assert scope.wishes("paper", profile) == ("wrk", "k6")
+    assert scope.wishes("paper", profile) == ("wrk", "cc", "k6", "glances")
 
 
 def test_oha_is_built_when_it_is_asked_for_and_never_else() -> None:
@@ -299,98 +286,3 @@ def test_packages_that_are_only_wished_for_and_cannot_be_had_stop_nothing(
     setup_main.bring(("maven",), ("sshd",), around(tmp_path))
     assert "going on without sshd: installing maven openssh-server" in capsys.readouterr().out
     assert log.read_text(encoding="utf-8").splitlines()[-1].endswith("--no-install-recommends maven")
-
-
-# --- load generators from source
-
-
-def test_k6_is_the_version_that_its_module_file_names_with_hashes() -> None:
-    module = (PROJECT / "setup/k6/go.mod").read_text(encoding="utf-8")
-    assert f"go.k6.io/k6 v{toolchains.K6_VERSION}\n" in module
-    hashes = (PROJECT / "setup/k6/go.sum").read_text(encoding="utf-8")
-    assert f"go.k6.io/k6 v{toolchains.K6_VERSION} h1:" in hashes
-
-
-def without_k6(folder: Path, monkeypatch: pytest.MonkeyPatch, go_says: str) -> toolchains.Surroundings:
-    """A machine with a Go that says and does as told, and no k6."""
-    fake_environment(folder / "project")
-    monkeypatch.setattr("setup.python_env.environment_is_current", lambda project, python: True)
-    (folder / "project" / source_builds.K6_MODULE).mkdir(parents=True)
-    go = folder / "bin/go"
-    go.parent.mkdir()
-    go.write_text(
-        f'#!/bin/sh\n[ "$1" = version ] && echo go version go1.26.6 linux/amd64 && exit 0\n{go_says}\n'
-    )
-    go.chmod(0o755)
-    monkeypatch.setattr(setup_main, "PROJECT", folder / "project")
-    monkeypatch.setenv("PATH", f"{go.parent}:/usr/bin:/bin")
-    return toolchains.Surroundings(project=folder / "project", system=folder / "system")
-
-
-def test_k6_is_built_into_the_tools_of_the_project_with_the_hashes_held_fast(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    build = f'echo "$GOFLAGS" > {tmp_path}/flags; mkdir -p "$(dirname "$3")"; printf "#!/bin/sh\necho k6 v{toolchains.K6_VERSION}\n" > "$3"; chmod +x "$3"'
-    place = without_k6(tmp_path, monkeypatch, build)
-    setup_main.bring((), ("k6",), place)
-    assert toolchains.find_tool("k6", place).path == (
-        tmp_path / "project" / f".tools/k6-{toolchains.K6_VERSION}/bin/k6"
-    )
-    assert "-mod=readonly" in (tmp_path / "flags").read_text()
-    assert not list((tmp_path / "project/.tools").glob("*.new"))
-
-
-def test_a_k6_that_cannot_be_built_stops_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    place = without_k6(tmp_path, monkeypatch, "echo no such module >&2; exit 1")
-    setup_main.bring((), ("k6",), place)
-    said = capsys.readouterr()
-    assert "going on without k6" in said.out
-    assert "no such module" in said.err
-    assert not toolchains.find_tool("k6", place).usable
-
-
-def test_oha_without_cargo_says_what_is_missing(tmp_path: Path) -> None:
-    with pytest.raises(SetupError, match="built with cargo"):
-        source_builds.build_oha(tmp_path, {"PATH": str(tmp_path)})
-
-
-# --- make test
-
-
-def service(folder: Path, text: str) -> None:
-    folder.mkdir(parents=True)
-    (folder / "service.toml").write_text(text, encoding="utf-8")
-
-
-def test_services_are_found_by_their_own_description_and_maven_keeps_to_one_lane(tmp_path: Path) -> None:
-    service(tmp_path / "services/w/go-x", 'language = "go"\ntest = ["go", "test", "./..."]')
-    service(tmp_path / "services/w/java-y", 'language = "java"\ntest = ["{mvn}", "-q", "test"]')
-    maven, others = run_tests.lanes(run_tests.service_checks(tmp_path))
-    assert [check.name for check in maven] == ["w/java-y: mvn -q"]
-    assert [check.name for check in others] == ["w/go-x: go vet", "w/go-x: go test"]
-
-
-def test_a_service_that_says_nothing_about_its_test_is_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    service(tmp_path / "services/w/odd", 'language = "go"')
-    with pytest.raises(SystemExit) as stopped:
-        run_tests.service_checks(tmp_path)
-    assert stopped.value.code == 2
-    assert "services/w/odd/service.toml: test" in capsys.readouterr().err
-
-
-def test_a_failing_check_is_shown_with_its_own_words_and_does_not_stop_the_others(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    bad = run_tests.Check(name="bad", command=("/bin/sh", "-c", "echo my reason; exit 3"), folder=tmp_path)
-    absent = run_tests.Check(name="absent", command=(str(tmp_path / "no"),), folder=tmp_path)
-    good = run_tests.Check(name="good", command=("/bin/sh", "-c", "true"), folder=tmp_path)
-    failed: list[str] = []
-    run_tests.run_lane([bad, absent, good], {}, failed)
-    out = capsys.readouterr().out
-    assert failed == ["bad", "absent"]
-    assert "my reason" in out
-    assert "ok      good" in out

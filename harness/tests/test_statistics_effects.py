@@ -23,6 +23,8 @@ from harness.analysis.intervals import rank_sum_cdf, signed_rank_cdf
 from harness.errors import InputError, PseudoReplicationError
 from harness.model import Estimate, Verdict
 
+pytestmark = pytest.mark.computes
+
 PAIRED: tuple[Estimator, ...] = (
     "log_t",
     "fieller",

@@ -22,6 +22,8 @@ from harness.analysis import (
 from harness.analysis.verify.laws import ar_series
 from harness.errors import InputError, PseudoReplicationError
 
+pytestmark = pytest.mark.computes
+
 
 def test_requests_without_trial_ids_are_refused_unless_said() -> None:
     x = np.random.default_rng(1).lognormal(0, 1, 2000)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from harness.analysis.steady_state import SteadyState, classify_warmup
 from harness.analysis.verify import VERIFICATIONS
@@ -16,6 +17,8 @@ from harness.analysis.verify.warmup import (
     log_normal,
     score_class,
 )
+
+pytestmark = pytest.mark.computes
 
 SIMS = 12
 

@@ -119,6 +119,14 @@ def test_a_tool_that_tells_its_version_with_a_bad_status_is_still_found(tmp_path
     assert (tool.state, tool.version) == ("ok", "4.1.0")
 
 
+def test_the_compiler_that_cc_names_comes_before_those_on_path(tmp_path: Path) -> None:
+    usual = program(tmp_path / "bin/gcc", "gcc (Debian 12.2.0-14) 12.2.0")
+    own = program(tmp_path / "own/x86_64-conda-linux-gnu-cc", "cc 14.1.0")
+    assert toolchains.find_tool("cc", around(tmp_path, usual.parent)).path == usual
+    named = around(tmp_path, usual.parent, own.parent, CC=own.name)
+    assert (toolchains.find_tool("cc", named).path, toolchains.find_tool("cc", named).state) == (own, "ok")
+
+
 def test_postgresql_is_found_where_debian_puts_it_the_newest_first_and_only_with_initdb(
     tmp_path: Path,
 ) -> None:

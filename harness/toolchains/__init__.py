@@ -11,6 +11,7 @@ from __future__ import annotations
 from .asking import which
 from .environment import build_environment, maven_options
 from .find import find_all, find_go, find_latex, find_maven, find_postgres, find_tool, made_program
+from .glances import GLANCES_FLAGS, GLANCES_SOURCE, find_glances, glances_library
 from .jdks import find_jdk, find_jdks, read_jdk
 from .jmeter import (
     MANIFEST,
@@ -37,6 +38,8 @@ from .wanted import (
 )
 
 __all__ = [
+    "GLANCES_FLAGS",
+    "GLANCES_SOURCE",
     "JAVA_MINIMUM",
     "JAVA_REFERENCE",
     "JMETER_VERSION",
@@ -54,6 +57,7 @@ __all__ = [
     "build_environment",
     "damage",
     "find_all",
+    "find_glances",
     "find_go",
     "find_jdk",
     "find_jdks",
@@ -62,6 +66,7 @@ __all__ = [
     "find_maven",
     "find_postgres",
     "find_tool",
+    "glances_library",
     "how_to_get",
     "jmeter_home",
     "jmeter_jar",

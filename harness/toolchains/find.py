@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from .asking import as_tool, ask, new_enough, version_in, which
+from .glances import find_glances
 from .jdks import find_jdk, find_jdks
 from .jmeter import find_jmeter
 from .tool import Surroundings, Tool, parse_version
@@ -126,8 +127,10 @@ def _first_new_enough(
 
 
 def _find_program(row: Wanted, around: Surroundings) -> Tool:
-    """A tool that is simply a program: of set-up's making, on PATH, or (GraalVM) in its usual folder."""
+    """A tool that is simply a program: of set-up's making, named by a variable, on PATH, or in its usual folder."""
     places: list[Path | None] = [made_program(row, around)]
+    if row.name == "cc" and around.environ.get("CC"):  # conda's compilers have no shorter name
+        places.append(which(around.environ["CC"], around))
     places += [which(program, around) for program in row.programs]
     if row.name == "sshd":  # users other than root do not have it on their PATH
         places.append(around.system / "usr/sbin/sshd")
@@ -171,6 +174,7 @@ def find_tool(name: str, around: Surroundings) -> Tool:
         "go": find_go,
         "maven": find_maven,
         "jmeter": find_jmeter,
+        "glances": find_glances,
         "latex": find_latex,
         "postgres": find_postgres,
     }

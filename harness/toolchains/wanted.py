@@ -115,6 +115,18 @@ WANTED: tuple[Wanted, ...] = (
         pinned=K6_VERSION,
     ),
     Wanted(
+        name="cc",
+        why="to build the library that takes the sampler's ticks",
+        programs=("cc", "gcc", "clang"),
+        apt=("gcc", "libc6-dev"),
+        elsewhere="a C compiler with the headers of the C library, as your system has it",
+    ),
+    Wanted(
+        name="glances",
+        why="to sample at a lower cost (without it the interpreter takes the ticks)",
+        by_setup=True,
+    ),
+    Wanted(
         name="oha",
         why="as a quick generator with nanosecond samples",
         minimum="1.16",

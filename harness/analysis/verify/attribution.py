@@ -26,6 +26,7 @@ from harness.analysis.verify.queueing import (
     simulate_open,
 )
 from harness.analysis.verify.result import Cell, VerifyResult, result, share
+from harness.analysis.verify.shares import pooled_cells
 
 SHARE_ERROR, OFFSET_ERROR_S = 0.02, 0.001
 #: Requests beyond the quantile in the counterfactual; with fewer its own sampling error would be measured.
@@ -88,10 +89,13 @@ def attribution(sims: int, seed: int) -> VerifyResult:
     )
     cells.append(Cell(name="clock offset, largest error in s", value=offset_worst, at_most=OFFSET_ERROR_S))
     cells += _coincidence(sims, np.random.default_rng([seed, 99]))
+    cells += pooled_cells(sims, seed)
     return result(
         "attribution",
-        bar="share error <= .02; shift test: false positives <= .06, power >= .95; offset within 1 ms",
-        control="subtracting the overlap alone, and matching without a shift test, are wrong",
+        bar="share error <= .02; shift test: false positives <= .06, power >= .95; offset within 1 ms; "
+        "pooled share: coverage in [.92, .97] ([.92, .99] of the upper bound and where nearly all requests are clear), "
+        "bias <= .02",
+        control="subtracting the overlap alone, matching without a shift test, and requests as the unit are wrong",
         cells=cells, sims=sims, seed=seed,
     )  # fmt: skip
 

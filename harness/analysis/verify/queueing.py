@@ -98,6 +98,10 @@ def simulate_open(
     """Return (start_s, latency_s) of an open loop: everybody comes when they come."""
     clock = _WorkingClock(pauses or Pauses())
     coming = clock.to_work(arrivals)
+    if servers == 1:  # what was left of the work when each came, all at once
+        worked = np.cumsum(service)
+        done = worked + np.maximum.accumulate(coming - (worked - service))
+        return arrivals, clock.to_wall(done) - arrivals
     free = [0.0] * servers
     done = np.empty(len(arrivals))
     for i, (at, needs) in enumerate(zip(coming.tolist(), service.tolist(), strict=True)):

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plots of a report's page: latency over time with its causes, and latency by percentile.
+
+Colours are never the only sign: each cause has a marker of its own, so the page reads in grey.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from markupsafe import Markup
+from matplotlib.figure import Figure
+
+from harness.analysis.quantiles import FEWEST_BEYOND, N_BATCHES, rank, woodruff_ranks
+from harness.analysis.report_result import QUANTILES, Report
+from harness.analysis.spans import Span
+
+FloatArray = npt.NDArray[np.float64]
+
+#: Okabe-Ito colours and a marker for each cause.
+_LOOKS: dict[str, tuple[str, str]] = {
+    "gc_pause": ("#D55E00", "o"),
+    "allocation_stall": ("#CC79A7", "D"),
+    "other_safepoint": ("#0072B2", "s"),
+    "unexplained": ("#000000", "x"),
+    "no log": ("#000000", "x"),
+}
+_OTHER = ("#009E73", "^")
+_FEWEST_BEYOND = 100
+#: Places on the axis of nines at which an interval is computed.
+_BAND_POINTS = 80
+_LEVEL = 0.95
+
+
+def latency_over_time(
+    report: Report, start: FloatArray, latency: FloatArray, pauses: Sequence[tuple[str, Span]]
+) -> dict[str, Any]:
+    """Return a drawing with its caption and alternative text: the slowest requests, pauses, and peaks by cause.
+
+    Args:
+        start, latency: epoch seconds and seconds of the slowest request of each moment, shapes (k,), by start.
+        pauses: (cause, span in epoch seconds) of the runtime's log.
+    """
+    origin = report.start_epoch_s if report.start_epoch_s is not None else float(start.min())
+    figure = Figure(figsize=(9, 4), layout="constrained")
+    axes = figure.add_subplot()
+    axes.plot(start - origin, latency * 1e3, ".", markersize=2, color="#777777")
+    last = float(start.max()) - origin
+    shown = [
+        (cause, a - origin, b - origin) for cause, (a, b) in pauses if b >= origin and a - origin <= last
+    ]
+    for cause in dict.fromkeys(cause for cause, _, _ in shown):
+        spans = [(a, b) for name, a, b in shown if name == cause]
+        # A pause of a millisecond is narrower than a pixel: a tick below the axis marks it.
+        axes.plot(
+            [a for a, _ in spans],
+            np.full(len(spans), 0.015),
+            "|",
+            color=_look(cause)[0],
+            transform=axes.get_xaxis_transform(),
+            markersize=7,
+            label=f"{words(cause)} in the log",
+        )
+        for a, b in spans:
+            axes.axvspan(a, b, color=_look(cause)[0], alpha=0.25, linewidth=0)
+    by_cause: dict[str, list[tuple[float, float]]] = {}
+    for stall, named in zip(
+        report.stalls or (), report.causes or (None,) * len(report.stalls or ()), strict=True
+    ):
+        inside = (start < stall.end_s) & (start + latency >= stall.start_s)
+        if inside.any():
+            worst = np.flatnonzero(inside)[int(np.argmax(latency[inside]))]
+            by_cause.setdefault(named or "no log", []).append(
+                (float(start[worst]) - origin, float(latency[worst]) * 1e3)
+            )
+    for cause, points in by_cause.items():
+        colour, marker = _look(cause)
+        axes.plot(
+            *zip(*points, strict=True),
+            linestyle="",
+            marker=marker,
+            markersize=6,
+            color=colour,
+            fillstyle="none",
+            label=f"{len(points)} peaks: {words(cause)}",
+        )
+    axes.set(yscale="log", xlabel="seconds since the first request", ylabel="latency, ms")
+    if by_cause or shown:
+        figure.legend(loc="outside upper left", ncols=3, fontsize=8, frameon=False)
+    counts = ", ".join(f"{len(points)} {words(cause)}" for cause, points in by_cause.items()) or "none"
+    caption = f"The slowest request of each of {len(start):,} moments; peaks by cause: {counts}."
+    if shown:
+        caption += f" Shaded and ticked: {len(shown)} events of the runtime's log."
+    return {"svg": _svg(figure), "alt": f"Latency over time. {caption}", "caption": caption}
+
+
+def _last_nine(n: int) -> float:
+    """How far out the curve of n requests goes: a hundred beyond it, up to p99 ten, and the median always."""
+    return max(n / _FEWEST_BEYOND, min(n / FEWEST_BEYOND, 100.0), 2.0)
+
+
+def percentile_band(
+    latency: FloatArray, at_rank: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray] | None:
+    """Nines, low and high end of each percentile's interval, as ``quantile_ci`` has it; None: too few requests.
+
+    Args:
+        latency: in the order of their starts, shape (n,). at_rank: the same, sorted.
+    """
+    n = len(latency)
+    if n < 10 * N_BATCHES:
+        return None
+    nines = np.geomspace(1.05, _last_nine(n), _BAND_POINTS)
+    nines = nines[n / nines >= FEWEST_BEYOND]
+    low, high = np.empty(len(nines)), np.empty(len(nines))
+    for i, q in enumerate((1 - 1 / nines).tolist()):
+        value = at_rank[rank(n, q) - 1]
+        first, last = woodruff_ranks(latency[None, :], np.array([value]), q, _LEVEL)
+        low[i], high[i] = at_rank[int(first[0]) - 1], at_rank[int(last[0]) - 1]
+    return nines, low, high
+
+
+def latency_by_percentile(
+    latency: FloatArray, corrected: Mapping[str, float | None] | None = None
+) -> dict[str, Any]:
+    """Return a drawing with its caption and alternative text: latency on an axis of nines with its band.
+
+    Args:
+        latency: of successful requests in the order of their starts, shape (n,), seconds.
+        corrected: quantile -> milliseconds with what users left out while they waited.
+    """
+    in_order = np.sort(latency)
+    band = percentile_band(latency, in_order)
+    ordered = in_order * 1e3
+    n = len(ordered)
+    # As far out as enough requests lie beyond for the quantile to be said at all.
+    nines = np.geomspace(1.0, _last_nine(n), 400)
+    values = ordered[np.minimum((n * (1 - 1 / nines)).astype(int), n - 1)]
+    figure = Figure(figsize=(9, 3.2), layout="constrained")
+    axes = figure.add_subplot()
+    if band is not None:
+        at, low, high = band
+        # A light grey with edges of its own: the band reads without colour, and where it is a pixel wide.
+        axes.fill_between(
+            at, low * 1e3, high * 1e3, facecolor="#bbbbbb", edgecolor="#777777", linewidth=0.6, linestyle=":",
+            label="95 % interval, this trial",
+        )  # fmt: skip
+    axes.plot(nines, values, color="#000000", linewidth=1.2, label="as measured")
+    if corrected is not None:
+        shown = [(1 / (1 - q), corrected[name]) for name, q in QUANTILES.items() if corrected.get(name)]
+        axes.plot(
+            *zip(*shown, strict=True), linestyle="", marker="s", markersize=6, color="#000000",
+            fillstyle="none", label="with what waiting left out",
+        )  # fmt: skip
+    axes.legend(loc="upper left", fontsize=8, frameon=False)
+    ticks = [10.0**k for k in range(1, 8) if 10.0**k <= nines[-1]]
+    axes.set(xscale="log", yscale="log", xlabel="percentile", ylabel="latency, ms")
+    axes.set_xticks([1.0, 2.0, *ticks], ["0", "p50", *(f"p{100 * (1 - 1 / t):.6g}" for t in ticks)])
+    axes.minorticks_off()
+    axes.grid(visible=True, axis="x", color="#dddddd")
+    said = ", ".join(
+        f"{name} {float(np.quantile(latency, q)) * 1e3:.3g} ms"
+        for name, q in QUANTILES.items()
+        if 1 / (1 - q) <= _last_nine(n) * (1 + 1e-9)
+    )
+    caption = f"Latency by percentile on an axis of nines, {n:,} successful requests of one trial: {said}."
+    caption += (
+        " No interval: too few requests."
+        if band is None
+        else " Grey band: 95 % interval within this trial (Woodruff, variance by batch means)."
+    )
+    if corrected is not None:
+        caption += " Squares: with the requests that users would have sent while they waited."
+    return {"svg": _svg(figure), "alt": caption, "caption": caption}
+
+
+def _svg(figure: Figure) -> Markup:
+    stream = io.StringIO()
+    import matplotlib as mpl
+
+    with mpl.rc_context({"svg.hashsalt": "rematch", "svg.fonttype": "none"}):
+        figure.savefig(stream, format="svg", metadata={"Date": None})
+    text = stream.getvalue()
+    # Labels are ours and numbers; nothing from the analysed file is drawn as text.
+    return Markup(text[text.index("<svg") :])
+
+
+def _look(cause: str) -> tuple[str, str]:
+    return _LOOKS.get(cause, _OTHER)
+
+
+def words(cause: str) -> str:
+    """Return a cause as it stands in sentences."""
+    return cause.replace("_", " ")

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Verification of the pooled share: how often its interval holds the truth in sessions of few, short trials.
+
+Trials differ in their level, in how often they pause, and for how long. The truth of a coverage is what the
+same estimate says of all simulated trials together; a second run of each trial, without its pauses, tells how
+far that is from what the pauses really did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from harness.analysis.latency_counts import LatencyCounts, counted, pooled_and_without
+from harness.analysis.lives import Lives, lived
+from harness.analysis.pooled_share import (
+    FEWEST_IN_A_TRIAL,
+    Way,
+    WithoutPauses,
+    jackknifed,
+    pooled_share,
+    without_pauses,
+)
+from harness.analysis.spans import CauseName, Span
+from harness.analysis.verify.queueing import (
+    FloatArray,
+    ServiceLaw,
+    arrival_times,
+    regular_pauses,
+    service_times,
+    simulate_open,
+)
+from harness.analysis.verify.result import Cell, share
+from harness.model import Estimate
+
+QUANTILE, LEVEL = 0.99, 0.95
+#: Of the logarithm, from trial to trial: how often it pauses, how long a pause is.
+EVERY_SD, PAUSE_SD = 0.2, 0.15
+#: Trials of which the share of clear requests is taken before a cell, so that its trials have the wanted tail.
+_PILOT = 20
+#: Groups of requests that stand for trials where the request is taken for the unit.
+_GROUPS = 20
+
+
+class Session(NamedTuple):
+    """A cell: sessions of ``n_trials`` with ``clear_tail`` clear requests beyond the quantile each, on average.
+
+    ``level_sd``: of the logarithm of a trial's latencies; ``step_s``: what a clock of whole steps made of them.
+    """
+
+    name: str
+    n_trials: int
+    clear_tail: int
+    rate_per_s: float = 150.0
+    median_s: float = 0.002
+    pause_s: float = 0.02
+    every_s: float = 0.5
+    rho: float = 0.6
+    level_sd: float = 0.05
+    step_s: float = 0.0
+
+
+class _Trial(NamedTuple):
+    """As a load tool saw it, as it was, and as it would have been without pauses."""
+
+    seen: Lives
+    true: Lives
+    bare: FloatArray
+
+
+def simulate_trial(session: Session, n: int, rng: np.random.Generator) -> _Trial:
+    """Return about n requests through one server that pauses."""
+    duration_s = n / session.rate_per_s
+    every_s = session.every_s * float(np.exp(EVERY_SD * rng.standard_normal()))
+    pause_s = session.pause_s * float(np.exp(PAUSE_SD * rng.standard_normal()))
+    median_s = session.median_s * float(np.exp(session.level_sd * rng.standard_normal()))
+    arrivals = arrival_times("poisson", session.rate_per_s, duration_s, rng)
+    service = service_times(len(arrivals), ServiceLaw(median_s=median_s, rho=session.rho), rng)
+    pauses = regular_pauses(duration_s, pause_s, every_s, rng)
+    start, latency = simulate_open(arrivals, service, servers=1, pauses=pauses)
+    bare = simulate_open(arrivals, service, servers=1)[1]
+    events: dict[CauseName, list[Span]] = {"gc_pause": pauses.spans}
+    true = lived(start, latency, events)
+    if not session.step_s:
+        return _Trial(true, true, bare)
+    seen_start, seen_end = (session.step_s * np.floor(at / session.step_s) for at in (start, start + latency))
+    return _Trial(lived(seen_start, np.round(seen_end - seen_start, 9), events), true, bare)
+
+
+#: What the product speaks in: as few trials and clear requests as it takes, and more of both.
+_FEW = FEWEST_IN_A_TRIAL
+_MS = {"rate_per_s": 400.0, "median_s": 0.001, "pause_s": 0.0008, "every_s": 0.055, "step_s": 0.001}
+SESSIONS = (
+    Session("pauses often", 5, 20, every_s=0.15),
+    Session("AR .9", 5, _FEW + 3, rho=0.9),
+    Session("levels differ by 15 %", 5, 20, level_sd=0.15),
+    Session("AR .9", 10, _FEW + 3, rho=0.9),
+    Session("short pauses, whole milliseconds", 5, 20, **_MS),
+)
+#: Of the first session every way is asked, of this one what taking requests for the unit would do.
+_NAIVE = 3
+
+
+class Covered(NamedTuple):
+    """What came of a cell's sessions, one way of taking pauses away."""
+
+    n_said: int
+    n_held: int
+    bias: float
+    truth: float
+
+
+class Simulated(NamedTuple):
+    """A cell's sessions: by way; how many hold the truth naively; and the share in runs without their pauses."""
+
+    ways: dict[Way, Covered]
+    n_held_naively: int
+    without: float
+
+
+def simulate_sessions(
+    session: Session,
+    sims: int,
+    rng: np.random.Generator,
+    *,
+    ways: Sequence[Way] = ("clear",),
+    naive: bool = False,
+) -> Simulated:
+    """Simulate ``sims`` sessions and count those whose interval holds the truth.
+
+    Args:
+        naive: ask as well what the interval holds when requests are dealt to groups that stand for trials.
+    """
+    pilot = [simulate_trial(session, 3000, rng).seen for _ in range(_PILOT)]
+    clear_share = float(np.mean([(~lives.wake).mean() for lives in pilot]))
+    n = round(session.clear_tail / (1 - QUANTILE) / clear_share)
+    sessions, dealt, true, bare = [], [], [], []
+    for _ in range(sims):
+        trials = [simulate_trial(session, n, rng) for _ in range(session.n_trials)]
+        sessions.append([without_pauses(trial.seen, session.step_s) for trial in trials])
+        true += [
+            without_pauses(trial.true) if session.step_s else one
+            for trial, one in zip(trials, sessions[-1], strict=True)
+        ]
+        bare += [counted(trial.bare) for trial in trials]
+        if naive:
+            dealt.append(_dealt([trial.seen for trial in trials], session.step_s, rng))
+    measured = _quantile([one.measured for one in true])
+    truth = {way: 1 - _quantile([getattr(one, way) for one in true]) / measured for way in ways}
+    return Simulated(
+        ways={way: _covered([_share(trials, way) for trials in sessions], truth[way]) for way in ways},
+        n_held_naively=sum(_holds_naively(groups, truth["clear"]) for groups in dealt),
+        without=1 - _quantile(bare) / measured,
+    )
+
+
+def pooled_cells(sims: int, seed: int) -> list[Cell]:
+    """Coverage of the pooled share over ``sims`` sessions a cell, its bias, and the control."""
+    cells: list[Cell] = []
+    for number, session in enumerate(SESSIONS):
+        where = f"{session.n_trials} trials of {session.clear_tail}, {session.name}"
+        ways: tuple[Way, ...] = ("clear", "unpaused", "drained") if number == 0 else ("clear",)
+        found = simulate_sessions(
+            session, sims, np.random.default_rng([seed, 7, number]), ways=ways, naive=number == _NAIVE
+        )
+        for way, one in found.ways.items():
+            cells.append(
+                share(
+                    max(one.n_said, 1),
+                    name=f"coverage of the pooled share ({_WORDS[way]}), {where}",
+                    value=one.n_held / max(one.n_said, 1),
+                    at_least=0.92,
+                    at_most=0.99 if session.step_s or way == "drained" else 0.97,
+                )
+            )
+        clear = found.ways["clear"]
+        cells.append(Cell(name=f"bias of the pooled share, {where}", value=abs(clear.bias), at_most=0.02))
+        cells.append(
+            Cell(
+                name=f"pooled share less that of runs without pauses, {where}",
+                value=clear.truth - found.without,
+            )
+        )
+        if number == _NAIVE:
+            naive = found.n_held_naively / sims
+            cells.append(
+                share(
+                    sims,
+                    name=f"coverage with the request as the unit, {where}",
+                    value=naive,
+                    at_most=0.8,
+                    control=True,
+                )
+            )
+    return cells
+
+
+_WORDS: dict[Way, str] = {"clear": "estimate", "unpaused": "lower bound", "drained": "upper bound"}
+
+
+def _share(trials: Sequence[WithoutPauses], way: Way) -> Estimate:
+    return pooled_share(trials, way, QUANTILE, what="share")
+
+
+def _covered(found: Sequence[Estimate], truth: float) -> Covered:
+    values = [one.value for one in found if one.value is not None]
+    return Covered(
+        n_said=len(values),
+        n_held=sum(_holds(one, truth) for one in found),
+        bias=float(np.mean(values)) - truth if values else float("nan"),
+        truth=truth,
+    )
+
+
+def _quantile(counts: Sequence[LatencyCounts]) -> float:
+    return pooled_and_without([_together(counts)], QUANTILE)[0]
+
+
+def _holds(said: Estimate, truth: float) -> bool:
+    return said.low is not None and said.high is not None and said.low <= truth <= said.high
+
+
+def _holds_naively(groups: Sequence[WithoutPauses], truth: float) -> bool:
+    """Whether the same jackknife over groups of requests holds the truth; groups are too small for the product."""
+    measured, measured_without = pooled_and_without([one.measured for one in groups], QUANTILE)
+    left, left_without = pooled_and_without([one.clear for one in groups], QUANTILE)
+    low, high = jackknifed(float(np.log(left / measured)), np.log(left_without / measured_without), LEVEL)
+    return bool(low <= np.log1p(-truth) <= high)
+
+
+def _together(counts: Sequence[LatencyCounts]) -> LatencyCounts:
+    used, where = np.unique(np.concatenate([one.bins for one in counts]), return_inverse=True)
+    n = np.bincount(where, weights=np.concatenate([one.counts for one in counts]))
+    return LatencyCounts(used, n.astype(np.int64))
+
+
+def _dealt(trials: Sequence[Lives], step_s: float, rng: np.random.Generator) -> list[WithoutPauses]:
+    """Deal the requests of all trials to groups at random, as if it did not matter whose they are."""
+    start, latency, paused, unpaused, wake = (
+        np.concatenate([getattr(trial, name) for trial in trials])
+        for name in ("start", "latency", "paused", "unpaused", "wake")
+    )
+    group = rng.integers(0, _GROUPS, len(start))
+    return [
+        without_pauses(
+            Lives(start=start[its], latency=latency[its], by_cause={}, events={}, spans=(), paused=paused[its],
+                  unpaused=unpaused[its], wake=wake[its]),
+            step_s,
+        )
+        for its in (group == number for number in range(_GROUPS))
+    ]  # fmt: skip

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How quiet a machine is, and what makes it less fit than it could be: the same words for this one and a far one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from harness.sampling import MachineReading
+
+#: How long steal and pressure are watched.
+WATCHED_S = 1.0
+#: A hundred keep-alive users, the service's side of them, logs and libraries.
+DESCRIPTORS_WANTED = 4096
+_BUSY_SHARE = 0.1
+
+
+def shares(
+    before: MachineReading, after: MachineReading, took_s: float, n_cpus: int
+) -> dict[str, float | None]:
+    """Return what happened between two readings, as shares of the time."""
+
+    def per_s(name: str, cores: int) -> float | None:
+        then, now = getattr(before, name), getattr(after, name)
+        return None if then is None or now is None else max(0.0, now - then) / took_s / cores
+
+    return {
+        "busy_share": per_s("total_cpu_s", n_cpus),
+        "steal_share": per_s("steal_s", n_cpus),
+        "cpu_pressure_share": per_s("psi_cpu_some_s", 1),
+        "memory_pressure_share": per_s("psi_memory_some_s", 1),
+        "io_pressure_share": per_s("psi_io_some_s", 1),
+        "load_average_1m": after.load_average_1m,
+    }
+
+
+def remarks_on(n_cpus: int, small: bool, descriptors: int, quiet: dict[str, float | None]) -> list[str]:
+    """Return what makes a machine less fit than it could be."""
+    remarks: list[str] = []
+    if small:
+        remarks.append(
+            f"{n_cpus} CPUs: service and load generator share them; good for smoke and quick, not for full"
+        )
+    if (quiet["busy_share"] or 0) > _BUSY_SHARE:
+        remarks.append(f"{quiet['busy_share']:.0%} of the CPU time is in use: stop what else runs here first")
+    if (quiet["steal_share"] or 0) > 0.01:
+        remarks.append(
+            f"{quiet['steal_share']:.1%} of the CPU time goes to other guests of this host (steal)"
+        )
+    if descriptors < DESCRIPTORS_WANTED:
+        remarks.append(f"only {descriptors} open files allowed: raise it with ulimit -n {DESCRIPTORS_WANTED}")
+    return remarks

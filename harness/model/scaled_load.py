@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loads that say how much of a machine's capacity they are, and the calibration that finds that capacity."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from harness.model.base import Frozen
+from harness.model.load import (
+    MOST_PARTS,
+    MOST_PROCESSES,
+    MOST_USERS,
+    ClosedLoad,
+    Coordination,
+    GeneratorName,
+    Load,
+    OpenLoad,
+    Spacing,
+    WhenBusy,
+    refuse_lone_pause,
+)
+
+
+class OpenShare(Frozen):
+    """An open loop whose rate is a share of a measured capacity; all else as of ``OpenLoad``."""
+
+    # written out again: a definition's hash knows the order of fields, and those of a common base would come first
+
+    model: Literal["open"] = "open"
+    rate_share: float = Field(gt=0, le=10)
+    duration_s: float = Field(gt=0)
+    arrivals: Spacing = "poisson"
+    connections: int = Field(default=100, ge=1)
+    busy: WhenBusy = "tool"
+    parts: int = Field(default=1, ge=1, le=MOST_PARTS)
+    pause_s: float = Field(default=0.0, ge=0)
+
+    @model_validator(mode="after")
+    def _parts_to_pause_between(self) -> Self:
+        refuse_lone_pause(self.parts, self.pause_s)
+        return self
+
+
+class ClosedShare(Frozen):
+    """Users who start one after another, ``users_share`` of a measured capacity of them a second.
+
+    Only for users that come once and go: while they start they are arrivals, and a share of a capacity
+    has a meaning for arrivals alone.
+    """
+
+    model: Literal["closed"] = "closed"
+    users_share: float = Field(gt=0, le=10)
+    ramp_up_s: float = Field(gt=0)
+    loops: Literal[1] = 1
+
+
+class ScaledLoad(Frozen):
+    """A load that says how much of this machine's capacity it is; a calibration makes a ``Load`` of it."""
+
+    generator: GeneratorName
+    profile: Annotated[OpenShare | ClosedShare, Field(discriminator="model")]
+    processes: int = Field(default=1, ge=1, le=MOST_PROCESSES, description="as of ``Load``")
+    coordination: Coordination = Field(default="independent", description="as of ``Load``")
+
+    def at(self, capacity_per_s: float) -> Load:
+        """Return the load for a capacity in passes per second (of a plain mix a request is a pass)."""
+        share = self.profile
+        profile: ClosedLoad | OpenLoad
+        if isinstance(share, OpenShare):
+            profile = OpenLoad(
+                rate_per_s=round(max(share.rate_share * capacity_per_s, 1.0), 1),
+                **share.model_dump(exclude={"rate_share"}),  # all other fields are those of a load
+            )
+        else:
+            users = round(share.users_share * capacity_per_s * share.ramp_up_s)
+            profile = ClosedLoad(
+                users=min(max(users, 1), MOST_USERS), ramp_up_s=share.ramp_up_s, loops=share.loops
+            )
+        return Load(
+            generator=self.generator,
+            profile=profile,
+            processes=self.processes,
+            coordination=self.coordination,
+        )
+
+
+class CalibrationOrder(Frozen):
+    """How a session finds the capacity its scaled loads are shares of.
+
+    The reference variant's first configuration meets users who never pause, with the trials' own
+    generator: what the two reach together on this machine, correct answers only.
+    """
+
+    generator: GeneratorName
+    users: int = Field(default=16, ge=1, le=MOST_USERS)
+    duration_s: float = Field(default=4.0, gt=0)
+    warm_up_requests: int = Field(default=500, ge=0)
+
+    @property
+    def load(self) -> Load:
+        return Load(
+            generator=self.generator, profile=ClosedLoad(users=self.users, duration_s=self.duration_s)
+        )
+
+
+class Calibration(Frozen):
+    """The capacity that was measured, once, before the first trial of a session."""
+
+    order: CalibrationOrder
+    variant: str
+    configuration: str = Field(description="key of the configuration that was saturated")
+    mix: str
+    n_steps: int = Field(ge=1, description="requests of one pass")
+    capacity_per_s: float = Field(gt=0, description="right passes per second; of a plain mix right requests")
+    n_requests: int
+    n_errors: int
+    duration_s: float
+    measured_epoch_s: float

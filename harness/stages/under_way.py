@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A notebook at work in a papermill and a kernel of its own: begun, stopped, and why it failed."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.stages.planned import PlannedStage, StagePlan
+
+#: A notebook that was asked to stop gets this long: a trial under way must stop its service.
+_STOP_WITHIN_S = 30.0
+_PR_SET_PDEATHSIG = 1
+#: ``python -m papermill`` without a grammar of IRIs that jsonschema would make first: no notebook has one, and
+#: making it takes two thirds of papermill's start.
+_PAPERMILL = (
+    "import sys; sys.modules['rfc3987_syntax'] = None; from papermill.__main__ import papermill; papermill()"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnderWay:
+    """One stage's notebook, and where its executed copy and papermill's words go."""
+
+    stage: PlannedStage
+    child: subprocess.Popen[bytes]
+    output: Path
+    log: Path
+
+
+def begin(plan: StagePlan, stage: PlannedStage) -> UnderWay:
+    """Start papermill on a stage's notebook."""
+    assert stage.notebook is not None  # only the paper has none
+    output = plan.results / f"{_copy_name(stage)}.ipynb"
+    log = output.with_suffix(".log")
+    command = [
+        sys.executable,
+        "-c",
+        _PAPERMILL,
+        str(stage.notebook.path),
+        str(output),
+        "--no-progress-bar",
+        "--log-level",
+        "ERROR",
+        "--cwd",
+        str(plan.root / "notebooks"),
+        "-y",
+        json.dumps(stage.parameters),
+    ]
+    output.unlink(missing_ok=True)  # a copy of an earlier time must not pass for this one's
+    with log.open("wb") as stream:
+        child = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=stream,
+            stderr=subprocess.STDOUT,
+            env=_environment(plan.root),
+            preexec_fn=die_with_parent,  # one system call, no lock and no allocation
+        )
+    return UnderWay(stage=stage, child=child, output=output, log=log)
+
+
+def stop(several: Sequence[UnderWay]) -> None:
+    """End notebooks in a way they can tidy up after: all are asked at once, and killed when they do not end."""
+    for one in several:
+        one.child.send_signal(signal.SIGINT)
+    until_s = time.monotonic() + _STOP_WITHIN_S
+    for one in several:
+        try:
+            one.child.wait(max(0.0, until_s - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            one.child.kill()
+            one.child.wait()
+
+
+def explain(plan: StagePlan, one: UnderWay) -> str:
+    """Return the failure in one line: notebook, cell, what it said, where to look, and how to go on."""
+    assert one.stage.notebook is not None
+    where = f"{one.stage.notebook.path.name}"
+    what = f"papermill ended with {one.child.returncode}"
+    failed = _failed_cell(one.output)
+    if failed is not None:
+        number, first_line, said = failed
+        where, what = f"{where}, cell {number} ({first_line})", said
+    else:
+        tail = [line for line in one.log.read_text("utf-8", errors="replace").splitlines() if line.strip()]
+        what = tail[-1].strip() if tail else what
+    shown = os.path.relpath(one.output if one.output.exists() else one.log, plan.root)
+    return f"{where}: {what}; see {shown}; resume: {resume_command(plan)}"
+
+
+def resume_command(plan: StagePlan) -> str:
+    """Return the command that goes on from where it stopped."""
+    settings = plan.settings
+    default = type(settings)()
+    words = [
+        f"-p {name} {value}"
+        for name, value in settings.model_dump().items()
+        if value != getattr(default, name)
+    ]
+    return " ".join(["papermill notebooks/run_all.ipynb", *words])
+
+
+def die_with_parent() -> None:
+    """Linux: when the kernel of run_all dies without a word, the child must not go on measuring unseen."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def _failed_cell(output: Path) -> tuple[int, str, str] | None:
+    """Return number (from 1, as papermill counts), first line and message of the cell that failed."""
+    try:
+        cells = json.loads(output.read_text("utf-8"))["cells"]
+    except (OSError, ValueError, KeyError):
+        return None
+    notes = ("papermill-error-cell-tag",)  # papermill puts its own remarks into the copy
+    counted = [c for c in cells if not set(notes) & set(c.get("metadata", {}).get("tags", ()))]
+    for number, cell in enumerate(counted, start=1):
+        for result in cell.get("outputs", ()):
+            if result.get("output_type") == "error":
+                lines = "".join(cell["source"]).splitlines() or [""]
+                return number, lines[0].strip(), f"{result['ename']}: {result['evalue']}".replace("\n", " ")
+    return None
+
+
+def _copy_name(stage: PlannedStage) -> str:
+    assert stage.notebook is not None
+    return f"{stage.notebook.name}-{stage.experiments[0]}" if stage.kind == "measure" else stage.notebook.name
+
+
+def _environment(root: Path) -> dict[str, str]:
+    path = os.pathsep.join(part for part in (str(root), os.environ.get("PYTHONPATH", "")) if part)
+    return {
+        **os.environ,
+        "PYTHONPATH": path,
+        "REMATCH_ROOT": str(root),
+        "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+    }

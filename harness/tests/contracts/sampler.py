@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every sampler keeps, whoever takes its ticks. Subclass in a test module and bring a ``glancer``."""
+
+from __future__ import annotations
+
+import csv
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from harness.sampling import ProcessReading, Sampler, TreeReader, Watched
+from harness.sampling.glancer import Glancer
+from harness.tests.instances import eventually
+from harness.tests.puppet import Puppet, puppet_maker
+
+MIB = 1024 * 1024
+#: As docs/data.md has them.
+SAMPLE_COLUMNS = ["monotonic_s", "role", "rss_bytes", "cpu_s", "n_threads", "n_descriptors"]
+MACHINE_COLUMNS = [
+    *("monotonic_s", "psi_cpu_some_s", "psi_memory_some_s", "psi_io_some_s", "steal_s", "idle_s"),
+    *("total_cpu_s", "load_average_1m", "n_throttled", "throttled_s"),
+]
+
+
+class Bench(Protocol):
+    """A sampler that is not yet started, of the glancer under test; it writes where ``Files`` says."""
+
+    def __call__(self, hz: float, **roles: Watched) -> Sampler: ...
+
+
+class Files:
+    """The two files of a sampler."""
+
+    def __init__(self, folder: Path) -> None:
+        self.samples, self.machine = folder / "samples.csv", folder / "machine.csv"
+
+    def count(self, role: str) -> int:
+        """How many rows of a role are written by now."""
+        return self.samples.read_text().count(f",{role},") if self.samples.exists() else 0
+
+    def has(self, role: str) -> bool:
+        return self.count(role) > 0
+
+    def of(self, role: str) -> list[dict[str, str]]:
+        return [row for row in rows(self.samples) if row["role"] == role]
+
+
+def rows(file: Path) -> list[dict[str, str]]:
+    with file.open(newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+class SamplerContract:
+    """Needs a fixture ``glancer``."""
+
+    @pytest.fixture
+    def puppets(self) -> Iterator[Callable[[], Puppet]]:
+        with puppet_maker() as make:
+            yield make
+
+    @pytest.fixture
+    def puppet(self, puppets: Callable[[], Puppet]) -> Puppet:
+        return puppets()
+
+    @pytest.fixture
+    def files(self, tmp_path: Path) -> Files:
+        return Files(tmp_path)
+
+    @pytest.fixture
+    def bench(self, glancer: Glancer, files: Files) -> Bench:
+        def make(hz: float, **roles: Watched) -> Sampler:
+            return Sampler(roles, samples=files.samples, machine=files.machine, hz=hz, glancer=glancer)
+
+        return make
+
+    def test_the_summary_tells_who_took_the_ticks(self, bench: Bench, glancer: Glancer) -> None:
+        with bench(50) as sampler:
+            pass
+        assert sampler.stop().ticks_by == glancer.name
+
+    def test_samples_have_a_row_per_role_and_tick(
+        self, bench: Bench, files: Files, puppets: Callable[[], Puppet]
+    ) -> None:
+        one, other = puppets(), puppets()
+        with bench(100, service=one.watched) as sampler:
+            time.sleep(0.1)
+            sampler.add("generator", other.watched)
+            time.sleep(0.3)
+        summary = sampler.stop()
+        samples, service = rows(files.samples), files.of("service")
+        assert list(samples[0]) == SAMPLE_COLUMNS
+        assert len(service) == summary.ticks
+        assert 0 < len(samples) - len(service) < len(service)
+        for role in ("service", "generator"):
+            times = [float(row["monotonic_s"]) for row in files.of(role)]
+            assert times == sorted(times)
+        assert all(int(row["rss_bytes"]) > MIB and float(row["cpu_s"]) > 0 for row in samples)
+        for dear in ("n_threads", "n_descriptors"):
+            assert service[0][dear] != ""
+            assert sum(row[dear] == "" for row in service) > len(service) / 2
+
+    def test_what_is_added_is_sampled_from_the_next_tick_on(
+        self, bench: Bench, files: Files, puppets: Callable[[], Puppet]
+    ) -> None:
+        one, other = puppets(), puppets()
+        added_s: dict[str, float] = {}
+        with bench(100, service=one.watched) as sampler:
+            for role in ("first", "second", "third"):
+                time.sleep(0.12)
+                sampler.add(role, other.watched)
+                added_s[role] = time.monotonic()
+                assert eventually(partial(files.has, role))
+        ticks_s = [float(row["monotonic_s"]) for row in files.of("service")]
+        for role, at_s in added_s.items():
+            first_s = float(files.of(role)[0]["monotonic_s"])
+            assert sum(at_s < tick_s < first_s for tick_s in ticks_s) <= 1
+
+    def test_a_tree_of_short_lived_children_is_read_at_the_slow_rate(
+        self, bench: Bench, files: Files, puppets: Callable[[], Puppet]
+    ) -> None:
+        one, other = puppets(), puppets()
+        with bench(50, service=one.watched, database=replace(other.watched, short_lived=True)):
+            assert eventually(lambda: files.count("service") > 60)
+        assert len(files.of("database")) >= 2
+        assert len(files.of("service")) > 5 * len(files.of("database"))
+
+    def test_the_machine_is_sampled_beside_it(self, bench: Bench, files: Files, puppet: Puppet) -> None:
+        with bench(20, service=puppet.watched):
+            time.sleep(0.6)
+        machine = rows(files.machine)
+        assert list(machine[0]) == MACHINE_COLUMNS
+        assert 2 <= len(machine) <= 4
+        assert float(machine[-1]["total_cpu_s"]) >= float(machine[0]["total_cpu_s"]) > 0
+
+    def test_a_process_that_ends_ends_its_rows_and_nothing_else(
+        self, bench: Bench, files: Files, puppets: Callable[[], Puppet]
+    ) -> None:
+        mortal, other = puppets(), puppets()
+        with bench(100, generator=mortal.watched, service=other.watched):
+            assert eventually(lambda: files.count("generator") >= 3)
+            mortal.end()
+            ended_s = time.monotonic()
+            lines = files.count("service")
+            assert eventually(lambda: files.count("service") >= lines + 5)
+        assert all(float(row["monotonic_s"]) <= ended_s for row in files.of("generator"))
+        assert all(row["rss_bytes"] != "" for row in rows(files.samples))
+
+    def test_a_child_that_begins_is_counted_from_the_next_slow_tick_on(
+        self, bench: Bench, files: Files, puppet: Puppet
+    ) -> None:
+        def threads() -> list[int]:
+            return [int(row["n_threads"]) for row in files.of("service") if row["n_threads"]]
+
+        with bench(100, service=puppet.watched):
+            assert eventually(lambda: files.count("service") >= 1)
+            assert eventually(lambda: len(threads()) >= 2)
+            puppet.do("r, w = os.pipe()")
+            puppet.do("child = os.fork() or (os.read(r, 1), os._exit(0))")
+            assert eventually(lambda: threads()[-1] == 2)
+            puppet.do("os.write(w, b'1'); os.waitpid(child, 0)")
+            assert eventually(lambda: threads()[-1] == 1)
+        assert threads()[0] == 1
+
+    def test_a_child_that_ends_between_slow_ticks_takes_its_memory_and_leaves_its_cpu_time(
+        self, bench: Bench, files: Files, puppet: Puppet
+    ) -> None:
+        puppet.do("r, w = os.pipe(); r2, w2 = os.pipe()")
+        burn = "[0 for _ in iter(lambda: time.process_time() < 0.2, False)]"
+        puppet.do(
+            f"child = os.fork() or (held := bytearray(b'x') * (40 << 20), {burn},"
+            " os.write(w2, b'1'), os.read(r, 1), os._exit(0))"
+        )
+        puppet.do("os.read(r2, 1)")
+        with bench(100, service=puppet.watched):
+            assert eventually(lambda: files.count("service") >= 3)
+            puppet.do("os.write(w, b'1'); os.waitpid(child, 0)")
+            lines = files.count("service")
+            assert eventually(lambda: files.count("service") >= lines + 5)
+        first, last = files.of("service")[0], files.of("service")[-1]
+        assert int(first["rss_bytes"]) - int(last["rss_bytes"]) > 32 * MIB
+        used_s = [float(row["cpu_s"]) for row in files.of("service")]
+        assert used_s == sorted(used_s)
+        assert used_s[0] > 0.2
+
+    def test_a_process_that_was_gone_before_has_no_rows(
+        self, bench: Bench, files: Files, puppet: Puppet
+    ) -> None:
+        puppet.end()
+        with bench(100, service=puppet.watched):
+            time.sleep(0.05)
+        assert rows(files.samples) == []
+        assert rows(files.machine) != []
+
+    def test_ticks_that_could_not_be_kept_are_counted_and_not_made_up_for(
+        self, bench: Bench, puppet: Puppet, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        late, read = [0.25], TreeReader.read
+
+        def read_late_once(tree: TreeReader) -> ProcessReading | None:
+            time.sleep(late.pop() if late else 0.0)
+            return read(tree)
+
+        monkeypatch.setattr(TreeReader, "read", read_late_once)
+        with bench(20, service=puppet.watched) as sampler:
+            assert eventually(lambda: not late)
+            time.sleep(0.5)
+        summary = sampler.stop()
+        assert summary.missed_ticks >= 4
+        assert summary.longest_gap_s >= 0.25
+        # every tick of the schedule was either made or counted; the last one is made at the stop
+        made_or_missed = summary.ticks - 1 + summary.missed_ticks
+        assert made_or_missed == pytest.approx(summary.duration_s * 20, abs=1.5)
+
+    def test_an_unwritable_file_is_an_error_of_stop(
+        self, glancer: Glancer, files: Files, puppet: Puppet, tmp_path: Path
+    ) -> None:
+        nowhere = tmp_path / "no" / "samples.csv"
+        sampler = Sampler(
+            {"service": puppet.watched}, samples=nowhere, machine=files.machine, glancer=glancer
+        )
+        sampler.start()
+        with pytest.raises(FileNotFoundError):
+            sampler.stop()
+
+    def test_a_full_disk_is_an_error_of_stop(self, glancer: Glancer, files: Files, puppet: Puppet) -> None:
+        sampler = Sampler(
+            {"service": puppet.watched},
+            samples=Path("/dev/full"), machine=files.machine, hz=100, glancer=glancer,
+        )  # fmt: skip
+        sampler.start()
+        time.sleep(0.05)
+        with pytest.raises(OSError, match="No space left"):
+            sampler.stop()
+
+    def test_descriptors_of_the_sampler_itself_are_closed(self, bench: Bench, puppet: Puppet) -> None:
+        before = len(os.listdir("/proc/self/fd"))
+        with bench(100, service=puppet.watched):
+            time.sleep(0.05)
+        assert len(os.listdir("/proc/self/fd")) == before

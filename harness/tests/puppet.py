@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Real processes that do as they are told, to be sampled."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+
+from harness.processes import read_stat
+from harness.sampling import Watched
+
+
+class Puppet:
+    """A Python process that carries out one line after another and tells what came of it."""
+
+    def __init__(self) -> None:
+        code = (
+            "import sys, os, time, threading\nfor line in sys.stdin:\n  exec(line); print('done', flush=True)"
+        )
+        self.process = subprocess.Popen(
+            [sys.executable, "-I", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self.do("pass")
+        stat = read_stat(self.process.pid)
+        assert stat is not None
+        self.pid, self.start_ticks = self.process.pid, stat.start_ticks
+        self.watched = Watched(pid=self.pid, start_ticks=self.start_ticks)
+
+    def do(self, line: str) -> str:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        return self.process.stdout.readline()
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+
+@contextmanager
+def puppet_maker() -> Iterator[Callable[[], Puppet]]:
+    """Gives a way to start puppets; in the end none is left."""
+    with ExitStack() as stack:
+
+        def make() -> Puppet:
+            puppet = Puppet()
+            stack.callback(puppet.end)
+            return puppet
+
+        yield make
