@@ -31,7 +31,7 @@ def read_clean(block: Block, layout: Layout) -> RequestChunk | None:
         return None
     try:
         table = arrow_csv.read_csv(
-            pa.BufferReader(block.data),
+            pa.BufferReader(_arrows_own(block.data)),
             read_options=arrow_csv.ReadOptions(column_names=[f"c{i}" for i in range(layout.n_columns)]),
             parse_options=arrow_csv.ParseOptions(delimiter=layout.delimiter, ignore_empty_lines=False),
             convert_options=_convert_options(layout),
@@ -56,6 +56,18 @@ def read_clean(block: Block, layout: Layout) -> RequestChunk | None:
         unreadable=Unreadable(),
         connect_s=_clean_connect(table, layout),
     )
+
+
+def _arrows_own(data: bytes) -> pa.Buffer:
+    """Return a copy in memory that is Arrow's and not the interpreter's.
+
+    Arrow's threads let go of a block some time after its table is here. To let go of the interpreter's memory
+    they ask for its lock, and a thread that asks while the interpreter ends takes the whole process with it
+    ("terminate called without an active exception", apache/arrow#34314): rare, seen on a busy machine.
+    """
+    buffer = pa.allocate_buffer(len(data))
+    memoryview(buffer).cast("B")[:] = data
+    return buffer
 
 
 def _convert_options(layout: Layout) -> arrow_csv.ConvertOptions:

@@ -8,11 +8,14 @@ import gzip
 import io
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from pyarrow import csv as arrow_csv
 
 from harness.errors import InputError
 from harness.formats import source
@@ -185,10 +188,11 @@ def test_a_headerless_file_in_default_order_is_recognised_and_said(tmp_path: Pat
     assert any("no header" in note for note in table.notes)
 
 
-@given(
-    rows=st.lists(st.tuples(st.integers(0, 2**41), st.integers(0, 10**6), st.booleans()), min_size=1),
-    data=st.data(),
-)
+#: Milliseconds since 1970, or since another moment, but never what would be a time of this century in seconds.
+STAMPS_MS = st.integers(0, 10**8) | st.integers(946_684_800_000, 2**41)
+
+
+@given(rows=st.lists(st.tuples(STAMPS_MS, st.integers(0, 10**6), st.booleans()), min_size=1), data=st.data())
 @SMALL
 def test_any_subset_in_any_order_gives_back_what_was_written(
     tmp_path: Path, rows: list[tuple[int, int, bool]], data: st.DataObject
@@ -380,3 +384,20 @@ def test_chunks_hold_all_rows_in_order(tmp_path: Path, monkeypatch: pytest.Monke
     assert [chunk.labels[code] for chunk in chunks for code in chunk.label_codes] == [
         f"l{i % 3}" for i in range(200)
     ]
+
+
+def test_arrows_threads_hold_nothing_of_the_interpreters(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thread that lets go of the interpreter's memory while the interpreter ends takes the process with it."""
+    path = write(tmp_path, "\n".join([HEADER, *ROWS * 1000]) + "\n")
+    before, held = pa.total_allocated_bytes(), []
+    read_csv = arrow_csv.read_csv
+
+    def watched(*given: Any, **options: Any) -> pa.Table:
+        held.append(pa.total_allocated_bytes() - before)
+        return read_csv(*given, **options)
+
+    monkeypatch.setattr(arrow_csv, "read_csv", watched)
+    assert read_jtl(path).n_requests == 3000
+    assert sum(held) >= len("\n".join(ROWS)) * 1000
