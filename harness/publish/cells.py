@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cells of a table as texts: each column in one unit, and the reasons why a cell is empty."""
+"""The cells of a table as texts: each column in one unit, and why a cell is empty or a number stands alone."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ def comparison_rows(found: Sequence[Comparison], labels: Mapping[str, str]) -> l
 def cell_texts(
     columns: Mapping[str, str], rows: Sequence[Mapping[str, Cell] | None]
 ) -> tuple[list[str], list[list[str] | None], list[str]]:
-    """Return the heads of columns with their units, the rows, and why cells are empty; a gap stays ``None``."""
+    """Return the heads of columns with their units, the rows, and the reasons to print below them.
+
+    A reason says why a cell is empty, or why a number has no interval. A gap among the rows stays ``None``.
+    """
     heads, like = [], {}
     for name, head in columns.items():
         found = [row[name] for row in rows if row is not None and isinstance(row.get(name), Estimate)]
@@ -53,10 +56,18 @@ def cell_texts(
                 texts.append(shown.bare)
                 if shown.reason:
                     reasons[f"{DASH}: {shown.reason}."] = None
+                reasons |= {f"A number alone: {why}.": None for why in _alone(cell)}
             else:
                 texts.append(DASH if cell is None else f"{cell:,}" if isinstance(cell, int) else cell)
         body.append(texts)
     return heads, body, list(reasons)
+
+
+def _alone(cell: Estimate) -> list[str]:
+    """Say why a number that should have an interval has none."""
+    if cell.value is None or cell.low is not None or cell.high is not None:
+        return []
+    return [warning for warning in cell.warnings if "no interval" in warning]
 
 
 def _middle(sizes: Sequence[float]) -> float | None:

@@ -32,6 +32,7 @@ _MODULES = (
     "sampling/glancer.py",
     "sampling/group.py",
     "sampling/group_files.py",
+    "sampling/held.py",
     "sampling/machine.py",
     "sampling/process.py",
     "sampling/sampler.py",

@@ -10,9 +10,13 @@ Standard library only, Python >= 3.8: the agent on a far host is built of this f
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.formats.cpu_stat import CpuStat, parse_cpu_stat
 from harness.sampling.group_files import groups_of, mounts, text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 def read_throttling(root: Path = Path("/")) -> CpuStat | None:
@@ -20,15 +24,13 @@ def read_throttling(root: Path = Path("/")) -> CpuStat | None:
 
     ``None``: no group counts here. ``root`` is where ``proc`` and ``sys`` are (tests bring their own).
     """
-    return throttling_of(throttling_folders(root))
+    return longest_throttling(text_of(folder / "cpu.stat") for folder in throttling_folders(root))
 
 
-def throttling_of(folders: list[Path]) -> CpuStat | None:
-    """Of some groups take the one with the longest time: the limit may be set on any of those on the
-    way up, and one wait may be counted by several."""
-    readings = [
-        reading for folder in folders if (reading := parse_cpu_stat(text_of(folder / "cpu.stat"))) is not None
-    ]
+def longest_throttling(texts: Iterable[str]) -> CpuStat | None:
+    """Of the ``cpu.stat`` of some groups take the one with the longest time: the limit may be set on any of
+    those on the way up, and one wait may be counted by several."""
+    readings = [reading for text in texts if (reading := parse_cpu_stat(text)) is not None]
     return max(readings, key=lambda reading: reading.throttled_s, default=None)
 
 

@@ -127,16 +127,16 @@ class Sampler:
             with self._files[0].open("w") as samples, self._files[1].open("w") as machine:
                 samples.write(",".join(SAMPLE_COLUMNS) + "\n")
                 machine.write(",".join(MACHINE_COLUMNS) + "\n")
-                self._keep_schedule(samples, machine)
+                with MachineReader() as the_machine:
+                    self._keep_schedule(samples, machine, the_machine)
         except BaseException as problem:  # a thread's exception would vanish: stop() raises it
             self._problem = problem
         finally:
             for tree in self._trees.values():
                 tree.close()
 
-    def _keep_schedule(self, samples: IO[str], machine: IO[str]) -> None:
+    def _keep_schedule(self, samples: IO[str], machine: IO[str], the_machine: MachineReader) -> None:
         slow_every = max(1, round(self._hz / SLOW_HZ))
-        the_machine = MachineReader()
         schedule = Schedule.beginning_now(self._hz)
         taken = _Taken([], [])
         while not self._calls.stop:

@@ -35,6 +35,20 @@ class Puppet:
         self.process.stdin.flush()
         return self.process.stdout.readline()
 
+    def have_a_child(self, mib: int, cpu_s: float) -> None:
+        """Begin a child; it holds that much memory and has used that much CPU time when this returns."""
+        self.do("r, w = os.pipe(); r2, w2 = os.pipe()")
+        burn = f"[0 for _ in iter(lambda: time.process_time() < {cpu_s}, False)]"
+        self.do(
+            f"child = os.fork() or (held := bytearray(b'x') * ({mib} << 20), {burn},"
+            " os.write(w2, b'1'), os.read(r, 1), os._exit(0))"
+        )
+        self.do("os.read(r2, 1)")
+
+    def end_child(self) -> None:
+        """Let the child end, and reap it."""
+        self.do("os.write(w, b'1'); os.waitpid(child, 0)")
+
     def end(self) -> None:
         self.process.kill()
         self.process.communicate()

@@ -13,6 +13,7 @@ import pytest
 from harness.errors import InputError, UnknownKey
 from harness.model import Estimate
 from harness.publish import Publisher, clear, escape, published_rounds, read_values, show, trace
+from harness.publish.cells import cell_texts
 from harness.publish.latex import render_table
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,6 +54,17 @@ def test_an_absent_number_is_a_dash_with_its_reason(tmp_path: Path) -> None:
     assert entry["text"] == "–"
     tex = (tmp_path / "paper/generated/values.tex").read_text()
     assert r"\csname rematch@val@a.b\endcsname{-- (not measured in this profile)}" in tex
+
+
+def test_below_a_table_stands_why_a_number_has_no_interval() -> None:
+    why = "no variation between trials: no interval"
+    alone = estimate(0.0, unit="share").model_copy(update={"warnings": ("rounded", why)})
+    beside = [
+        {"a": cell} for cell in (alone, alone, estimate(0.1, 0.0, 0.2, "share"), estimate(0.3, unit="share"))
+    ]
+    _, body, reasons = cell_texts({"a": "A"}, beside)
+    assert [len(row or ()) for row in body] == [1] * 4
+    assert reasons == [f"A number alone: {why}."]
 
 
 def test_every_value_carries_what_the_schema_promises(tmp_path: Path) -> None:

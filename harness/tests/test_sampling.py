@@ -76,16 +76,10 @@ def test_a_process_that_is_gone_or_another_has_no_reading(puppet: Puppet) -> Non
 def test_children_count_with_their_parent_and_their_cpu_time_stays_when_they_end(puppet: Puppet) -> None:
     tree = TreeReader(puppet.pid, puppet.start_ticks)
     alone = tree.read()
-    puppet.do("r, w = os.pipe(); r2, w2 = os.pipe()")
-    burn = "[0 for _ in iter(lambda: time.process_time() < 0.2, False)]"
-    puppet.do(
-        f"child = os.fork() or (held := bytearray(b'x') * (40 << 20), {burn},"
-        " os.write(w2, b'1'), os.read(r, 1), os._exit(0))"
-    )
-    puppet.do("os.read(r2, 1)")
+    puppet.have_a_child(mib=40, cpu_s=0.2)
     tree.discover()
     both = tree.read()
-    puppet.do("os.write(w, b'1'); os.waitpid(child, 0)")
+    puppet.end_child()
     after = tree.read()
     tree.close()
     assert alone is not None

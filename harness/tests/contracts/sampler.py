@@ -170,16 +170,10 @@ class SamplerContract:
     def test_a_child_that_ends_between_slow_ticks_takes_its_memory_and_leaves_its_cpu_time(
         self, bench: Bench, files: Files, puppet: Puppet
     ) -> None:
-        puppet.do("r, w = os.pipe(); r2, w2 = os.pipe()")
-        burn = "[0 for _ in iter(lambda: time.process_time() < 0.2, False)]"
-        puppet.do(
-            f"child = os.fork() or (held := bytearray(b'x') * (40 << 20), {burn},"
-            " os.write(w2, b'1'), os.read(r, 1), os._exit(0))"
-        )
-        puppet.do("os.read(r2, 1)")
+        puppet.have_a_child(mib=40, cpu_s=0.2)
         with bench(100, service=puppet.watched):
             assert eventually(lambda: files.count("service") >= 3)
-            puppet.do("os.write(w, b'1'); os.waitpid(child, 0)")
+            puppet.end_child()
             lines = files.count("service")
             assert eventually(lambda: files.count("service") >= lines + 5)
         first, last = files.of("service")[0], files.of("service")[-1]
