@@ -9,6 +9,7 @@ memory stays bounded, and a drift over hours widens the interval instead of hidi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +22,7 @@ from harness.analysis.intervals import t_critical
 from harness.analysis.matching import coincidence_test
 from harness.analysis.peak_causes import TOLERANCE_S, connecting_stalls, stall_causes
 from harness.analysis.slow_periods import Stall
-from harness.analysis.spans import CauseName, Span, inside
+from harness.analysis.spans import CauseName, Paused, Span, inside
 from harness.analysis.stalls import detect_stalls, detectability_limit, ordinary_p99
 from harness.formats.gc_events import GcLog
 from harness.model import Estimate
@@ -54,33 +55,44 @@ class Peaks:
         Args:
             connect: as ``attribute_latency`` takes it; ``None``: the file does not tell.
         """
-        stalls = detect_stalls(start, latency, resolution_s=self.resolution_s)
-        self.stalls += stalls
         window = (float(start.min()), float((start + latency).max()))
         self._first_s, self._last_s = min(self._first_s, window[0]), max(self._last_s, window[1])
+        with ThreadPoolExecutor(
+            1
+        ) as beside:  # the two long parts of a report, and most of both is numpy's own
+            finding = beside.submit(detect_stalls, start, latency, resolution_s=self.resolution_s)
+            events = self._lay_pauses(window, start, latency, connect)
+            stalls = finding.result()
+        self.stalls += stalls
         known = inside(_spans(self.gc_log), window) if self.gc_log and self.gc_log.clock == "epoch" else {}
         if window[1] > window[0]:
             ordinary = ordinary_p99(start, latency, known)
             self._limits.append(detectability_limit(len(start) / (window[1] - window[0]), ordinary))
         connecting = None if connect is None else connecting_stalls(stalls, start, latency, connect)
         self._connect_told = connect is not None
-        without_log = ["connect" if is_its else None for is_its in connecting or [False] * len(stalls)]
+        if events is None:
+            self.causes += ["connect" if is_its else None for is_its in connecting or [False] * len(stalls)]
+        else:
+            self.causes += stall_causes(stalls, events, connecting=connecting)
+
+    def _lay_pauses(
+        self, window: Span, start: FloatArray, latency: FloatArray, connect: FloatArray | None
+    ) -> Paused | None:
+        """Take the tail apart by the pauses of this stretch, and return them; ``None``: they cannot be laid over it."""
         if self.gc_log is None:
-            self.causes += without_log
-            return
+            return None
         events = {cause: spans for cause, spans in inside(_spans(self.gc_log), window).items() if spans}
         pauses = [span for cause in events.values() for span in cause]
         refusal, offset = _why_not(self.gc_log, pauses, start, latency)
         if refusal:
-            self.causes += without_log
             self._refusals.append((refusal, offset.offset_s if offset else None))
-            return
-        self.causes += stall_causes(stalls, events, connecting=connecting)
+            return None
         self._offsets += [offset.offset_s] if offset is not None and offset.offset_s is not None else []
         apart = attributable_fractions(
             start, latency, events, quantiles=list(TAILS.values()), connect_s=connect
         )
         self._apart.append(dict(zip(TAILS, apart, strict=True)))
+        return events
 
     @property
     def shortest_visible_s(self) -> float | None:

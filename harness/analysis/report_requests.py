@@ -124,7 +124,12 @@ class Gathered:
     def latency_s(self) -> FloatArray:
         """Of every successful request in the order of their starts, shape (n,)."""
         if len(self._latency) != 1:
-            self._latency = [np.concatenate(self._latency) if self._latency else np.empty(0)]
+            whole, n_there = np.empty(sum(map(len, self._latency))), 0
+            while self._latency:  # one after the other, so that all are never there twice
+                part = self._latency.pop(0)
+                whole[n_there : n_there + len(part)] = part
+                n_there += len(part)
+            self._latency = [whole]
         return self._latency[0]
 
     @property
