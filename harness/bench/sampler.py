@@ -25,7 +25,7 @@ from harness.sampling.sampler import SLOW_HZ
 
 HZ = 100.0
 #: As long as the load of a short trial, in turn with the peers.
-DURATION_S, ROUNDS = 8.0, 3
+DURATION_S, ROUNDS = 8.0, 5
 LIMIT_SHARE = 0.01
 PEER = "psutil, the same readings"
 #: The product's own other way.
