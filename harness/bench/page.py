@@ -16,7 +16,8 @@ Written by `python -m harness bench all --write`; do not edit.
 Each section comes from one run, and everything compared in it ran within that run, in turn, on the same machine.
 A ratio is the harness over its peer, below 1 the harness needs less, unless the row says else.
 Most were made on a virtual machine with two cores that other work disturbs: read ratios, not seconds.
-*cannot say*: the repetitions, or the interval, lie on both sides of the target.
+*holds*: the median of the repetitions keeps the target, and their range stands beside it.
+*cannot say*: the median does not and a repetition does, others used the machine, or an interval lies on both sides.
 """
 
 
