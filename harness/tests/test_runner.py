@@ -94,7 +94,7 @@ def test_a_signal_right_after_the_launch_leaves_no_service(
         raise KeyboardInterrupt
 
     root = make_session_project(tmp_path)
-    monkeypatch.setattr("harness.runner.watch", interrupted)
+    monkeypatch.setattr("harness.runner.trial.watch", interrupted)
     with pytest.raises(KeyboardInterrupt):
         measure_tiny(root)
     assert not running_below(root)
