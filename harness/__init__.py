@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from harness.analysis.verify import run_verify
     from harness.analysis.verify.stall_curves import precision_recall_curves
     from harness.analysis.warm_curves import warm_up_table
-    from harness.articles import (
+    from harness.evidence import Evidence
+    from harness.evidence.articles import (
         calibration_words,
         drawable,
         effect_between,
@@ -29,13 +30,12 @@ if TYPE_CHECKING:
         saturations,
         warm_up_words,
     )
-    from harness.bearing import at_one_load, at_one_load_of
-    from harness.clients import use_table
-    from harness.enough import how_much
-    from harness.equal_memory import defined_pairs, memory_pairs
-    from harness.evidence import Evidence
-    from harness.opening import find_evidence, open_evidence
-    from harness.peaks import (
+    from harness.evidence.audit import audit_control, audit_sessions
+    from harness.evidence.bearing import at_one_load, at_one_load_of
+    from harness.evidence.clients import use_table
+    from harness.evidence.enough import how_much
+    from harness.evidence.equal_memory import defined_pairs, memory_pairs
+    from harness.evidence.peaks import (
         attribute_peaks,
         defined_variants,
         latencies_by,
@@ -44,6 +44,8 @@ if TYPE_CHECKING:
         timelines,
         warm_up_curves,
     )
+    from harness.evidence.sweeps import core_sweep
+    from harness.opening import find_evidence, open_evidence
     from harness.publish import Publisher, comparison_rows, published_rounds
     from harness.publish.articles import (
         parts_cells,
@@ -96,12 +98,10 @@ if TYPE_CHECKING:
         publish_generators,
         publish_precision_recall,
     )
-    from harness.session_audit import audit_control, audit_sessions
     from harness.stages import RunAllParameters, StageParameters, check_parameters
     from harness.stages.execute import run as run_stages
     from harness.stages.plan import make_plan as plan_stages
     from harness.stages.work import check_machine, measure_all, tidy_all
-    from harness.sweeps import core_sweep
 
 #: name in a notebook -> (module, name there; None: the module itself)
 _EXPORTS: dict[str, tuple[str, str | None]] = {
@@ -111,19 +111,19 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "StageParameters": ("harness.stages", "StageParameters"),
     "aa_noise": ("harness.analysis.noise", "aa_noise"),
     "all_places": ("harness.publish.places", "all_places"),
-    "at_one_load": ("harness.bearing", "at_one_load"),
-    "at_one_load_of": ("harness.bearing", "at_one_load_of"),
-    "attribute_peaks": ("harness.peaks", "attribute_peaks"),
+    "at_one_load": ("harness.evidence.bearing", "at_one_load"),
+    "at_one_load_of": ("harness.evidence.bearing", "at_one_load_of"),
+    "attribute_peaks": ("harness.evidence.peaks", "attribute_peaks"),
     "attribution_cells": ("harness.publish.peaks", "attribution_cells"),
     "attribution_table": ("harness.analysis.gc_table", "attribution_table"),
     "audit_cells": ("harness.publish.audit", "audit_cells"),
-    "audit_control": ("harness.session_audit", "audit_control"),
-    "audit_sessions": ("harness.session_audit", "audit_sessions"),
+    "audit_control": ("harness.evidence.audit", "audit_control"),
+    "audit_sessions": ("harness.evidence.audit", "audit_sessions"),
     "bearing_cells": ("harness.publish.bearing", "bearing_cells"),
     "beside_published": ("harness.publish.clients", "beside_published"),
     "block_cells": ("harness.publish.enough", "block_cells"),
     "build_cells": ("harness.publish.forms", "build_cells"),
-    "calibration_words": ("harness.articles", "calibration_words"),
+    "calibration_words": ("harness.evidence.articles", "calibration_words"),
     "check_machine": ("harness.stages.work", "check_machine"),
     "check_parameters": ("harness.stages", "check_parameters"),
     "compare": ("harness.analysis.comparisons", "compare"),
@@ -131,38 +131,38 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "compare_places": ("harness.publish.places", "compare_places"),
     "comparison_rows": ("harness.publish", "comparison_rows"),
     "container_cells": ("harness.publish.containers", "container_cells"),
-    "core_sweep": ("harness.sweeps", "core_sweep"),
-    "defined_pairs": ("harness.equal_memory", "defined_pairs"),
-    "defined_variants": ("harness.peaks", "defined_variants"),
+    "core_sweep": ("harness.evidence.sweeps", "core_sweep"),
+    "defined_pairs": ("harness.evidence.equal_memory", "defined_pairs"),
+    "defined_variants": ("harness.evidence.peaks", "defined_variants"),
     "describe_session": ("harness.publish.facts", "describe_session"),
-    "drawable": ("harness.articles", "drawable"),
+    "drawable": ("harness.evidence.articles", "drawable"),
     "drifts": ("harness.publish.validity", "drifts"),
-    "effect_between": ("harness.articles", "effect_between"),
+    "effect_between": ("harness.evidence.articles", "effect_between"),
     "face_cells": ("harness.publish.clients", "face_cells"),
     "failure_cells": ("harness.publish.audit", "failure_cells"),
     "figures": ("harness.figures", None),
     "find_evidence": ("harness.opening", "find_evidence"),
     "form_cells": ("harness.publish.forms", "form_cells"),
-    "how_much": ("harness.enough", "how_much"),
+    "how_much": ("harness.evidence.enough", "how_much"),
     "interaction_cells": ("harness.publish.scaling", "interaction_cells"),
-    "knees": ("harness.articles", "knees"),
-    "latencies_by": ("harness.peaks", "latencies_by"),
+    "knees": ("harness.evidence.articles", "knees"),
+    "latencies_by": ("harness.evidence.peaks", "latencies_by"),
     "lead_cells": ("harness.publish.scaling", "lead_cells"),
     "measure_all": ("harness.stages.work", "measure_all"),
-    "memory_pairs": ("harness.equal_memory", "memory_pairs"),
-    "one_of_each": ("harness.peaks", "one_of_each"),
+    "memory_pairs": ("harness.evidence.equal_memory", "memory_pairs"),
+    "one_of_each": ("harness.evidence.peaks", "one_of_each"),
     "open_evidence": ("harness.opening", "open_evidence"),
     "pair_cells": ("harness.publish.equal_memory", "pair_cells"),
     "paper_values": ("harness.publish.facts", "paper_values"),
     "parts_cells": ("harness.publish.articles", "parts_cells"),
-    "parts_table": ("harness.articles", "parts_table"),
+    "parts_table": ("harness.evidence.articles", "parts_table"),
     "percentile_cells": ("harness.publish.clients", "percentile_cells"),
     "place_cells": ("harness.publish.places", "place_cells"),
     "plan_stages": ("harness.stages.plan", "make_plan"),
     "pooled_cells": ("harness.publish.enough", "pooled_cells"),
     "precision_recall_curves": ("harness.analysis.verify.stall_curves", "precision_recall_curves"),
     "pressure_cells": ("harness.publish.articles", "pressure_cells"),
-    "pressure_table": ("harness.articles", "pressure_table"),
+    "pressure_table": ("harness.evidence.articles", "pressure_table"),
     "publish_alike": ("harness.publish.bearing", "publish_alike"),
     "publish_attribution": ("harness.publish.peaks", "publish_attribution"),
     "publish_audit": ("harness.publish.audit", "publish_audit"),
@@ -200,18 +200,18 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "published_rounds": ("harness.publish", "published_rounds"),
     "run_stages": ("harness.stages.execute", "run"),
     "run_verify": ("harness.analysis.verify", "run_verify"),
-    "saturations": ("harness.articles", "saturations"),
+    "saturations": ("harness.evidence.articles", "saturations"),
     "scaling_cells": ("harness.publish.scaling", "scaling_cells"),
-    "settling": ("harness.peaks", "settling"),
+    "settling": ("harness.evidence.peaks", "settling"),
     "summarise": ("harness.analysis.summaries", "summarise"),
     "tidy_all": ("harness.stages.work", "tidy_all"),
-    "timelines": ("harness.peaks", "timelines"),
+    "timelines": ("harness.evidence.peaks", "timelines"),
     "use_cells": ("harness.publish.clients", "use_cells"),
-    "use_table": ("harness.clients", "use_table"),
+    "use_table": ("harness.evidence.clients", "use_table"),
     "warm_up_cells": ("harness.publish.peaks", "warm_up_cells"),
-    "warm_up_curves": ("harness.peaks", "warm_up_curves"),
+    "warm_up_curves": ("harness.evidence.peaks", "warm_up_curves"),
     "warm_up_table": ("harness.analysis.warm_curves", "warm_up_table"),
-    "warm_up_words": ("harness.articles", "warm_up_words"),
+    "warm_up_words": ("harness.evidence.articles", "warm_up_words"),
     "worth_cells": ("harness.publish.enough", "worth_cells"),
 }
 

@@ -16,7 +16,7 @@ from harness.formats.jfr_json import read_jfr_json
 from harness.model import TrialRecord
 from harness.store import SessionFolder
 
-#: As ``harness.recordings`` names it.
+#: As ``harness.runner.recordings`` names it.
 RECORDING = "recording.json"
 #: Where compilers are at work for longer than this, no moment of theirs stands out.
 MOST_OF_THE_TIME = 0.5

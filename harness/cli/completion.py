@@ -61,7 +61,7 @@ def keys(incomplete: str) -> list[str]:
 
 def verifications(incomplete: str) -> list[str]:
     """Names of the simulations behind ``verify``."""
-    from harness.verify_rows import ROWS
+    from harness.verify.rows import ROWS
 
     return [name for name in (*ROWS, "all") if name.startswith(incomplete)]
 

@@ -14,7 +14,7 @@ from harness.errors import RematchError
 from harness.project import find_root
 
 if TYPE_CHECKING:
-    from harness.verify_rows import VerifiedRow
+    from harness.verify.rows import VerifiedRow
 
 ALL = "all"
 
@@ -44,8 +44,8 @@ def verify_command(
         rematch verify all --write
     """
     from harness.bench.place import describe_place
-    from harness.verify_page import write_page
-    from harness.verify_rows import ROWS, verify_row
+    from harness.verify.page import write_page
+    from harness.verify.rows import ROWS, verify_row
 
     root = find_root()
     every = not names or ALL in names
@@ -78,7 +78,7 @@ def _show(row: VerifiedRow) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from harness.verify_page import cells
+    from harness.verify.page import cells
 
     found = row.result
     table = Table(

@@ -15,9 +15,9 @@ from harness.errors import MemoryFitFailed, TrialFailure
 from harness.memory.order import FitOrder
 from harness.memory.probe import Asked, ProbeOrder, held_bytes
 from harness.model import BuildRecord, HeapProbe, Outcome, TrialRecord, Variant
-from harness.rehearsal import rehearse, unplanned
 from harness.runner import Parts, TrialOrder
-from harness.verdicts import kinds_of_errors
+from harness.runner.rehearsal import rehearse, unplanned
+from harness.runner.verdicts import kinds_of_errors
 
 #: What another program on the machine may bring about as well as too small a heap.
 _TOO_SLOW = (Outcome.OVERLOADED, Outcome.TIMED_OUT)

@@ -20,8 +20,8 @@ from harness.model import (
     Request,
     Variant,
 )
-from harness.rehearsal import bounded
 from harness.runner import Limits
+from harness.runner.rehearsal import bounded
 from harness.workloads import Case
 
 #: A search asks for so long, and memory is read after so long at the most: seconds.

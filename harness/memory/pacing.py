@@ -16,7 +16,7 @@ from harness.errors import TrialFailure
 from harness.exchange import Connection
 from harness.loadgen.base import Endpoint
 from harness.model import Outcome, Request
-from harness.warming import User
+from harness.runner.warming import User
 
 #: More of them would be in each other's way.
 MOST_USERS = 32

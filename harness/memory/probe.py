@@ -11,8 +11,6 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.boundaries import save_metrics
-from harness.bringing_up import ServiceOrder, bring_up_service, stop_service
 from harness.conformance import check
 from harness.errors import TrialFailure
 from harness.launchers.base import Instance, LaunchOrder
@@ -21,9 +19,11 @@ from harness.loadgen.flow import readiness_request
 from harness.memory.pacing import MOST_USERS, ask_at_rate
 from harness.model import BuildRecord, Implementation, Outcome, Request, Variant
 from harness.runner import placement_of
-from harness.trial_order import Parts, watch
-from harness.verdicts import crash
-from harness.warming import warm_up
+from harness.runner.boundaries import save_metrics
+from harness.runner.bringing_up import ServiceOrder, bring_up_service, stop_service
+from harness.runner.order import Parts, watch
+from harness.runner.verdicts import crash
+from harness.runner.warming import warm_up
 from harness.workloads import Case, Face
 
 #: So long may pass between the end of a connection and that of its process.

@@ -12,9 +12,9 @@ from harness.analysis.error_words import ERROR_KINDS
 from harness.analysis.quarters import COLUMN as PART
 from harness.analysis.summaries import summarise
 from harness.analysis.trial_table import inputs_of
-from harness.articles import at_most_load, effect_between
-from harness.bearing import every
 from harness.evidence import Evidence
+from harness.evidence.articles import at_most_load, effect_between
+from harness.evidence.bearing import every
 from harness.model import Estimate
 from harness.publish.cells import Cell
 from harness.publish.formatting import NOT_MEASURED

@@ -12,12 +12,12 @@ from harness.analysis.effects import mean_ci
 from harness.analysis.load_laws import LAW
 from harness.analysis.trial_table import inputs_of
 from harness.evidence import Evidence
+from harness.evidence.audit import between_shares
 from harness.model import Estimate
 from harness.publish.cells import Cell
 from harness.publish.formatting import NOT_MEASURED
 from harness.publish.pages import Published
 from harness.publish.publisher import Publisher, slug
-from harness.session_audit import between_shares
 
 #: part of the key -> the word in the table of checks
 PARTS = {"held": "held", "failed": "failed", "not_applicable": "not applicable"}

@@ -9,8 +9,8 @@ import pandas as pd
 
 from harness.analysis.comparisons import Comparison
 from harness.analysis.decisions import FEWEST_FOR_P
-from harness.articles import effect_between
-from harness.bearing import OUTCOMES, alike_claim, effect_with_all, every, pooled_claim
+from harness.evidence.articles import effect_between
+from harness.evidence.bearing import OUTCOMES, alike_claim, effect_with_all, every, pooled_claim
 from harness.model import Estimate, Outcome, Verdict
 from harness.publish.articles import mean_of, pressure_cells
 from harness.publish.cells import Cell

@@ -11,9 +11,9 @@ import pandas as pd
 from harness.analysis.client_use import PERCENTILES
 from harness.analysis.quarters import COLUMN as PART
 from harness.analysis.summaries import summarise
-from harness.articles import effect_between
 from harness.errors import InputError
 from harness.evidence import Evidence
+from harness.evidence.articles import effect_between
 from harness.model import Estimate
 from harness.project import find_root
 from harness.publish.cells import Cell

@@ -10,7 +10,7 @@ from scipy import stats
 
 from harness.analysis.enough import BlocksNeeded, EqualCell
 from harness.analysis.one_trial import PooledPercentile, Worth
-from harness.enough import Enough, Measured
+from harness.evidence.enough import Enough, Measured
 from harness.model import Estimate
 from harness.publish.cells import Cell
 from harness.publish.formatting import NOT_MEASURED

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from harness.analysis.gc_rows import AttributionRow
 from harness.analysis.memory_words import memory_fit
-from harness.equal_memory import MemoryPair
 from harness.evidence import Evidence
+from harness.evidence.equal_memory import MemoryPair
 from harness.model import MemoryFit
 from harness.publish.cells import Cell
 from harness.publish.formatting import NOT_MEASURED

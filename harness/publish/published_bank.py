@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 
 from harness.analysis.comparisons import Comparison, compare
-from harness.bearing import every
 from harness.errors import InputError
+from harness.evidence.bearing import every
 from harness.model import Estimate
 from harness.project import find_root
 from harness.publish.articles import mean_of

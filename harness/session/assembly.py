@@ -24,7 +24,6 @@ from harness.launchers.container import ContainerLauncher
 from harness.launchers.process import ProcessLauncher, Training
 from harness.launchers.runtimes import Elsewhere
 from harness.launchers.tools import find_tools
-from harness.load_coordination import meeting_addresses
 from harness.loadgen.base import LoadGenerator
 from harness.loadgen.distribution import divided
 from harness.loadgen.jmeter import JMeter
@@ -39,10 +38,11 @@ from harness.local_host import LocalHost
 from harness.machine_facts import physical_cores
 from harness.model import BackingName, BackingSettings, Implementation, Load, LoadProfile, Variant
 from harness.remote import SshHost
+from harness.runner.load_coordination import meeting_addresses
+from harness.runner.order import LoadPlace
 from harness.session.stations import Stations, load_words, stations
 from harness.station import Station
 from harness.toolchains import Surroundings, Tool, find_jdks, find_tool
-from harness.trial_order import LoadPlace
 
 #: What measuring needs; asking every tool on the machine for its version takes seconds.
 TOOLS = ("go", "jdk", "maven", "jmeter", "wrk", "k6", "oha", "vegeta", "wrk2", "postgres", "native-image")

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from harness.definitions import contract_folder
 from harness.errors import RematchError, StoreError
-from harness.headroom import echo_achieved
 from harness.launchers.control_group import sweep_groups
 from harness.model import (
     Calibration,
@@ -22,13 +21,14 @@ from harness.model import (
     SessionHeader,
     TrialRecord,
 )
-from harness.orphans import RunningProcesses
 from harness.provenance import collect_provenance, name_places, without_paths
 from harness.runner import Limits, TrialOrder, run_trial
 from harness.session.assembly import Assembly
 from harness.session.continuing import refuse_other_plan, with_free_seed
 from harness.session.descriptors import allowed, raise_limit, refuse_too_large
+from harness.session.headroom import echo_achieved
 from harness.session.interruption import Interrupted, interruptible
+from harness.session.orphans import RunningProcesses
 from harness.session.outlook import expected_s
 from harness.session.planning import Prepared, calibrated, fitted
 from harness.session.preparing import Preparation, parts_for

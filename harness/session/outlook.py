@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from harness.definitions import Study
 from harness.errors import RematchError
-from harness.headroom import wanted_readings
 from harness.memory.order import tried
 from harness.memory.wanted import asked_of, fit_s
 from harness.model import Configuration
 from harness.provenance import without_paths
-from harness.rehearsal import bounded
+from harness.runner.rehearsal import bounded
 from harness.session.assembly import Assembly
+from harness.session.headroom import wanted_readings
 from harness.session.loads import load_command, load_s
 from harness.session.planning import Prepared, first_configuration, planned_variants
 

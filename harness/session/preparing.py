@@ -8,17 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.backing import BackingNeed, source_of
-from harness.calibration import CalibrationTrial, calibrate, saturated
 from harness.definitions import contract_folder, load_implementations
 from harness.errors import InputError, TrialFailure
-from harness.headroom import (
-    ECHO_IMPLEMENTATION,
-    ECHO_WORKLOAD,
-    EchoOrder,
-    echo_variant,
-    measure_echo,
-    wanted_readings,
-)
 from harness.memory.fit import fit_memory
 from harness.memory.wanted import asked_of
 from harness.model import (
@@ -32,11 +23,20 @@ from harness.model import (
     MemoryFit,
     PlannedTrial,
 )
-from harness.orphans import RunningProcesses
 from harness.provenance import without_paths
 from harness.runner import Limits, Parts
 from harness.session.assembly import Assembly
+from harness.session.calibration import CalibrationTrial, calibrate, saturated
 from harness.session.fitting import fit_order
+from harness.session.headroom import (
+    ECHO_IMPLEMENTATION,
+    ECHO_WORKLOAD,
+    EchoOrder,
+    echo_variant,
+    measure_echo,
+    wanted_readings,
+)
+from harness.session.orphans import RunningProcesses
 from harness.session.planning import Prepared, first_configuration, planned_variants
 from harness.store import SessionWriter, explained
 from harness.workloads import load_cases

@@ -9,7 +9,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from harness.articles import (
+from harness.evidence import Evidence
+from harness.evidence.articles import (
     at_most_load,
     calibration_of,
     calibration_words,
@@ -20,7 +21,6 @@ from harness.articles import (
     parts_table,
     pressure_table,
 )
-from harness.evidence import Evidence
 from harness.loadgen.mix import right_bodies
 from harness.model import ClosedLoad, Load, OpenLoad
 from harness.opening import open_evidence

@@ -11,8 +11,15 @@ import pandas as pd
 import pytest
 
 from harness.analysis.comparisons import Comparison
-from harness.bearing import OUTCOMES, alike_claim, at_one_load, at_one_load_of, effect_with_all, pooled_claim
 from harness.evidence import Evidence
+from harness.evidence.bearing import (
+    OUTCOMES,
+    alike_claim,
+    at_one_load,
+    at_one_load_of,
+    effect_with_all,
+    pooled_claim,
+)
 from harness.model import Verdict
 from harness.publish import Publisher, read_values
 from harness.publish.bearing import bearing_cells, publish_bearing, publish_pooled, publish_survivors

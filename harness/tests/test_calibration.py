@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from harness.calibration import capacity_per_s, saturated
 from harness.definitions import experiment_files, load_study
 from harness.errors import CalibrationFailed, StoreError
 from harness.model import (
@@ -22,6 +21,7 @@ from harness.model import (
     configurations,
     make_plan,
 )
+from harness.session.calibration import capacity_per_s, saturated
 from harness.store import SessionWriter
 from harness.tests.sessions import make_session_project, measure_tiny, tiny_folder
 from harness.tests.synthetic import ROOT

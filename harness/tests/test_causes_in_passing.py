@@ -18,7 +18,7 @@ from harness.hosts import Command
 from harness.launchers.arguments import recording_flags
 from harness.local_host import LocalHost
 from harness.model import TrialRecord
-from harness.recordings import keep_recording
+from harness.runner.recordings import keep_recording
 from harness.store import SessionFolder
 from harness.tests.paused_session import attributed, java_trial, requests_of, without_pauses
 from harness.tests.tiny_java import reference_jdk

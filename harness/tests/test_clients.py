@@ -13,13 +13,13 @@ import pytest
 
 from harness.analysis.client_use import PERCENTILES, most_cores, percentiles_of
 from harness.analysis.quarters import last_part
-from harness.articles import parts_table
-from harness.clients import use_table
 from harness.errors import InputError
 from harness.evidence import Evidence
+from harness.evidence.articles import parts_table
+from harness.evidence.clients import use_table
+from harness.evidence.peaks import defined_variants
 from harness.model import Estimate
 from harness.opening import open_evidence
-from harness.peaks import defined_variants
 from harness.publish import Publisher
 from harness.publish.clients import (
     beside_published,

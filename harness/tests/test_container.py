@@ -24,7 +24,8 @@ from harness.launchers.tools import Tools
 from harness.local_host import LocalHost
 from harness.model import Outcome, RuntimeSettings, Variant
 from harness.processes import alive
-from harness.readiness import wait_first_response
+from harness.runner.readiness import wait_first_response
+from harness.runner.warming import warm_up
 from harness.session import assemble, measure, prepare
 from harness.tests.contained import Contained, client_of, container_launcher
 from harness.tests.contracts.launcher import HELLO
@@ -32,7 +33,6 @@ from harness.tests.dockerd import Daemon, make_python_base, tidy_daemon
 from harness.tests.far import running_with, when
 from harness.tests.instances import make_project, read_implementation
 from harness.tests.sessions import LIMITS, make_session_project, running_below, tiny_assembly
-from harness.warming import warm_up
 
 
 @pytest.fixture(scope="module")

@@ -21,14 +21,14 @@ from harness.launchers.control_group import (
 )
 from harness.launchers.limits import enclose, remark_on_limits
 from harness.model import InstanceRecord, RuntimeSettings, Variant
-from harness.readiness import wait_first_response
+from harness.runner.readiness import wait_first_response
+from harness.runner.verdicts import trial_flags
+from harness.runner.warming import warm_up
 from harness.sampling.group import group_folders
 from harness.tests.available import needs
 from harness.tests.contracts.launcher import HELLO
 from harness.tests.instances import Project
 from harness.tests.sessions import REPOSITORY
-from harness.verdicts import trial_flags
-from harness.warming import warm_up
 
 WHY_NOT = find_parents()
 #: Groups are the kernel's; where we may make none (no root, a container) there is nothing to run.

@@ -9,7 +9,6 @@ import pytest
 
 from harness.errors import TrialFailure, UnsupportedLoad
 from harness.formats.jtl import read_jtl
-from harness.load_coordination import meeting_addresses
 from harness.loadgen.base import Endpoint, LoadOrder
 from harness.loadgen.distribution import Seats, divided
 from harness.loadgen.jmeter import JMeter
@@ -20,8 +19,9 @@ from harness.loadgen.rmi_key import KEY, KEY_PROPERTIES, new_key
 from harness.loadgen.wrk import Wrk
 from harness.local_host import LocalHost
 from harness.model import ClosedLoad, CoordinatorRecord, Load, OpenLoad
+from harness.runner.load_coordination import meeting_addresses
+from harness.runner.verdicts import trial_flags
 from harness.tests.answering_server import request_to
-from harness.verdicts import trial_flags
 
 #: Nothing of it is started here.
 JMETER = JMeter(home=None, java=None)

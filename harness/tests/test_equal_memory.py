@@ -8,15 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from harness import peaks
 from harness.analysis.gc_table import attribution_table
 from harness.analysis.memory_words import memory_fit, memory_words
 from harness.analysis.tidy import tidy
-from harness.equal_memory import MemoryPair, defined_pairs, memory_pairs
-from harness.evidence import Evidence
+from harness.evidence import Evidence, peaks
+from harness.evidence.equal_memory import MemoryPair, defined_pairs, memory_pairs
+from harness.evidence.peaks import attribute_peaks, defined_variants, one_of_each
 from harness.model import SessionHeader, Verdict
 from harness.opening import find_evidence
-from harness.peaks import attribute_peaks, defined_variants, one_of_each
 from harness.publish import Publisher, read_values
 from harness.publish.equal_memory import (
     asked_words,

@@ -30,11 +30,11 @@ from harness.analysis.gc_rows import AttributionRow
 from harness.analysis.places import place_rows
 from harness.analysis.verify import run_verify
 from harness.analysis.warm_curves import warm_up_curve
+from harness.evidence.peaks import Timeline
 from harness.figures.peaks import TimelineLike
 from harness.formats.detect import read_any
 from harness.formats.table import RequestTable
 from harness.model import Estimate
-from harness.peaks import Timeline
 from harness.store import Store
 from harness.tests.synthetic import ROOT
 from harness.tests.test_core_sweep import place_trials, sweep_trials

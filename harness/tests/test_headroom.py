@@ -18,14 +18,14 @@ from harness.errors import TrialFailure
 from harness.evidence import Evidence
 from harness.exchange import Answer
 from harness.formats.wrk_histogram import LEFT, UNDONE
-from harness.headroom import echoed
 from harness.loadgen.captures import Scalar
 from harness.loadgen.flow import flow_fault
 from harness.loadgen.locust import Locust
 from harness.model import ClosedLoad, OpenLoad
 from harness.project import find_root
 from harness.publish.validity import compare_generators
-from harness.rehearsal import bounded
+from harness.runner.rehearsal import bounded
+from harness.session.headroom import echoed
 from harness.tests.accounts_server import step, transfer_flow
 from harness.tests.answering_server import request_to
 

@@ -15,10 +15,10 @@ from harness.launchers.base import Launcher
 from harness.model import Implementation, Outcome, RuntimeSettings, Variant
 from harness.ports import free_port
 from harness.processes import group_members
-from harness.readiness import wait_first_response
+from harness.runner.readiness import wait_first_response
+from harness.runner.warming import warm_up
 from harness.tests.contracts.launcher import HELLO
 from harness.tests.instances import Project
-from harness.warming import warm_up
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from harness.launchers.sources import copy_artifact, source_sha256
 from harness.launchers.tools import Tools
 from harness.local_host import LocalHost
 from harness.model import BackingSettings, Implementation, RuntimeSettings, Variant
-from harness.readiness import wait_first_response
+from harness.runner.readiness import wait_first_response
 from harness.session.assembly import training_of
 from harness.tests.contracts.launcher import HELLO
 from harness.tests.fake_backing import FakeDatabase, ask

@@ -19,11 +19,11 @@ from harness.loadgen.k6_plan import scenario, scenarios
 from harness.loadgen.outcome import ORDER_FILE, order_text
 from harness.model import ClosedLoad, LoadProfile, OpenLoad, Outcome, Request
 from harness.model.load import Stage, WhenBusy
+from harness.runner.verdicts import judge_load
 from harness.tests.answering_server import AnsweringServer, answering_server, request_to
 from harness.tests.available import program_or_not_run
 from harness.tests.contracts.flow import FlowContract, OpenFlowContract
 from harness.tests.contracts.load_generator import LoadGeneratorContract, OpenLoopContract, offer
-from harness.verdicts import judge_load
 
 GOLDEN = Path(__file__).parent / "golden" / "k6"
 

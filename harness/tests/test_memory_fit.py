@@ -13,7 +13,7 @@ from harness.errors import InputError, MemoryFitFailed, StoreError, TrialFailure
 from harness.memory import least_heap, order
 from harness.memory.pacing import ask_at_rate
 from harness.model import Outcome
-from harness.readiness import wait_first_response
+from harness.runner.readiness import wait_first_response
 from harness.session import measure
 from harness.session.outlook import memory_asked
 from harness.store import SessionFolder, SessionWriter, Store

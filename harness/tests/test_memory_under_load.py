@@ -14,10 +14,10 @@ from harness.memory import order as orders
 from harness.memory.attempts import Attempts, fault, was_slow
 from harness.memory.order import TRIED_S, FitOrder, tried
 from harness.model import ClosedLoad, Load, MemoryFit, OpenLoad, Outcome, TrialRecord
-from harness.orphans import RunningProcesses
 from harness.runner import Limits
 from harness.session import Assembly, Prepared, assemble, prepare
 from harness.session.fitting import fit_order
+from harness.session.orphans import RunningProcesses
 from harness.session.outlook import expected_s, session_s
 from harness.session.preparing import parts_for
 from harness.store import Store

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from harness import peaks
 from harness.analysis.tidy import tidy
+from harness.evidence import peaks
 from harness.opening import find_evidence
 from harness.stages import StageParameters
 from harness.tests.synthetic import make_project, make_session

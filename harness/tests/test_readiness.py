@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from harness.boundaries import save_native_memory, take_boundary
 from harness.errors import TrialFailure
 from harness.launchers.process_instance import ProcessInstance
 from harness.model import Outcome
 from harness.model.backing import SettingValue
-from harness.readiness import bring_up, first_complaint, wait_first_response
+from harness.runner.boundaries import save_native_memory, take_boundary
+from harness.runner.readiness import bring_up, first_complaint, wait_first_response
+from harness.runner.warming import warm_up
 from harness.sampling import Watched
 from harness.tests.accounts_server import accounts_server, open_and_show, transfer_flow
 from harness.tests.contracts.launcher import HELLO
 from harness.tests.instances import CONTRACT, Project
-from harness.warming import warm_up
 from harness.workloads import load_requests
 
 

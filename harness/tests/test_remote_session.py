@@ -15,8 +15,8 @@ import pytest
 from harness.errors import HostError
 from harness.local_host import LocalHost
 from harness.model import Outcome, TrialRecord
-from harness.orphans import RunningProcesses
 from harness.remote import SshHost
+from harness.session.orphans import RunningProcesses
 from harness.station import Station
 from harness.store import SessionFolder, Store
 from harness.tests.far import measure_far, running_with, shape, when

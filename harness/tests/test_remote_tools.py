@@ -18,9 +18,9 @@ from harness.launchers.tools import Tools
 from harness.loadgen.jmeter import JMeter
 from harness.local_host import LocalHost
 from harness.model import Outcome, RuntimeSettings, Variant
-from harness.readiness import wait_first_response
 from harness.remote import SshHost
 from harness.runner import Limits
+from harness.runner.readiness import wait_first_response
 from harness.session import measure, prepare
 from harness.session.stations import load_words
 from harness.tests.contracts.launcher import HELLO

@@ -16,12 +16,12 @@ import pytest
 from harness.launchers.base import Instance
 from harness.loadgen.base import LoadCommand, LoadOrder
 from harness.model import Flag, GeneratorRecord, LoadSummary, Outcome, TrialRecord
+from harness.runner.verdicts import judge_load, trial_flags
 from harness.sampling import Watched, glancer_here
 from harness.session import measure
 from harness.tests.fakes import FakeLoadGenerator
 from harness.tests.instances import eventually
 from harness.tests.sessions import LIMITS, make_session_project, measure_tiny, running_below, tiny_session
-from harness.verdicts import judge_load, trial_flags
 
 
 def other_trial(root: Path) -> TrialRecord:
@@ -94,7 +94,7 @@ def test_a_signal_right_after_the_launch_leaves_no_service(
         raise KeyboardInterrupt
 
     root = make_session_project(tmp_path)
-    monkeypatch.setattr("harness.runner.watch", interrupted)
+    monkeypatch.setattr("harness.runner.trial.watch", interrupted)
     with pytest.raises(KeyboardInterrupt):
         measure_tiny(root)
     assert not running_below(root)

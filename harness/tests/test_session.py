@@ -18,8 +18,8 @@ import pytest
 
 from harness.errors import InputError, OrphanError, StoreError
 from harness.model import TrialRecord
-from harness.orphans import RUNNING, RunningProcesses, start_ticks
 from harness.session import CallbackProgress, PlainProgress, ProgressState
+from harness.session.orphans import RUNNING, RunningProcesses, start_ticks
 from harness.session.progress import in_words
 from harness.store import SessionFolder
 from harness.tests.instances import eventually

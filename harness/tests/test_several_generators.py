@@ -31,6 +31,7 @@ from harness.local_host import LocalHost
 from harness.model import ClosedLoad, LoadSummary, OpenLoad, Outcome, TrialRecord
 from harness.remote import SshHost
 from harness.runner import Limits
+from harness.runner.order import LoadPlace
 from harness.session import Assembly, measure, prepare
 from harness.session.outlook import commands_of
 from harness.session.stations import Stations, stations
@@ -40,7 +41,6 @@ from harness.tests.instances import eventually
 from harness.tests.sessions import LIMITS, make_session_project, running_below, tiny_assembly
 from harness.tests.sshd import Sshd
 from harness.toolchains import Surroundings, find_jdks, find_jmeter
-from harness.trial_order import LoadPlace
 
 ROOT = Path(__file__).resolve().parents[2]
 USERS, LOOPS = 5, 20

@@ -18,7 +18,7 @@ from harness.launchers.tools import find_tools
 from harness.loadgen.base import Endpoint
 from harness.local_host import LocalHost
 from harness.model import Expectation, Request, Variant, configurations, make_plan
-from harness.readiness import wait_first_response
+from harness.runner.readiness import wait_first_response
 from harness.session import prepare
 from harness.session.descriptors import SPARE, needed, raise_limit, refuse_too_large, too_large
 from harness.tests.instances import eventually

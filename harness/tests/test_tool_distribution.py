@@ -28,6 +28,7 @@ from harness.local_host import LocalHost
 from harness.model import CoordinatorRecord, Outcome, TrialRecord
 from harness.remote import SshHost
 from harness.runner import Limits
+from harness.runner.order import LoadPlace
 from harness.session import Assembly, measure, prepare
 from harness.session.outlook import commands_of
 from harness.session.progress import Progress, ProgressState, Silent
@@ -38,7 +39,6 @@ from harness.tests.instances import eventually
 from harness.tests.sessions import make_session_project, running_below, tiny_assembly
 from harness.tests.sshd import Sshd
 from harness.toolchains import Surroundings, find_jdks, find_jmeter
-from harness.trial_order import LoadPlace
 
 pytestmark = only_when_long()
 

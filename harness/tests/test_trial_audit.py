@@ -17,9 +17,9 @@ from harness.analysis.trial_audit import audit_trial, in_flight
 from harness.analysis.trial_checks import AuditedTrial, TrialCheck
 from harness.analysis.trial_files import read_restored
 from harness.errors import InputError
+from harness.evidence.audit import ALTERATIONS
 from harness.formats.wrk_histogram import UNDONE, LatencyHistogram
 from harness.model import AnswerCount, ClosedLoad, LoadProfile, LoadSummary, OpenLoad
-from harness.session_audit import ALTERATIONS
 from harness.store import SessionFolder
 from harness.tests.synthetic import ROOT
 

@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import harness.verify_rows
+import harness.verify.rows
 from harness.analysis.verify import VERIFICATIONS
 from harness.analysis.verify.result import Cell, average, f1, frequency, result, share
 from harness.cli.app import app
 from harness.errors import InputError, RematchError
 from harness.project import find_root
 from harness.tests.synthetic import make_project
-from harness.verify_page import (
+from harness.verify.page import (
     PAGE,
     RECORD,
     overview,
@@ -28,7 +28,7 @@ from harness.verify_page import (
     verdict,
     write_page,
 )
-from harness.verify_rows import ROWS, VerifiedRow, verify_row
+from harness.verify.rows import ROWS, VerifiedRow, verify_row
 
 ROOT = find_root(Path(__file__).parent)
 
@@ -134,7 +134,7 @@ def test_a_row_that_cannot_run_is_said_and_the_others_are_written(
             raise RematchError("no service")
         return row(name, Cell(name="c", value=0.5, at_most=1.0))
 
-    monkeypatch.setattr(harness.verify_rows, "verify_row", run)
+    monkeypatch.setattr(harness.verify.rows, "verify_row", run)
     monkeypatch.setenv("REMATCH_ROOT", str(make_project(tmp_path, experiments=())))
     monkeypatch.setattr(sys, "argv", ["rematch", "verify", "all", "--write", "--json"])
     with pytest.raises(SystemExit) as end:

@@ -9,7 +9,7 @@ import pytest
 from harness.analysis.verify import attribution, omission, run_verify, shares, stall_scenarios
 from harness.analysis.verify import stalls as row
 from harness.analysis.verify.queueing import Pauses
-from harness.verify_sigstop import sigstop
+from harness.verify.sigstop import sigstop
 
 
 @pytest.mark.parametrize("name", ["attribution", "omission"])

@@ -14,7 +14,7 @@ from harness.launchers.base import Instance, LaunchOrder
 from harness.model import Implementation, Outcome, StartUp, Variant
 from harness.model.backing import SettingValue
 from harness.processes import alive
-from harness.readiness import wait_first_response
+from harness.runner.readiness import wait_first_response
 from harness.station import Station
 from harness.tests.instances import CONTRACT, eventually
 from harness.workloads import load_requests

@@ -12,7 +12,7 @@ from harness.analysis.verify.result import VerifyResult
 from harness.bench.others import Others
 from harness.errors import InputError
 from harness.model import Frozen
-from harness.verify_sigstop import sigstop
+from harness.verify.sigstop import sigstop
 
 SIGSTOP = "sigstop"
 #: Stops that ``verify sigstop`` makes unless told otherwise.

@@ -40,8 +40,8 @@ from harness.model import (
     RuntimeSettings,
     Variant,
 )
-from harness.rehearsal import bounded, rehearse, unplanned
 from harness.runner import Limits, Parts, TrialOrder
+from harness.runner.rehearsal import bounded, rehearse, unplanned
 
 ECHO_WORKLOAD = "echo"
 ECHO_IMPLEMENTATION = "go-raw"

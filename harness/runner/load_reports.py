@@ -7,12 +7,12 @@ import contextlib
 from collections.abc import Sequence
 
 from harness.errors import RematchError, TrialFailure
-from harness.load_coordination import Meeting
-from harness.load_engines import Engine
 from harness.loadgen.base import LoadGenerator
 from harness.loadgen.several import merge_summaries
 from harness.model import AnswerCount, CoordinatorRecord, GeneratorRecord, HostClock, LoadSummary
-from harness.trial_order import Notes
+from harness.runner.load_coordination import Meeting
+from harness.runner.load_engines import Engine
+from harness.runner.order import Notes
 
 
 def read_together(engines: Sequence[Engine], generator: LoadGenerator, notes: Notes) -> LoadSummary:

@@ -20,8 +20,8 @@ from harness.analysis.memory_words import memory_fit
 from harness.analysis.summaries import summarise
 from harness.definitions import load_study
 from harness.evidence import Evidence
+from harness.evidence.peaks import settled
 from harness.model import Estimate, Frozen, Verdict
-from harness.peaks import settled
 from harness.project import find_root
 
 #: Memory within this is called equal, as a share.

@@ -31,8 +31,8 @@ from harness.hosts import Command
 from harness.local_host import LocalHost
 from harness.ports import free_port
 from harness.project import find_root
-from harness.run_queue import RunQueue
 from harness.toolchains import Surroundings, build_environment, find_go
+from harness.verify.run_queue import RunQueue
 
 RATE_PER_S = 200.0
 EVERY_S = 1.0

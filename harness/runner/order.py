@@ -36,7 +36,7 @@ from harness.model import (
     StartUp,
     StoredReading,
 )
-from harness.placement import Placement
+from harness.runner.placement import Placement
 from harness.sampling import MachineReading, Watched
 from harness.station import Station
 from harness.workloads import Case

@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.load_coordination import Meeting
-from harness.load_engines import Engine, forget
 from harness.loadgen.base import Endpoint, LoadCommand, LoadGenerator, LoadOrder
 from harness.loadgen.distribution import divided
 from harness.loadgen.several import seed_of
 from harness.model import GeneratorRecord, Load, LoadProfile
-from harness.trial_order import LoadPlace, Notes, Parts, TrialOrder, tidy_values, tidy_words
+from harness.runner.load_coordination import Meeting
+from harness.runner.load_engines import Engine, forget
+from harness.runner.order import LoadPlace, Notes, Parts, TrialOrder, tidy_values, tidy_words
 
 
 def make_engines(

@@ -30,8 +30,8 @@ from harness.model import (
     LoadSummary,
     Request,
 )
-from harness.rehearsal import rehearse, unplanned
 from harness.runner import Limits, Parts, TrialOrder
+from harness.runner.rehearsal import rehearse, unplanned
 from harness.workloads import Case
 
 

@@ -20,22 +20,22 @@ from types import MappingProxyType
 
 from pydantic import JsonValue
 
-from harness.backing_phase import bring_up_backing, environment_of, judge_backing, lay_together
-from harness.boundaries import BoundaryName, take_boundary
-from harness.bringing_up import ServiceOrder, bring_up_service, stop_service
 from harness.conformance import check
 from harness.errors import TrialFailure
 from harness.launchers.base import Instance, LaunchOrder
-from harness.load_phase import OWN_SAMPLES, headroom_ratio, machine_during_load, measure
 from harness.loadgen.flow import readiness_request
 from harness.model import Outcome, Phase, RuntimeSettings, TrialRecord
-from harness.placement import Placement, Policy, check_pinned, cpus_allowed, place, place_on_two
-from harness.recordings import keep_recording
+from harness.runner.backing_phase import bring_up_backing, environment_of, judge_backing, lay_together
+from harness.runner.boundaries import BoundaryName, take_boundary
+from harness.runner.bringing_up import ServiceOrder, bring_up_service, stop_service
+from harness.runner.load_phase import OWN_SAMPLES, headroom_ratio, machine_during_load, measure
+from harness.runner.order import Limits, Notes, Parts, TrialOrder, now, phase, tidy_values, tidy_words, watch
+from harness.runner.placement import Placement, Policy, check_pinned, cpus_allowed, place, place_on_two
+from harness.runner.recordings import keep_recording
+from harness.runner.verdicts import crash, trial_flags
+from harness.runner.warming import warm_up
 from harness.sampling import merge
 from harness.station import Sampling
-from harness.trial_order import Limits, Notes, Parts, TrialOrder, now, phase, tidy_values, tidy_words, watch
-from harness.verdicts import crash, trial_flags
-from harness.warming import warm_up
 from harness.workloads import Face
 
 __all__ = ["Limits", "Parts", "TrialOrder", "placement_of", "run_trial"]

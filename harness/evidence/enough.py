@@ -13,7 +13,7 @@ from harness.analysis.enough import BlocksNeeded, EqualCell, blocks_needed, equa
 from harness.analysis.one_trial import PooledPercentile, Worth, pooled_percentile, worth_of
 from harness.analysis.trial_table import inputs_of
 from harness.evidence import Evidence
-from harness.peaks import settled
+from harness.evidence.peaks import settled
 
 Floats = NDArray[np.float64]
 Measured = Mapping[str, Evidence | None]

@@ -18,8 +18,8 @@ from harness.analysis.comparisons import Comparison
 from harness.analysis.decisions import FEWEST_FOR_P
 from harness.analysis.effects import effect_size_ci
 from harness.analysis.trial_table import inputs_of, pair_by_block
-from harness.articles import effect_between
 from harness.evidence import Evidence
+from harness.evidence.articles import effect_between
 from harness.model import Estimate, Frozen, Verdict
 
 #: The primary outcomes: word in keys -> column of the pressure table.

@@ -10,7 +10,7 @@ from pathlib import Path
 from harness.analysis.verify.result import Cell
 from harness.bench.others import judge, words
 from harness.bench.page import number
-from harness.verify_rows import ROWS, VerifiedRow
+from harness.verify.rows import ROWS, VerifiedRow
 
 PAGE = Path("docs") / "verify.md"
 RECORD = Path("docs") / "verify.json"

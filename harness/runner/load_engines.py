@@ -11,9 +11,9 @@ from pathlib import Path
 from harness.hosts import Command, Process
 from harness.loadgen.base import LoadCommand
 from harness.model import GeneratorRecord
+from harness.runner.order import LoadPlace, Notes, Parts, TrialOrder
 from harness.sampling import Watched
 from harness.station import Sampling
-from harness.trial_order import LoadPlace, Notes, Parts, TrialOrder
 
 #: What a sampler on the load's own host writes, beside the load's files.
 OWN_SAMPLES, OWN_MACHINE = "generator-samples.csv", "machine-load.csv"

@@ -8,20 +8,20 @@ import time
 from collections.abc import Sequence
 
 from harness.backing import refuse_ended
-from harness.backing_phase import backing_cpu_s
 from harness.errors import HostError, TrialFailure
 from harness.hosts import Command
 from harness.launchers.base import Instance
-from harness.load_coordination import convene
-from harness.load_engines import OWN_SAMPLES, Engine
-from harness.load_making import make_coordinator, make_engines
-from harness.load_reports import answered_so_far, count_again, keep_records, read_together
 from harness.model import MachineWindow
-from harness.promises import note_before
+from harness.runner.backing_phase import backing_cpu_s
+from harness.runner.load_coordination import convene
+from harness.runner.load_engines import OWN_SAMPLES, Engine
+from harness.runner.load_making import make_coordinator, make_engines
+from harness.runner.load_reports import answered_so_far, count_again, keep_records, read_together
+from harness.runner.order import Notes, Parts, TrialOrder, compare_clocks, phase
+from harness.runner.promises import note_before
+from harness.runner.verdicts import crash, judge_load
 from harness.sampling import machine_window
 from harness.station import Sampling
-from harness.trial_order import Notes, Parts, TrialOrder, compare_clocks, phase
-from harness.verdicts import crash, judge_load
 
 _POLL_S = 0.05
 #: Turning a tool's own form into a readable one takes seconds even for millions of requests.

@@ -13,9 +13,9 @@ from harness.analysis.client_use import PERCENTILES, most_cores, percentiles_of
 from harness.analysis.quarters import last_part
 from harness.analysis.trial_resources import load_window
 from harness.analysis.trial_runtime import boundary_metrics
-from harness.articles import database_columns
 from harness.errors import InputError
 from harness.evidence import Evidence
+from harness.evidence.articles import database_columns
 from harness.model import OpenLoad, TrialRecord
 from harness.store import SessionFolder
 
