@@ -8,14 +8,11 @@ import gzip
 import io
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from pyarrow import csv as arrow_csv
 
 from harness.errors import InputError
 from harness.formats import source
@@ -384,20 +381,3 @@ def test_chunks_hold_all_rows_in_order(tmp_path: Path, monkeypatch: pytest.Monke
     assert [chunk.labels[code] for chunk in chunks for code in chunk.label_codes] == [
         f"l{i % 3}" for i in range(200)
     ]
-
-
-def test_arrows_threads_hold_nothing_of_the_interpreters(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A thread that lets go of the interpreter's memory while the interpreter ends takes the process with it."""
-    path = write(tmp_path, "\n".join([HEADER, *ROWS * 1000]) + "\n")
-    before, held = pa.total_allocated_bytes(), []
-    read_csv = arrow_csv.read_csv
-
-    def watched(*given: Any, **options: Any) -> pa.Table:
-        held.append(pa.total_allocated_bytes() - before)
-        return read_csv(*given, **options)
-
-    monkeypatch.setattr(arrow_csv, "read_csv", watched)
-    assert read_jtl(path).n_requests == 3000
-    assert sum(held) >= len("\n".join(ROWS)) * 1000
