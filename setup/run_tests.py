@@ -5,12 +5,14 @@ Services are found by their ``service.toml`` and say themselves how they are
 tested. Two lanes run beside each other: Maven in one (its repository does not
 bear two writers), everything else in the other, with the tests that only compute
 at its end: Maven takes longer. The other tests come last, alone, and their summary
-is the last line when all is well.
+is the last line when all is well. Below it stands what failed before, with its
+reason once more: a log is often read from its end, or has nothing but its end.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -24,6 +26,9 @@ from .finders import PROJECT, toolchains
 from .say import step, warn
 
 SHOWN_LINES = 120
+#: Of these a failure's reason is made, when it is told again at the end.
+TELLING_LINES = 12
+TELLING = re.compile(r"error|fail|panic|expected|not ok|assert|exception", re.IGNORECASE)
 #: The marker of tests that only compute (pyproject.toml).
 COMPUTING = "computes"
 #: Programs a service may name as placeholders; `environment` puts the preferred ones first on PATH.
@@ -37,6 +42,21 @@ class Check:
     name: str
     command: tuple[str, ...]
     folder: Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """A check that ended with another status than 0, and what it said."""
+
+    name: str
+    said: str
+
+    def reason(self) -> str:
+        """The first lines that tell of an error, or the last ones when none does."""
+        lines = [line.rstrip() for line in self.said.splitlines() if line.strip()]
+        telling = [line for line in lines if TELLING.search(line)]
+        shown = telling[:TELLING_LINES] or lines[-TELLING_LINES:]
+        return "\n".join((f"FAILED before pytest: {self.name}", *(f"    {line[:300]}" for line in shown)))
 
 
 def source_checks(project: Path) -> list[Check]:
@@ -90,8 +110,8 @@ def environment(environ: Mapping[str, str]) -> dict[str, str]:
     return made
 
 
-def run_lane(checks: Sequence[Check], env: Mapping[str, str], failed: list[str]) -> None:
-    """Run checks one after another; append the names of those that fail and show what they said."""
+def run_lane(checks: Sequence[Check], env: Mapping[str, str], failed: list[Failure]) -> None:
+    """Run checks one after another; append those that fail and show what they said."""
     for check in checks:
         started_s = time.monotonic()
         try:
@@ -106,7 +126,7 @@ def run_lane(checks: Sequence[Check], env: Mapping[str, str], failed: list[str])
         if status == 0:
             step(f"ok      {check.name} ({took_s:.1f} s)")
         else:
-            failed.append(check.name)
+            failed.append(Failure(name=check.name, said=said))
             lines = "\n".join(f"    {line}" for line in said.splitlines()[-SHOWN_LINES:])
             step(f"FAILED  {check.name} (status {status}, {took_s:.1f} s)\n{lines}")
 
@@ -130,15 +150,15 @@ def main(arguments: Sequence[str]) -> int:
     if not arguments:
         others.append(computing_check(PROJECT))
         arguments = ("-m", f"not {COMPUTING}")
-    failed: list[str] = []
+    failed: list[Failure] = []
     beside = threading.Thread(target=run_lane, args=(maven, env, failed))
     beside.start()
     run_lane(others, env, failed)
     beside.join()
     step("pytest")
     status = run_pytest(env, arguments)
-    if failed:
-        print(f"FAILED before pytest: {', '.join(failed)}", flush=True)
+    for failure in failed:
+        print(failure.reason(), flush=True)
     return 1 if failed or status != 0 else 0
 
 

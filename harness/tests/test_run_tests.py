@@ -20,7 +20,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
     """The words of pytest's calls; nothing runs."""
     words: list[tuple[str, ...]] = []
 
-    def lane(checks: Sequence[run_tests.Check], env: object, failed: list[str]) -> None:
+    def lane(checks: Sequence[run_tests.Check], env: object, failed: list[run_tests.Failure]) -> None:
         words.extend(check.command for check in checks if check.name.startswith("pytest"))
 
     def alone(env: object, arguments: Sequence[str]) -> int:
@@ -95,9 +95,33 @@ def test_a_failing_check_is_shown_with_its_own_words_and_does_not_stop_the_other
     bad = run_tests.Check(name="bad", command=("/bin/sh", "-c", "echo my reason; exit 3"), folder=tmp_path)
     absent = run_tests.Check(name="absent", command=(str(tmp_path / "no"),), folder=tmp_path)
     good = run_tests.Check(name="good", command=("/bin/sh", "-c", "true"), folder=tmp_path)
-    failed: list[str] = []
+    failed: list[run_tests.Failure] = []
     run_tests.run_lane([bad, absent, good], {}, failed)
     out = capsys.readouterr().out
-    assert failed == ["bad", "absent"]
+    assert [failure.name for failure in failed] == ["bad", "absent"]
     assert "my reason" in out
     assert "ok      good" in out
+
+
+def test_what_failed_before_pytest_is_said_again_below_its_summary(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    noise = "for i in $(seq 300); do echo quiet $i; done"
+    told = run_tests.Check(
+        name="told",
+        command=("/bin/sh", "-c", f"echo '[ERROR] AskedTest: was 2'; {noise}; exit 1"),
+        folder=tmp_path,
+    )
+    mute = run_tests.Check(name="mute", command=("/bin/sh", "-c", f"{noise}; exit 1"), folder=tmp_path)
+    monkeypatch.setattr(run_tests, "source_checks", lambda project: [told, mute])
+    monkeypatch.setattr(run_tests, "service_checks", lambda project: [])
+    monkeypatch.setattr(run_tests, "run_pytest", lambda env, words: print("1 passed") or 0)
+    assert run_tests.main(["-k", "one"]) == 1
+    below = capsys.readouterr().out.split("1 passed\n")[1].splitlines()
+    assert below[:3] == [
+        "FAILED before pytest: told",
+        "    [ERROR] AskedTest: was 2",
+        "FAILED before pytest: mute",
+    ]
+    assert below[-1] == "    quiet 300"
+    assert len(below) == 3 + run_tests.TELLING_LINES

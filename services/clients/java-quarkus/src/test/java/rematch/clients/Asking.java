@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package rematch.clients;
 
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
 import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;
@@ -15,7 +17,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 
 /** Asks a service over HTTP. */
@@ -32,6 +33,9 @@ final class Asking implements AutoCloseable {
 
     /** A request without an answer fails the test, which would otherwise wait for ever. */
     private static final Duration UNANSWERED = Duration.ofSeconds(40);
+
+    /** What follows an answer, follows it within this time. */
+    private static final Duration SOON = Duration.ofSeconds(20);
 
     private final HttpClient http = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
     private final int port;
@@ -67,9 +71,22 @@ final class Asking implements AutoCloseable {
                 .findFirst().orElse(-1);
     }
 
+    /** The metrics once they hold these lines: a request may be counted after its answer. Their absence fails the test. */
+    String metricsWith(List<String> lines) throws IOException, InterruptedException {
+        long end = System.nanoTime() + SOON.toNanos();
+        String metrics;
+        do {
+            metrics = get("/metrics").body();
+        } while (!lines.stream().allMatch(metrics::contains) && System.nanoTime() < end);
+        for (String line : lines) {
+            assertTrue(metrics.contains(line), line + " is not in\n" + metrics);
+        }
+        return metrics;
+    }
+
     /** Waits for something that happens soon after an answer; it fails the test by never happening. */
     static void until(String what, BooleanSupplier happened) throws InterruptedException {
-        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
+        long end = System.nanoTime() + SOON.toNanos();
         while (!happened.getAsBoolean()) {
             if (System.nanoTime() > end) {
                 throw new AssertionError("never: " + what);
