@@ -8,6 +8,7 @@ the lock file inside its package, which cargo holds every dependency against.
 from __future__ import annotations
 
 import shutil
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -45,13 +46,9 @@ def build_oha(project: Path, env: Mapping[str, str]) -> Path:
     """Build the pinned oha with cargo and return its program.
 
     Raises:
-        SetupError: there is no cargo, or it cannot build oha.
+        SetupError: there is no cargo, it does not run, or it cannot build oha.
     """
-    cargo = shutil.which("cargo", path=env.get("PATH"))
-    if cargo is None:
-        raise SetupError(
-            "oha is built with cargo, and there is none here; get it with Rust's own installer, rustup"
-        )
+    cargo = _cargo(env)
     home = project / ".tools" / f"oha-{toolchains.OHA_VERSION}"
     step(f"building oha {toolchains.OHA_VERSION} with cargo (seven CPU minutes, once)")
     fresh = _fresh(home)
@@ -72,6 +69,24 @@ def build_oha(project: Path, env: Mapping[str, str]) -> Path:
         then="check that cargo can reach its registry and is new enough, then call this again",
     )
     return _in_place(fresh, home) / "bin/oha"
+
+
+def _cargo(env: Mapping[str, str]) -> str:
+    cargo = shutil.which("cargo", path=env.get("PATH"))
+    if cargo is None:
+        raise SetupError(
+            "oha is built with cargo, and there is none here; get it with Rust's own installer, rustup"
+        )
+    asked = subprocess.run([cargo, "--version"], env=dict(env), capture_output=True, text=True, check=False)
+    if asked.returncode != 0:  # rustup's stand-in for cargo is there without any Rust, or with another HOME
+        why = next((line for line in asked.stderr.splitlines() if line.strip()), "no reason given").rstrip(
+            "."
+        )
+        raise SetupError(
+            f"oha is built with cargo, and {cargo} does not run: {why}; if it is rustup's, choose a Rust with"
+            " `rustup default stable`, or say with RUSTUP_HOME where the ones you have are, then call this again"
+        )
+    return cargo
 
 
 def build_glances(project: Path, compiler: Path) -> Path:

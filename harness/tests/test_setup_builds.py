@@ -133,3 +133,18 @@ def test_a_machine_without_a_compiler_does_without_the_library(
 def test_oha_without_cargo_says_what_is_missing(tmp_path: Path) -> None:
     with pytest.raises(SetupError, match="built with cargo"):
         source_builds.build_oha(tmp_path, {"PATH": str(tmp_path)})
+
+
+def test_a_cargo_that_does_not_run_is_quoted_with_what_to_do(tmp_path: Path) -> None:
+    """Rustup's stand-in speaks like this where HOME has no Rust; a trace of its stack follows."""
+    stand_in = tmp_path / "cargo"
+    stand_in.write_text(
+        "#!/bin/sh\necho 'error: no default is configured' >&2\necho trace >&2\nexit 1\n", "utf-8"
+    )
+    stand_in.chmod(0o755)
+    with pytest.raises(SetupError) as refused:
+        source_builds.build_oha(tmp_path, {"PATH": f"{tmp_path}:/bin"})
+    said = str(refused.value)
+    assert "error: no default is configured; " in said and "RUSTUP_HOME" in said
+    assert "trace" not in said
+    assert not list(tmp_path.glob(".tools/*"))
