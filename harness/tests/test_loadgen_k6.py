@@ -193,8 +193,9 @@ def test_arrivals_that_find_every_connection_busy_are_dropped_counted_and_judged
         assert summary.n_requests == server.seen.total()
     dropped = json.loads((tmp_path / TOTALS).read_text())["dropped_iterations"]
     assert dropped > 50
-    assert summary.n_dropped is not None
-    assert summary.n_dropped == pytest.approx(dropped, abs=1)  # k6 counts an arrival at the very end as well
+    assert summary.n_dropped == profile.rate_per_s * profile.duration_s - summary.n_requests
+    # k6 counts arrivals after the end as well, until its clock tells it to stop: late on a machine that is busy.
+    assert dropped >= summary.n_dropped - 1
     assert summary.n_requests + summary.n_dropped == 100
     assert judge_load(summary)[0] == Outcome.OVERLOADED
 
