@@ -18,31 +18,26 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from pydantic import JsonValue
-
 from harness.conformance import check
 from harness.errors import TrialFailure
 from harness.launchers.base import Instance, LaunchOrder
 from harness.loadgen.flow import readiness_request
 from harness.model import Outcome, Phase, RuntimeSettings, TrialRecord
-from harness.runner.backing_phase import bring_up_backing, environment_of, judge_backing, lay_together
+from harness.runner.backing_phase import bring_up_backing, environment_of, judge_backing
 from harness.runner.boundaries import BoundaryName, take_boundary
 from harness.runner.bringing_up import ServiceOrder, bring_up_service, stop_service
-from harness.runner.load_phase import OWN_SAMPLES, headroom_ratio, machine_during_load, measure
-from harness.runner.order import Limits, Notes, Parts, TrialOrder, now, phase, tidy_values, tidy_words, watch
+from harness.runner.load_phase import machine_during_load, measure
+from harness.runner.order import Limits, Notes, Parts, TrialOrder, now, phase, watch
 from harness.runner.placement import Placement, Policy, check_pinned, cpus_allowed, place, place_on_two
+from harness.runner.record import SAMPLES, trial_record
 from harness.runner.recordings import keep_recording
-from harness.runner.verdicts import crash, trial_flags
+from harness.runner.verdicts import crash
 from harness.runner.warming import warm_up
-from harness.sampling import merge
 from harness.station import Sampling
 from harness.workloads import Face
 
 __all__ = ["Limits", "Parts", "TrialOrder", "placement_of", "run_trial"]
 
-#: The request log that logging experiments write can outgrow everything else; its size is kept, not its text.
-REQUEST_LOG = "requests.log"
-SAMPLES = "samples.csv"
 _POLICIES: Mapping[str | None, Policy] = MappingProxyType({None: "auto", "limit": "limit", "none": "shared"})
 
 
@@ -65,7 +60,7 @@ def run_trial(order: TrialOrder, parts: Parts) -> TrialRecord:
         notes.outcome, notes.reason = Outcome.OUT_OF_MEMORY, f"{notes.reason} ({notes.out_of_memory})"
     judge_backing(notes)
     notes.anchors.append(now())
-    return _record(order, notes)
+    return trial_record(order, notes)
 
 
 def _go_through(order: TrialOrder, parts: Parts, notes: Notes) -> None:
@@ -207,70 +202,3 @@ def _stop_sampler(sampler: Sampling, notes: Notes) -> None:
     summary = sampler.stop()
     notes.longest_gap_s, notes.missed_ticks = summary.longest_gap_s, summary.missed_ticks
     notes.ticks_by = summary.ticks_by
-
-
-def _record(order: TrialOrder, notes: Notes) -> TrialRecord:
-    generator = notes.generator
-    if generator is not None:
-        generator = generator.model_copy(update={"headroom_ratio": headroom_ratio(notes)})
-    instance = notes.instance
-    if instance is not None:
-        instance = instance.model_copy(
-            update={
-                "argv": tidy_words(instance.argv, order, notes),
-                "environment": tidy_values(instance.environment, order, notes),
-                "cpus_allowed": notes.cpus_allowed,
-            }
-        )
-    commanding = [notes.coordinator.process.folder] if notes.coordinator else []
-    for folder in [*(one.folder for one in notes.generators), *commanding] or ["load"]:
-        merge(order.folder / SAMPLES, order.folder / folder / OWN_SAMPLES)
-    lay_together(order.folder, SAMPLES)
-    extra: dict[str, JsonValue] = {"missed_ticks": notes.missed_ticks, "ticks_by": notes.ticks_by}
-    if order.memory_asked is not None:
-        extra["memory_asked"] = order.memory_asked
-    if order.planned.configuration.variant.lean:
-        extra["conformance"] = "not checked: a lean handler answers a constant"
-    log = order.folder / REQUEST_LOG
-    if log.is_file():
-        extra["request_log_bytes"] = log.stat().st_size
-        log.unlink()
-    return TrialRecord(
-        experiment=order.experiment,
-        session_id=order.session_id,
-        planned=order.planned,
-        outcome=notes.outcome,
-        reason=notes.reason,
-        flags=trial_flags(
-            load=notes.load,
-            generator=generator,
-            instance=instance,
-            machine=notes.machine,
-            longest_gap_s=notes.longest_gap_s,
-            phases=notes.phases,
-            placement=notes.placement,
-            clocks=notes.clocks,
-            coordinator=notes.coordinator,
-        ),
-        started=notes.started,
-        ended=now(),
-        anchors=tuple(notes.anchors),
-        phases=tuple(notes.phases),
-        backing=tuple(
-            record.model_copy(update={"argv": order.tidy(record.argv)}) for record in notes.backing_records
-        ),
-        instance=instance,
-        start_up=notes.start_up,
-        conformance=notes.conformance,
-        load=notes.load,
-        generator=generator,
-        generators=notes.generators if len(notes.generators) > 1 else (),
-        coordinator=notes.coordinator,
-        boundaries=tuple(notes.boundaries),
-        invariants=notes.invariants,
-        stored=notes.stored,
-        machine=notes.machine,
-        placement=notes.placement.words if notes.placement else "",
-        clocks=tuple(notes.clocks),
-        extra=extra,
-    )

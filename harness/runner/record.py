@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a trial leaves: its record, made of the notes taken on the way, and its samples in one file."""
+
+from __future__ import annotations
+
+from pydantic import JsonValue
+
+from harness.model import TrialRecord
+from harness.runner.backing_phase import lay_together
+from harness.runner.load_phase import OWN_SAMPLES, headroom_ratio
+from harness.runner.order import Notes, TrialOrder, now, tidy_values, tidy_words
+from harness.runner.verdicts import trial_flags
+from harness.sampling import merge
+
+SAMPLES = "samples.csv"
+#: The request log that logging experiments write can outgrow everything else; its size is kept, not its text.
+REQUEST_LOG = "requests.log"
+
+
+def trial_record(order: TrialOrder, notes: Notes) -> TrialRecord:
+    """Return the record of a trial that is over; everything it started has been stopped.
+
+    Samples that load generators took of themselves are merged into the trial's own, and its request log goes.
+
+    Raises:
+        OSError: the trial's folder cannot be written.
+    """
+    generator = notes.generator
+    if generator is not None:
+        generator = generator.model_copy(update={"headroom_ratio": headroom_ratio(notes)})
+    instance = notes.instance
+    if instance is not None:
+        instance = instance.model_copy(
+            update={
+                "argv": tidy_words(instance.argv, order, notes),
+                "environment": tidy_values(instance.environment, order, notes),
+                "cpus_allowed": notes.cpus_allowed,
+            }
+        )
+    commanding = [notes.coordinator.process.folder] if notes.coordinator else []
+    for folder in [*(one.folder for one in notes.generators), *commanding] or ["load"]:
+        merge(order.folder / SAMPLES, order.folder / folder / OWN_SAMPLES)
+    lay_together(order.folder, SAMPLES)
+    extra: dict[str, JsonValue] = {"missed_ticks": notes.missed_ticks, "ticks_by": notes.ticks_by}
+    if order.memory_asked is not None:
+        extra["memory_asked"] = order.memory_asked
+    if order.planned.configuration.variant.lean:
+        extra["conformance"] = "not checked: a lean handler answers a constant"
+    log = order.folder / REQUEST_LOG
+    if log.is_file():
+        extra["request_log_bytes"] = log.stat().st_size
+        log.unlink()
+    return TrialRecord(
+        experiment=order.experiment,
+        session_id=order.session_id,
+        planned=order.planned,
+        outcome=notes.outcome,
+        reason=notes.reason,
+        flags=trial_flags(
+            load=notes.load,
+            generator=generator,
+            instance=instance,
+            machine=notes.machine,
+            longest_gap_s=notes.longest_gap_s,
+            phases=notes.phases,
+            placement=notes.placement,
+            clocks=notes.clocks,
+            coordinator=notes.coordinator,
+        ),
+        started=notes.started,
+        ended=now(),
+        anchors=tuple(notes.anchors),
+        phases=tuple(notes.phases),
+        backing=tuple(
+            record.model_copy(update={"argv": order.tidy(record.argv)}) for record in notes.backing_records
+        ),
+        instance=instance,
+        start_up=notes.start_up,
+        conformance=notes.conformance,
+        load=notes.load,
+        generator=generator,
+        generators=notes.generators if len(notes.generators) > 1 else (),
+        coordinator=notes.coordinator,
+        boundaries=tuple(notes.boundaries),
+        invariants=notes.invariants,
+        stored=notes.stored,
+        machine=notes.machine,
+        placement=notes.placement.words if notes.placement else "",
+        clocks=tuple(notes.clocks),
+        extra=extra,
+    )
