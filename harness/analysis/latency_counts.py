@@ -20,7 +20,7 @@ IntArray = npt.NDArray[np.int64]
 
 #: Width of a bin as a share of the value, and the latency at which they begin; below it all is one bin.
 BIN_SHARE, LEAST_S = 0.001, 1e-9
-_STEP = float(np.log1p(BIN_SHARE))
+BIN_LOG = float(np.log1p(BIN_SHARE))
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def counted(latency_s: FloatArray, step_s: float = 0.0) -> LatencyCounts:
             either side; without that, quantiles of a few steps would not move when a trial is left out.
     """
     spread = _ties_spread(latency_s, step_s) if step_s and len(latency_s) else latency_s
-    bins = np.floor(np.log(np.maximum(spread, LEAST_S) / LEAST_S) / _STEP).astype(np.int64)
+    bins = np.floor(np.log(np.maximum(spread, LEAST_S) / LEAST_S) / BIN_LOG).astype(np.int64)
     used, counts = np.unique(bins, return_counts=True)
     return LatencyCounts(used, counts.astype(np.int64))
 
@@ -77,4 +77,4 @@ def _middle(used: IntArray, up_to: IntArray, quantile: float) -> float:
     if total == 0:
         return float("nan")
     rank = min(total, max(1, ceil(round(total * quantile, 6))))
-    return float(LEAST_S * np.exp((used[np.searchsorted(up_to, rank)] + 0.5) * _STEP))
+    return float(LEAST_S * np.exp((used[np.searchsorted(up_to, rank)] + 0.5) * BIN_LOG))

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.analysis.intervals import t_critical
-from harness.analysis.latency_counts import LatencyCounts, counted, pooled_and_without
+from harness.analysis.latency_counts import BIN_LOG, BIN_SHARE, LatencyCounts, counted, pooled_and_without
 from harness.analysis.lives import Lives
 from harness.analysis.pooled import jackknife_variance
 from harness.analysis.quantiles import EXTREME, FEWEST_BEYOND_EXTREME, n_beyond
@@ -68,7 +68,8 @@ def pooled_share(
 ) -> Estimate:
     """Return the share of the pooled quantile that would vanish, with a delete-one-trial jackknife t interval.
 
-    The jackknife works on the logarithm of the ratio of both quantiles.
+    The jackknife works on the logarithm of the ratio of both quantiles. Where the ratio stays the same whichever
+    trial is left out, and the quantiles do not, the interval is what bins can tell apart.
 
     Args:
         what: the estimand in words, and whose.
@@ -104,7 +105,17 @@ def pooled_share(
     bounds: dict[str, object] = {"warnings": (entered,)}
     if len(trials) < 3:
         bounds = {"warnings": (entered, "fewer than three trials: no interval over trials")}
-    elif high - low > 1e-9:
+    elif high - low > 1e-9 or np.ptp(measured_without) > 0:
+        if (
+            high - low <= 1e-9
+        ):  # trials differ, their ratio does not, as far as bins can tell: so far, and no further
+            low, high = (round(log_ratio + by, 12) for by in (-BIN_LOG, BIN_LOG))
+            bounds = {
+                "warnings": (
+                    entered,
+                    f"the same without any one trial: the interval is one bin, {BIN_SHARE:.1%}",
+                )
+            }
         bounds |= {"low": 0.0 - float(np.expm1(high)), "high": 0.0 - float(np.expm1(low))}
     else:
         bounds = {"warnings": (entered, "no variation between trials: no interval")}

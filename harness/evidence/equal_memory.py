@@ -15,6 +15,7 @@ import pandas as pd
 from pydantic import Field
 
 from harness.analysis.comparisons import Comparison, compare
+from harness.analysis.decisions import MOST_NOISE
 from harness.analysis.gc_logs import TrialAttribution
 from harness.analysis.memory_words import memory_fit
 from harness.analysis.summaries import summarise
@@ -24,7 +25,7 @@ from harness.evidence.peaks import settled
 from harness.model import Estimate, Frozen, Verdict
 from harness.project import find_root
 
-#: Memory within this is called equal, as a share.
+#: Memory within this is called equal, as a share; within the noise between equal trials, where that is larger.
 MARGIN = 0.10
 RSS, P99 = "rss_after_bytes", "latency_p99_s"
 
@@ -44,11 +45,14 @@ class MemoryPair(Frozen):
     @property
     def words(self) -> str:
         """Whether memory was equal: what must be said before anything else is compared."""
-        share = f"{MARGIN * 100:.0f} %"
+        margin = self.memory.margin
+        share = f"{margin * 100:.0f} %"
         if self.memory.verdict in (Verdict.EQUIVALENT, Verdict.DIFFERENT_BUT_NEGLIGIBLE):
-            return f"equal within {share}"
+            return f"equal within {share}" + (", the noise between equal trials" if margin > MARGIN else "")
         if self.memory.verdict is Verdict.DIFFERENT:
             return f"NOT EQUAL within {share}"
+        if margin > MOST_NOISE:  # an interval well inside 10 % shows nothing then, and a reader will ask why
+            return f"NOT SHOWN EQUAL: the same program is equal to itself only within {share}"
         return f"NOT SHOWN EQUAL within {share}"
 
     @property

@@ -76,16 +76,34 @@ def test_each_go_variant_stands_beside_the_java_variant_whose_memory_it_was_give
 
 
 @pytest.mark.parametrize(
-    ("verdict", "words"),
-    [(Verdict.DIFFERENT, "NOT EQUAL within 10 %"), (Verdict.INCONCLUSIVE, "NOT SHOWN EQUAL within 10 %")],
+    ("verdict", "margin", "words"),
+    [
+        (Verdict.DIFFERENT, 0.10, "NOT EQUAL within 10 %"),
+        (Verdict.DIFFERENT, 0.28, "NOT EQUAL within 28 %"),
+        (Verdict.INCONCLUSIVE, 0.10, "NOT SHOWN EQUAL within 10 %"),
+        (Verdict.INCONCLUSIVE, 0.20, "NOT SHOWN EQUAL within 20 %"),
+        (
+            Verdict.INCONCLUSIVE,
+            0.28,
+            "NOT SHOWN EQUAL: the same program is equal to itself only within 28 %",
+        ),
+    ],
 )
 def test_memory_that_is_not_equal_is_said_loudly_in_the_row(
-    pairs: tuple[MemoryPair, ...], verdict: Verdict, words: str
+    pairs: tuple[MemoryPair, ...], verdict: Verdict, margin: float, words: str
 ) -> None:
-    off = pairs[0].model_copy(update={"memory": pairs[0].memory.model_copy(update={"verdict": verdict})})
+    memory = pairs[0].memory.model_copy(update={"verdict": verdict, "margin": margin})
+    off = pairs[0].model_copy(update={"memory": memory})
     assert not off.equal
     (row,) = pair_cells([off])
     assert row is not None and row["equal"] == words
+
+
+def test_a_margin_that_noise_has_widened_is_the_one_that_is_named(pairs: tuple[MemoryPair, ...]) -> None:
+    memory = pairs[0].memory.model_copy(update={"verdict": Verdict.EQUIVALENT, "margin": 0.17})
+    wide = pairs[0].model_copy(update={"memory": memory})
+    assert wide.equal
+    assert wide.words == "equal within 17 %, the noise between equal trials"
 
 
 def test_p99_of_a_pair_is_that_of_settled_requests(evidence: Evidence, pairs: tuple[MemoryPair, ...]) -> None:
