@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import gzip
+import zlib
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,14 +30,16 @@ def order_text(order: LoadOrder) -> str:
 
 
 def read_order(folder: Path) -> LoadOrder:
-    """Read the order back.
+    """Read the order back; that of long bodies is packed once its trial is over.
 
     Raises:
         TrialFailure: it is not there or damaged.
     """
+    path = existing(folder, ORDER_FILE)
     try:
-        return LoadOrder.model_validate_json(existing(folder, ORDER_FILE).read_text(encoding="utf-8"))
-    except (OSError, ValidationError) as problem:
+        data = path.read_bytes()
+        return LoadOrder.model_validate_json(gzip.decompress(data) if path.suffix == ".gz" else data)
+    except (OSError, EOFError, zlib.error, ValidationError) as problem:
         raise TrialFailure("failed", f"{folder / ORDER_FILE} cannot be read: {problem}") from problem
 
 

@@ -26,6 +26,7 @@ from harness.formats.wrk_histogram import (
     undo_correction,
 )
 from harness.loadgen.base import Endpoint, LoadCommand, LoadGenerator, LoadOrder
+from harness.loadgen.outcome import existing
 from harness.loadgen.several import merge_summaries
 from harness.loadgen.wrk import HISTOGRAM, RESULT, SCRIPT, TIMEOUT_S, Wrk
 from harness.model import ClosedLoad, LoadSummary
@@ -245,19 +246,29 @@ def test_what_does_not_fit_together_is_reported_as_before_with_one_reason(
     assert why in (summary.latency_method or "") and "\n" not in (summary.latency_method or "")
 
 
-def test_bundled_trials_are_read_as_their_records_have_them_with_a_histogram_and_without() -> None:
-    n_with, n_without = 0, 0
-    for folder in sorted((ROOT / "data" / "raw" / "bundled").glob("*/*/*/load")):
-        if not any((folder / name).exists() for name in (RESULT, f"{RESULT}.gz")):
-            continue
+def bundled_loads() -> list[Path]:
+    folders = sorted((ROOT / "data" / "raw" / "bundled").glob("*/*/*/load"))
+    return [folder for folder in folders if existing(folder, RESULT).exists()]
+
+
+def test_bundled_trials_are_read_as_their_records_have_them() -> None:
+    """With the order of long bodies packed, as the store leaves it."""
+    for folder in bundled_loads():
         record = SessionFolder(folder.parents[1]).record(folder.parent.name)
-        kept = any((folder / name).exists() for name in (HISTOGRAM, f"{HISTOGRAM}.gz"))
         assert record.load is not None
-        assert record.load.latency_method == (UNDONE if kept else None)
-        assert Wrk(program=None).read(folder) == record.load  # restored once more, from the packed file
-        n_with, n_without = n_with + kept, n_without + (not kept)
-    assert n_with > 0
-    assert n_without > 0
+        assert record.load.latency_method == (UNDONE if existing(folder, HISTOGRAM).exists() else None)
+        assert Wrk(program=None).read(folder) == record.load  # restored once more
+    assert len({existing(folder, "order.json").suffix for folder in bundled_loads()}) == 2
+
+
+def test_a_trial_of_the_time_before_histograms_has_what_wrk_said_of_it(tmp_path: Path) -> None:
+    folder = bundled_loads()[0]
+    said = json.loads(existing(folder, RESULT).read_text(encoding="utf-8"))
+    (tmp_path / RESULT).write_text(json.dumps({name: said[name] for name in said if "histogram" not in name}))
+    summary = Wrk(program=None).read(tmp_path)
+    assert summary.latency_method is None
+    assert summary.n_latencies is None
+    assert summary.latency_mean_s == said["latency_us"]["mean"] / 1e6
 
 
 def test_of_several_generators_the_method_is_told_once(left: Path) -> None:

@@ -77,6 +77,15 @@ def offer(generator: LoadGenerator, order: LoadOrder) -> Offered:
     return Offered(code, order.folder, before, time.time())
 
 
+def packed(folder: Path, into: Path) -> Path:
+    """Everything that a tool left, in the form in which the store keeps what is large: its order, too."""
+    into.mkdir()
+    for file in (file for file in folder.iterdir() if file.is_file()):
+        with file.open("rb") as plain, gzip.open(into / f"{file.name}.gz", "wb") as stream:
+            shutil.copyfileobj(plain, stream)
+    return into
+
+
 class LoadGeneratorContract:
     """The rules. ``one_row_per_request``: the tool writes single requests, and while it runs."""
 
@@ -118,6 +127,7 @@ class LoadGeneratorContract:
         assert offered.exit_code == 0
         summary = generator.read(offered.folder)
         self.check_counts(summary, small, server)
+        assert generator.read(packed(offered.folder, tmp_path / "packed")) == summary
         assert server.bodies.keys() == {b'{"s":"hello"}'}
         assert server.types.keys() == {"application/json"}
         assert server.seen.keys() == {"/right", "/wrong", "/500"}
@@ -162,11 +172,7 @@ class LoadGeneratorContract:
         )
         table = read_any(path)
         assert isinstance(table, RequestTable)
-        packed = folder / "packed"
-        packed.mkdir()
-        with path.open("rb") as plain, gzip.open(packed / f"{path.name}.gz", "wb") as stream:
-            shutil.copyfileobj(plain, stream)
-        again = read_any(packed / f"{path.name}.gz")
+        again = read_any(packed(folder, folder / "packed") / f"{path.name}.gz")
         assert isinstance(again, RequestTable)
         assert again.to_frame().equals(table.to_frame())
         return table
