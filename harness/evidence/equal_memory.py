@@ -52,7 +52,7 @@ class MemoryPair(Frozen):
         if self.memory.verdict is Verdict.DIFFERENT:
             return f"NOT EQUAL within {share}"
         if margin > MOST_NOISE:  # an interval well inside 10 % shows nothing then, and a reader will ask why
-            return f"NOT SHOWN EQUAL: the same program is equal to itself only within {share}"
+            return f"NOT SHOWN EQUAL (noise: {share})"
         return f"NOT SHOWN EQUAL within {share}"
 
     @property

@@ -85,7 +85,7 @@ def test_each_go_variant_stands_beside_the_java_variant_whose_memory_it_was_give
         (
             Verdict.INCONCLUSIVE,
             0.28,
-            "NOT SHOWN EQUAL: the same program is equal to itself only within 28 %",
+            "NOT SHOWN EQUAL (noise: 28 %)",
         ),
     ],
 )
