@@ -103,19 +103,15 @@ def pooled_share(
         else f"{len(trials)} trials, {facts['n_requests']:,} requests"
     )
     bounds: dict[str, object] = {"warnings": (entered,)}
+    if high - low <= 1e-9 and np.ptp(measured_without) > 0:
+        # Trials differ and their ratio does not, as far as bins can tell: so far, and no further.
+        low, high = (round(log_ratio + by, 12) for by in (-BIN_LOG, BIN_LOG))
+        bounds = {
+            "warnings": (entered, f"the same without any one trial: the interval is one bin, {BIN_SHARE:.1%}")
+        }
     if len(trials) < 3:
         bounds = {"warnings": (entered, "fewer than three trials: no interval over trials")}
-    elif high - low > 1e-9 or np.ptp(measured_without) > 0:
-        if (
-            high - low <= 1e-9
-        ):  # trials differ, their ratio does not, as far as bins can tell: so far, and no further
-            low, high = (round(log_ratio + by, 12) for by in (-BIN_LOG, BIN_LOG))
-            bounds = {
-                "warnings": (
-                    entered,
-                    f"the same without any one trial: the interval is one bin, {BIN_SHARE:.1%}",
-                )
-            }
+    elif high - low > 1e-9:
         bounds |= {"low": 0.0 - float(np.expm1(high)), "high": 0.0 - float(np.expm1(low))}
     else:
         bounds = {"warnings": (entered, "no variation between trials: no interval")}
