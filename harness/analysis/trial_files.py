@@ -29,11 +29,11 @@ HISTOGRAM = "load/wrk_latency.csv"
 def damage_of(session: SessionFolder, record: TrialRecord) -> str | None:
     """Return why a trial's files cannot be those it was recorded with; their size tells nearly always."""
     for name, stored in sorted(record.files.items()):
-        path = session.path(record.planned.trial_id, name)
-        if not path.is_file():
+        found_bytes = session.size_bytes(record.planned.trial_id, name)
+        if found_bytes is None:
             return f"damaged: {name} is missing"
-        if path.stat().st_size != stored.bytes:
-            return f"damaged: {name} has {path.stat().st_size} bytes, recorded were {stored.bytes}"
+        if found_bytes != stored.bytes:
+            return f"damaged: {name} has {found_bytes} bytes, recorded were {stored.bytes}"
     return None
 
 
@@ -73,7 +73,7 @@ def _load_files(session: SessionFolder, record: TrialRecord, folder: str) -> Ite
         if plain.startswith(f"{folder}/samples.") and plain.endswith((".jtl", ".csv", ".db")):
             path = session.path(trial_id, name)
             if file_sha256(path) != record.files[name].sha256:
-                raise InputError("its bytes are not those of the record", file=path)
+                raise InputError("its bytes are not those of the record", file=session.where(trial_id, name))
             yield path
 
 

@@ -8,7 +8,17 @@ import sys
 
 import typer
 
-from harness.cli import analysing, benchmarking, building, checking, listing, measuring, tracing, verifying
+from harness.cli import (
+    analysing,
+    archiving,
+    benchmarking,
+    building,
+    checking,
+    listing,
+    measuring,
+    tracing,
+    verifying,
+)
 from harness.errors import RematchError
 
 app = typer.Typer(
@@ -35,6 +45,8 @@ app.command("report")(analysing.report_command)
 app.command("verify")(verifying.verify_command)
 app.command("bench")(benchmarking.bench_command)
 app.command("trace")(tracing.trace)
+app.command("pack")(archiving.pack_command)
+app.command("unpack")(archiving.unpack_command)
 app.command("paper")(building.paper_command)
 
 

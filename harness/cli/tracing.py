@@ -59,7 +59,7 @@ def _trial(store: Any, root: Path, name: str) -> dict[str, Any]:
     record = folder.record(trial_id)
     return {
         "trial": name,
-        "record": folder.path(trial_id, "record.json").relative_to(root).as_posix(),
+        "record": folder.where(trial_id, "record.json").relative_to(root).as_posix(),
         "configuration": record.planned.configuration.key,
         "block": record.planned.block,
         "outcome": record.outcome.value,

@@ -66,13 +66,11 @@ def memory_path(root: Path, settings: StageParameters, name: str) -> Path:
 
 
 def _raw_files(root: Path, stage: PlannedStage) -> list[Path]:
-    """The headers and records: each record carries the hashes of its trial's other files."""
-    files: list[Path] = []
-    for name in stage.experiments:
-        for session in Store(root).sessions(name):
-            files += [session.folder / file for file in ("session.json", "builds.json", "echo.json")]
-            files += [session.path(trial_id, "record.json") for trial_id in sorted(session.finished())]
-    return files
+    """The files that decide what the sessions of the stage's experiments hold."""
+    store = Store(root)
+    return [
+        file for name in stage.experiments for session in store.sessions(name) for file in session.sources()
+    ]
 
 
 def _paper_sources(root: Path) -> list[Path]:

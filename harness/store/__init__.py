@@ -4,8 +4,18 @@
 ``Store`` and ``SessionFolder`` read; ``SessionWriter`` writes: once, atomically, never again.
 """
 
+from harness.store.archive import Archive, archive_of, pack
 from harness.store.durable import explained
 from harness.store.reading import SessionFolder, Store
 from harness.store.writing import SessionWriter, TrialFolder
 
-__all__ = ["SessionFolder", "SessionWriter", "Store", "TrialFolder", "explained"]
+__all__ = [
+    "Archive",
+    "SessionFolder",
+    "SessionWriter",
+    "Store",
+    "TrialFolder",
+    "archive_of",
+    "explained",
+    "pack",
+]

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 from collections.abc import Iterator
 from functools import cached_property
@@ -12,10 +13,10 @@ from typing import IO, Any, TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
 
-from harness.contents import file_sha256
 from harness.errors import InputError
 from harness.model import BuildRecord, Calibration, EchoReading, MemoryFit, SessionHeader, TrialRecord
 from harness.store import layout
+from harness.store.archive import SUFFIX, Archive, archive_of
 
 T = TypeVar("T")
 _BUILDS: TypeAdapter[dict[str, BuildRecord]] = TypeAdapter(dict[str, BuildRecord])
@@ -32,6 +33,7 @@ class Store:
     def __init__(self, root: Path) -> None:
         self.root = Path(root)
         self.raw = self.root / layout.RAW
+        self.bundled = self.raw / layout.BUNDLED
 
     def sessions(
         self, experiment: str | None = None, *, bundled: bool | None = None
@@ -41,13 +43,12 @@ class Store:
         ``bundled``: only (True) or not (False) those that come with the project; ``None``: all.
         """
         found: list[SessionFolder] = []
-        for base, is_bundled in ((self.raw, False), (self.raw / layout.BUNDLED, True)):
+        for base, is_bundled in ((self.raw, False), (self.bundled, True)):
             if bundled is None or bundled == is_bundled:
-                pattern = f"{experiment or '*'}/*/{layout.HEADER}"
                 found += [
-                    SessionFolder(path.parent, bundled=is_bundled)
-                    for path in sorted(base.glob(pattern))
-                    if is_bundled or path.parent.parent.name != layout.BUNDLED
+                    SessionFolder(folder, bundled=is_bundled)
+                    for folder in _session_folders(base, experiment)
+                    if is_bundled or folder.parent.name != layout.BUNDLED
                 ]
         return tuple(found)
 
@@ -63,13 +64,16 @@ class Store:
         """
         session_key, _, trial_id = key.rpartition("/")
         folder = SessionFolder(self.raw / session_key, bundled=key.startswith(f"{layout.BUNDLED}/"))
-        if not session_key or not folder.path(trial_id, layout.RECORD).is_file():
+        if not session_key or not folder.exists or not folder.has(trial_id, layout.RECORD):
             raise InputError("no such trial in data/raw", found=key, allowed="experiment/session/trial")
         return folder, trial_id
 
 
 class SessionFolder:
-    """One session on disk, read only. Everything is read when asked for; only the header is kept."""
+    """One session on disk, read only: a folder, or the archive beside where the folder would be.
+
+    Everything is read when asked for; only the header is kept. Where both exist, the folder is read.
+    """
 
     def __init__(self, folder: Path, *, bundled: bool = False) -> None:
         self.folder = folder
@@ -81,9 +85,15 @@ class SessionFolder:
         name = f"{self.folder.parent.name}/{self.folder.name}"
         return f"{layout.BUNDLED}/{name}" if self.bundled else name
 
+    @cached_property
+    def archive(self) -> Archive | None:
+        """The session's archive; ``None`` where its files lie in a folder, or where there is neither."""
+        packed = archive_of(self.folder)
+        return Archive(packed) if packed.is_file() and not (self.folder / layout.HEADER).is_file() else None
+
     @property
     def exists(self) -> bool:
-        return (self.folder / layout.HEADER).is_file()
+        return self.archive is not None or (self.folder / layout.HEADER).is_file()
 
     @cached_property
     def header(self) -> SessionHeader:
@@ -92,14 +102,12 @@ class SessionFolder:
         Raises:
             InputError: missing, damaged, or of another schema.
         """
-        return _read_json(self.folder / layout.HEADER, _HEADER)
+        return self._json(layout.HEADER, _HEADER)
 
     def finished(self) -> frozenset[str]:
         """Return the ids of the planned trials that have a record."""
         return frozenset(
-            trial.trial_id
-            for trial in self.header.plan.trials
-            if self.path(trial.trial_id, layout.RECORD).is_file()
+            trial.trial_id for trial in self.header.plan.trials if self.has(trial.trial_id, layout.RECORD)
         )
 
     @property
@@ -113,7 +121,7 @@ class SessionFolder:
         Raises:
             InputError: there is none, or it is damaged: names the file and the place in it.
         """
-        return _read_json(self.path(trial_id, layout.RECORD), _RECORD)
+        return self._json(f"{trial_id}/{layout.RECORD}", _RECORD)
 
     def records(self) -> Iterator[TrialRecord]:
         """Yield the records of the finished trials in the order of the plan."""
@@ -124,39 +132,50 @@ class SessionFolder:
 
     def builds(self) -> dict[str, BuildRecord]:
         """Return implementation (or implementation and AOT setting) -> how its artifact was made."""
-        path = self.folder / layout.BUILDS
-        return _read_json(path, _BUILDS) if path.is_file() else {}
+        return self._json(layout.BUILDS, _BUILDS) if self._size(layout.BUILDS) is not None else {}
 
     def echo(self) -> tuple[EchoReading, ...]:
         """Return what the generators reached against the echo service."""
-        path = self.folder / layout.ECHO
-        return _read_json(path, _ECHO) if path.is_file() else ()
+        return self._json(layout.ECHO, _ECHO) if self._size(layout.ECHO) is not None else ()
 
     def calibration(self) -> Calibration | None:
         """Return the capacity that the session's scaled loads are shares of; ``None``: not measured (yet)."""
-        path = self.folder / layout.CALIBRATION
-        return _read_json(path, _CALIBRATION) if path.is_file() else None
+        known = self._size(layout.CALIBRATION) is not None
+        return self._json(layout.CALIBRATION, _CALIBRATION) if known else None
 
     def memory(self) -> MemoryFit | None:
         """Return what was measured of memory before the first trial; ``None``: nothing is (yet), or was needed."""
-        path = self.folder / layout.MEMORY
-        return _read_json(path, _MEMORY) if path.is_file() else None
+        return self._json(layout.MEMORY, _MEMORY) if self._size(layout.MEMORY) is not None else None
 
     def events(self) -> tuple[dict[str, Any], ...]:
         """Return the session's log; a last line cut by a kill is left out."""
-        path = self.folder / layout.EVENTS
-        lines = path.read_text("utf-8", errors="replace").splitlines() if path.is_file() else []
+        known = self._size(layout.EVENTS) is not None
+        lines = self._bytes(layout.EVENTS).decode("utf-8", errors="replace").splitlines() if known else []
         return tuple(event for line in lines if (event := _json_or_none(line)) is not None)
 
     def path(self, trial_id: str, name: str) -> Path:
-        """Return where a trial's file lies; the compressed one when only that stands there."""
-        plain = self.folder / trial_id / name
-        packed = plain.with_name(plain.name + ".gz")
-        return packed if packed.is_file() and not plain.is_file() else plain
+        """Return a path at which a trial's file can be read; the compressed one when there is only that.
+
+        Of an archived session it is a copy, which is gone when the process ends. Where the trial left no such
+        file, the path does not exist.
+        """
+        stored = self._stored_name(trial_id, name)
+        if self.archive is not None and self._size(stored) is not None:
+            return self.archive.extracted(stored)
+        return self.folder / stored
+
+    def where(self, trial_id: str, name: str) -> Path:
+        """Return what to call a trial's file in a message; of an archived session, the archive is part of it."""
+        base = self.folder if self.archive is None else self.archive.path
+        return base / self._stored_name(trial_id, name)
 
     def has(self, trial_id: str, name: str) -> bool:
         """Tell whether the trial left this file, compressed or not."""
-        return self.path(trial_id, name).is_file()
+        return self.size_bytes(trial_id, name) is not None
+
+    def size_bytes(self, trial_id: str, name: str) -> int | None:
+        """Return the stored size of a trial's file, compressed or not; ``None``: it left no such file."""
+        return self._size(self._stored_name(trial_id, name))
 
     def open(self, trial_id: str, name: str) -> IO[bytes]:
         """Open a trial's file for reading, decompressed. ``name`` with or without ``.gz``.
@@ -164,9 +183,10 @@ class SessionFolder:
         Raises:
             InputError: there is no such file.
         """
-        path = self.path(trial_id, name.removesuffix(".gz"))
-        if not path.is_file():
-            raise InputError("the trial left no such file", file=path)
+        plain = name.removesuffix(".gz")
+        if not self.has(trial_id, plain):
+            raise InputError("the trial left no such file", file=self.where(trial_id, plain))
+        path = self.path(trial_id, plain)
         return cast(IO[bytes], gzip.open(path, "rb")) if path.suffix == ".gz" else path.open("rb")
 
     def verify(self) -> tuple[str, ...]:
@@ -179,12 +199,59 @@ class SessionFolder:
                 problems.append(str(error))
                 continue
             for name, stored in files.items():
-                path = self.folder / trial_id / name
-                if not path.is_file():
-                    problems.append(f"{path}: missing")
-                elif file_sha256(path) != stored.sha256:
-                    problems.append(f"{path}: its bytes are not those of the record")
+                where = self.where(trial_id, name)
+                if self._size(f"{trial_id}/{name}") is None:
+                    problems.append(f"{where}: missing")
+                elif _sha256(self._bytes(f"{trial_id}/{name}")) != stored.sha256:
+                    problems.append(f"{where}: its bytes are not those of the record")
         return tuple(problems)
+
+    def sources(self) -> tuple[Path, ...]:
+        """Return the files on disk whose bytes decide what the session holds: its archive, or its header and
+        records (a record has the hashes of its trial's other files)."""
+        if self.archive is not None:
+            return (self.archive.path,)
+        above = (layout.HEADER, layout.BUILDS, layout.ECHO)
+        records = (f"{trial_id}/{layout.RECORD}" for trial_id in sorted(self.finished()))
+        return tuple(self.folder / name for name in (*above, *records))
+
+    def _stored_name(self, trial_id: str, name: str) -> str:
+        """Relative to the session's folder; with ``.gz`` when only the compressed file is there."""
+        plain = f"{trial_id}/{name}"
+        return f"{plain}.gz" if self._size(plain) is None and self._size(f"{plain}.gz") is not None else plain
+
+    def _size(self, name: str) -> int | None:
+        if self.archive is not None:
+            return self.archive.sizes.get(name)
+        path = self.folder / name
+        return path.stat().st_size if path.is_file() else None
+
+    def _bytes(self, name: str) -> bytes:
+        return (self.folder / name).read_bytes() if self.archive is None else self.archive.read(name)
+
+    def _json(self, name: str, adapter: TypeAdapter[T]) -> T:
+        file = (self.folder if self.archive is None else self.archive.path) / name
+        try:
+            return adapter.validate_json(self._bytes(name))
+        except FileNotFoundError:
+            raise InputError("missing", file=file) from None
+        except OSError as error:
+            raise InputError(f"cannot be read ({error.strerror})", file=file) from None
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            place = ".".join(str(part) for part in first["loc"]) or None
+            raise InputError(f"damaged: {first['msg']}", file=file, place=place) from None
+
+
+def _session_folders(base: Path, experiment: str | None) -> list[Path]:
+    """Folders of sessions, and where those of archives would be; each once, by name."""
+    folders = {path.parent for path in base.glob(f"{experiment or '*'}/*/{layout.HEADER}")}
+    packed = base.glob(f"{experiment or '*'}/*{SUFFIX}")
+    return sorted(folders | {path.with_name(path.name.removesuffix(SUFFIX)) for path in packed})
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
 
 
 def _json_or_none(line: str) -> dict[str, Any] | None:
@@ -193,16 +260,3 @@ def _json_or_none(line: str) -> dict[str, Any] | None:
     except ValueError:
         return None
     return value if isinstance(value, dict) else None
-
-
-def _read_json(path: Path, adapter: TypeAdapter[T]) -> T:
-    try:
-        return adapter.validate_json(path.read_bytes())
-    except FileNotFoundError:
-        raise InputError("missing", file=path) from None
-    except OSError as error:
-        raise InputError(f"cannot be read ({error.strerror})", file=path) from None
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(str(part) for part in first["loc"]) or None
-        raise InputError(f"damaged: {first['msg']}", file=path, place=place) from None

@@ -30,7 +30,7 @@ from harness.loadgen.outcome import existing
 from harness.loadgen.several import merge_summaries
 from harness.loadgen.wrk import HISTOGRAM, RESULT, SCRIPT, TIMEOUT_S, Wrk
 from harness.model import ClosedLoad, LoadSummary
-from harness.store import SessionFolder
+from harness.store import SessionFolder, Store
 from harness.tests.answering_server import answering_server, request_to
 from harness.tests.contracts.load_generator import PATIENCE_S, end, start
 from harness.tests.synthetic import ROOT
@@ -246,23 +246,30 @@ def test_what_does_not_fit_together_is_reported_as_before_with_one_reason(
     assert why in (summary.latency_method or "") and "\n" not in (summary.latency_method or "")
 
 
-def bundled_loads() -> list[Path]:
-    folders = sorted((ROOT / "data" / "raw" / "bundled").glob("*/*/*/load"))
-    return [folder for folder in folders if existing(folder, RESULT).exists()]
+@pytest.fixture(scope="module")
+def bundled_loads(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """The load folders of all bundled trials of wrk."""
+    base = tmp_path_factory.mktemp("bundled")
+    for session in Store(ROOT).sessions(bundled=True):
+        assert session.archive is not None
+        session.archive.unpack(base / session.folder.parent.name / session.folder.name)
+    return [folder for folder in sorted(base.glob("*/*/*/load")) if existing(folder, RESULT).exists()]
 
 
-def test_bundled_trials_are_read_as_their_records_have_them() -> None:
+def test_bundled_trials_are_read_as_their_records_have_them(bundled_loads: list[Path]) -> None:
     """With the order of long bodies packed, as the store leaves it."""
-    for folder in bundled_loads():
+    for folder in bundled_loads:
         record = SessionFolder(folder.parents[1]).record(folder.parent.name)
         assert record.load is not None
         assert record.load.latency_method == (UNDONE if existing(folder, HISTOGRAM).exists() else None)
         assert Wrk(program=None).read(folder) == record.load  # restored once more
-    assert len({existing(folder, "order.json").suffix for folder in bundled_loads()}) == 2
+    assert len({existing(folder, "order.json").suffix for folder in bundled_loads}) == 2
 
 
-def test_a_trial_of_the_time_before_histograms_has_what_wrk_said_of_it(tmp_path: Path) -> None:
-    folder = bundled_loads()[0]
+def test_a_trial_of_the_time_before_histograms_has_what_wrk_said_of_it(
+    tmp_path: Path, bundled_loads: list[Path]
+) -> None:
+    folder = bundled_loads[0]
     said = json.loads(existing(folder, RESULT).read_text(encoding="utf-8"))
     (tmp_path / RESULT).write_text(json.dumps({name: said[name] for name in said if "histogram" not in name}))
     summary = Wrk(program=None).read(tmp_path)

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``rematch pack`` and ``rematch unpack``: between a session's folder and one archive with a checksum."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from harness.errors import InputError
+from harness.project import find_root
+
+if TYPE_CHECKING:
+    from harness.store import SessionFolder, Store
+
+
+def pack_command(
+    session: Annotated[str, typer.Argument(help="EXPERIMENT/SESSION, as `rematch measure` prints it")],
+    to: Annotated[
+        Path | None, typer.Option("--to", help="folder of the archive (default: among the bundled sessions)")
+    ] = None,
+) -> None:
+    """Write a measured session as one archive, with its SHA-256 beside it. The session itself is kept.
+
+    Examples:
+
+        rematch pack strings-rounds/quick-local-1
+    """
+    from harness.store import Store, archive_of, pack
+
+    root = find_root()
+    store = Store(root)
+    found = _find(store, session, measured_only=True)
+    base = store.bundled / found.folder.parent.name if to is None else to
+    archive = pack(found.folder, archive_of(base / found.folder.name))
+    print(f"{archive}: {archive.stat().st_size / 1e6:.1f} MB, {len(found.finished())} trials")
+
+
+def unpack_command(
+    session: Annotated[str, typer.Argument(help="EXPERIMENT or EXPERIMENT/SESSION of an archived session")],
+    to: Annotated[
+        Path | None,
+        typer.Option(
+            "--to", help="new or empty folder to write to (default: results/unpacked/EXPERIMENT/SESSION)"
+        ),
+    ] = None,
+) -> None:
+    """Unpack an archived session to look at its files; every file is compared with its record.
+
+    Archives are read in place: nothing here needs the unpacked copy.
+
+    Examples:
+
+        rematch unpack strings-rounds
+    """
+    from harness.store import SessionFolder, Store
+
+    root = find_root()
+    found = _find(Store(root), session)
+    if found.archive is None:
+        raise InputError("not archived: its files can be read as they are", file=found.folder)
+    target = to or root / "results" / "unpacked" / found.folder.parent.name / found.folder.name
+    found.archive.unpack(target)
+    problems = SessionFolder(target).verify()
+    print(f"{target}: {len(found.finished())} trials, {len(found.archive.sizes)} files")
+    for problem in problems:
+        print(f"  {problem}")
+    if problems:
+        raise typer.Exit(1)
+
+
+def _find(store: Store, name: str, *, measured_only: bool = False) -> SessionFolder:
+    """Return the one session of that name; archived sessions come first when unpacking.
+
+    Raises:
+        InputError: there is none, or there are several.
+    """
+    key = name.strip("/").removeprefix("bundled/")
+    experiment, _, session_id = key.partition("/")
+    candidates = [
+        session
+        for session in store.sessions(bundled=False if measured_only else None)
+        if session.folder.parent.name == experiment and session_id in ("", session.folder.name)
+    ]
+    archived = [session for session in candidates if session.archive is not None]
+    chosen = candidates if measured_only else archived or candidates
+    if len(chosen) != 1:
+        there = store.sessions(bundled=False if measured_only else None)
+        raise InputError(
+            "no such session" if not chosen else "several sessions of that name",
+            place=name,
+            found=", ".join(session.key for session in chosen) or "nothing",
+            allowed=", ".join((chosen and [session.key for session in chosen]) or [s.key for s in there]) or "none yet",
+        )  # fmt: skip
+    return chosen[0]

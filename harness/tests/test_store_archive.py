@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A session as one archive: the same answers as from its folder, and nothing read that its checksum does not cover."""
+
+from __future__ import annotations
+
+import shutil
+import zipfile
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from harness.cli import app
+from harness.contents import file_sha256
+from harness.errors import InputError, StoreError
+from harness.project import find_root
+from harness.store import Archive, SessionFolder, Store, archive_of, pack
+
+ROOT = find_root(Path(__file__).parent)
+
+
+@pytest.fixture(scope="module")
+def unpacked(tmp_path_factory: pytest.TempPathFactory) -> SessionFolder:
+    """A bundled session with all its files in a folder."""
+    (session,) = Store(ROOT).sessions("aa", bundled=True)
+    assert session.archive is not None
+    target = tmp_path_factory.mktemp("raw") / "aa" / session.folder.name
+    session.archive.unpack(target)
+    return SessionFolder(target)
+
+
+@pytest.fixture
+def packed(unpacked: SessionFolder, tmp_path: Path) -> SessionFolder:
+    """The same session as an archive alone."""
+    folder = tmp_path / "data" / "raw" / "aa" / unpacked.folder.name
+    pack(unpacked.folder, archive_of(folder))
+    return SessionFolder(folder)
+
+
+def seal(archive: Path) -> None:
+    archive.with_name(archive.name + ".sha256").write_text(f"{file_sha256(archive)}  {archive.name}\n")
+
+
+def test_every_bundled_session_is_one_archive_whose_files_are_those_of_its_records() -> None:
+    sessions = Store(ROOT).sessions(bundled=True)
+    assert sessions
+    for session in sessions:
+        assert session.archive is not None and session.complete, session.key
+        assert session.verify() == ()
+    stored = {path.name for path in Store(ROOT).bundled.rglob("*") if path.is_file()}
+    assert all(name.endswith((".zip", ".zip.sha256", ".lock")) for name in stored)
+
+
+def test_an_archived_session_answers_as_its_folder_does(
+    unpacked: SessionFolder, packed: SessionFolder
+) -> None:
+    assert packed.archive is not None and unpacked.archive is None
+    assert packed.exists and packed.complete and packed.key == unpacked.key
+    assert packed.header == unpacked.header
+    assert list(packed.records()) == list(unpacked.records())
+    for read in (SessionFolder.builds, SessionFolder.echo, SessionFolder.events, SessionFolder.memory):
+        assert read(packed) == read(unpacked)
+    for trial_id in unpacked.finished():
+        for name, stored in unpacked.record(trial_id).files.items():
+            assert packed.size_bytes(trial_id, name) == stored.bytes
+            assert file_sha256(packed.path(trial_id, name)) == stored.sha256
+            with packed.open(trial_id, name) as one, unpacked.open(trial_id, name) as other:
+                assert one.read() == other.read()
+
+
+def test_the_same_session_gives_the_same_archive(
+    unpacked: SessionFolder, packed: SessionFolder, tmp_path: Path
+) -> None:
+    again = pack(unpacked.folder, tmp_path / "again.zip")
+    assert file_sha256(again) == file_sha256(archive_of(packed.folder))
+    with pytest.raises(StoreError, match="never rewritten"):
+        pack(unpacked.folder, again)
+
+
+def test_unpacking_gives_every_byte_back(
+    unpacked: SessionFolder, packed: SessionFolder, tmp_path: Path
+) -> None:
+    assert packed.archive is not None
+    packed.archive.unpack(tmp_path / "out")
+    before = {p.relative_to(unpacked.folder): p for p in unpacked.folder.rglob("*") if p.is_file()}
+    after = {p.relative_to(tmp_path / "out"): p for p in (tmp_path / "out").rglob("*") if p.is_file()}
+    assert before.keys() == after.keys()
+    assert all(before[name].read_bytes() == after[name].read_bytes() for name in before)
+    with pytest.raises(InputError, match="already exists"):
+        packed.archive.unpack(tmp_path / "out")
+
+
+def test_the_store_lists_archives_like_folders_and_each_session_once(
+    unpacked: SessionFolder, packed: SessionFolder
+) -> None:
+    store = Store(packed.folder.parents[3])
+    assert [session.key for session in store.sessions("aa")] == [unpacked.key]
+    trial = min(unpacked.finished())
+    found, trial_id = store.find_trial(f"{unpacked.key}/{trial}")
+    assert trial_id == trial
+    assert found.where(trial, "record.json") == archive_of(packed.folder) / trial / "record.json"
+    shutil.copytree(unpacked.folder, packed.folder)
+    assert [session.archive for session in store.sessions("aa")] == [None], "the folder is read, not both"
+
+
+def test_a_changed_byte_of_an_archive_is_noticed_before_anything_is_read(packed: SessionFolder) -> None:
+    archive = archive_of(packed.folder)
+    data = bytearray(archive.read_bytes())
+    data[len(data) // 2] ^= 1
+    archive.write_bytes(bytes(data))
+    with pytest.raises(
+        InputError, match=r"quick-local-1\.zip: damaged: its bytes are not those of its checksum"
+    ):
+        _ = SessionFolder(packed.folder).header
+
+
+def test_an_archive_without_a_checksum_is_not_read(packed: SessionFolder) -> None:
+    beside = archive_of(packed.folder).with_name("quick-local-1.zip.sha256")
+    beside.write_text("not a digest\n")
+    with pytest.raises(InputError, match=r"zip\.sha256: line 1: no SHA-256"):
+        _ = SessionFolder(packed.folder).header
+    beside.unlink()
+    with pytest.raises(InputError, match=r"zip\.sha256: cannot be read"):
+        _ = SessionFolder(packed.folder).header
+
+
+@pytest.mark.parametrize("content", [b"", b"PK", b"PK\x05\x06" + b"\0" * 18, b"no archive at all" * 100])
+def test_a_sealed_file_that_is_no_archive_ends_in_one_line(tmp_path: Path, content: bytes) -> None:
+    archive = tmp_path / "x.zip"
+    archive.write_bytes(content)
+    seal(archive)
+    with pytest.raises(InputError, match=r"x\.zip") as error:
+        SessionFolder(tmp_path / "x").record("0001-none")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "mode", "why"),
+    [
+        ("../outside.txt", 0o100644, "not the name of a file below"),
+        ("/etc/outside.txt", 0o100644, "not the name of a file below"),
+        ("a/../../outside.txt", 0o100644, "not the name of a file below"),
+        ("a\\outside.txt", 0o100644, "not the name of a file below"),
+        ("a//b.txt", 0o100644, "a name in another spelling"),
+        ("link", 0o120777, "not a regular file"),
+        ("device", 0o020644, "not a regular file"),
+    ],
+)
+def test_an_archive_with_an_entry_that_leaves_its_folder_is_refused_whole(
+    tmp_path: Path, name: str, mode: int, why: str
+) -> None:
+    archive = tmp_path / "bad.zip"
+    with zipfile.ZipFile(archive, "w") as made:
+        entry = zipfile.ZipInfo("placeholder")
+        entry.filename = name
+        entry.external_attr = mode << 16
+        entry.create_system = 3
+        made.writestr(entry, "text")
+    seal(archive)
+    with pytest.raises(InputError, match=why):
+        Archive(archive).unpack(tmp_path / "out")
+    assert not (tmp_path / "out").exists() and not (tmp_path / "outside.txt").exists()
+
+
+def test_an_archive_that_claims_to_fill_a_disk_is_refused(tmp_path: Path) -> None:
+    archive = tmp_path / "bomb.zip"
+    with zipfile.ZipFile(archive, "w") as made:
+        made.writestr("session.json", "{}")
+    data = bytearray(archive.read_bytes())
+    central = data.rindex(b"PK\x01\x02")
+    data[central + 24 : central + 28] = (0xFFFFFFF0).to_bytes(4, "little")
+    archive.write_bytes(bytes(data))
+    seal(archive)
+    with pytest.raises(InputError, match="too large when unpacked"):
+        Archive(archive).read("session.json")
+
+
+def test_pack_and_unpack_by_command(
+    unpacked: SessionFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "project"
+    shutil.copytree(unpacked.folder, root / "data" / "raw" / "aa" / unpacked.folder.name)
+    (root / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())
+    (root / "harness" / "model").mkdir(parents=True)
+    monkeypatch.chdir(root)
+    run = CliRunner().invoke
+    done = run(app, ["pack", unpacked.key])
+    assert done.exit_code == 0, done.output
+    assert Store(root).sessions("aa", bundled=True)[0].verify() == ()
+    done = run(app, ["unpack", "aa"])
+    assert done.exit_code == 0 and "15 trials" in done.output
+    assert SessionFolder(root / "results" / "unpacked" / "aa" / unpacked.folder.name).verify() == ()
+    missing = run(app, ["unpack", "nothing"])
+    assert isinstance(missing.exception, InputError) and "no such session" in str(missing.exception)
