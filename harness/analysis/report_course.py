@@ -60,7 +60,7 @@ def course_of(start_s: FloatArray, latency_s: FloatArray, ok: BoolArray, *, step
     latency = latency_s[ok]
     edges = np.searchsorted(place(start_s[ok]), np.arange(n_slices + 1))
     return Course(
-        at_s=first_s + width_s * (np.arange(n_slices) + 0.5),
+        at_s=np.asarray(first_s + width_s * (np.arange(n_slices) + 0.5), dtype=np.float64),
         answers_per_s=np.bincount(ended, minlength=n_slices) / widths,
         errors_per_s=np.bincount(ended[~ok], minlength=n_slices) / widths,
         p50_ms=_quantiles(latency, edges, 0.5, _FEWEST["p50"]),
