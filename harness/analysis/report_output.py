@@ -121,7 +121,7 @@ def read_runtime_log(path: Path, process_start_epoch_s: float | None = None) -> 
     if read_head(path).lstrip().startswith("{"):
         return read_jfr_json(path).log
     trace = read_gctrace(path)
-    log = trace if trace.n_collections else read_jvm_log(*rotated_parts(path))
+    log = trace if trace.n_lines else read_jvm_log(*rotated_parts(path))
     if log.clock == "epoch" or process_start_epoch_s is None:
         return log
     return log.placed(process_start_epoch_s)
