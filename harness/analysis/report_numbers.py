@@ -52,7 +52,8 @@ def significant(value: float, digits: int = 3) -> str:
     """Return a number in so many digits, and all of those before its point."""
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
-    return f"{value:,.{max(0, digits - 1 - math.floor(math.log10(abs(value))))}f}"
+    rounded = float(f"{value:.{digits}g}")  # 99.96 has as many places before its point as 100
+    return f"{value:,.{max(0, digits - 1 - math.floor(math.log10(abs(rounded))))}f}"
 
 
 def percent(share: float) -> str:
