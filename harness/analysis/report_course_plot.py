@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from harness.analysis.report_course import Course
 from harness.analysis.report_plots import INK, plain_log, svg
 
-_ERRORS, _TAIL, _USERS = "#D55E00", "#0072B2", "#009E73"
+_ERRORS, _TAIL, _USERS = "#D55E00", "#2A88C8", "#009E73"
 #: Fewer points than this are marked one by one.
 _FEW = 30
 

@@ -157,7 +157,7 @@ def latency_by_percentile(latency: FloatArray, corrected: FloatArray | None = No
     axes.plot(nines, values, color=INK, linewidth=1.4, label="as measured")
     if corrected is not None:
         axes.plot(
-            nines, _at(np.sort(corrected) * 1e3, nines), color="#0072B2", linewidth=1.4, linestyle="--",
+            nines, _at(np.sort(corrected) * 1e3, nines), color="#2A88C8", linewidth=1.4, linestyle="--",
             label="corrected for coordinated omission",
         )  # fmt: skip
     axes.legend(loc="upper left", fontsize=8, frameon=False)
