@@ -72,8 +72,10 @@ def open_k6_csv(path: Path) -> RequestStream:
     lines = head.split("\n")
     header = [name.strip() for name in split_row(lines[0].rstrip("\r"), ",")]
     columns = {name: i for i, name in enumerate(header)}
-    first = next((split_row(line, ",") for line in lines[1:] if line.startswith(METRIC + ",")), None)
-    time = EPOCH_S if first is None or len(first) < 2 else _time_of(first[1])
+    rows = [split_row(line, ",") for line in lines[1:] if line.startswith(METRIC + ",")]
+    stamps = [row[1] for row in rows if len(row) > 1]
+    time = _time_of(stamps[0]) if stamps else EPOCH_S
+    is_whole = time == EPOCH_S or (time == RFC3339 and not any("." in stamp for stamp in stamps))
     layout = Layout(
         delimiter=",",
         n_columns=len(header),
@@ -86,7 +88,7 @@ def open_k6_csv(path: Path) -> RequestStream:
         time=time,
         whole_ms=False,
         row_prefix=METRIC + ",",
-        stamp_is_end=time != EPOCH_S,
+        stamp_is_end=not is_whole,  # a whole second is rounded down by more than a latency
         header=tuple(header),
     )
     if layout.ok is None and layout.code is None:
@@ -101,7 +103,7 @@ def open_k6_csv(path: Path) -> RequestStream:
     blocks = read_blocks(
         without_first_line(read_text_pieces(path, notes)), begins_record=layout.begins_a_row, first_line=2
     )
-    said = (WITHOUT_CONNECTING, WHOLE_SECONDS) if time == EPOCH_S else (WITHOUT_CONNECTING,)
+    said = (WITHOUT_CONNECTING, WHOLE_SECONDS) if is_whole else (WITHOUT_CONNECTING,)
     return RequestStream(
         path=path,
         source="k6",

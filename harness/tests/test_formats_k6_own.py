@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -66,8 +67,14 @@ def test_a_row_begins_before_its_stamp_by_its_latency() -> None:
     )
 
 
-def test_whole_seconds_are_no_time_to_tell_a_rate_or_stalls_from() -> None:
-    report = report_file(K6 / "own-seconds.csv.gz")
+@pytest.mark.parametrize("written", ["unix", "rfc3339"])
+def test_whole_seconds_are_no_time_to_tell_a_rate_or_stalls_from(tmp_path: Path, written: str) -> None:
+    data = gzip.decompress((K6 / "own-seconds.csv.gz").read_bytes())
+    if written == "rfc3339":  # K6_CSV_TIME_FORMAT=rfc3339
+        data = re.sub(rb",17953950(\d\d),", rb",2026-11-23T00:50:\1Z,", data)
+    (tmp_path / "seconds.csv").write_bytes(data)
+    report = report_file(tmp_path / "seconds.csv")
+    assert report.requests == 51
     assert report.throughput_per_s is None and report.stalls is None
     assert any("K6_CSV_TIME_FORMAT" in said for said in report.warnings)
 
