@@ -9,28 +9,35 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from harness.analysis.report_labels import of_aggregate
 from harness.analysis.report_loop import by_design
 from harness.analysis.report_requests import gather, gather_file
 from harness.analysis.report_result import QUANTILES, Report, in_ms
 from harness.errors import InputError
 from harness.formats.detect import open_any
 from harness.formats.gc_events import GcLog
-from harness.formats.jtl_units import LatencyUnit
+from harness.formats.jtl_units import Decimal, LatencyUnit
 from harness.formats.table import AggregateTable, RequestTable
+
+TOTALS_ONLY = "totals only: no interval, stall or attribution can come from them; keep single requests"
 
 
 def report_file(
-    path: Path, gc_log: GcLog | None = None, *, latency_unit: LatencyUnit | None = None
+    path: Path,
+    gc_log: GcLog | None = None,
+    *,
+    latency_unit: LatencyUnit | None = None,
+    decimal: Decimal | None = None,
 ) -> Report:
     """Read ``path`` and analyse it; with ``gc_log``, attribute its peaks to the runtime's pauses.
 
     A file of any size: single requests are read in stretches, and one number is kept of each.
-    ``latency_unit``: of a JMeter file's ``elapsed``, where it is not milliseconds.
+    ``latency_unit``, ``decimal``: of a JMeter file's ``elapsed``, where it is not whole milliseconds.
 
     Raises:
         InputError: the file is not one that can be read, or holds no request at all.
     """
-    opened = open_any(path, latency_unit)
+    opened = open_any(path, latency_unit, decimal)
     if isinstance(opened, AggregateTable):
         return _of_totals(opened, gc_log)
     return gather_file(opened, gc_log).report()
@@ -51,23 +58,21 @@ def _of_totals(table: AggregateTable, gc_log: GcLog | None) -> Report:
     total = table.total
     if total is None:
         raise InputError(
-            "holds no totals over all requests",
+            f"is a list of {table.kind}, without requests or response times"
+            if table.kind in {"failures", "exceptions"}
+            else "holds no totals over all requests",
             file=table.path,
-            found=table.kind,
-            allowed="Locust's _stats.csv, or raw samples",
+            allowed="the file _stats.csv or _stats_history.csv beside it, or raw samples",
         )
     known = total.latency_quantiles_s
     latency: dict[str, float | None] = {"mean": in_ms(total.latency_mean_s)}
     latency |= {name: in_ms(known.get(name)) for name in QUANTILES}
     latency["max"] = in_ms(total.latency_max_s)
-    said = [
-        *table.notes,
-        "totals only: no interval, stall or attribution can come from them; keep single requests",
-    ]
+    loop = by_design(table.source)
+    background = [TOTALS_ONLY, *table.notes, *(loop.warnings if loop is not None else ())]
+    said = []
     if gc_log is not None:
         said.append("the runtime's log was not used: this file has no single requests")
-    loop = by_design(table.source)
-    said += loop.warnings if loop is not None else ()
     return Report(
         path=table.path,
         source=table.source,
@@ -82,8 +87,14 @@ def _of_totals(table: AggregateTable, gc_log: GcLog | None) -> Report:
         resolution_ms=table.resolution_s * 1e3,
         latency_ms=latency,
         intervals=dict.fromkeys(["mean", *QUANTILES]),
+        interval_reasons={
+            name: "totals only" if latency[name] is not None else f"not in {table.source}'s totals"
+            for name in ("mean", *QUANTILES)
+        },
+        labels=tuple(of_aggregate(row) for row in table.rows),
         loop=loop,
         errors_by_kind=table.errors_by_kind,
         stalls=None,
-        warnings=tuple(said),
+        warnings=(*said, *background),
+        background=frozenset(background),
     )

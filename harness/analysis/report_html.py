@@ -3,20 +3,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 from jinja2 import Environment
 
+from harness.analysis import report_words
+from harness.analysis.omission import with_missing_requests
+from harness.analysis.report_course import Course
+from harness.analysis.report_course_plot import course_over_time
+from harness.analysis.report_numbers import interval, length, milliseconds, percent, resolution
 from harness.analysis.report_plots import latency_by_percentile, latency_over_time, words
-from harness.analysis.report_result import QUANTILES, Report
+from harness.analysis.report_result import Report
+from harness.analysis.report_rows import LABEL_STATISTICS, label_cells, label_latencies, latency_rows
 from harness.analysis.spans import Span
 
 FloatArray = npt.NDArray[np.float64]
-_STALLS_SHOWN = 50
+_STALLS_SHOWN = 200
 _PAGE = Path(__file__).with_name("templates") / "report.html.jinja"
 
 
@@ -26,6 +31,7 @@ def render_html(
     latency_s: FloatArray | None = None,
     slowest: tuple[FloatArray, FloatArray] | None = None,
     pauses: Sequence[tuple[str, Span]] = (),
+    course: Course | None = None,
 ) -> str:
     """Return the page; nothing in it is loaded from anywhere.
 
@@ -33,60 +39,84 @@ def render_html(
         latency_s: of every successful request, shape (n,), seconds; None: no plots.
         slowest: start (epoch seconds) and latency of the slowest requests of all moments, shapes (k,), by start.
         pauses: (cause, span in epoch seconds) of the runtime's log.
+        course: rates and percentiles over time; None: no such plot.
     """
     plots = []
+    if course is not None and len(course.at_s) > 1:
+        plots.append(course_over_time(course, report.start_epoch_s))
     if slowest is not None:
         plots.append(latency_over_time(report, *slowest, pauses))
-    if slowest is not None and latency_s is not None:
-        plots.append(
-            latency_by_percentile(latency_s, None if report.loop is None else report.loop.corrected_ms)
-        )
-    rows, n_stalls = _stall_rows(report)
+    if latency_s is not None and len(latency_s):
+        plots.append(latency_by_percentile(latency_s, _corrected(report, latency_s)))
     names, shares, gone = _shares(report)
-    began = None
-    if report.start_epoch_s is not None and report.duration_s is not None:
-        began = datetime.fromtimestamp(report.start_epoch_s, UTC).isoformat(sep=" ", timespec="milliseconds")
-    page = Environment(autoescape=True, trim_blocks=True).from_string(_PAGE.read_text(encoding="utf-8"))
+    stalls = _stall_rows(report)
+    page = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(
+        _PAGE.read_text(encoding="utf-8")
+    )
     return page.render(
-        report=report, plots=plots, began=began, latencies=_latency_rows(report),
-        notes=[said for said in report.warnings if said not in {one.text for one in report.units}],
-        stalls=rows, n_stalls=n_stalls, share_names=names, shares=shares, gone=gone,
+        report=report, plots=plots, tiles=_tiles(report), latencies=latency_rows(report),
+        summary=report_words.summary(report), when=report_words.when(report),
+        resolution=resolution(report.resolution_ms),
+        kinds=[(f"{n:,}", percent(n / max(report.requests, 1)), kind) for kind, n in report.errors_by_kind.items()],
+        label_statistics=LABEL_STATISTICS, labels=_label_rows(report),
+        stalls=stalls, n_stalls=len(report.stalls or ()), stall_count=report_words.count_stalls(report),
+        shorter=report_words.shorter_stalls(report), visible=report_words.shortest_visible(report),
+        warnings=report_words.weighty(report), background=report_words.background(report),
+        share_names=names, shares=shares, gone=gone,
     )  # fmt: skip
 
 
-def _latency_rows(report: Report) -> list[tuple[str, ...]]:
-    corrected = None if report.loop is None else report.loop.corrected_ms
-    rows: list[tuple[str, ...]] = []
-    for name in ("mean", *QUANTILES, "max"):
+def _tiles(report: Report) -> list[tuple[str, str, str]]:
+    """Key figures: what, value, and a word on it."""
+    tiles = []
+    if report.throughput_per_s is not None:
+        users = report.loop.words if report.loop is not None else ""
+        tiles.append(("answers per second", report_words.rate(report.throughput_per_s), users))
+    for name in ("p50", "p99"):
         value, bounds = report.latency_ms.get(name), report.intervals.get(name)
-        rows.append((
-            name,
-            "cannot say" if value is None else f"{value:,.3f}",
-            "" if bounds is None else f"{bounds[0]:,.3f} to {bounds[1]:,.3f}",
-            *(() if corrected is None else (_corrected(corrected, name),)),
+        if value is not None:
+            shown = milliseconds(value, bounds, resolution_ms=report.resolution_ms)
+            between = interval(value, bounds, resolution_ms=report.resolution_ms)
+            tiles.append((name, f"{shown} ms", f"95 %: {between}" if between else ""))
+    tiles.append((
+        "errors", percent(report.errors / report.requests) if report.errors else "none",
+        f"{report.errors:,} of {report.requests:,} requests",
+    ))  # fmt: skip
+    if report.stalls is not None:
+        longest = max((stall.duration_s for stall in report.stalls), default=None)
+        tiles.append((
+            "longest stall", "none" if longest is None else length(longest * 1e3),
+            report_words.shortest_visible(report) or "",
         ))  # fmt: skip
-    return rows
+    return tiles
 
 
-def _corrected(corrected: Mapping[str, float | None], name: str) -> str:
-    if name not in corrected:
-        return ""
-    value = corrected[name]
-    return "cannot say" if value is None else f"{value:,.3f}"
+def _corrected(report: Report, latency_s: FloatArray) -> FloatArray | None:
+    """All latencies with those that waiting left out; ``None``: there is no correction."""
+    loop = report.loop
+    if loop is None or loop.corrected_ms is None or loop.interval_ms is None:
+        return None
+    return with_missing_requests(latency_s, loop.interval_ms / 1e3)
 
 
-def _stall_rows(report: Report) -> tuple[list[tuple[str, ...]], int]:
+def _label_rows(report: Report) -> list[tuple[str, tuple[str, ...], list[tuple[str, str]]]]:
+    return [
+        (row.label or "(no name)", label_cells(report, row)[:3], label_latencies(report, row))
+        for row in report.labels
+    ]
+
+
+def _stall_rows(report: Report) -> list[tuple[str, ...]]:
     stalls = list(report.stalls or ())
     pairs = list(zip(stalls, report.causes or (None,) * len(stalls), strict=True))
     longest = sorted(pairs, key=lambda pair: -pair[0].duration_s)[:_STALLS_SHOWN]
-    rows: list[tuple[str, ...]] = [
+    return [
         (
-            words(stall.kind), f"{stall.start_s - (report.start_epoch_s or 0.0):.3f}", f"{stall.duration_s * 1e3:.1f}",
-            f"{stall.n_requests:,}", "no log to say" if cause is None else words(cause),
+            words(stall.kind), f"{stall.start_s - (report.start_epoch_s or 0.0):.3f}", length(stall.duration_s * 1e3),
+            f"{stall.n_requests:,}", *(() if report.attribution is None else (words(cause or "unexplained"),)),
         )
         for stall, cause in sorted(longest, key=lambda pair: pair[0].start_s)
     ]  # fmt: skip
-    return rows, len(stalls)
 
 
 def _shares(report: Report) -> tuple[list[str], list[tuple[str, list[str]]], list[str]]:

@@ -5,21 +5,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
+from harness.analysis import report_words as words
 from harness.analysis.report import report_table
+from harness.analysis.report_course import Course, course_of_history
+from harness.analysis.report_numbers import counted, length, percent, resolution
 from harness.analysis.report_requests import Gathered, gather_file
-from harness.analysis.report_result import QUANTILES, Report
+from harness.analysis.report_result import Report
+from harness.analysis.report_rows import label_cells, latency_rows
 from harness.errors import InputError
 from harness.formats.detect import open_any
 from harness.formats.gc_events import GcLog
 from harness.formats.gctrace import read_gctrace
 from harness.formats.jfr_json import read_jfr_json
-from harness.formats.jtl_units import LatencyUnit
+from harness.formats.jtl_units import Decimal, LatencyUnit
 from harness.formats.jvm_log import read_jvm_log
 from harness.formats.source import read_head
 from harness.formats.table import AggregateTable
@@ -27,6 +31,8 @@ from harness.formats.unified_log import rotated_parts
 
 #: Stalls shown on a page; all of them stand in the JSON.
 SHOWN = 10
+#: Names of requests shown on a page of text.
+LABELS_SHOWN = 20
 _MIB = 1024**2
 
 
@@ -37,12 +43,13 @@ def main(
     process_start_epoch_s: float | None = None,
     samples: Path | None = None,
     latency_unit: LatencyUnit | None = None,
+    decimal: Decimal | None = None,
     as_json: bool = False,
     html: Path | None = None,
 ) -> None:
     """Report on each of ``paths``; print one JSON object for one path, a list for several.
 
-    ``latency_unit``: of ``elapsed`` in JMeter's files; None: milliseconds.
+    ``latency_unit``, ``decimal``: of ``elapsed`` in JMeter's files; None: milliseconds, with a point.
     ``samples``: a csv of resource samples taken beside it; for one path only.
     ``html``: also write a self-contained page with plots there; for one path only.
 
@@ -58,17 +65,17 @@ def main(
             raise InputError(why, place=option, found=f"{len(paths)} files", allowed="1 file")
     reports = []
     for path in paths:
-        opened = open_any(path, latency_unit)
+        opened = open_any(path, latency_unit, decimal)
         if isinstance(opened, AggregateTable):
-            gathered, report = None, report_table(opened, log)
+            gathered, report, course = None, report_table(opened, log), course_of_history(opened.history)
         else:
-            gathered = gather_file(opened, log)
-            report = gathered.report()
+            gathered = gather_file(opened, log, plots=html is not None)
+            report, course = gathered.report(), gathered.course
         if samples is not None:
             report = report.with_samples(samples)
         reports.append(report)
         if html is not None:
-            _write_page(html, report, gathered, log)
+            _write_page(html, report, gathered, course, log)
     if as_json:
         plain = [report.as_json() for report in reports]
         print(json.dumps(plain[0] if len(plain) == 1 else plain, indent=2, allow_nan=False))
@@ -78,7 +85,9 @@ def main(
         show(report, console)
 
 
-def _write_page(target: Path, report: Report, gathered: Gathered | None, log: GcLog | None) -> None:
+def _write_page(
+    target: Path, report: Report, gathered: Gathered | None, course: Course | None, log: GcLog | None
+) -> None:
     from harness.analysis.report_html import render_html  # its plots cost a second that no other report needs
 
     events = log.events if log is not None and log.clock == "epoch" else ()
@@ -88,6 +97,7 @@ def _write_page(target: Path, report: Report, gathered: Gathered | None, log: Gc
         latency_s=gathered.latency_s if gathered else None,
         slowest=gathered.slowest if gathered else None,
         pauses=pauses,
+        course=course,
     )
     try:
         target.write_text(page, encoding="utf-8")
@@ -111,7 +121,7 @@ def read_runtime_log(path: Path, process_start_epoch_s: float | None = None) -> 
     if read_head(path).lstrip().startswith("{"):
         return read_jfr_json(path).log
     trace = read_gctrace(path)
-    log = trace if trace.n_collections else read_jvm_log(*rotated_parts(path))
+    log = trace if trace.n_lines else read_jvm_log(*rotated_parts(path))
     if log.clock == "epoch" or process_start_epoch_s is None:
         return log
     return log.placed(process_start_epoch_s)
@@ -119,32 +129,40 @@ def read_runtime_log(path: Path, process_start_epoch_s: float | None = None) -> 
 
 def show(report: Report, console: Console) -> None:
     """Print one report for a person."""
-    console.print(f"[bold]{report.path}[/bold]  ({report.source}, resolution {report.resolution_ms:g} ms)")
-    share = f" ({report.errors / report.requests:.2%})" if report.requests else ""
-    console.print(f"{report.requests:,} requests, {report.errors:,} errors{share}")
-    if report.start_epoch_s is not None and report.duration_s is not None:
-        began = datetime.fromtimestamp(report.start_epoch_s, UTC).isoformat(sep=" ", timespec="milliseconds")
-        console.print(f"from {began} for {report.duration_s:.3f} s")
-    if report.throughput_per_s is not None:
-        correct = (
-            f", {report.correct_per_s:,.1f} of them correct" if report.errors and report.correct_per_s else ""
-        )
-        console.print(f"{report.throughput_per_s:,.1f} answers per second{correct}")
+
+    def line(text: str, style: str = "") -> None:
+        console.print(text, style=style, markup=False, highlight=False)
+
+    line(words.summary(report), "bold")
+    about = [
+        str(report.path),
+        f"{report.source}, resolution {resolution(report.resolution_ms)}",
+        words.when(report),
+    ]
+    line("; ".join(filter(None, about)))
+    failed = f", {report.errors:,} of them failed" if report.errors else ""
+    correct = (
+        f"; {words.rate(report.correct_per_s)} correct answers/s"
+        if report.errors and report.correct_per_s
+        else ""
+    )
+    line(f"{counted(report.requests, 'request')}{failed}{correct}")
     if report.loop is not None:
-        console.print(
-            f"{report.loop.words}: {'; '.join(report.loop.evidence)}", markup=False, highlight=False
-        )
+        line(f"{report.loop.words}: {'; '.join(report.loop.evidence)}")
     for one in report.units:
-        console.print(one.text, style="bold red", markup=False, highlight=False)
+        line(one.text, "bold red")
+    for warning in words.weighty(report):
+        line(f"warning: {warning}", "yellow")
     console.print(_latency_table(report))
-    for kind, count in report.errors_by_kind.items():
-        console.print(f"  {count:,} x {kind}", markup=False)
+    if report.errors_by_kind:
+        console.print(_kinds_table(report))
+    if report.labels:
+        console.print(_labels_table(report))
     _show_stalls(report, console)
     _show_attribution(report, console)
     _show_resources(report, console)
-    shown = {one.text for one in report.units}
-    for warning in (said for said in report.warnings if said not in shown):
-        console.print(f"note: {warning}", style="yellow", markup=False, highlight=False)
+    for note in words.background(report):
+        line(f"note: {note}", "dim")
     console.print()
 
 
@@ -153,52 +171,69 @@ def _latency_table(report: Report) -> Table:
     for column in ("", "value", "95 % interval, this trial"):
         table.add_column(column, justify="left" if not column else "right")
     loop = report.loop
-    corrected = None if loop is None else loop.corrected_ms
-    if corrected is not None:
-        table.add_column("with what waiting left out", justify="right")
-    for name in ("mean", *QUANTILES, "max"):
-        value, interval = report.latency_ms.get(name), report.intervals.get(name)
-        table.add_row(
-            name,
-            "cannot say" if value is None else f"{value:,.3f}",
-            "" if interval is None else f"{interval[0]:,.3f} to {interval[1]:,.3f}",
-            *(() if corrected is None else (_ms(corrected[name]) if name in corrected else "",)),
-        )
+    if loop is not None and loop.corrected_ms is not None:
+        table.add_column("corrected for coordinated omission", justify="right", max_width=24)
+    for row in latency_rows(report):
+        table.add_row(*row)
     return table
 
 
-def _ms(value: float | None) -> str:
-    return "cannot say" if value is None else f"{value:,.3f}"
+def _kinds_table(report: Report) -> Table:
+    shown = list(report.errors_by_kind.items())[:SHOWN]
+    more = len(report.errors_by_kind) - len(shown)
+    title = "errors by kind" + (f", the first {SHOWN}; {more} more with --json" if more else "")
+    table = Table(title=title, title_justify="left", show_edge=False)
+    for column in ("requests", "share", "kind"):
+        table.add_column(column, justify="left" if column == "kind" else "right")
+    for kind, n in shown:
+        table.add_row(f"{n:,}", percent(n / max(report.requests, 1)), Text(kind))
+    return table
+
+
+def _labels_table(report: Report) -> Table:
+    shown = report.labels[:LABELS_SHOWN]
+    more = len(report.labels) - len(shown)
+    title = "by request, latency in ms" + (
+        f", the first {len(shown)}; {more} more with --json" if more else ""
+    )
+    caption = None if report.intervals.get("mean") is None else "intervals: --html or --json"
+    table = Table(title=title, title_justify="left", show_edge=False, caption=caption, caption_justify="left")
+    for column in ("request", "number", "errors", "1/s", "mean", "p50", "p90", "p99", "max"):
+        table.add_column(column, justify="left" if column == "request" else "right", overflow="fold")
+    for row in shown:
+        table.add_row(Text(row.label or "(no name)"), *label_cells(report, row))
+    return table
 
 
 def _show_stalls(report: Report, console: Console) -> None:
     if report.stalls is None:
         return
-    hard = [stall for stall in report.stalls if stall.kind == "stall"]
-    console.print(f"{len(hard)} stalls, {len(report.stalls) - len(hard)} slow periods")
-    if report.shortest_visible_ms is not None:
-        console.print(
-            f"  a stall shorter than {report.shortest_visible_ms:,.1f} ms would not show", highlight=False
-        )
-    longest = sorted(zip(report.stalls, report.causes, strict=True), key=lambda pair: -pair[0].duration_s)[
-        :SHOWN
-    ]
+
+    def line(text: str) -> None:
+        console.print(text, markup=False, highlight=False)
+
+    line("; ".join(filter(None, (words.count_stalls(report), words.shortest_visible(report)))))
+    pairs = list(zip(report.stalls, report.causes or [None] * len(report.stalls), strict=True))
+    longest = sorted(pairs, key=lambda pair: -pair[0].duration_s)[:SHOWN]
     for stall, cause in sorted(longest, key=lambda pair: pair[0].start_s):
-        since = stall.start_s - (report.start_epoch_s or 0.0)
-        because = f", {cause}" if cause else ""
-        console.print(
-            f"  at {since:9.3f} s  {stall.duration_s * 1e3:8.1f} ms  {stall.n_requests:6,} requests  "
-            f"{stall.kind.replace('_', ' ')}{because}"
+        at_s = stall.start_s - (report.start_epoch_s or 0.0)
+        line(
+            f"  {stall.kind.replace('_', ' ')} at {at_s:.3f} s: {length(stall.duration_s * 1e3)}, "
+            f"{counted(stall.n_requests, 'request')}"
+            + (f", {cause.replace('_', ' ')}" if cause is not None else "")
         )
-    if len(report.stalls) > SHOWN:
-        console.print(f"  the longest {SHOWN} of {len(report.stalls)}; all of them with --json")
+    if len(report.stalls) > len(longest):
+        line(f"  the longest {SHOWN} of {len(report.stalls)}; all of them with --json")
+    shorter = words.shorter_stalls(report)
+    if shorter is not None:
+        line(f"  {shorter}")
 
 
 def _show_attribution(report: Report, console: Console) -> None:
     if report.attribution is None:
         return
     if "refused" in report.attribution:
-        console.print("unexplained: 100 %, no pause was laid over the requests")
+        console.print("unexplained: 100 %; pauses could not be aligned with the requests", highlight=False)
         return
     for name in ("p99", "p99.9"):
         part = report.attribution[name]

@@ -21,9 +21,11 @@ from harness.analysis.clocks import MIN_PAUSES, SEARCH_S, ClockOffset, estimate_
 from harness.analysis.intervals import t_critical
 from harness.analysis.matching import coincidence_test
 from harness.analysis.peak_causes import TOLERANCE_S, connecting_stalls, stall_causes
+from harness.analysis.report_result import ShortStalls
 from harness.analysis.slow_periods import Stall
 from harness.analysis.spans import CauseName, Paused, Span, inside
-from harness.analysis.stalls import detect_stalls, detectability_limit, ordinary_p99
+from harness.analysis.stalls import detect_stalls
+from harness.analysis.visible import shortest_visible_s
 from harness.formats.gc_events import GcLog
 from harness.model import Estimate
 
@@ -65,9 +67,9 @@ class Peaks:
             stalls = finding.result()
         self.stalls += stalls
         known = inside(_spans(self.gc_log), window) if self.gc_log and self.gc_log.clock == "epoch" else {}
-        if window[1] > window[0]:
-            ordinary = ordinary_p99(start, latency, known)
-            self._limits.append(detectability_limit(len(start) / (window[1] - window[0]), ordinary))
+        limit_s = shortest_visible_s(start, latency, stalls, known)
+        if limit_s is not None:
+            self._limits.append(limit_s)
         connecting = None if connect is None else connecting_stalls(stalls, start, latency, connect)
         self._connect_told = connect is not None
         if events is None:
@@ -99,11 +101,32 @@ class Peaks:
         """The shortest stall that these latencies would show; of several stretches, where it is longest."""
         return max(self._limits, default=None)
 
-    def attribution(self, said: list[str]) -> dict[str, Any] | None:
+    def visible(self) -> tuple[tuple[Stall, ...], tuple[str | None, ...], ShortStalls | None]:
+        """Return the stalls of ``shortest_visible_s`` or longer, the cause of each, and a sum of the others."""
+        limit_s = self.shortest_visible_s or 0.0
+        shown = [
+            (s, cause) for s, cause in zip(self.stalls, self.causes, strict=True) if s.duration_s >= limit_s
+        ]
+        stalls, causes = tuple(stall for stall, _ in shown), tuple(cause for _, cause in shown)
+        lengths = [stall.duration_s for stall in self.stalls if stall.duration_s < limit_s]
+        if not lengths:
+            return stalls, causes, None
+        return (
+            stalls,
+            causes,
+            ShortStalls(
+                number=len(lengths),
+                longest_ms=max(lengths) * 1e3,
+                total_s=sum(lengths),
+                share=min(1.0, sum(lengths) / max(self._last_s - self._first_s, 1e-9)),
+            ),
+        )
+
+    def attribution(self, said: list[str], background: list[str]) -> dict[str, Any] | None:
         """Return what the pauses explain of all stretches; ``None``: no log was given.
 
         Args:
-            said: what is to be known about it is added here.
+            said, background: what is to be known about it is added here, the second of any such file.
         """
         log = self.gc_log
         if log is None:
@@ -123,7 +146,7 @@ class Peaks:
                 f"in {len(self._refusals)} of {len(self._apart) + len(self._refusals)} stretches pauses were not laid "
                 f"over requests: {self._refusals[0][0]}"
             )
-        said.append(_not_looked_for(connect_told=self._connect_told))
+        background.append(_not_looked_for(connect_told=self._connect_told))
         if not self._offsets:
             said.append(
                 f"whether the clocks agree could not be checked: fewer than {MIN_PAUSES} pauses can be seen"
@@ -232,7 +255,7 @@ def _why_not(
         )
     if not pauses:
         return (
-            "no pause falls into the time of the requests: another process's log, or clocks that do not agree",
+            "no pause of the log overlaps the requests: wrong log file, or clocks out of sync",
             None,
         )
     ordinary = float(np.median(latency))

@@ -7,27 +7,33 @@ Colours are never the only sign: each cause has a marker of its own, so the page
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from markupsafe import Markup
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from harness.analysis.quantiles import FEWEST_BEYOND, N_BATCHES, rank, woodruff_ranks
+from harness.analysis.report_numbers import counted
 from harness.analysis.report_result import QUANTILES, Report
 from harness.analysis.spans import Span
 
 FloatArray = npt.NDArray[np.float64]
 
+#: Text and lines: the page puts its own colour of text in its place, light or dark.
+INK = "#111111"
+_GREY = "#888888"
 #: Okabe-Ito colours and a marker for each cause.
 _LOOKS: dict[str, tuple[str, str]] = {
     "gc_pause": ("#D55E00", "o"),
     "allocation_stall": ("#CC79A7", "D"),
     "other_safepoint": ("#0072B2", "s"),
-    "unexplained": ("#000000", "x"),
-    "no log": ("#000000", "x"),
+    "unexplained": (INK, "x"),
+    "no log": (INK, "x"),
 }
 _OTHER = ("#009E73", "^")
 _FEWEST_BEYOND = 100
@@ -48,7 +54,7 @@ def latency_over_time(
     origin = report.start_epoch_s if report.start_epoch_s is not None else float(start.min())
     figure = Figure(figsize=(9, 4), layout="constrained")
     axes = figure.add_subplot()
-    axes.plot(start - origin, latency * 1e3, ".", markersize=2, color="#777777")
+    axes.plot(start - origin, latency * 1e3, ".", markersize=2, color=_GREY)
     last = float(start.max()) - origin
     shown = [
         (cause, a - origin, b - origin) for cause, (a, b) in pauses if b >= origin and a - origin <= last
@@ -86,16 +92,17 @@ def latency_over_time(
             markersize=6,
             color=colour,
             fillstyle="none",
-            label=f"{len(points)} peaks: {words(cause)}",
+            label=f"{counted(len(points), 'stall')}: {words(cause)}",
         )
     axes.set(yscale="log", xlabel="seconds since the first request", ylabel="latency, ms")
+    plain_log(axes)
     if by_cause or shown:
         figure.legend(loc="outside upper left", ncols=3, fontsize=8, frameon=False)
     counts = ", ".join(f"{len(points)} {words(cause)}" for cause, points in by_cause.items()) or "none"
-    caption = f"The slowest request of each of {len(start):,} moments; peaks by cause: {counts}."
+    caption = f"The slowest request of each of {len(start):,} moments; stalls by cause: {counts}."
     if shown:
         caption += f" Shaded and ticked: {len(shown)} events of the runtime's log."
-    return {"svg": _svg(figure), "alt": f"Latency over time. {caption}", "caption": caption}
+    return {"svg": svg(figure), "alt": f"Latency over time. {caption}", "caption": caption}
 
 
 def _last_nine(n: int) -> float:
@@ -124,14 +131,12 @@ def percentile_band(
     return nines, low, high
 
 
-def latency_by_percentile(
-    latency: FloatArray, corrected: Mapping[str, float | None] | None = None
-) -> dict[str, Any]:
+def latency_by_percentile(latency: FloatArray, corrected: FloatArray | None = None) -> dict[str, Any]:
     """Return a drawing with its caption and alternative text: latency on an axis of nines with its band.
 
     Args:
         latency: of successful requests in the order of their starts, shape (n,), seconds.
-        corrected: quantile -> milliseconds with what users left out while they waited.
+        corrected: the same with the requests that users left out while they waited, any order, shape (m,).
     """
     in_order = np.sort(latency)
     band = percentile_band(latency, in_order)
@@ -139,31 +144,33 @@ def latency_by_percentile(
     n = len(ordered)
     # As far out as enough requests lie beyond for the quantile to be said at all.
     nines = np.geomspace(1.0, _last_nine(n), 400)
-    values = ordered[np.minimum((n * (1 - 1 / nines)).astype(int), n - 1)]
+    values = _at(ordered, nines)
     figure = Figure(figsize=(9, 3.2), layout="constrained")
     axes = figure.add_subplot()
     if band is not None:
         at, low, high = band
         # A light grey with edges of its own: the band reads without colour, and where it is a pixel wide.
         axes.fill_between(
-            at, low * 1e3, high * 1e3, facecolor="#bbbbbb", edgecolor="#777777", linewidth=0.6, linestyle=":",
+            at, low * 1e3, high * 1e3, facecolor="#bbbbbb", edgecolor=_GREY, linewidth=0.6, linestyle=":",
             label="95 % interval, this trial",
         )  # fmt: skip
-    axes.plot(nines, values, color="#000000", linewidth=1.2, label="as measured")
+    axes.plot(nines, values, color=INK, linewidth=1.4, label="as measured")
     if corrected is not None:
-        shown = [(1 / (1 - q), corrected[name]) for name, q in QUANTILES.items() if corrected.get(name)]
         axes.plot(
-            *zip(*shown, strict=True), linestyle="", marker="s", markersize=6, color="#000000",
-            fillstyle="none", label="with what waiting left out",
+            nines, _at(np.sort(corrected) * 1e3, nines), color="#2A88C8", linewidth=1.4, linestyle="--",
+            label="corrected for coordinated omission",
         )  # fmt: skip
     axes.legend(loc="upper left", fontsize=8, frameon=False)
-    ticks = [10.0**k for k in range(1, 8) if 10.0**k <= nines[-1]]
+    ticks = [
+        q for q in (0.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999) if 100 / (100 - q) <= nines[-1]
+    ]
     axes.set(xscale="log", yscale="log", xlabel="percentile", ylabel="latency, ms")
-    axes.set_xticks([1.0, 2.0, *ticks], ["0", "p50", *(f"p{100 * (1 - 1 / t):.6g}" for t in ticks)])
-    axes.minorticks_off()
-    axes.grid(visible=True, axis="x", color="#dddddd")
+    axes.set_xticks([100 / (100 - q) for q in ticks], ["least", *(f"p{q:g}" for q in ticks[1:])])
+    axes.xaxis.set_minor_locator(NullLocator())
+    plain_log(axes)
+    axes.grid(visible=True, color=_GREY, alpha=0.3)
     said = ", ".join(
-        f"{name} {float(np.quantile(latency, q)) * 1e3:.3g} ms"
+        f"{name} {float(ordered[rank(n, q) - 1]):.3g} ms"
         for name, q in QUANTILES.items()
         if 1 / (1 - q) <= _last_nine(n) * (1 + 1e-9)
     )
@@ -174,19 +181,44 @@ def latency_by_percentile(
         else " Grey band: 95 % interval within this trial (Woodruff, variance by batch means)."
     )
     if corrected is not None:
-        caption += " Squares: with the requests that users would have sent while they waited."
-    return {"svg": _svg(figure), "alt": caption, "caption": caption}
+        caption += " Dashed: with the requests that users would have sent while they waited."
+    return {"svg": svg(figure), "alt": caption, "caption": caption}
 
 
-def _svg(figure: Figure) -> Markup:
+def _at(ordered: FloatArray, nines: FloatArray) -> FloatArray:
+    """Sorted values at places on an axis of nines."""
+    n = len(ordered)
+    return np.asarray(ordered[np.minimum((n * (1 - 1 / nines)).astype(int), n - 1)])
+
+
+def plain_log(axes: Axes) -> None:
+    """Write the numbers of a logarithmic axis of latencies as they are: 1, 2, 5, 10, not powers of ten."""
+    low, high = axes.get_ylim()
+    subs = (1.0, 2.0, 5.0) if high / low < 1e3 else (1.0,)
+    axes.yaxis.set_major_locator(LogLocator(subs=subs))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+
+
+def svg(figure: Figure) -> Markup:
+    """Return a figure as part of a page: no background, and text in the colour of the page's own."""
     stream = io.StringIO()
     import matplotlib as mpl
 
     with mpl.rc_context({"svg.hashsalt": "rematch", "svg.fonttype": "none"}):
-        figure.savefig(stream, format="svg", metadata={"Date": None})
-    text = stream.getvalue()
+        for axes in figure.axes:
+            axes.tick_params(colors=INK, which="both")
+            axes.xaxis.label.set_color(INK)
+            axes.yaxis.label.set_color(INK)
+            for spine in axes.spines.values():
+                spine.set_edgecolor(INK)
+        for legend in (*figure.legends, *filter(None, (axes.get_legend() for axes in figure.axes))):
+            for text in legend.get_texts():
+                text.set_color(INK)
+        figure.savefig(stream, format="svg", metadata={"Date": None}, transparent=True)
+    drawn = stream.getvalue()
     # Labels are ours and numbers; nothing from the analysed file is drawn as text.
-    return Markup(text[text.index("<svg") :])
+    return Markup(drawn[drawn.index("<svg") :].replace(INK, "currentColor"))
 
 
 def _look(cause: str) -> tuple[str, str]:

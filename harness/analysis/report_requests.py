@@ -4,26 +4,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
 from harness.analysis.report_checks import FIRST_ROWS, Checks
-from harness.analysis.report_latencies import summarise_latencies
+from harness.analysis.report_course import Course, course_of, joined
+from harness.analysis.report_labels import Labels
+from harness.analysis.report_latencies import ONE_TRIAL, resolution_doubts, summarise_latencies
+from harness.analysis.report_loop import HIDES
+from harness.analysis.report_numbers import counted
 from harness.analysis.report_peaks import Peaks
 from harness.analysis.report_result import Report, in_ms
 from harness.analysis.report_units import Units
-from harness.analysis.slow_periods import Stall
 from harness.errors import InputError
 from harness.formats.collect import RequestStream
+from harness.formats.error_kinds import add_kinds
 from harness.formats.gc_events import GcLog
 from harness.formats.jtl_sides import JtlSides, read_sides
+from harness.formats.k6_own import WITHOUT_CONNECTING
 from harness.formats.table import RequestTable, Unreadable
 
 FloatArray = npt.NDArray[np.float64]
 #: Points drawn at most of one stretch: the slowest request of each slice of time, so that no peak is lost.
 SLICES = 1500
+#: Whole seconds over less than this say no rate.
+SHORTEST_COARSE_S = 10.0
+#: Notes of readers that hold for every file of the tool.
+BACKGROUND = frozenset({WITHOUT_CONNECTING})
 
 
 def stretches(opened: RequestStream | RequestTable) -> Iterable[RequestTable]:
@@ -31,8 +40,13 @@ def stretches(opened: RequestStream | RequestTable) -> Iterable[RequestTable]:
     return [opened] if isinstance(opened, RequestTable) else opened.stretches()
 
 
-def gather_file(opened: RequestStream | RequestTable, gc_log: GcLog | None = None) -> Gathered:
+def gather_file(
+    opened: RequestStream | RequestTable, gc_log: GcLog | None = None, *, plots: bool = False
+) -> Gathered:
     """Go through what was opened, with the columns beside that only checks need.
+
+    Args:
+        plots: keep what only a page with plots shows.
 
     Raises:
         InputError: the file cannot be read, or its time stamps lie beyond the year 2100.
@@ -49,7 +63,7 @@ def gather_file(opened: RequestStream | RequestTable, gc_log: GcLog | None = Non
             column=name,
             can_be_said=opened.source == "jmeter",
         )
-    return gather(stretches(opened), gc_log, sides=sides, units=units)
+    return gather(stretches(opened), gc_log, sides=sides, units=units, plots=plots)
 
 
 def gather(
@@ -58,11 +72,12 @@ def gather(
     *,
     sides: JtlSides | None = None,
     units: Units | None = None,
+    plots: bool = False,
 ) -> Gathered:
     """Go through the stretches of one file, in time order, and keep what the report and its plots need."""
     gathered: Gathered | None = None
     for table in tables:
-        gathered = gathered or Gathered(table, gc_log, sides, units)
+        gathered = gathered or Gathered(table, gc_log, sides, units, plots=plots)
         gathered.take(table)
     assert gathered is not None  # a file is one stretch at least
     return gathered
@@ -77,16 +92,22 @@ class Gathered:
         gc_log: GcLog | None,
         sides: JtlSides | None = None,
         units: Units | None = None,
+        *,
+        plots: bool = False,
     ) -> None:
         self._first = first
         log = None if first.from_zero else gc_log
         self._checks = Checks(first, log, sides, units)
         self._notes: dict[str, None] = {}
         self._unreadable = Unreadable()
-        self._n_left_out = self._n_requests = self._n_stretches = 0
+        self._n_requests = self._n_stretches = 0
         self._sum_s, self._start_s, self._last_start_s, self._end_s = 0.0, np.inf, -np.inf, -np.inf
         self._latency: list[FloatArray] = []
         self._slowest: list[tuple[FloatArray, FloatArray]] = []
+        self._plots = plots
+        self._courses: list[Course] = []
+        self._labels = Labels(first.resolution_s)
+        self._kinds: dict[str, int] = {}
         self._log_unused = first.from_zero and gc_log is not None
         self._peaks = Peaks(gc_log=log, resolution_s=first.resolution_s)
 
@@ -94,12 +115,13 @@ class Gathered:
         """Add the next stretch."""
         self._notes |= dict.fromkeys(table.notes)
         self._unreadable = self._unreadable.plus(table.unreadable)
-        self._n_left_out += table.n_transactions_left_out
         if not table.n_requests:
             return
         self._n_stretches += 1
         self._n_requests += table.n_requests
         self._sum_s += float(table.latency_s.sum())
+        add_kinds(self._kinds, table.errors_by_kind)
+        successful: npt.NDArray[Any] | None = None
         start, latency, connect = table.start_epoch_s, table.latency_s, table.connect_s
         if table.has_start_times:
             self._start_s = min(self._start_s, float(start.min()))
@@ -108,17 +130,24 @@ class Gathered:
             order = np.argsort(start, kind="stable")
             if self._n_stretches == 1:
                 self._checks.look(start[order[:FIRST_ROWS]], latency[order[:FIRST_ROWS]])
+            if self._plots:
+                step_s = 1.0 if self._checks.coarse else 0.0
+                self._courses.append(course_of(start[order], latency[order], table.ok[order], step_s=step_s))
             if table.n_errors:
                 order = order[table.ok[order]]
+            successful = order
             start, latency = start[order], latency[order]
             connect = None if table.connect_s is None else table.connect_s[order]
         elif table.n_errors:
+            successful = table.ok
             latency = latency[table.ok]
         self._latency.append(latency)
+        self._labels.take(table, successful)
         if table.has_start_times and len(latency) and not self._checks.coarse:
             self._peaks.take(start, latency, connect)
-            slowest = slowest_of_slices(start, latency)
-            self._slowest.append((start[slowest], latency[slowest]))
+            if self._plots:
+                slowest = slowest_of_slices(start, latency)
+                self._slowest.append((start[slowest], latency[slowest]))
 
     @property
     def latency_s(self) -> FloatArray:
@@ -140,6 +169,11 @@ class Gathered:
         start, latency = (np.concatenate(each) for each in zip(*self._slowest, strict=True))
         return start, latency
 
+    @property
+    def course(self) -> Course | None:
+        """Rate, errors and percentiles over time, for plots; ``None``: no start times, or not asked for."""
+        return joined(self._courses)
+
     def report(self) -> Report:
         """Return what can be said of all that was taken.
 
@@ -148,22 +182,28 @@ class Gathered:
         """
         first, latency = self._first, self.latency_s
         if not self._n_requests:
-            raise InputError(
-                "holds no request",
-                file=first.path,
-                found=str(self._unreadable),
-                allowed="a header and at least one row",
+            self._refuse()
+        said, background = self._about_the_file(len(latency)), [ONE_TRIAL]
+        if 0 < len(latency) < self._n_requests:
+            background.append(
+                f"latencies are of the {len(latency):,} successful requests; "
+                f"{counted(self._n_requests - len(latency), 'error')} left out"
             )
-        said = self._about_the_file(len(latency))
-        values, intervals = summarise_latencies(latency, first.resolution_s, said)
-        found = self._checks.findings(
+        background += [note for note in self._notes if note in BACKGROUND]
+        found = summarise_latencies(latency, first.resolution_s)
+        said += resolution_doubts(latency, first.resolution_s) if len(latency) else []
+        units = self._checks.findings(
             n=self._n_requests, span_s=self._last_start_s - self._start_s, sum_s=self._sum_s, latency=latency
         )
-        said = [one.text for one in found] + said
-        loop = self._checks.loop(latency, self._peaks.stalls)
-        said += loop.warnings if loop is not None else ()
-        duration = self._end_s - self._start_s if first.has_start_times else None
-        stalls, attribution = self._peaks_found(said)
+        said = [one.text for one in units] + said
+        stalls, causes, shorter = self._peaks.visible()
+        loop = self._checks.loop(latency, stalls)
+        for warning in loop.warnings if loop is not None else ():
+            (background if warning == HIDES else said).append(warning)
+        duration = self._duration_s(said)
+        attribution = self._attribution(said, background)
+        has_peaks = first.has_start_times and not self._checks.coarse
+        labels = self._labels.rows(latency, duration, said)
         return Report(
             path=first.path,
             source=first.source,
@@ -174,52 +214,80 @@ class Gathered:
             throughput_per_s=self._n_requests / duration if duration else None,
             correct_per_s=len(latency) / duration if duration else None,
             resolution_ms=first.resolution_s * 1e3,
-            latency_ms=values,
-            intervals=intervals,
+            latency_ms=found.values,
+            intervals=found.intervals,
+            interval_reasons=found.reasons,
+            labels=labels,
             loop=loop,
-            units=found,
-            stalls=stalls,
+            units=units,
+            errors_by_kind=dict(sorted(self._kinds.items(), key=lambda pair: (-pair[1], pair[0]))),
+            stalls=stalls if has_peaks else None,
+            shorter_stalls=shorter,
             shortest_visible_ms=in_ms(self._peaks.shortest_visible_s),
-            causes=tuple(self._peaks.causes),
+            causes=causes,
             attribution=attribution,
-            warnings=tuple(said),
+            warnings=(*said, *background),
+            background=frozenset(background),
         )
 
+    def _refuse(self) -> NoReturn:
+        """There was no request.
+
+        Raises:
+            InputError: always.
+        """
+        if not self._unreadable.n:
+            raise InputError(
+                "has no request, only a header", file=self._first.path, allowed="at least one row below it"
+            )
+        raise InputError(
+            "holds no request",
+            file=self._first.path,
+            found=str(self._unreadable),
+            allowed="a header and at least one row",
+        )
+
+    def _duration_s(self, said: list[str]) -> float | None:
+        """First start to last answer; ``None``: unknown, or a few steps of too coarse a clock."""
+        if not self._first.has_start_times:
+            return None
+        duration = self._end_s - self._start_s
+        if self._checks.coarse and duration < SHORTEST_COARSE_S:
+            said.append(
+                f"time stamps are whole seconds and span less than {SHORTEST_COARSE_S:g} s: no rate can be told"
+            )
+            return None
+        return duration
+
     def _about_the_file(self, n_ok: int) -> list[str]:
-        said = list(self._notes)
+        said = [note for note in self._notes if note not in BACKGROUND]
         if self._unreadable.n:
             said.append(f"left out: {self._unreadable}")
-        if self._n_left_out:
-            said.append(f"left out: {self._n_left_out} rows that sum up other rows")
         if not self._first.ok_known:
             said.append("the file does not say which requests failed: all are taken as successful")
-        if n_ok < self._n_requests:
-            said.append(
-                f"latencies are of the {n_ok:,} successful requests; {self._n_requests - n_ok:,} errors are left out"
-                if n_ok
-                else "no request succeeded: there is no latency to speak of"
-            )
+        if not n_ok:
+            said.append("no request succeeded: there is no latency to speak of")
         return said
 
-    def _peaks_found(self, said: list[str]) -> tuple[tuple[Stall, ...] | None, dict[str, Any] | None]:
+    def _attribution(self, said: list[str], background: list[str]) -> dict[str, Any] | None:
         if not self._first.has_start_times:
             said.append("no start times: neither stalls nor attribution")
-            return None, None
+            return None
         if self._checks.coarse:
             said.append(
                 "time stamps are whole seconds: neither loop, stalls nor attribution can be told from them"
             )
-            return None, None
+            return None
         if self._n_stretches > 1:
             said.append(
                 f"stalls and attribution were computed in {self._n_stretches} stretches of the file, one after the "
                 "other: shares are means over them, and a stall across two may be seen as two"
             )
         if not len(self.latency_s):
-            return (), None
+            return None
         if self._log_unused:
             said.append("the runtime's log was not used: the file does not say when its times begin")
-        return tuple(self._peaks.stalls), self._peaks.attribution(said)
+        return self._peaks.attribution(said, background)
 
 
 def slowest_of_slices(start: FloatArray, latency: FloatArray, n_slices: int = SLICES) -> npt.NDArray[np.intp]:

@@ -15,6 +15,31 @@ from harness.analysis.slow_periods import Stall
 from harness.model import Frozen
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
+LABEL_QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
+
+
+class LabelRow(Frozen):
+    """The requests of one name. ``None``: cannot be said, or too few requests for it."""
+
+    label: str
+    requests: int
+    errors: int
+    throughput_per_s: float | None = Field(
+        description="answers over the time of the whole file, errors included"
+    )
+    latency_ms: dict[str, float | None] = Field(
+        description="of successful requests: mean, p50, p90, p99, max"
+    )
+    intervals: dict[str, tuple[float, float] | None]
+
+
+class ShortStalls(Frozen):
+    """What the detector found below the shortest stall that would surely show: no stalls one by one."""
+
+    number: int
+    longest_ms: float
+    total_s: float
+    share: float = Field(description="of the time of the file")
 
 
 class Report(Frozen):
@@ -33,6 +58,12 @@ class Report(Frozen):
         description="of successful requests: mean, p50 ... p99.9, max"
     )
     intervals: dict[str, tuple[float, float] | None]
+    interval_reasons: dict[str, str] = Field(
+        default_factory=dict, description="why a statistic has no interval, or no value"
+    )
+    labels: tuple[LabelRow, ...] = Field(
+        default=(), description="by name of request; empty: the file has none"
+    )
     loop: Loop | None = Field(
         default=None, description="which loop all these numbers come from; None: nothing can be said of it"
     )
@@ -41,7 +72,10 @@ class Report(Frozen):
     )
     errors_by_kind: dict[str, int] = Field(default_factory=dict)
     stalls: tuple[Stall, ...] | None = Field(
-        description="None: the file has no single requests, or no start times"
+        description="those of shortest_visible_ms or longer; None: no single requests, or no start times"
+    )
+    shorter_stalls: ShortStalls | None = Field(
+        default=None, description="None: there were none, or cannot be said"
     )
     shortest_visible_ms: float | None = Field(
         default=None, description="a shorter stall would not show in these latencies; None: no start times"
@@ -51,7 +85,10 @@ class Report(Frozen):
     resources: dict[str, Resources] | None = Field(
         default=None, description="of each process; None: no samples were given"
     )
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = Field(default=(), description="what weighs most first")
+    background: frozenset[str] = Field(
+        default=frozenset(), description="those of the warnings that describe the method, not this file"
+    )
 
     def with_samples(self, path: Path) -> Report:
         """Return the same report with what a file of resource samples says.
@@ -65,12 +102,12 @@ class Report(Frozen):
         if self.start_epoch_s is not None and self.duration_s is not None:
             window = (self.start_epoch_s, self.start_epoch_s + self.duration_s)
         found = summarise_samples(path, window)
-        said = (*self.warnings, *(f"samples: {warning}" for warning in found.warnings))
+        said = (*(f"samples: {warning}" for warning in found.warnings), *self.warnings)
         return self.model_copy(update={"resources": found.processes, "warnings": said})
 
     def as_json(self) -> dict[str, Any]:
         """The report as a program reads it, with null for what cannot be said."""
-        plain = self.model_dump(mode="json", exclude={"path", "stalls", "causes"})
+        plain = self.model_dump(mode="json", exclude={"path", "stalls", "causes", "background"})
         plain["path"] = str(self.path)
         plain["stalls"] = [
             {

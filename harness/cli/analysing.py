@@ -42,7 +42,7 @@ def tidy_command(
 def report_command(
     paths: Annotated[
         list[Path],
-        typer.Argument(help="JMeter, Locust, oha or vegeta CSV files, or wrk texts, from anywhere"),
+        typer.Argument(help="files of JMeter, Locust, k6, oha, vegeta, wrk or wrk2, from anywhere"),
     ],
     gc: Annotated[
         Path | None,
@@ -63,12 +63,18 @@ def report_command(
             help="s, ms, us or ns: of the column elapsed, where a JMeter file is not in milliseconds"
         ),
     ] = None,
+    decimal: Annotated[
+        str | None,
+        typer.Option(
+            help="the sign before fractions in a JMeter file that went through a spreadsheet: . or ,"
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False,
     html: Annotated[
         Path | None, typer.Option(help="also write a self-contained page with plots there")
     ] = None,
 ) -> None:
-    """Analyse load results that need not come from here: counts, errors, rates, quantiles, stalls.
+    """Analyse load results that need not come from here: requests, errors, rates, percentiles, stalls.
 
     Examples:
 
@@ -81,9 +87,11 @@ def report_command(
         rematch report results.jtl --samples samples.csv
 
         rematch report converted.csv --latency-unit us
+
+        rematch report spreadsheet.csv --decimal , --latency-unit ms
     """
     from harness.analysis.report_output import main
-    from harness.formats.jtl_units import latency_unit_named
+    from harness.formats.jtl_units import decimal_named, latency_unit_named
 
     main(
         paths,
@@ -91,6 +99,7 @@ def report_command(
         process_start_epoch_s=process_start,
         samples=samples,
         latency_unit=latency_unit_named(latency_unit),
+        decimal=decimal_named(decimal),
         as_json=as_json,
         html=html,
     )

@@ -6,10 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 import pyarrow.compute as pc  # type: ignore[import-untyped]  # pyarrow ships no types
 from pyarrow import csv as arrow_csv
 
+from harness.formats.error_kinds import error_kind
 from harness.formats.row_layout import (
     EPOCH_MS,
     EPOCH_NS,
@@ -46,15 +48,21 @@ def read_clean(block: Block, layout: Layout) -> RequestChunk | None:
     if start is None or not np.isfinite(latency_s).all() or (latency_s < 0).any():
         return None
     label_codes, labels = _clean_label(table, layout)
+    ok = _clean_ok(table, layout)
+    error_codes, error_kinds = _clean_kinds(table, layout, np.flatnonzero(~ok))
+    if layout.stamp_is_end:
+        start = start - latency_s
     return RequestChunk(
         start_epoch_s=start,
         latency_s=latency_s,
-        ok=_clean_ok(table, layout),
+        ok=ok,
         label_codes=label_codes,
         labels=labels,
         transaction=_clean_transaction(table, layout),
         unreadable=Unreadable(),
         connect_s=_clean_connect(table, layout),
+        error_codes=error_codes,
+        error_kinds=error_kinds,
     )
 
 
@@ -81,7 +89,7 @@ def _convert_options(layout: Layout) -> arrow_csv.ConvertOptions:
         types[f"c{layout.ok}"] = pa.bool_()
     if layout.connect is not None:
         types[f"c{layout.connect}"] = number  # in the unit of the latencies
-    for index in (layout.label, layout.message, layout.code if layout.ok is None else None):
+    for index in (layout.label, *layout.kind_columns):
         if index is not None:
             types[f"c{index}"] = text
     return arrow_csv.ConvertOptions(
@@ -91,6 +99,7 @@ def _convert_options(layout: Layout) -> arrow_csv.ConvertOptions:
         false_values=["false", "False", "FALSE"],
         null_values=[],
         strings_can_be_null=False,
+        decimal_point=layout.decimal,
     )
 
 
@@ -130,7 +139,30 @@ def _clean_connect(table: pa.Table, layout: Layout) -> FloatArray | None:
 def _clean_label(table: pa.Table, layout: Layout) -> tuple[CodeArray, tuple[str, ...]]:
     if layout.label is None:
         return np.zeros(table.num_rows, dtype=np.int32), ("",)
-    column = table.column(f"c{layout.label}").unify_dictionaries().combine_chunks()
+    return _texts(table, layout.label)
+
+
+def _clean_kinds(
+    table: pa.Table, layout: Layout, failed: npt.NDArray[np.intp]
+) -> tuple[CodeArray, tuple[str, ...]]:
+    """Kinds of the failed rows: once per distinct combination of the columns that tell of them."""
+    if not len(failed):
+        return np.zeros(0, dtype=np.int32), ()
+    columns = [None if i is None else _texts(table, i) for i in layout.kind_columns]
+    codes = np.array(
+        [np.zeros(len(failed)) if one is None else one[0][failed] for one in columns], dtype=np.int32
+    )
+    distinct, which = np.unique(codes, axis=1, return_inverse=True)
+    kinds = [
+        error_kind(*("" if one is None else one[1][code] for one, code in zip(columns, each, strict=True)))
+        for each in distinct.T.tolist()
+    ]
+    return which.reshape(-1).astype(np.int32), tuple(kinds)
+
+
+def _texts(table: pa.Table, index: int) -> tuple[CodeArray, tuple[str, ...]]:
+    """A dictionary column: the code of each row, and what the codes stand for."""
+    column = table.column(f"c{index}").unify_dictionaries().combine_chunks()
     if isinstance(column, pa.ChunkedArray):  # combining none gives none
         return np.zeros(0, dtype=np.int32), ()
     codes = np.array(np.from_dlpack(column.indices), dtype=np.int32)

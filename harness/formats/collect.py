@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from harness.errors import InputError
+from harness.formats.error_kinds import add_kinds
 from harness.formats.row_layout import Layout
 from harness.formats.source import SourceNotes
 from harness.formats.table import CodeArray, RequestChunk, RequestSource, RequestTable, Unreadable
@@ -106,6 +107,7 @@ class _Joiner:
             ok_known=layout.ok is not None or layout.code is not None,
             connect_s=_join(connects, keep, np.float64) if layout.connect is not None else None,
             notes=(f"{n_left_out} rows of transaction controllers left out",) if n_left_out else (),
+            errors_by_kind=_count_kinds(parts, leave_out_sums=keep is not None),
         )
 
     def _take(self, n_rows: int | None) -> list[RequestChunk]:
@@ -139,6 +141,15 @@ class _Joiner:
                 allowed=f"{layout.n_columns} columns, separated by {layout.delimiter!r}"
                 + (f": {layout.delimiter.join(layout.header)}" if layout.header else ""),
             )
+
+
+def _count_kinds(parts: list[RequestChunk], *, leave_out_sums: bool) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for part in parts:
+        codes = part.error_codes[~part.transaction[~part.ok]] if leave_out_sums else part.error_codes
+        n_each = np.bincount(codes, minlength=len(part.error_kinds)).tolist()
+        add_kinds(counts, {kind: n for kind, n in zip(part.error_kinds, n_each, strict=True) if n})
+    return counts
 
 
 def _join(arrays: list[np.ndarray], keep: np.ndarray | None, kind: type[np.generic]) -> np.ndarray:

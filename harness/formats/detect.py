@@ -10,7 +10,15 @@ from harness.errors import InputError
 from harness.formats.collect import RequestStream
 from harness.formats.jtl import open_jtl
 from harness.formats.jtl_layout import header_of, looks_like_xml
-from harness.formats.jtl_units import LatencyUnit
+from harness.formats.jtl_units import Decimal, LatencyUnit
+from harness.formats.k6_own import (
+    looks_like_k6_csv,
+    looks_like_k6_json,
+    looks_like_k6_summary,
+    open_k6_csv,
+    open_k6_json,
+    read_k6_summary,
+)
 from harness.formats.k6_samples import looks_like_k6, open_k6
 from harness.formats.locust_csv import kind_of, read_totals
 from harness.formats.locust_samples import first_fields, open_samples
@@ -43,6 +51,9 @@ _OPENERS: tuple[tuple[Callable[[str], bool], Opener], ...] = (
     (looks_like_wrk2, read_wrk2),
     (looks_like_wrk, read_wrk),
     (looks_like_k6, open_k6),
+    (looks_like_k6_csv, open_k6_csv),
+    (looks_like_k6_json, open_k6_json),
+    (looks_like_k6_summary, read_k6_summary),
     (looks_like_oha_csv, read_oha_csv),
     (looks_like_vegeta, open_vegeta),
     (_looks_like_locust, _open_locust),
@@ -51,7 +62,7 @@ _OPENERS: tuple[tuple[Callable[[str], bool], Opener], ...] = (
 
 
 def read_any(path: Path) -> RequestTable | AggregateTable:
-    """Read a whole file of JMeter, Locust, k6 (our script's), oha, vegeta, wrk or wrk2, whichever it is.
+    """Read a whole file of JMeter, Locust, k6, oha, vegeta, wrk or wrk2, whichever it is.
 
     Raises:
         InputError: as ``open_any``; or its tool's own reader refuses it.
@@ -61,21 +72,21 @@ def read_any(path: Path) -> RequestTable | AggregateTable:
 
 
 def open_any(
-    path: Path, latency_unit: LatencyUnit | None = None
+    path: Path, latency_unit: LatencyUnit | None = None, decimal: Decimal | None = None
 ) -> RequestStream | RequestTable | AggregateTable:
     """Recognise a file; most tools' single requests are read when they are asked for.
 
     Args:
-        latency_unit: of a JMeter file's ``elapsed`` where it is not milliseconds.
+        latency_unit, decimal: of a JMeter file's ``elapsed`` where it is not in whole milliseconds.
 
     Raises:
         InputError: it is a folder, empty, or of none of them; or the tool's own reader refuses it; or a unit
-            was given for a file that says its own.
+            or decimal sign was given for a file of another tool.
     """
     if path.is_dir():
         raise InputError("is a folder", file=path, allowed=f"one file of {TOOLS}")
     if looks_like_sqlite(path):
-        _only_for_jmeter(path, latency_unit)
+        _only_for_jmeter(path, latency_unit, decimal)
         return read_oha_db(path)
     head = read_head(path)
     if not head.strip():
@@ -83,11 +94,11 @@ def open_any(
     for is_its, opened in _OPENERS:
         if is_its(head):
             if opened is open_jtl:
-                return open_jtl(path, latency_unit)
-            _only_for_jmeter(path, latency_unit)
+                return open_jtl(path, latency_unit, decimal)
+            _only_for_jmeter(path, latency_unit, decimal)
             return opened(path)
     try:
-        return open_jtl(path, latency_unit)  # headerless files may begin with a quote or a date
+        return open_jtl(path, latency_unit, decimal)  # headerless files may begin with a quote or a date
     except InputError as problem:
         raise InputError(
             "is not recognised",
@@ -95,17 +106,18 @@ def open_any(
             place="line 1",
             found=head.split("\n", 1)[0][:80],
             allowed="JMeter csv (a first line like timeStamp,elapsed,label,...), Locust csv "
-            "(_stats, _stats_history, _failures, _exceptions or raw samples), samples of our k6 script, "
-            "csv or SQLite of oha, csv of vegeta, or the text that wrk or wrk2 prints",
+            "(_stats, _stats_history, _failures, _exceptions or raw samples), csv, json or "
+            "summary of k6, csv or SQLite of oha, csv of vegeta, or the text that wrk or wrk2 prints",
         ) from problem
 
 
-def _only_for_jmeter(path: Path, latency_unit: LatencyUnit | None) -> None:
-    if latency_unit is not None:
-        raise InputError(
-            "has a unit of its own",
-            file=path,
-            place="--latency-unit",
-            found=latency_unit,
-            allowed="only for JMeter's files, which do not say in what unit their column elapsed is",
-        )
+def _only_for_jmeter(path: Path, latency_unit: LatencyUnit | None, decimal: Decimal | None) -> None:
+    for option, given in (("--latency-unit", latency_unit), ("--decimal", decimal)):
+        if given is not None:
+            raise InputError(
+                "has units and numbers of its own form",
+                file=path,
+                place=option,
+                found=given,
+                allowed="only for JMeter's files, which may have passed through a script or a spreadsheet",
+            )

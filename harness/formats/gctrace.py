@@ -14,6 +14,7 @@ in ``runtime/mgc.go`` for what is cut off.
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from pathlib import Path
 
@@ -68,16 +69,18 @@ def parse_gctrace(text: str) -> GcLog:
         if found is None:
             unknown.append(line[:200])
             continue
-        at_s, gc_id = float(found["at"]), int(found["id"])
-        sweep_s, mark_s, term_s = (float(found[part]) / 1e3 for part in ("sweep", "mark", "term"))
-        ids.append(gc_id)
-        first_s = at_s if first_s is None else first_s
-        last_s = at_s + sweep_s + mark_s + term_s
-        cut_s = RESOLUTION_S + sum(_cut_s(found[part]) for part in ("sweep", "mark", "term"))
-        cycles.append(Cycle(gc_id=gc_id, start_s=at_s, end_s=last_s, late_by_s=cut_s))
-        before, live = int(found["before"]) * _MIB, int(found["live"]) * _MIB
-        events.append(_pause("sweep termination", gc_id, at_s, sweep_s, before, None))
-        events.append(_pause("mark termination", gc_id, at_s + sweep_s + mark_s, term_s, None, live))
+        try:
+            one = _Collection(found)
+        except ValueError:  # half a number, or digits without end
+            unknown.append(line[:200])
+            continue
+        ids.append(one.gc_id)
+        first_s = one.at_s if first_s is None else first_s
+        last_s = one.end_s
+        cycles.append(Cycle(gc_id=one.gc_id, start_s=one.at_s, end_s=last_s, late_by_s=one.cut_s))
+        mark_end_s = one.at_s + one.sweep_s + one.mark_s
+        events.append(_pause("sweep termination", one.gc_id, one.at_s, one.sweep_s, one.before_bytes, None))
+        events.append(_pause("mark termination", one.gc_id, mark_end_s, one.term_s, None, one.live_bytes))
     truncated = bool(unknown) and bool(lines) and lines[-1][:200] == unknown[-1]
     return GcLog(
         runtime="go",
@@ -96,6 +99,34 @@ def parse_gctrace(text: str) -> GcLog:
         truncated=truncated,
         warnings=tuple(_warnings(ids, truncated)),
     )
+
+
+class _Collection:
+    """The numbers of one line."""
+
+    def __init__(self, found: re.Match[str]) -> None:
+        """Read them.
+
+        Raises:
+            ValueError: one is no number, or no finite one.
+        """
+        self.gc_id, self.at_s = int(found["id"]), _finite(found["at"])
+        parts = [found[part] for part in ("sweep", "mark", "term")]
+        self.sweep_s, self.mark_s, self.term_s = (_finite(part) / 1e3 for part in parts)
+        self.cut_s = RESOLUTION_S + sum(_cut_s(part) for part in parts)
+        self.before_bytes, self.live_bytes = int(found["before"]) * _MIB, int(found["live"]) * _MIB
+
+    @property
+    def end_s(self) -> float:
+        """When the last part ends."""
+        return self.at_s + self.sweep_s + self.mark_s + self.term_s
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not 0 <= number < math.inf:
+        raise ValueError(f"not a length of time: {text!r}")
+    return number
 
 
 def _cut_s(milliseconds: str) -> float:

@@ -18,7 +18,6 @@ import json
 import re
 import zlib
 from collections import Counter
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +25,10 @@ from pydantic import Field
 
 from harness.errors import InputError
 from harness.formats.gc_events import Cause, Cycle, GcLog, PauseEvent
+from harness.formats.instants import epoch_s
 from harness.model import Frozen
 
 _DURATION = re.compile(r"P(?:(\d+)D)?T(?:(\d+)H)?(?:(\d+)M)?(?:([\d.]+(?:E-?\d+)?)S)?")
-_INSTANT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d+))?(Z|[+-]\d\d:\d\d)")
 _PAUSES: dict[str, Cause] = {"jdk.GCPhasePause": "gc_pause", "jdk.ZAllocationStall": "allocation_stall"}
 _COLLECTION = "jdk.GarbageCollection"
 _COMPILATION, _DEOPTIMISATION = "jdk.Compilation", "jdk.Deoptimization"
@@ -143,19 +142,6 @@ def _pause(kind: str, values: dict[str, Any], start: float, end: float) -> Pause
         gc_id=None if gc_id is None else int(gc_id),
         whole_stop=False,
     )
-
-
-def epoch_s(text: str) -> float:
-    """Return an ISO 8601 instant of up to nine decimals as epoch seconds.
-
-    Raises:
-        ValueError: it is not one.
-    """
-    found = _INSTANT.fullmatch(text)
-    if found is None:
-        raise ValueError(f"not an instant: {text!r}")
-    whole = datetime.fromisoformat(found[1] + found[3].replace("Z", "+00:00")).timestamp()
-    return whole + float(f"0.{found[2] or 0}")
 
 
 def duration_s(text: str) -> float:

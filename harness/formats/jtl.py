@@ -9,7 +9,7 @@ from pathlib import Path
 from harness.errors import InputError
 from harness.formats.collect import RequestStream
 from harness.formats.jtl_layout import detect_layout
-from harness.formats.jtl_units import LatencyUnit
+from harness.formats.jtl_units import Decimal, LatencyUnit
 from harness.formats.row_layout import Layout
 from harness.formats.rows import read_chunks
 from harness.formats.source import SourceNotes, read_blocks, read_head, read_text_pieces, without_first_line
@@ -28,11 +28,14 @@ def read_jtl(path: Path) -> RequestTable:
     return open_jtl(path).collect()
 
 
-def open_jtl(path: Path, latency_unit: LatencyUnit | None = None) -> RequestStream:
+def open_jtl(
+    path: Path, latency_unit: LatencyUnit | None = None, decimal: Decimal | None = None
+) -> RequestStream:
     """Recognise a file of any size; it is read when its stretches are asked for, in bounded memory.
 
     Args:
         latency_unit: of ``elapsed`` in a file that passed through other hands; None: milliseconds.
+        decimal: how its fractions are written; None: with a point.
 
     Raises:
         InputError: empty, XML, not from JMeter, or without ``elapsed``.
@@ -40,7 +43,7 @@ def open_jtl(path: Path, latency_unit: LatencyUnit | None = None) -> RequestStre
     head = read_head(path)
     if not head.strip():
         raise InputError("is empty", file=path, allowed="a JMeter result file in csv")
-    layout, said = detect_layout(head, path, latency_unit)
+    layout, said = detect_layout(head, path, latency_unit, decimal)
     notes = SourceNotes()
     return RequestStream(
         path=path,

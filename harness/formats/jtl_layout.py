@@ -14,8 +14,8 @@ from itertools import islice
 from pathlib import Path
 
 from harness.errors import InputError
-from harness.formats.jtl_units import LatencyUnit, epoch_unit, latency_columns
-from harness.formats.row_layout import EPOCH_MS, Layout, parse_latency, parse_start
+from harness.formats.jtl_units import Decimal, How, LatencyUnit, epoch_unit, latency_columns
+from harness.formats.row_layout import EPOCH_MS, Layout, parse_latency, parse_start, split_row
 
 #: Everything JMeter can write, in its order; sample variables follow.
 JMETER_COLUMNS = (
@@ -67,7 +67,7 @@ def header_of(head: str) -> tuple[str, tuple[str, ...]] | None:
     line = head.split("\n", 1)[0].rstrip("\r")
     best: tuple[int, str, tuple[str, ...]] | None = None
     for delimiter in dict.fromkeys((*DELIMITERS, *re.findall(r"[^\w\s\"]", line))):
-        names = tuple(next(csv.reader([line], delimiter=delimiter), []))
+        names = tuple(split_row(line, delimiter))
         known = {_BY_LOWER[name.strip().lower()] for name in names if name.strip().lower() in _BY_LOWER}
         if (len(known) >= 2 or known & {"elapsed", "timeStamp"}) and (best is None or len(known) > best[0]):
             best = (len(known), delimiter, names)
@@ -75,12 +75,13 @@ def header_of(head: str) -> tuple[str, tuple[str, ...]] | None:
 
 
 def detect_layout(
-    head: str, path: Path, latency_unit: LatencyUnit | None = None
+    head: str, path: Path, latency_unit: LatencyUnit | None = None, decimal: Decimal | None = None
 ) -> tuple[Layout, tuple[str, ...]]:
     """Return the layout and what a reader should know about how it was found.
 
     Args:
         latency_unit: of ``elapsed``; None: whole milliseconds, as JMeter writes them.
+        decimal: of numbers with fractions; None: a point.
 
     Raises:
         InputError: it is XML, or no JMeter file, or has no ``elapsed``, or its unit must be said.
@@ -93,13 +94,14 @@ def detect_layout(
             found=head[:30],
             allowed="csv: run JMeter with -Jjmeter.save.saveservice.output_format=csv",
         )
+    written = How(unit=latency_unit, decimal=decimal)
     header = header_of(head)
     if header is None:
-        return _headerless(head, path, latency_unit)
+        return _headerless(head, path, written)
     delimiter, names = header
     columns = [_BY_LOWER.get(name.strip().lower(), "") for name in names]
     rows = _probe(head, delimiter, skip_first=True)
-    return _layout(columns, delimiter, rows, path, header=names, latency_unit=latency_unit)
+    return _layout(columns, delimiter, rows, path, header=names, how=written)
 
 
 def _layout(
@@ -109,7 +111,7 @@ def _layout(
     path: Path,
     *,
     header: tuple[str, ...] | None,
-    latency_unit: LatencyUnit | None,
+    how: How,
     notes: tuple[str, ...] = (),
 ) -> tuple[Layout, tuple[str, ...]]:
     def index(name: str) -> int | None:
@@ -124,13 +126,13 @@ def _layout(
             found=delimiter.join(header or ()),
             allowed="a column elapsed: run JMeter with -Jjmeter.save.saveservice.time=true",
         )
-    written = latency_columns([row[latency] for row in rows if len(row) == len(columns)], latency_unit, path)
+    written = latency_columns([row[latency] for row in rows if len(row) == len(columns)], how, path)
     start = index("timeStamp")
     time = EPOCH_MS
     if start is None:
         notes += ("no timeStamp column: rates and stalls cannot be told",)
     else:
-        stamps = [row[start] for row in rows if len(row) == len(columns)]
+        stamps = [how.plain(row[start]) for row in rows if len(row) == len(columns)]
         time, said = _time_format(stamps, path)
         notes += said
     if index("success") is None:
@@ -149,6 +151,7 @@ def _layout(
         code=index("responseCode"),
         label=index("label"),
         message=index("responseMessage"),
+        failure=index("failureMessage"),
         thread=index("threadName"),
         all_threads=index("allThreads"),
         first_byte=index("Latency"),
@@ -157,6 +160,7 @@ def _layout(
         whole_ms=written.whole,
         latency_units_per_s=written.units_per_s,
         latency_decimals=written.decimals,
+        decimal=how.decimal or ".",
         header=header,
     )
     return layout, notes
@@ -199,7 +203,7 @@ def _probe(head: str, delimiter: str, *, skip_first: bool) -> list[list[str]]:
         return []
 
 
-def _headerless(head: str, path: Path, latency_unit: LatencyUnit | None) -> tuple[Layout, tuple[str, ...]]:
+def _headerless(head: str, path: Path, how: How) -> tuple[Layout, tuple[str, ...]]:
     """JMeter's default columns, or at least time, elapsed first and one column of true and false."""
     for delimiter in DELIMITERS:
         rows = [row for row in _probe(head, delimiter, skip_first=False) if len(row) > 1]
@@ -210,9 +214,7 @@ def _headerless(head: str, path: Path, latency_unit: LatencyUnit | None) -> tupl
         columns = _columns_by_content(rows, width)
         if columns is not None:
             said = f"no header line: {width} columns read as {' '.join(filter(None, columns))}"
-            return _layout(
-                columns, delimiter, rows, path, header=None, latency_unit=latency_unit, notes=(said,)
-            )
+            return _layout(columns, delimiter, rows, path, header=None, how=how, notes=(said,))
     raise InputError(
         "is not a JMeter result file, or one without header whose columns cannot be told",
         file=path,

@@ -20,12 +20,14 @@ from harness.errors import InputError
 from harness.formats.row_layout import EPOCH_MS, EPOCH_NS, EPOCH_S, EPOCH_US, PER_S
 
 LatencyUnit = Literal["s", "ms", "us", "ns"]
+Decimal = Literal[".", ","]
 UNITS_PER_S: dict[LatencyUnit, float] = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 NAMES = {EPOCH_S: "seconds", EPOCH_MS: "milliseconds", EPOCH_US: "microseconds", EPOCH_NS: "nanoseconds"}
 #: First and last moment that a load test of ours or anybody's can have been at, epoch seconds.
 ERA_S = (datetime(2000, 1, 1, tzinfo=UTC).timestamp(), datetime(2100, 1, 1, tzinfo=UTC).timestamp())
 SAY_UNIT = "say the unit of elapsed: --latency-unit s (or ms, us, ns)"
-_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_NUMBER = re.compile(r"\d+(?:\.\d+)?", re.ASCII)
+_DECIMAL_COMMA = re.compile(r"\d+,\d+", re.ASCII)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +37,30 @@ class Written:
     whole: bool
     units_per_s: float
     decimals: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class How:
+    """What somebody said of how a file's numbers are written; ``None``: nothing."""
+
+    unit: LatencyUnit | None = None
+    decimal: Decimal | None = None
+
+    def plain(self, number: str) -> str:
+        """Return a number with a point before its fraction."""
+        return number.replace(",", ".", 1) if self.decimal == "," else number
+
+
+def decimal_named(text: str | None) -> Decimal | None:
+    """Return this sign between whole numbers and fractions.
+
+    Raises:
+        InputError: it is no such sign.
+    """
+    signs: dict[str | None, Decimal | None] = {None: None, ".": ".", ",": ","}
+    if text in signs:
+        return signs[text]
+    raise InputError("no such sign before a fraction", place="--decimal", found=text, allowed=". or ,")
 
 
 def latency_unit_named(text: str | None) -> LatencyUnit | None:
@@ -94,13 +120,20 @@ def epoch_unit(stamps: Sequence[str], path: Path) -> tuple[str, tuple[str, ...]]
     )
 
 
-def latency_columns(texts: Sequence[str], unit: LatencyUnit | None, path: Path) -> Written:
+def latency_columns(texts: Sequence[str], how: How, path: Path) -> Written:
     """Return how response times are written, from the first of them.
 
     Raises:
-        InputError: they have fractions, which JMeter never writes, and nobody said the unit.
+        InputError: they have fractions, which JMeter never writes, and nobody said the unit or the decimal comma.
     """
-    numbers = [text for text in texts if _NUMBER.fullmatch(text)]
+    commas = [text for text in texts if _DECIMAL_COMMA.fullmatch(text)]
+    if commas and how.decimal != "," and 2 * len(commas) > len(texts):
+        said = "--decimal ," if how.unit is not None else "--decimal , --latency-unit ms (or s, us, ns)"
+        raise InputError(
+            "has a decimal comma", file=path, place="column elapsed", found=commas[0], allowed=said
+        )
+    unit = how.unit
+    numbers = [text for text in map(how.plain, texts) if _NUMBER.fullmatch(text)]
     broken = [text for text in numbers if "." in text]
     decimals = max((len(text.split(".")[1]) for text in broken), default=0)
     if unit is not None:

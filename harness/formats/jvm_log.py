@@ -16,16 +16,20 @@ from harness.formats.gc_events import Cycle, GcLog, PauseEvent
 from harness.formats.jvm_pauses import CollectorPause, PausesPaired
 from harness.formats.unified_log import Line, parse_line, read_lines
 
-_SAFEPOINT = re.compile(r'Safepoint "([^"]+)",.*?\bTotal: +(\d+) ns')
-_OLD_SAFEPOINT = re.compile(r"Total time for which application threads were stopped: ([\d.]+) seconds")
+_SAFEPOINT = re.compile(r'Safepoint "([^"]+)",.*?\bTotal: +(\d{1,18}) ns')
+_OLD_SAFEPOINT = re.compile(
+    r"Total time for which application threads were stopped: (\d{1,9}\.\d{1,9}) seconds"
+)
 _PAUSE = re.compile(
-    r"(?:GC\((\d+)\) )?(?:[YO]: )?(Pause .*?)(?: (\d+)([KMG])->(\d+)([KMG])\((\d+)([KMG])\))? (\d+[.,]\d+)ms$"
+    r"(?:GC\((\d{1,12})\) )?(?:[YO]: )?(Pause .*?)"
+    r"(?: (\d{1,12})([KMG])->(\d{1,12})([KMG])\((\d{1,12})([KMG])\))? (\d{1,12}[.,]\d+)ms$"
 )
-_STALL = re.compile(r"Allocation Stall \((.*)\) (\d+[.,]\d+)ms")
+_STALL = re.compile(r"Allocation Stall \((.*)\) (\d{1,12}[.,]\d+)ms")
 _CYCLE = re.compile(
-    r"GC\((\d+)\) (?:[YO]: )?(?:Concurrent|Major Collection|Minor Collection|Garbage Collection)\b.* (\d+[.,]\d+)(m?s)$"
+    r"GC\((\d{1,12})\) (?:[YO]: )?(?:Concurrent|Major Collection|Minor Collection|Garbage Collection)\b.* "
+    r"(\d{1,12}[.,]\d+)(m?s)$"
 )
-_GC_ID = re.compile(r"GC\((\d+)\)")
+_GC_ID = re.compile(r"GC\((\d{1,12})\)")
 _USING = re.compile(r"Using (?!\d)(?:The )?(Serial|Parallel|G1|Z|Shenandoah|Concurrent Mark Sweep|Epsilon)")
 _VERSION = re.compile(r"Version: (\S+)")
 _UNITS = {"K": 1024, "M": 1024**2, "G": 1024**3}

@@ -58,6 +58,7 @@ def open_k6(path: Path) -> RequestStream:
         latency=1,
         ok=2,
         label=3,
+        error=4,
         time=EPOCH_S,
         whole_ms=False,
         header=COLUMNS,

@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator
 from pathlib import Path
 
 from harness.errors import InputError
 from harness.formats.collect import RequestStream
-from harness.formats.row_layout import EPOCH_S, Layout
+from harness.formats.row_layout import EPOCH_S, Layout, split_row
 from harness.formats.rows import read_chunks
 from harness.formats.source import SourceNotes, read_blocks, read_head, read_text_pieces, without_first_line
 from harness.formats.table import RequestChunk, RequestTable
@@ -22,7 +21,7 @@ SAMPLE_RESOLUTION_S = 1e-7
 
 def first_fields(head: str) -> list[str]:
     """The first line's fields."""
-    return next(csv.reader([head.split("\n", 1)[0].rstrip("\r")]), [])
+    return split_row(head.split("\n", 1)[0].rstrip("\r"), ",")
 
 
 def read_samples(path: Path) -> RequestTable:
@@ -56,6 +55,7 @@ def open_samples(path: Path) -> RequestStream:
         latency=1,
         ok=2,
         label=3,
+        error=header.index("error") if "error" in header else None,
         time=EPOCH_S,
         whole_ms=False,
         header=tuple(header),

@@ -19,6 +19,7 @@ import numpy as np
 
 from harness.errors import InputError
 from harness.formats.collect import RequestStream
+from harness.formats.error_kinds import error_kind
 from harness.formats.row_layout import EPOCH_S, Layout
 from harness.formats.rows import read_chunks
 from harness.formats.source import (
@@ -29,7 +30,7 @@ from harness.formats.source import (
     read_text_pieces,
     without_first_line,
 )
-from harness.formats.table import RequestTable
+from harness.formats.table import FloatArray, RequestTable
 
 CSV_COLUMNS = ("request-start", "DNS", "DNS+dialup", "Response-delay", "request-duration", "bytes", "status")
 CSV_HEADER = ",".join(CSV_COLUMNS)
@@ -126,8 +127,17 @@ def read_oha_db(path: Path) -> RequestTable:
         label_codes=np.zeros(len(columns), dtype=np.int32),
         labels=("",),
         resolution_s=RESOLUTION_S,
+        errors_by_kind=_kinds(columns[:, 2]),
     )
     return _from_zero(table)
+
+
+def _kinds(status: FloatArray) -> dict[str, int]:
+    failed, n_each = np.unique(status[(status < 200) | (status >= 400)], return_counts=True)
+    return {
+        error_kind(f"{code:.0f}", "", "", ""): n
+        for code, n in zip(failed.tolist(), n_each.tolist(), strict=True)
+    }
 
 
 def statuses(path: Path) -> dict[int, int]:

@@ -3,16 +3,22 @@
 
 from __future__ import annotations
 
+import csv
 import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from harness.formats.error_kinds import error_kind
+from harness.formats.instants import epoch_s
+
 EPOCH_MS = "epoch_ms"
 EPOCH_S = "epoch_s"
 EPOCH_US = "epoch_us"
 EPOCH_NS = "epoch_ns"
+#: Written dates of nine decimals.
+RFC3339 = "rfc3339"
 #: Units of a time stamp in one second.
 PER_S = {EPOCH_MS: 1e3, EPOCH_S: 1.0, EPOCH_US: 1e6, EPOCH_NS: 1e9}
 #: Longest whole number of each; more digits are no time.
@@ -28,11 +34,14 @@ _GOOD_CODE = re.compile(r"[23]\d\d")
 class Layout:
     """Which column holds what. Indexes count from 0; ``None``: the file does not have it.
 
-    ``time``: ``EPOCH_MS``, ``EPOCH_S``, ``EPOCH_US``, ``EPOCH_NS`` or a strptime format (read as UTC when it
-    has no zone).
+    ``time``: ``EPOCH_MS``, ``EPOCH_S``, ``EPOCH_US``, ``EPOCH_NS``, ``RFC3339`` or a strptime format (read as UTC
+    when it has no zone). ``stamp_is_end``: time stamps are of the answer, not of the start.
     ``whole_ms``: latencies are integers (a fraction makes the row unreadable).
     ``latency_units_per_s``: 1000 when latencies are in ms, 1e9 when in ns; ``latency_decimals``: digits behind
     the point where that is known.
+    ``decimal``: between whole numbers and fractions, ``.`` or ``,``.
+    ``row_prefix``: only lines that begin so are requests; other lines belong to other things.
+    ``failure``, ``error``: why a request failed, in words.
     ``connect``: the time to connect, in the unit of the latencies.
     ``thread``, ``all_threads``, ``first_byte``: what only checks need (``harness.formats.jtl_sides``).
     """
@@ -45,6 +54,8 @@ class Layout:
     code: int | None = None
     label: int | None = None
     message: int | None = None
+    failure: int | None = None
+    error: int | None = None
     thread: int | None = None
     all_threads: int | None = None
     first_byte: int | None = None
@@ -53,6 +64,9 @@ class Layout:
     whole_ms: bool = True
     latency_units_per_s: float = 1000.0
     latency_decimals: int = 0
+    decimal: str = "."
+    row_prefix: str = ""
+    stamp_is_end: bool = False
     header: tuple[str, ...] | None = None
 
     @property
@@ -73,14 +87,32 @@ class Layout:
         fields = text.split(self.delimiter)
         if len(fields) <= max(self.start, self.latency):
             return False
-        good_start = parse_start(fields[self.start], self.time) is not None
+        good_start = self.start_s(fields) is not None
         return good_start and self.latency_s(fields) is not None
 
     def latency_s(self, fields: Sequence[str]) -> float | None:
         """The latency of a row's fields, or None when it cannot be read."""
         return parse_latency(
-            fields[self.latency], whole_ms=self.whole_ms, units_per_s=self.latency_units_per_s
+            self._plain(fields[self.latency]), whole_ms=self.whole_ms, units_per_s=self.latency_units_per_s
         )
+
+    def start_s(self, fields: Sequence[str]) -> float | None:
+        """The time stamp of a row's fields, NaN without such a column, or None when it cannot be read."""
+        if self.start is None:
+            return math.nan
+        return parse_start(self._plain(fields[self.start]), self.time)
+
+    def error_kind(self, fields: Sequence[str]) -> str:
+        """The kind of a failed row's error, in words."""
+        return error_kind(*("" if i is None else fields[i] for i in self.kind_columns))
+
+    @property
+    def kind_columns(self) -> tuple[int | None, int | None, int | None, int | None]:
+        """The columns that ``error_kind`` takes, in its order."""
+        return self.code, self.message, self.failure, self.error
+
+    def _plain(self, number: str) -> str:
+        return number if self.decimal == "." else number.replace(self.decimal, ".", 1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +125,7 @@ class Row:
     label: str
     transaction: bool
     connect_s: float = math.nan
+    error_kind: str = ""
 
 
 def parse_row(fields: list[str], layout: Layout) -> Row | None:
@@ -100,7 +133,7 @@ def parse_row(fields: list[str], layout: Layout) -> Row | None:
     if len(fields) != layout.n_columns:
         return None
     latency_s = layout.latency_s(fields)
-    start = math.nan if layout.start is None else parse_start(fields[layout.start], layout.time)
+    start = layout.start_s(fields)
     ok: bool | None = True
     if layout.ok is not None:
         ok = _TRUE.get(fields[layout.ok].strip().lower())
@@ -108,6 +141,8 @@ def parse_row(fields: list[str], layout: Layout) -> Row | None:
         ok = is_good_code(fields[layout.code])
     if latency_s is None or start is None or ok is None:
         return None
+    if layout.stamp_is_end:
+        start -= latency_s
     return Row(
         start_epoch_s=start,
         latency_s=latency_s,
@@ -115,6 +150,7 @@ def parse_row(fields: list[str], layout: Layout) -> Row | None:
         label="" if layout.label is None else fields[layout.label],
         transaction=layout.message is not None and is_transaction(fields[layout.message]),
         connect_s=_connect_s(fields, layout),
+        error_kind="" if ok else layout.error_kind(fields),
     )
 
 
@@ -150,10 +186,22 @@ def parse_start(text: str, time: str) -> float | None:
         number = _number(text) if time == EPOCH_S else _whole(text, digits=_DIGITS[time])
         return None if number is None else number / PER_S[time]
     try:
+        if time == RFC3339:
+            return epoch_s(text)
         date = datetime.strptime(text, time)
-    except ValueError:
+        return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):  # OverflowError: a zone that leads before the year 1
         return None
-    return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
+
+
+def split_row(text: str, delimiter: str) -> list[str]:
+    """Split one record into its fields; what is no row of csv (a NUL, a lone carriage return) has none."""
+    if '"' not in text:
+        return text.split(delimiter)
+    try:
+        return next(csv.reader([text], delimiter=delimiter), [])
+    except csv.Error:
+        return []
 
 
 def _whole(text: str, *, digits: int = 15) -> int | None:

@@ -7,7 +7,6 @@ Any other block is read again line by line, so that one odd row costs that row a
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -15,7 +14,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from harness.formats.arrow_rows import read_clean
-from harness.formats.row_layout import Layout, Row, parse_row
+from harness.formats.row_layout import Layout, Row, parse_row, split_row
 from harness.formats.source import Block
 from harness.formats.table import RequestChunk, Unreadable
 
@@ -25,7 +24,8 @@ _EXCERPT = 100
 def read_chunks(blocks: Iterable[Block], layout: Layout) -> Iterator[RequestChunk]:
     """Turn blocks of whole records into columns."""
     for block in blocks:
-        yield read_clean(block, layout) or _Patience(block=block, layout=layout).read()
+        plain = None if layout.row_prefix else read_clean(block, layout)
+        yield plain or _Patience(block=block, layout=layout).read()
 
 
 @dataclass
@@ -44,12 +44,12 @@ class _Patience:
         index = 0
         while index < len(lines):
             index = self._record(lines, index, complete=complete)
-        return _to_chunk(self.rows, self.bad, has_connect=self.layout.connect is not None)
+        return to_chunk(self.rows, self.bad, has_connect=self.layout.connect is not None)
 
     def _record(self, lines: list[str], index: int, *, complete: bool) -> int:
         """Read the record that begins at ``index``; return where the next one begins."""
         text = lines[index]
-        if not text.strip("\r \0"):
+        if not text.strip("\r \0") or not text.startswith(self.layout.row_prefix):
             return index + 1
         after = index + 1
         is_open = text.count('"') % 2 == 1
@@ -59,7 +59,7 @@ class _Patience:
             after += 1
         last = after == len(lines) and not complete
         cut = last and (is_open or self.layout.end_may_be_cut)
-        fields = _split(text.rstrip("\r"), self.layout.delimiter)
+        fields = split_row(text.rstrip("\r"), self.layout.delimiter)
         row = None if cut else parse_row(fields, self.layout)
         if row is not None:
             if last and self.layout.connect == self.layout.n_columns - 1:
@@ -73,17 +73,11 @@ class _Patience:
         return after
 
 
-def _split(text: str, delimiter: str) -> list[str]:
-    if '"' not in text:
-        return text.split(delimiter)
-    try:
-        return next(csv.reader([text], delimiter=delimiter), [])
-    except csv.Error:  # a NUL or a field beyond csv's limit: not a row
-        return []
-
-
-def _to_chunk(rows: list[Row], bad: Unreadable, *, has_connect: bool) -> RequestChunk:
+def to_chunk(rows: list[Row], bad: Unreadable, *, has_connect: bool = False) -> RequestChunk:
+    """Return rows that were read one by one as columns."""
     codes: dict[str, int] = {}
+    kinds: dict[str, int] = {}
+    failed = [kinds.setdefault(row.error_kind, len(kinds)) for row in rows if not row.ok]
     return RequestChunk(
         start_epoch_s=np.array([row.start_epoch_s for row in rows], dtype=np.float64),
         latency_s=np.array([row.latency_s for row in rows], dtype=np.float64),
@@ -93,4 +87,6 @@ def _to_chunk(rows: list[Row], bad: Unreadable, *, has_connect: bool) -> Request
         transaction=np.array([row.transaction for row in rows], dtype=np.bool_),
         unreadable=bad,
         connect_s=np.array([row.connect_s for row in rows], dtype=np.float64) if has_connect else None,
+        error_codes=np.array(failed, dtype=np.int32),
+        error_kinds=tuple(kinds),
     )

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from harness.formats.error_kinds import add_kinds
 from harness.model import Frozen
 
 if TYPE_CHECKING:  # pandas takes half a second to load, and reading needs none of it
@@ -22,7 +23,7 @@ BoolArray = npt.NDArray[np.bool_]
 CodeArray = npt.NDArray[np.int32]
 
 RequestSource = Literal["jmeter", "locust", "k6", "oha", "vegeta"]
-AggregateSource = Literal["locust", "wrk", "wrk2"]
+AggregateSource = Literal["locust", "wrk", "wrk2", "k6"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +60,7 @@ class RequestTable:
     ``resolution_s`` is the tool's smallest step of latency: nothing below it can be told apart.
     ``connect_s``: the part of the latency that went into connecting, NaN where a row does not tell; ``None``: the
     tool did not write it, which is not the same as none.
+    ``errors_by_kind``: of the rows that are not ``ok``, in words.
     ``from_zero``: the tool wrote times since its own start, and the file does not say when that was.
     """
 
@@ -77,6 +79,7 @@ class RequestTable:
     from_zero: bool = False
     notes: tuple[str, ...] = ()
     connect_s: FloatArray | None = None
+    errors_by_kind: dict[str, int] = field(default_factory=dict)
 
     @property
     def n_requests(self) -> int:
@@ -154,6 +157,9 @@ def together(tables: Sequence[RequestTable], shifts_s: Sequence[float]) -> Reque
     unreadable = Unreadable()
     for table in tables:
         unreadable = unreadable.plus(table.unreadable)
+    kinds: dict[str, int] = {}
+    for table in tables:
+        add_kinds(kinds, table.errors_by_kind)
     connects = [table.connect_s for table in tables if table.connect_s is not None]
     return replace(
         tables[0],
@@ -171,6 +177,7 @@ def together(tables: Sequence[RequestTable], shifts_s: Sequence[float]) -> Reque
         ok_known=all(table.ok_known for table in tables),
         notes=tuple(dict.fromkeys(note for table in tables for note in table.notes)),
         connect_s=np.concatenate(connects)[order] if len(connects) == len(tables) else None,
+        errors_by_kind=kinds,
     )
 
 
@@ -178,7 +185,8 @@ def together(tables: Sequence[RequestTable], shifts_s: Sequence[float]) -> Reque
 class RequestChunk:
     """A stretch of consecutive rows of a file. ``transaction``: the row sums up other rows.
 
-    ``label_codes``: which of ``labels`` each row has.
+    ``label_codes``: which of ``labels`` each row has. ``error_codes``: which of ``error_kinds`` each row that is
+    not ``ok`` has, shape (n_failed,).
     """
 
     start_epoch_s: FloatArray
@@ -189,6 +197,8 @@ class RequestChunk:
     transaction: BoolArray
     unreadable: Unreadable
     connect_s: FloatArray | None = None
+    error_codes: CodeArray
+    error_kinds: tuple[str, ...]
 
 
 class AggregateRow(Frozen):

@@ -21,6 +21,8 @@ _STAMP = re.compile(r"(\d+(?:\.\d+)?)(ns|ms|s)")
 _ISO = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+[+-]\d{4}")
 #: A number above this many seconds is a date, not an uptime (30 years).
 _EPOCH_FROM_S = 1e9
+#: No date lies behind the year 9999.
+_EPOCH_TO_S = 2.5e11
 
 
 @dataclass(slots=True)
@@ -62,17 +64,25 @@ def parse_line(text: str) -> Line | None:
         stamp = _STAMP.fullmatch(value)
         if stamp:
             seconds = float(stamp.group(1)) * {"ns": 1e-9, "ms": 1e-3, "s": 1.0}[stamp.group(2)]
-            if stamp.group(2) == "ms" and seconds > _EPOCH_FROM_S:
+            if stamp.group(2) == "ms" and _EPOCH_FROM_S < seconds < _EPOCH_TO_S:
                 epoch = seconds
             elif seconds <= _EPOCH_FROM_S:
                 uptime = seconds if uptime is None or stamp.group(2) == "ns" else uptime
         elif _ISO.fullmatch(value):
-            epoch = datetime.strptime(value, "%Y-%m-%dT%H:%M:%S.%f%z").timestamp() if epoch is None else epoch
+            epoch = _iso_epoch_s(value) if epoch is None else epoch
         else:
             tags = value
     if epoch is None and uptime is None:
         return None
     return Line(epoch, uptime, tags, match.group(2))
+
+
+def _iso_epoch_s(text: str) -> float | None:
+    """A date as epoch seconds; ``None``: digits in the form of a date, but none, such as the 41st hour."""
+    try:
+        return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%f%z").timestamp()
+    except (ValueError, OverflowError):
+        return None
 
 
 def _lines(path: Path) -> Iterator[tuple[str, bool]]:

@@ -29,6 +29,7 @@ _LAYOUT = Layout(
     code=STATUS,
     latency=2,
     label=URL,
+    error=ERROR,
     time=EPOCH_NS,
     latency_units_per_s=1e9,
 )

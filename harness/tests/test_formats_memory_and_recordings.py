@@ -12,7 +12,8 @@ import pytest
 
 from harness.errors import InputError
 from harness.formats.cgroup import parse_cpu_stat, throttle_spans
-from harness.formats.jfr_json import duration_s, epoch_s, parse_jfr_json, read_jfr_json
+from harness.formats.instants import epoch_s
+from harness.formats.jfr_json import duration_s, parse_jfr_json, read_jfr_json
 from harness.formats.nmt import parse_nmt
 from harness.formats.runtime_metrics import parse_runtime_metrics
 

@@ -94,10 +94,10 @@ def test_the_tail_that_users_hid_is_put_beside_what_was_measured(
     text, page = capsys.readouterr().out, (tmp_path / "page.html").read_text()
     assert (
         "closed loop, 10 users" in text
-        and f"{corrected:,.3f}" in text
+        and f"{corrected:,.0f}" in text
         and "pauses hide" in " ".join(text.split())
     )
-    assert "Closed loop, 10 users" in page and f"<td>{corrected:,.3f}</td>" in page
+    assert "Closed loop, 10 users" in page and f"<td>{corrected:,.0f}</td>" in page
     main([path], as_json=True)
     plain = json.loads(capsys.readouterr().out)
     assert plain["loop"]["kind"] == "closed" and plain["loop"]["corrected_ms"]["p99"] == corrected

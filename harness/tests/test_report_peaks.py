@@ -235,7 +235,7 @@ def test_a_log_of_another_day_is_refused(
     tmp_path: Path, trial: tuple[np.ndarray, np.ndarray, Pauses]
 ) -> None:
     report = reported(tmp_path, trial, [(a + 86400, b + 86400) for a, b in trial[2].spans])
-    assert said(report, "no pause falls into the time of the requests")
+    assert said(report, "no pause of the log overlaps the requests")
 
 
 def test_a_log_that_starts_late_or_ends_early_is_noticed(
@@ -276,14 +276,14 @@ def test_the_page_loads_nothing_and_its_plots_have_a_text_of_their_own(
 ) -> None:
     page = page_of(tmp_path, trial)
     plots = re.findall(r"<svg.*?</svg>", page, flags=re.DOTALL)
-    assert len(plots) == 2 and all(ElementTree.fromstring(plot) is not None for plot in plots)
-    assert len(re.findall(r'role="img" aria-label="[^"]{30,}"', page)) == 2
+    assert len(plots) == 3 and all(ElementTree.fromstring(plot) is not None for plot in plots)
+    assert len(re.findall(r'role="img" aria-label="[^"]{30,}"', page)) == 3
     assert (
         not re.search(r'(?:src|href)="(?!#)', page.replace('xlink:href="#', 'ok="#'))
         and "<script" not in page
     )
     report = json.loads(capsys.readouterr().out)
-    assert f"All {len(report['stalls'])} stalls" in page
+    assert f"All {len(report['stalls'])}, by time" in page
     assert page.count("<td>unexplained</td>") - 1 == sum(
         s["cause"] == "unexplained" for s in report["stalls"]
     )

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The requests of each name in a file: how many, how many failed, how fast, how long."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from harness.analysis.report_latencies import summarise_latencies
+from harness.analysis.report_result import LABEL_QUANTILES, LabelRow, in_ms
+from harness.formats.table import AggregateRow, CodeArray, RequestTable
+
+FloatArray = npt.NDArray[np.float64]
+#: Names with a row of their own, those with the most requests first.
+MOST_LABELS = 100
+
+
+class Labels:
+    """What has been seen so far of each label; one small number is kept of each successful request."""
+
+    def __init__(self, resolution_s: float) -> None:
+        self._resolution_s = resolution_s
+        self._names: tuple[str, ...] = ()
+        self._requests = self._errors = np.zeros(0, dtype=np.int64)
+        self._codes: list[npt.NDArray[np.unsignedinteger]] = []
+
+    def take(
+        self, table: RequestTable, successful: npt.NDArray[np.intp] | npt.NDArray[np.bool_] | None
+    ) -> None:
+        """Add the next stretch.
+
+        Args:
+            successful: which rows succeeded, as an index in the order in which their latencies are kept;
+                ``None``: all of them, in the order of the table.
+        """
+        self._names = table.labels  # of one file: a stretch knows the names of those before it
+        n = len(self._names)
+        self._requests = _sum(self._requests, np.bincount(table.label_codes, minlength=n))
+        failed = table.label_codes[~table.ok] if table.n_errors else table.label_codes[:0]
+        self._errors = _sum(self._errors, np.bincount(failed, minlength=n))
+        codes = table.label_codes if successful is None else table.label_codes[successful]
+        self._codes.append(codes.astype(np.uint8 if n <= 256 else np.uint32))
+
+    def rows(self, latency_s: FloatArray, duration_s: float | None, said: list[str]) -> tuple[LabelRow, ...]:
+        """Return a row for each name, the most frequent first; none where the file names nothing.
+
+        Args:
+            latency_s: of every successful request, in the order they were taken in, shape (n,).
+            duration_s: of the whole file; ``None``: unknown.
+            said: what is to be known about them is added here.
+        """
+        frequent = np.argsort(-self._requests, kind="stable")
+        frequent = frequent[self._requests[frequent] > 0]
+        if not len(frequent) or [self._names[i] for i in frequent] == [""]:
+            return ()
+        if len(frequent) > MOST_LABELS:
+            said.append(
+                f"{len(frequent):,} different names of requests: the {MOST_LABELS} with most requests are shown"
+            )
+        codes: CodeArray | npt.NDArray[np.unsignedinteger] | None = None
+        if len(frequent) > 1:
+            codes = self._codes[0] if len(self._codes) == 1 else np.concatenate(self._codes)
+        return tuple(
+            self._row(int(i), latency_s if codes is None else latency_s[codes == i], duration_s)
+            for i in frequent[:MOST_LABELS]
+        )
+
+    def _row(self, code: int, latency_s: FloatArray, duration_s: float | None) -> LabelRow:
+        found = summarise_latencies(latency_s, self._resolution_s, LABEL_QUANTILES)
+        n = int(self._requests[code])
+        return LabelRow(
+            label=self._names[code],
+            requests=n,
+            errors=int(self._errors[code]),
+            throughput_per_s=n / duration_s if duration_s else None,
+            latency_ms=found.values,
+            intervals=found.intervals,
+        )
+
+
+def of_aggregate(row: AggregateRow) -> LabelRow:
+    """Return the row of a name in a tool's own totals: without intervals."""
+    known = row.latency_quantiles_s
+    return LabelRow(
+        label=" ".join(filter(None, (row.method, row.name))),
+        requests=row.n_requests,
+        errors=row.n_errors,
+        throughput_per_s=row.answers_per_s,
+        latency_ms={
+            "mean": in_ms(row.latency_mean_s),
+            **{name: in_ms(known.get(name)) for name in LABEL_QUANTILES},
+            "max": in_ms(row.latency_max_s),
+        },
+        intervals=dict.fromkeys(["mean", *LABEL_QUANTILES]),
+    )
+
+
+def _sum(some: npt.NDArray[np.int64], more: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    total = np.zeros(max(len(some), len(more)), dtype=np.int64)
+    total[: len(some)] += some
+    total[: len(more)] += more
+    return total

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sentences of a report that its text and its page share; the first of them sums up the whole."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from harness.analysis.report_numbers import counted, length, milliseconds, percent, significant
+from harness.analysis.report_result import Report
+
+#: The percentile of the summary: the farthest of these that the file can tell.
+_WITHIN = {"p99": "99 %", "p95": "95 %", "p90": "90 %", "p50": "half"}
+_LONGEST_KIND = 60
+
+
+def summary(report: Report) -> str:
+    """Return the report in one sentence: rate, tail, errors, stalls."""
+    parts = []
+    if report.throughput_per_s is not None:
+        users = report.loop.users if report.loop is not None else None
+        source = f" from {counted(users, 'user')}" if users else ""
+        parts.append(f"{rate(report.throughput_per_s)} answers/s{source}")
+    else:
+        parts.append(counted(report.requests, "request"))
+    within = next((name for name in _WITHIN if report.latency_ms.get(name) is not None), None)
+    if within is not None:
+        shown = milliseconds(
+            report.latency_ms[within], report.intervals[within], resolution_ms=report.resolution_ms
+        )
+        parts.append(f"{_WITHIN[within]} within {shown.removeprefix('< ')} ms")
+    parts.append(errors(report))
+    if report.stalls is not None:
+        parts.append(stalls(report))
+    return "; ".join(parts) + "."
+
+
+def rate(per_s: float) -> str:
+    """Return a rate: whole numbers from a hundred on."""
+    return f"{per_s:,.0f}" if per_s >= 100 else significant(per_s)
+
+
+def errors(report: Report) -> str:
+    """Return the share of errors with the kind that is most frequent."""
+    if not report.errors:
+        return "no errors"
+    kinds = list(report.errors_by_kind.items())
+    said = f"{report.errors:,}"
+    if kinds:
+        kind, n = kinds[0]
+        name = kind if len(kind) <= _LONGEST_KIND else kind[: _LONGEST_KIND - 3] + "..."
+        said = f"{n:,} x {name}" + (f", {counted(len(kinds) - 1, 'other kind')}" if len(kinds) > 1 else "")
+    return f"{percent(report.errors / report.requests)} errors ({said})"
+
+
+def stalls(report: Report) -> str:
+    """Return how often and how long nothing was answered."""
+    found = report.stalls or ()
+    if found:
+        longest = max(stall.duration_s for stall in found) * 1e3
+        return f"{count_stalls(report)}, the longest {length(longest)}"
+    if report.shortest_visible_ms is None:
+        return "no stall found"
+    return f"nothing stood still for longer than {length(report.shortest_visible_ms)}"
+
+
+def count_stalls(report: Report) -> str:
+    """Return how many stalls and slow periods there are."""
+    found = report.stalls or ()
+    hard = sum(stall.kind == "stall" for stall in found)
+    kinds = [counted(hard, "stall")] if hard or len(found) == 0 else []
+    kinds += [counted(len(found) - hard, "slow period")] if len(found) > hard else []
+    return " and ".join(kinds)
+
+
+def shorter_stalls(report: Report) -> str | None:
+    """Return the one sentence on what is below the shortest stall that would show; ``None``: there is nothing."""
+    short = report.shorter_stalls
+    if short is None or report.shortest_visible_ms is None:
+        return None
+    return (
+        f"not listed: {counted(short.number, 'shorter one')} of at most {length(short.longest_ms)}, together "
+        f"{length(short.total_s * 1e3)} ({percent(short.share)} of the time); this file cannot tell them from "
+        "ordinary jitter"
+    )
+
+
+def shortest_visible(report: Report) -> str | None:
+    """Return what stalls would show; ``None``: it cannot be said."""
+    if report.shortest_visible_ms is None:
+        return None
+    return f"shortest detectable stall: {length(report.shortest_visible_ms)}"
+
+
+def when(report: Report) -> str | None:
+    """Return when the file begins and how long it is; ``None``: its times are not known."""
+    if report.start_epoch_s is None or report.duration_s is None:
+        return None
+    began = datetime.fromtimestamp(report.start_epoch_s, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    return f"begins {began} UTC, lasts {length(report.duration_s * 1e3)}"
+
+
+def weighty(report: Report) -> list[str]:
+    """Return the warnings that speak of this file, without those shown as findings of units."""
+    shown = {one.text for one in report.units} | report.background
+    return [said for said in report.warnings if said not in shown]
+
+
+def background(report: Report) -> list[str]:
+    """Return the warnings that hold for any such file."""
+    return [said for said in report.warnings if said in report.background]
