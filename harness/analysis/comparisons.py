@@ -161,7 +161,7 @@ def _compare(
         warnings += (f"{n_excluded} trials excluded",)
     if n_alone:
         warnings += (f"{n_alone} trials left out: their block lacks the other arm",)
-    facts = {
+    facts: dict[str, object] = {
         "variant": variant,
         "reference": reference,
         "levels": levels,

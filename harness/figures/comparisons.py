@@ -93,7 +93,8 @@ def _itself(axes: Axes, noise: AANoise, look: Look) -> None:
 def _interval(axes: Axes, y: int, ratio: Estimate, look: Look, face: str) -> None:
     if ratio.low is not None and ratio.high is not None:
         axes.plot([ratio.low, ratio.high], [y, y], color=look.colour, linewidth=1.6)
-    axes.plot([ratio.value], [y], **(look.dots | {"markerfacecolor": face, "alpha": 1.0}))
+    if ratio.value is not None:
+        axes.plot([ratio.value], [y], **(look.dots | {"markerfacecolor": face, "alpha": 1.0}))
 
 
 def _says(row: Comparison) -> str:

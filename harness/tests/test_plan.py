@@ -10,13 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.model import ClosedLoad, Experiment, Level, Load, Plan, ProfileDefinition, Variant, make_plan
+from harness.model.study import ProfileName
 
 LOAD = Load(generator="wrk", profile=ClosedLoad(users=1, duration_s=1.0))
 sizes = st.integers(1, 4)
 seeds = st.integers(0, 2**32)
 
 
-def experiment(n_variants: int, n_levels: int, blocks: int, *, profile: str = "quick") -> Experiment:
+def experiment(n_variants: int, n_levels: int, blocks: int, *, profile: ProfileName = "quick") -> Experiment:
     return Experiment(
         name="made-up",
         title="Made up",
