@@ -46,7 +46,15 @@ if TYPE_CHECKING:
     )
     from harness.evidence.sweeps import core_sweep
     from harness.opening import find_evidence, open_evidence
-    from harness.publish import Publisher, comparison_rows, published_rounds
+    from harness.publish import (
+        Publisher,
+        comparison_columns,
+        comparison_notes,
+        comparison_rows,
+        margin_note,
+        publish_noise,
+        published_rounds,
+    )
     from harness.publish.articles import (
         parts_cells,
         pressure_cells,
@@ -129,7 +137,11 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "compare": ("harness.analysis.comparisons", "compare"),
     "compare_generators": ("harness.publish.validity", "compare_generators"),
     "compare_places": ("harness.publish.places", "compare_places"),
+    "comparison_columns": ("harness.publish", "comparison_columns"),
+    "comparison_notes": ("harness.publish", "comparison_notes"),
     "comparison_rows": ("harness.publish", "comparison_rows"),
+    "margin_note": ("harness.publish", "margin_note"),
+    "publish_noise": ("harness.publish", "publish_noise"),
     "container_cells": ("harness.publish.containers", "container_cells"),
     "core_sweep": ("harness.evidence.sweeps", "core_sweep"),
     "defined_pairs": ("harness.evidence.equal_memory", "defined_pairs"),
@@ -240,6 +252,8 @@ __all__ = [
     "compare",
     "compare_generators",
     "compare_places",
+    "comparison_columns",
+    "comparison_notes",
     "comparison_rows",
     "container_cells",
     "core_sweep",
@@ -259,6 +273,7 @@ __all__ = [
     "knees",
     "latencies_by",
     "lead_cells",
+    "margin_note",
     "measure_all",
     "memory_pairs",
     "one_of_each",
@@ -293,6 +308,7 @@ __all__ = [
     "publish_memory_pairs",
     "publish_money",
     "publish_names",
+    "publish_noise",
     "publish_parts",
     "publish_places",
     "publish_pooled",

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What follows from tests: p-values adjusted over their family, margins, the four verdicts, and grades."""
+"""What a comparison says: one rule for verdict, margin and p-value; adjusted p-values and grades.
+
+:func:`decide` is the rule. Tables, figures and texts print what it returns and add nothing of their own.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,12 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
+from pydantic import Field
 
 from harness.analysis.inputs import Floats
 from harness.errors import InputError
 from harness.model import Estimate, Verdict
+from harness.model.base import Frozen
 
 Grade = Literal["too few", "exploratory", "confirmatory"]
 Family = Literal["exploratory", "confirmatory"]
@@ -24,6 +29,96 @@ DEFAULT_MARGIN = 0.05
 TAIL_MARGIN = 0.10
 #: A margin widened to more than this would call things equal that nobody would.
 MOST_NOISE = 0.25
+#: Error rate of the two-sided statements: 95 % intervals, adjusted p-values.
+ALPHA = 0.05
+
+
+class Decision(Frozen):
+    """What a comparison says, and what may be printed beside it."""
+
+    verdict: Verdict
+    margin: float | None = Field(
+        description="what counts as negligible, as a share; None: nothing can be called equivalent here"
+    )
+    why_not_equivalent: str | None = Field(
+        description="why nothing can be called equivalent; None: something can"
+    )
+    p_adjusted: float | None = Field(
+        description="adjusted over its family; None where no adjusted p of so few blocks is below .05 for sure"
+    )
+
+    @property
+    def band(self) -> tuple[float, float] | None:
+        """The ratios that count as equivalent; ``None``: there are none, and no band is drawn."""
+        return equivalence_band(self.margin)
+
+
+def decide(
+    ratio: Estimate,
+    equivalence: Estimate,
+    *,
+    n_blocks: int,
+    margin: float,
+    noise: float | None = None,
+    p_adjusted: float | None = None,
+    family_size: int = 1,
+) -> Decision:
+    """Return verdict, margin and p-value of one comparison, from the same rule.
+
+    The margin is ``margin``, or the noise of the reference against itself where that is larger. Noise above
+    25 %, and fewer than five blocks, allow no margin: nothing is called equivalent.
+    *Different*: at least five blocks, the 95 % interval leaves out 1, and the adjusted p, where there is one, is
+    at most .05. *Equivalent*: the 90 % interval lies within the margin. *Different but negligible*: both.
+    *Inconclusive*: neither. There is an adjusted p only where :func:`p_can_tell`.
+
+    Args:
+        ratio: with its 95 % interval. equivalence: the same ratio with its 90 % interval.
+        n_blocks: pairs of trials. margin: wanted, as a share. noise: as a share; None: not measured.
+        p_adjusted: of sign flips, adjusted over ``family_size`` comparisons; None: none was made.
+
+    Raises:
+        InputError: the margin is not positive and finite.
+    """
+    check_margin(margin)
+    widened = margin if noise is None else max(margin, noise)
+    why = None
+    if n_blocks < FEWEST_FOR_P:
+        why = f"{n_blocks} blocks, fewer than {FEWEST_FOR_P}"
+    elif widened > max(margin, MOST_NOISE):
+        why = f"noise {widened * 100:.0f} %, above {MOST_NOISE * 100:.0f} %"
+    p = p_adjusted if p_can_tell(n_blocks, family_size) else None
+    different = n_blocks >= FEWEST_FOR_P and _leaves_out_one(ratio) and (p is None or p <= ALPHA)
+    equivalent = why is None and _within(equivalence, widened)
+    return Decision(
+        verdict=_VERDICTS[different, equivalent],
+        margin=widened if why is None else None,
+        why_not_equivalent=why,
+        p_adjusted=p,
+    )
+
+
+def smallest_p(n_blocks: int) -> float:
+    """Return the smallest two-sided p of sign flips over so many blocks: all of one sign, 2 in 2^n."""
+    return min(1.0, float(2.0 ** (1 - n_blocks)))
+
+
+def p_can_tell(n_blocks: int, family_size: int) -> bool:
+    """Return whether blocks that all point one way give an adjusted p of at most .05, whatever the rest of the
+    family says: the smallest p of sign flips, times the number of comparisons. Five blocks never do (1 in 16)."""
+    return n_blocks >= FEWEST_FOR_P and smallest_p(n_blocks) * max(family_size, 1) <= ALPHA
+
+
+def equivalence_band(margin: float | None) -> tuple[float, float] | None:
+    """Return the ratios that a margin calls equivalent, ``(1 / (1 + margin), 1 + margin)``; no margin: ``None``."""
+    return None if margin is None else (1 / (1 + margin), 1 + margin)
+
+
+_VERDICTS = {
+    (True, True): Verdict.DIFFERENT_BUT_NEGLIGIBLE,
+    (True, False): Verdict.DIFFERENT,
+    (False, True): Verdict.EQUIVALENT,
+    (False, False): Verdict.INCONCLUSIVE,
+}
 
 
 def adjust_pvalues(
@@ -76,7 +171,7 @@ def default_margin(metric: str, noise: float | None = None) -> float:
 
 
 def verdict(difference: Estimate, equivalence: Estimate, *, margin: float) -> Verdict:
-    """Return which of the four things a comparison says.
+    """Return which of the four things two intervals say, without regard to blocks, noise and family.
 
     Args:
         difference: the ratio with its 95 % interval; "different" when that leaves out 1.
@@ -86,28 +181,17 @@ def verdict(difference: Estimate, equivalence: Estimate, *, margin: float) -> Ve
     Missing bounds say nothing: inconclusive.
     """
     check_margin(margin)
-    different = (
-        difference.low is not None
-        and difference.high is not None
-        and not (difference.low <= 1.0 <= difference.high)
-    )
-    equivalent = (
-        equivalence.low is not None
-        and equivalence.high is not None
-        and (equivalence.low >= 1 / (1 + margin) and equivalence.high <= 1 + margin)
-    )
-    if different and equivalent:
-        return Verdict.DIFFERENT_BUT_NEGLIGIBLE
-    if different:
-        return Verdict.DIFFERENT
-    return Verdict.EQUIVALENT if equivalent else Verdict.INCONCLUSIVE
+    return _VERDICTS[_leaves_out_one(difference), _within(equivalence, margin)]
 
 
-def without_equality(said: Verdict) -> Verdict:
-    """Return what remains of a verdict where the noise forbids calling anything equal."""
-    if said is Verdict.EQUIVALENT:
-        return Verdict.INCONCLUSIVE
-    return Verdict.DIFFERENT if said is Verdict.DIFFERENT_BUT_NEGLIGIBLE else said
+def _leaves_out_one(ratio: Estimate) -> bool:
+    return ratio.low is not None and ratio.high is not None and not (ratio.low <= 1.0 <= ratio.high)
+
+
+def _within(ratio: Estimate, margin: float) -> bool:
+    if ratio.low is None or ratio.high is None:
+        return False
+    return ratio.low >= 1 / (1 + margin) and ratio.high <= 1 + margin
 
 
 def grade(n_blocks: int, family: Family) -> Grade:

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the machine cannot tell apart: the reference against its own duplicate."""
+"""What the machine cannot tell apart: the reference against its own duplicate, cell by cell."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import pandas as pd
@@ -24,6 +26,17 @@ class AANoise(Frozen):
     p_value: float | None
     n_blocks: int
     warnings: tuple[str, ...]
+    elsewhere: str | None = Field(
+        default=None,
+        description="where the pairs were made, in words, if not in the cell that is spoken of; None: there",
+    )
+
+
+class PairNoise(Frozen):
+    """The noise of one configuration that was run twice in each block."""
+
+    variant: str
+    found: AANoise
 
 
 def aa_noise(trials: pd.DataFrame, metric: str, *, level: float = 0.95) -> AANoise:
@@ -60,6 +73,55 @@ def aa_noise(trials: pd.DataFrame, metric: str, *, level: float = 0.95) -> AANoi
         n_blocks=len(a),
         warnings=(*warnings, *found.warnings),
     )
+
+
+def noise_by_configuration(trials: pd.DataFrame, metric: str, *, level: float = 0.95) -> dict[str, PairNoise]:
+    """Return configuration -> its noise, of every configuration with a duplicate that tells one."""
+    doubled = trials[trials["duplicate"].astype(bool)]
+    found = {
+        str(name): PairNoise(
+            variant=str(rows["variant"].iloc[0]),
+            found=aa_noise(trials[trials["configuration"] == name], metric, level=level),
+        )
+        for name, rows in doubled.groupby("configuration", sort=False, observed=True)
+    }
+    return {name: one for name, one in found.items() if one.found.noise is not None}
+
+
+def noise_for(
+    noises: Mapping[str, PairNoise], own: Iterable[str], arms: tuple[str, str], metric: str
+) -> AANoise:
+    """Return the noise that a comparison is held against.
+
+    That of the reference's pair in the same cell. Sessions from before every cell had its pair have one in
+    another cell: the largest noise of either arm then, and ``elsewhere`` says where. The pair of a third
+    program tells nothing of these two.
+
+    Args:
+        noises: as :func:`noise_by_configuration` returns them.
+        own: configurations of the reference in the cell. arms: the reference and the variant.
+    """
+
+    def size(one: PairNoise) -> float:
+        return one.found.noise or 0.0
+
+    here = [noises[name] for name in dict.fromkeys(own) if name in noises]
+    if here:
+        return max(here, key=size).found
+    there = {name: one for name, one in noises.items() if one.variant in arms}
+    if not there:
+        return AANoise(
+            metric=metric, ratio=no_ratio(metric, 0, 0.95), noise=None, p_value=None, n_blocks=0,
+            warnings=("no A/A pairs to measure the noise with",),
+        )  # fmt: skip
+    name = max(there, key=lambda one: size(there[one]))
+    return there[name].found.model_copy(update={"elsewhere": _cell_words(name)})
+
+
+def _cell_words(configuration: str) -> str:
+    """Return ``logging on, warm-up none`` for ``go-nethttp,logging=on,warm_up=none``; no levels: the key itself."""
+    levels = configuration.split(",")[1:]
+    return ", ".join(level.replace("=", " ").replace("_", "-", 1) for level in levels) or configuration
 
 
 def no_ratio(metric: str, n: int, level: float) -> Estimate:

@@ -16,7 +16,7 @@ import pandas as pd
 from pydantic import Field
 
 from harness.analysis.audit import noise_of
-from harness.analysis.decisions import FEWEST_FOR_P, MOST_NOISE, default_margin, verdict, without_equality
+from harness.analysis.decisions import FEWEST_FOR_P, decide, default_margin, equivalence_band
 from harness.analysis.effects import effect_size_ci
 from harness.analysis.equivalence import equivalence_test
 from harness.analysis.noise import aa_noise, no_ratio
@@ -41,10 +41,17 @@ class PlaceRow(Frozen):
     paired: bool = Field(description="block by block of one session; else trials of two sessions")
     ratio: Estimate = Field(description="with its 95 % interval")
     equivalence: Estimate = Field(description="with the 90 % interval of the equivalence test")
-    margin: float = Field(description="what counted as negligible, never below the noise that was measured")
+    margin: float | None = Field(
+        description="what counts as negligible, never below the noise; None: nothing can be called equivalent"
+    )
     verdict: Verdict
     n_trials: int
     warnings: tuple[str, ...] = ()
+
+    @property
+    def band(self) -> tuple[float, float] | None:
+        """The ratios that count as equivalent; ``None``: there are none, and no band is drawn."""
+        return equivalence_band(self.margin)
 
 
 def place_rows(trials: pd.DataFrame, metric: str, *, base_session: str) -> tuple[PlaceRow, ...]:
@@ -68,7 +75,7 @@ def place_rows(trials: pd.DataFrame, metric: str, *, base_session: str) -> tuple
         return ()
     plain = str(trials.loc[trials["session_id"] == base_session, PINNING].iloc[0])
     levels = list(dict.fromkeys(kept[PINNING].astype(str)))
-    twins = aa_noise(first, metric)
+    twins = aa_noise(first[first[PINNING] == plain], metric)
     aa = twins.noise if twins.n_blocks >= FEWEST_FOR_P else None
     kept = kept[~kept["duplicate"].astype(bool)]
     rows: list[PlaceRow] = []
@@ -126,19 +133,16 @@ def _row(
     noise: float | None, unsaid: tuple[str, ...],
 ) -> PlaceRow:  # fmt: skip
     wanted = default_margin(metric)
-    margin = default_margin(metric, noise)
-    ratio, equivalence, paired = _compare(arm, base, metric, margin)
+    ratio, equivalence, paired = _compare(arm, base, metric)
     warnings = list(ratio.warnings) if paired else [*ratio.warnings, *unsaid]
-    if margin > wanted:
-        warnings.append(f"margin widened from {wanted:.1%} to the noise that was measured, {margin:.1%}")
-    said = verdict(ratio, equivalence, margin=margin)
-    if margin > MOST_NOISE:
-        said = without_equality(said)
-        warnings.append(f"noise above {MOST_NOISE:.0%}: too noisy to call anything equal")
     n = min(len(arm), len(base))
+    said = decide(ratio, equivalence, n_blocks=n, margin=wanted, noise=noise)
     if n < FEWEST_FOR_P:
-        said = Verdict.INCONCLUSIVE
         warnings.append(f"{n} trials: too few for a verdict")
+    elif said.why_not_equivalent is not None:
+        warnings.append(f"too noisy to call anything equivalent: {said.why_not_equivalent}")
+    elif said.margin is not None and said.margin > wanted:
+        warnings.append(f"margin widened from {wanted:.1%} to the noise that was measured, {said.margin:.1%}")
     first = base.iloc[0]
     return PlaceRow(
         variant=str(first["variant"]),
@@ -151,16 +155,14 @@ def _row(
         paired=paired,
         ratio=ratio,
         equivalence=equivalence,
-        margin=margin,
-        verdict=said,
+        margin=said.margin,
+        verdict=said.verdict,
         n_trials=ratio.n_trials,
         warnings=tuple(dict.fromkeys(warnings)),
     )
 
 
-def _compare(
-    arm: pd.DataFrame, base: pd.DataFrame, metric: str, margin: float | None = None
-) -> tuple[Estimate, Estimate, bool]:
+def _compare(arm: pd.DataFrame, base: pd.DataFrame, metric: str) -> tuple[Estimate, Estimate, bool]:
     """The ratio, the same with the equivalence test's interval, and whether blocks were paired."""
     paired = arm["session_id"].iloc[0] == base["session_id"].iloc[0]
     if paired:
@@ -171,7 +173,7 @@ def _compare(
         return nothing, nothing, paired
     inputs = inputs_of(pd.concat([arm, base]))
     ratio = effect_size_ci(x, y, paired=paired, estimator="log_t" if paired else "welch_log_t", inputs=inputs)
-    tested = equivalence_test(x, y, paired=paired, margin=margin or default_margin(metric)).ratio
+    tested = equivalence_test(x, y, paired=paired).ratio
     estimand = f"ratio of geometric means of {metric}, one place over another"
     return (
         ratio.model_copy(update={"estimand": estimand}),

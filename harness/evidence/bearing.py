@@ -15,12 +15,13 @@ import pandas as pd
 from pydantic import Field
 
 from harness.analysis.comparisons import Comparison
-from harness.analysis.decisions import FEWEST_FOR_P
+from harness.analysis.decisions import decide, default_margin
 from harness.analysis.effects import effect_size_ci
+from harness.analysis.noise import no_ratio
 from harness.analysis.trial_table import inputs_of, pair_by_block
 from harness.evidence import Evidence
 from harness.evidence.articles import effect_between
-from harness.model import Estimate, Frozen, Verdict
+from harness.model import Frozen, Verdict
 
 #: The primary outcomes: word in keys -> column of the pressure table.
 OUTCOMES: Mapping[str, str] = MappingProxyType({"right": "throughput_per_s", "share": "right_share"})
@@ -163,11 +164,15 @@ def _of_means(mine: pd.DataFrame, factor: str, metric: str, found: Comparison) -
         a[metric].to_numpy(), b[metric].to_numpy(), paired=True, estimator="fieller",
         inputs=inputs_of(pd.concat([a, b])),
     )  # fmt: skip
-    return found.model_copy(update={"ratio": ratio, "verdict": _verdict(ratio, len(a))})
-
-
-def _verdict(ratio: Estimate, n_blocks: int) -> Verdict:
-    """Of a ratio with or without an interval; equivalence is not asked where a trial has nothing."""
-    if n_blocks < FEWEST_FOR_P or ratio.low is None or ratio.high is None or ratio.low <= 1 <= ratio.high:
-        return Verdict.INCONCLUSIVE
-    return Verdict.DIFFERENT
+    # equivalence is not asked where a trial has nothing
+    said = decide(
+        ratio, no_ratio(metric, len(a), 0.9), n_blocks=len(a), margin=default_margin(metric),
+    )  # fmt: skip
+    return found.model_copy(
+        update={
+            "ratio": ratio,
+            "verdict": said.verdict,
+            "margin": None,
+            "why_not_equivalent": "a trial has nothing",
+        }
+    )

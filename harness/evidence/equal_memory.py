@@ -15,7 +15,6 @@ import pandas as pd
 from pydantic import Field
 
 from harness.analysis.comparisons import Comparison, compare
-from harness.analysis.decisions import MOST_NOISE
 from harness.analysis.gc_logs import TrialAttribution
 from harness.analysis.memory_words import memory_fit
 from harness.analysis.summaries import summarise
@@ -45,15 +44,18 @@ class MemoryPair(Frozen):
     @property
     def words(self) -> str:
         """Whether memory was equal: what must be said before anything else is compared."""
-        margin = self.memory.margin
+        memory, margin = self.memory, self.memory.margin
+        if margin is None:
+            different = "NOT EQUAL" if memory.verdict is Verdict.DIFFERENT else "NOT SHOWN EQUAL"
+            return f"{different} ({memory.why_not_equivalent})"
         share = f"{margin * 100:.0f} %"
-        if self.memory.verdict in (Verdict.EQUIVALENT, Verdict.DIFFERENT_BUT_NEGLIGIBLE):
+        if memory.verdict in (Verdict.EQUIVALENT, Verdict.DIFFERENT_BUT_NEGLIGIBLE):
             return f"equal within {share}" + (", the noise between equal trials" if margin > MARGIN else "")
-        if self.memory.verdict is Verdict.DIFFERENT:
-            return f"NOT EQUAL within {share}"
-        if margin > MOST_NOISE:  # an interval well inside 10 % shows nothing then, and a reader will ask why
-            return f"NOT SHOWN EQUAL (noise: {share})"
-        return f"NOT SHOWN EQUAL within {share}"
+        return (
+            f"NOT EQUAL within {share}"
+            if memory.verdict is Verdict.DIFFERENT
+            else f"NOT SHOWN EQUAL within {share}"
+        )
 
     @property
     def equal(self) -> bool:
@@ -76,8 +78,9 @@ def memory_pairs(evidence: Evidence | None, attributed: Sequence[TrialAttributio
     keys = (
         f"{base}/" + evidence.trials["session_id"].astype(str) + "/" + evidence.trials["trial_id"].astype(str)
     )
+    paired = {name for one in fit.limits for name in (one.variant, one.memory_of)}
     p99 = [
-        _p99_s(evidence, row, told.get(key))
+        _p99_s(evidence, row, told.get(key)) if row["variant"] in paired else math.nan
         for key, (_, row) in zip(keys, evidence.trials.iterrows(), strict=True)
     ]
     trials = evidence.trials.assign(**{P99: np.array(p99, dtype=np.float64)})
@@ -96,7 +99,7 @@ def defined_pairs(experiment: str, *, root: Path | None = None) -> dict[str, str
 
 
 def _p99_s(evidence: Evidence, row: pd.Series, told_s: float | None) -> float:
-    """The trial's own, of settled requests; that of a duplicate nobody told, and the A/A noise needs it."""
+    """The trial's own, of settled requests. Of a duplicate it is read here: its pair tells the noise of its variant."""
     if told_s is not None or not row["duplicate"]:
         return math.nan if told_s is None else told_s
     requests = evidence.requests(str(row["session_id"]), str(row["trial_id"]))
@@ -108,8 +111,7 @@ def _p99_s(evidence: Evidence, row: pd.Series, told_s: float | None) -> float:
 
 def _pair(trials: pd.DataFrame, go: str, java: str, evidence: Evidence) -> MemoryPair:
     labels = evidence.variants
-    # the reference stands by for the noise that its duplicate tells
-    some = trials[trials["variant"].isin([go, java, evidence.reference])]
+    some = trials[trials["variant"].isin([go, java])]
 
     def mean(name: str) -> Estimate:
         estimate: Estimate = summarise(some[some["variant"] == name], RSS).iloc[0]["estimate"]

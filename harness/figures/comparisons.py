@@ -6,14 +6,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from harness.analysis.comparisons import Comparison
+from harness.analysis.noise import AANoise
 from harness.errors import InputError
-from harness.figures.looks import looks, ordered
+from harness.figures.looks import Look, looks, ordered
 from harness.figures.style import BAND, INK, cannot_be_said, canvas, label_ends, log_scale, styled
-from harness.model import Verdict
+from harness.model import Estimate, Verdict
 
 _SIGNS = {
     Verdict.DIFFERENT: "different",
@@ -21,11 +23,15 @@ _SIGNS = {
     Verdict.EQUIVALENT: "equivalent",
     Verdict.INCONCLUSIVE: "inconclusive",
 }
+_WORD = 6.5  # points
 
 
 @styled
 def forest(comparisons: Sequence[Comparison], trials: pd.DataFrame, *, quantity: str) -> Figure:
-    """Return ratios to the reference with 95 % intervals, one panel per cell, the band of equivalence behind.
+    """Return ratios to the reference with 95 % intervals, one panel per cell.
+
+    The last row of a panel, hollow, is the reference against its own duplicate in that cell. The band of ratios that
+    count as equivalent is drawn where something can be called equivalent, and nowhere else.
 
     Args:
         comparisons: of one metric against one reference. trials: only for labels and looks.
@@ -35,29 +41,28 @@ def forest(comparisons: Sequence[Comparison], trials: pd.DataFrame, *, quantity:
         raise InputError("no comparison to draw", found="none", allowed="at least one")
     cells = list(dict.fromkeys(_cell(comparison) for comparison in comparisons))
     styles, order = looks(trials), ordered(trials)
-    n_rows = max(sum(_cell(c) == cell for c in comparisons) for cell in cells)
+    n_rows = 1 + max(sum(_cell(c) == cell for c in comparisons) for cell in cells)
     height = 0.55 + len(cells) * (0.3 + 0.17 * n_rows)
     figure, panels = canvas(len(cells), 1, height=height, sharex=True)
     reference = comparisons[0].reference
     for axes, cell in zip(panels[:, 0], cells, strict=True):
         rows = sorted((c for c in comparisons if _cell(c) == cell), key=lambda c: -order.index(c.variant))
-        margin = rows[0].margin
-        axes.axvspan(1 / (1 + margin), 1 + margin, color=BAND, linewidth=0)
+        bands = [row.band for row in rows if row.band is not None]
+        if bands:
+            axes.axvspan(*max(bands, key=lambda band: band[1]), color=BAND, linewidth=0)
         axes.axvline(1, color=INK, linewidth=0.7)
         axes.set_title(cell, loc="left", pad=3)
-        for y, row in enumerate(rows):
+        _itself(axes, rows[0].noise, styles[reference])
+        for y, row in enumerate(rows, start=1):
             look = styles[row.variant]
             if row.ratio.value is None:
                 cannot_be_said(axes, y)
                 continue
-            if row.ratio.low is not None and row.ratio.high is not None:
-                axes.plot([row.ratio.low, row.ratio.high], [y, y], color=look.colour, linewidth=1.6)
-            axes.plot([row.ratio.value], [y], **look.dots)
-            axes.text(
-                1.01, y, _SIGNS[row.verdict], transform=axes.get_yaxis_transform(), fontsize=5.8, va="center"
-            )
-        axes.set_yticks(range(len(rows)), [styles[row.variant].label for row in rows])
-        axes.set_ylim(-0.6, len(rows) - 0.4)
+            _interval(axes, y, row.ratio, look, look.face)
+            _word(axes, y, _says(row))
+        names = [f"{styles[reference].label}, again", *(styles[row.variant].label for row in rows)]
+        axes.set_yticks(range(len(names)), names)
+        axes.set_ylim(-0.6, len(names) - 0.4)
         axes.set_xscale("log")
         axes.grid(axis="y", visible=False)
     last = panels[-1, 0]
@@ -67,6 +72,43 @@ def forest(comparisons: Sequence[Comparison], trials: pd.DataFrame, *, quantity:
     last.xaxis.set_minor_formatter(NullFormatter())
     last.set_xlabel(f"{quantity}, ratio to {styles[reference].label} (log scale)")
     return figure
+
+
+def _itself(axes: Axes, noise: AANoise, look: Look) -> None:
+    """Draw the reference against its duplicate; where the pair was made in another cell, name that one instead."""
+    size = None if noise.noise is None else f"noise {noise.noise * 100:.0f} %"
+    if noise.elsewhere is not None:
+        axes.text(
+            0.01, 0, f"only in: {noise.elsewhere}", transform=axes.get_yaxis_transform(), fontsize=_WORD,
+            va="center", bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},
+        )  # fmt: skip
+    elif noise.ratio.value is None:
+        cannot_be_said(axes, 0)
+    else:
+        _interval(axes, 0, noise.ratio, look, "white")
+    if size is not None:
+        _word(axes, 0, size)
+
+
+def _interval(axes: Axes, y: int, ratio: Estimate, look: Look, face: str) -> None:
+    if ratio.low is not None and ratio.high is not None:
+        axes.plot([ratio.low, ratio.high], [y, y], color=look.colour, linewidth=1.6)
+    if ratio.value is not None:
+        axes.plot([ratio.value], [y], **(look.dots | {"markerfacecolor": face, "alpha": 1.0}))
+
+
+def _says(row: Comparison) -> str:
+    """The verdict; where an interval leaves out 1 and the family's p-value takes that back, the p-value too."""
+    word = _SIGNS[row.verdict]
+    low, high = row.ratio.low, row.ratio.high
+    told = row.verdict in (Verdict.DIFFERENT, Verdict.DIFFERENT_BUT_NEGLIGIBLE)
+    if told or row.p_adjusted is None or low is None or high is None or low <= 1 <= high:
+        return word
+    return f"{word}, p {row.p_adjusted:.2g}"
+
+
+def _word(axes: Axes, y: int, word: str) -> None:
+    axes.text(1.01, y, word, transform=axes.get_yaxis_transform(), fontsize=_WORD, va="center")
 
 
 @styled

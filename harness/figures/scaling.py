@@ -12,7 +12,6 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from harness.analysis.core_sweep import CORES, ScalingRow
-from harness.analysis.decisions import MOST_NOISE
 from harness.analysis.places import PlaceRow
 from harness.errors import InputError
 from harness.figures.looks import COLOURS, Look, looks, ordered
@@ -90,9 +89,9 @@ def places(rows: Sequence[PlaceRow], *, quantity: str) -> Figure:
     figure, panels = canvas(len(variants), 1, height=0.55 + len(variants) * (0.3 + 0.19 * most), sharex=True)
     for axes, name in zip(panels[:, 0], variants, strict=True):
         mine = [row for row in rows if row.variant == name][::-1]
-        margin = max(row.margin for row in mine)
-        if margin <= MOST_NOISE:  # beyond it nothing is called equal
-            axes.axvspan(1 / (1 + margin), 1 + margin, color=BAND, linewidth=0)
+        bands = [row.band for row in mine if row.band is not None]
+        if bands:
+            axes.axvspan(*max(bands, key=lambda band: band[1]), color=BAND, linewidth=0)
         axes.axvline(1, color=INK, linewidth=0.7)
         colour = COLOURS.get(mine[0].language, INK)
         for y, row in enumerate(mine):
@@ -116,7 +115,7 @@ def _place(axes: Axes, y: int, row: PlaceRow, colour: str) -> None:
     axes.plot(
         [row.equivalence.value], [y], "o", color=colour, markerfacecolor=colour if row.paired else "white"
     )
-    axes.text(1.01, y, str(row.verdict).replace("_", " "), transform=transform, fontsize=5.8, va="center")
+    axes.text(1.01, y, str(row.verdict).replace("_", " "), transform=transform, fontsize=6.5, va="center")
 
 
 def _curves(

@@ -2,7 +2,8 @@
 """From an experiment to the ordered list of its trials.
 
 Randomised complete blocks: every configuration once per block, in an order shuffled
-anew, plus one duplicate of the reference's first configuration (the A/A arm).
+anew, plus a duplicate of the reference in every cell (the A/A pair of that cell).
+A smoke run draws no conclusion and has one duplicate a block, in its first cell.
 The order follows from (experiment, profile, seed) alone. Scaled loads stand in it at a nominal
 capacity until the experiment is the calibrated one (``Experiment.calibrated``).
 """
@@ -13,6 +14,7 @@ import hashlib
 import itertools
 import json
 import random
+from typing import Literal
 
 from pydantic import Field
 
@@ -21,6 +23,9 @@ from harness.model.base import Frozen
 from harness.model.load import Load
 from harness.model.runtime import RuntimeSettings
 from harness.model.study import Experiment, Level, ProfileDefinition, ProfileName, Variant
+
+#: The cells that have a duplicate of the reference in each block.
+Pairs = Literal["first cell", "every cell"]
 
 
 class Configuration(Frozen):
@@ -55,7 +60,7 @@ class PlannedTrial(Frozen):
     trial_id: str
     block: int = Field(ge=1)
     position: int = Field(ge=1, description="running number within the session, from 1")
-    duplicate: bool = Field(description="the second trial of the reference in its block (A/A arm)")
+    duplicate: bool = Field(description="the second trial of the reference in its block and cell (A/A pair)")
     configuration: Configuration
 
 
@@ -68,6 +73,10 @@ class Plan(Frozen):
     host: str
     launcher: str
     trials: tuple[PlannedTrial, ...]
+    pairs: Pairs = Field(
+        default="first cell",
+        description="cells with an A/A pair; sessions recorded before this was noted have it in the first cell",
+    )
 
     @property
     def n_blocks(self) -> int:
@@ -87,17 +96,30 @@ def configurations(experiment: Experiment, profile: ProfileName) -> tuple[Config
 
 
 def make_plan(
-    experiment: Experiment, profile: ProfileName, seed: int, *, host: str = "local", launcher: str = "process"
+    experiment: Experiment,
+    profile: ProfileName,
+    seed: int,
+    *,
+    host: str = "local",
+    launcher: str = "process",
+    pairs: Pairs | None = None,
 ) -> Plan:
     """Return the plan that follows from (experiment, profile, seed).
 
     Adding blocks to a profile leaves the order of the earlier blocks unchanged.
+
+    Args:
+        pairs: cells with an A/A pair; default: every cell, under ``smoke`` the first one. A session that is
+            continued passes what its recorded plan has.
     """
+    chosen: Pairs = pairs or ("first cell" if profile == "smoke" else "every cell")
     block_of = configurations(experiment, profile)
+    of_reference = [one for one in block_of if one.variant_name == experiment.reference]
+    doubled = of_reference if chosen == "every cell" else of_reference[:1]
     trials: list[PlannedTrial] = []
     for block in range(1, experiment.profiles[profile].blocks + 1):
         members = [(configuration, False) for configuration in block_of]
-        members.append((block_of[0], True))
+        members += [(configuration, True) for configuration in doubled]
         _block_rng(experiment.name, profile, seed, block).shuffle(members)
         for configuration, duplicate in members:
             position = len(trials) + 1
@@ -117,6 +139,7 @@ def make_plan(
         host=host,
         launcher=launcher,
         trials=tuple(trials),
+        pairs=chosen,
     )
 
 

@@ -5,7 +5,13 @@ A notebook opens one ``Publisher`` and calls ``number``, ``verdict``, ``text``, 
 Everything lands in ``paper/generated/``, which is all the paper reads. ``trace`` follows a number back.
 """
 
-from harness.publish.cells import comparison_rows
+from harness.publish.comparisons import (
+    comparison_columns,
+    comparison_notes,
+    comparison_rows,
+    margin_note,
+    publish_noise,
+)
 from harness.publish.contribution import clear, merge, read_values, trace
 from harness.publish.formatting import Shown, show
 from harness.publish.latex import escape
@@ -18,9 +24,13 @@ __all__ = [
     "Publisher",
     "Shown",
     "clear",
+    "comparison_columns",
+    "comparison_notes",
     "comparison_rows",
     "escape",
+    "margin_note",
     "merge",
+    "publish_noise",
     "published_rounds",
     "read_values",
     "show",

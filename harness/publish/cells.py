@@ -5,27 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from harness.analysis.comparisons import Comparison
 from harness.model import Estimate
 from harness.publish.formatting import DASH, show
 
 Cell = Estimate | str | int | None
-
-
-def comparison_rows(found: Sequence[Comparison], labels: Mapping[str, str]) -> list[Mapping[str, Cell]]:
-    """Return rows for ``Publisher.table``: variant, levels, both ratios, adjusted p, verdict."""
-    return [
-        {
-            "variant": labels.get(c.variant, c.variant),
-            **c.levels,
-            "ratio": c.ratio,
-            "hodges_lehmann": c.hodges_lehmann,
-            "p": None if c.p_adjusted is None else f"{c.p_adjusted:.2g}",
-            "verdict": str(c.verdict).replace("_", " "),
-            "blocks": c.n_blocks,
-        }
-        for c in found
-    ]
 
 
 def cell_texts(

@@ -111,12 +111,12 @@ def joined(unit: str) -> str:
     return unit if unit.startswith("/") else f"\N{NARROW NO-BREAK SPACE}{unit}"
 
 
-def verdict_words(said: Verdict, ratio: Estimate, margin: float) -> str:
-    """Return words that fit in "X's throughput is ... Y's"."""
+def verdict_words(said: Verdict, ratio: Estimate, margin: float | None) -> str:
+    """Return words that fit in "X's throughput is ... Y's"; no margin: nothing is said to be equivalent."""
     side = "higher than" if ratio.value is not None and ratio.value > 1 else "lower than"
     return {
         Verdict.DIFFERENT: side,
         Verdict.DIFFERENT_BUT_NEGLIGIBLE: f"negligibly {side}",
-        Verdict.EQUIVALENT: f"equivalent (within {margin * 100:.0f} %) to",
+        Verdict.EQUIVALENT: f"equivalent (within {(margin or 0) * 100:.0f} %) to",
         Verdict.INCONCLUSIVE: "not shown to differ from",
     }[said]

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from harness.analysis.decisions import MOST_NOISE
 from harness.analysis.places import PlaceRow, place_rows
 from harness.evidence import Evidence
 from harness.publish.cells import Cell
@@ -96,11 +95,11 @@ def place_cells(found: Mapping[str, Sequence[PlaceRow]]) -> list[Mapping[str, Ce
 
 
 def _margin_words(rows: Sequence[PlaceRow]) -> str:
-    margins = sorted({row.margin for row in rows})
-    if not margins:
+    if not rows:
         return NOT_MEASURED
-    if margins[-1] > MOST_NOISE:
-        return "none, as this machine is too noisy to call anything equal"
+    margins = sorted({row.margin for row in rows if row.margin is not None})
+    if not margins:
+        return "none, as this machine is too noisy to call anything equivalent"
     words = list(dict.fromkeys(f"{margin * 100:.0f} %" for margin in (margins[0], margins[-1])))
     return " to ".join(words)
 

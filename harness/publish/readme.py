@@ -69,8 +69,9 @@ def _block(values: dict[str, dict[str, Any]], figure: dict[str, Any]) -> str:
         "",
         f"**{_text(values, 'status')}**: {cores} cores, {memory}, {_text(values, 'tool.jdk')}, "
         f"{_text(values, 'tool.go')}, {_text(values, 'session.day')}.",
-        f"The reference, run twice in each block, differs from itself by {_text(values, 'strings.throughput.aa')} "
-        f"in throughput; differences below {_text(values, 'strings.throughput.noise')} cannot be told from noise here.",
+        f"The reference, run twice in each block ({_text(values, 'strings.throughput.noise_cell')}), has a ratio of "
+        f"{_text(values, 'strings.throughput.aa', interval=True)} to itself in throughput. "
+        f"Margin of equivalence: {_text(values, 'strings.throughput.margin')}.",
     ]
     return "\n".join(lines)
 

@@ -33,6 +33,7 @@ def refuse_other_plan(header: SessionHeader, prepared: Prepared) -> None:
         host=plan.host,
         seed=plan.seed,
         launcher=plan.launcher,
+        pairs=plan.pairs,
     )
     differences = list(_differences(header, prepared, again))
     if differences:

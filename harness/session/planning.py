@@ -22,6 +22,7 @@ from harness.model import (
     configurations,
     make_plan,
 )
+from harness.model.plan import Pairs
 from harness.session.assembly import Assembly
 from harness.session.availability import unavailable_here
 from harness.workloads import load_all_requests
@@ -126,8 +127,11 @@ def plan_without(
     host: str,
     seed: int,
     launcher: str,
+    pairs: Pairs | None = None,
 ) -> Plan:
     """Return the plan of the variants and levels that are left; a level is named ``factor=level``.
+
+    ``pairs``: as :func:`harness.model.make_plan`.
 
     Raises:
         InputError: the reference is not among them.
@@ -148,7 +152,7 @@ def plan_without(
     reduced = experiment.model_copy(
         update={"profiles": {**experiment.profiles, profile: definition.model_copy(update=changes)}}
     )
-    return make_plan(reduced, profile, seed, host=host, launcher=launcher)
+    return make_plan(reduced, profile, seed, host=host, launcher=launcher, pairs=pairs)
 
 
 def _levels_left(

@@ -58,10 +58,15 @@ def _measuring(root: Path, settings: StageParameters, chosen: tuple[str, ...]) -
 
 def _measure(root: Path, settings: StageParameters, name: str, notebook: NotebookFile) -> PlannedStage:
     study = load_study(root, name)
-    trials = plan_trials(
-        study.experiment, study.profile_name(settings.profile), settings.seed, host=settings.host
-    ).trials
     session = session_of(root, settings, name)
+    plan = (
+        session.header.plan
+        if session.exists
+        else plan_trials(
+            study.experiment, study.profile_name(settings.profile), settings.seed, host=settings.host
+        )
+    )
+    trials = plan.trials
     expected = remaining_s(session, trials)
     state: State = "to do"
     if not session.exists:

@@ -7,11 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.analysis.comparisons import compare
+from harness.analysis.comparisons import Comparison, compare
+from harness.analysis.decisions import adjust_pvalues, decide, p_can_tell, smallest_p
 from harness.analysis.noise import aa_noise
 from harness.analysis.summaries import summarise
 from harness.errors import InputError
-from harness.model import Verdict
+from harness.model import Estimate, Verdict
+from harness.publish import comparison_columns, comparison_notes, margin_note
 
 METRIC = "latency_p99_s"
 
@@ -81,9 +83,10 @@ def test_equal_variants_are_equivalent_and_noisy_ones_inconclusive() -> None:
 
 def test_a_machine_too_noisy_to_tell_calls_nothing_equal() -> None:
     for found in compare(table(6, ratio=1.0, cv=0.3), METRIC, reference="go", by=("logging",)):
-        assert found.equivalence.high is not None and found.equivalence.high < 1 + found.margin
-        assert found.verdict == Verdict.INCONCLUSIVE
-        assert any("too noisy to call anything equal" in warning for warning in found.warnings)
+        noise = found.noise.noise
+        assert noise is not None and found.equivalence.high is not None and found.equivalence.high < 1 + noise
+        assert (found.verdict, found.margin, found.band) == (Verdict.INCONCLUSIVE, None, None)
+        assert any("too noisy to call anything equivalent" in warning for warning in found.warnings)
 
 
 def test_a_small_sure_difference_is_different_but_negligible() -> None:
@@ -134,11 +137,12 @@ def test_a_variant_whose_every_trial_failed_is_inconclusive_not_absent() -> None
 
 
 def test_the_margin_is_never_below_the_noise_of_the_duplicate() -> None:
-    trials = table(6, cv=0.15)
+    trials = table(6, cv=0.10)
     noise = aa_noise(trials, METRIC).noise
-    assert noise is not None and noise > 0.10
+    assert noise is not None and 0.10 < noise <= 0.25
     for found in compare(trials, METRIC, reference="go", by=("logging",)):
         assert found.margin == noise and any("A/A noise" in warning for warning in found.warnings)
+        assert found.band == (1 / (1 + noise), 1 + noise)
     alone = trials[~trials["duplicate"]]
     assert aa_noise(alone, METRIC).noise is None
     assert any(
@@ -210,3 +214,128 @@ def test_bad_names_are_named_with_what_is_allowed() -> None:
         summarise(trials, "variant")
     with pytest.raises(InputError, match="allowed: "):
         compare(trials, METRIC, reference="rust", by=("logging",))
+
+
+def paired(trials: pd.DataFrame, logging: str, *, factor: float, variant: str = "go") -> pd.DataFrame:
+    """The trials with a duplicate of a variant at a level in each block, ``factor`` times as slow in odd blocks."""
+    chosen = trials[
+        ~trials["duplicate"] & (trials["variant"] == variant) & (trials["logging"] == logging)
+    ].copy()
+    chosen["duplicate"] = True
+    chosen["trial_id"] = chosen["trial_id"] + "-aa"
+    chosen.loc[chosen["block"] % 2 == 1, METRIC] *= factor
+    return pd.concat([trials, chosen], ignore_index=True)
+
+
+def by_level(trials: pd.DataFrame) -> dict[str, Comparison]:
+    return {c.levels["logging"]: c for c in compare(trials, METRIC, reference="go", by=("logging",))}
+
+
+def test_the_noise_of_a_cell_is_that_of_its_own_pair() -> None:
+    trials = table(6, cv=0.01)
+    found = by_level(paired(paired(trials[~trials["duplicate"]], "off", factor=1.2), "on", factor=1.01))
+    off, on = found["off"].noise, found["on"].noise
+    assert off.elsewhere is None and on.elsewhere is None
+    assert off.noise is not None and on.noise is not None and off.noise > 0.10 > on.noise
+    assert found["off"].margin == off.noise and found["on"].margin == 0.10
+
+
+def test_a_cell_without_a_pair_takes_the_noise_of_another_and_names_it() -> None:
+    found = by_level(table(6))
+    assert found["on"].noise.elsewhere is None
+    assert found["off"].noise.elsewhere == "logging on"
+    assert found["off"].noise.noise == found["on"].noise.noise
+    assert "no A/A pair in this cell: the noise is that of logging on" in found["off"].warnings
+    assert "the noise there is that of logging on" in margin_note(list(found.values()))
+
+
+def test_the_pair_of_a_third_program_tells_nothing_of_the_noise_of_two_others() -> None:
+    trials = table(6, ratio=1.0, cv=0.01)
+    third = trials[(trials["variant"] == "java") & ~trials["duplicate"]].assign(variant="third")
+    third["configuration"] = third["configuration"].str.replace("java", "third")
+    wild = paired(
+        pd.concat([trials[~trials["duplicate"]], third], ignore_index=True),
+        "off",
+        factor=3.0,
+        variant="third",
+    )
+    found = {
+        (c.variant, c.levels["logging"]): c for c in compare(wild, METRIC, reference="go", by=("logging",))
+    }
+    assert found["third", "off"].margin is None
+    alike = found["java", "off"]
+    assert (alike.noise.noise, alike.margin, alike.verdict) == (None, 0.10, Verdict.EQUIVALENT)
+
+
+def test_five_blocks_have_no_p_value_to_print_and_say_why() -> None:
+    found = compare(table(5, ratio=1.5), METRIC, reference="go", by=("logging",))
+    assert [(c.verdict, c.p_value, c.p_adjusted) for c in found] == [(Verdict.DIFFERENT, 1 / 16, None)] * 2
+    assert "p" not in comparison_columns(found, ["logging"])
+    said = comparison_notes(found)[0]
+    assert "with 5 blocks the smallest p of sign flips is 1/16, times 2 comparisons, above 0.05" in said
+    many = compare(table(10, ratio=1.5), METRIC, reference="go", by=("logging",))
+    assert comparison_columns(many, ["logging"])["p"] == "p adj."
+    assert "adjusted by Benjamini and Hochberg over 2 comparisons" in comparison_notes(many)[0]
+
+
+def a_ratio(low: float, high: float) -> Estimate:
+    return Estimate(
+        value=(low * high) ** 0.5,
+        low=low,
+        high=high,
+        level=0.95,
+        unit="ratio",
+        method="",
+        estimand="",
+        n_trials=20,
+    )
+
+
+@pytest.mark.parametrize("n_blocks", range(1, 21))
+@pytest.mark.parametrize("family", [1, 2, 12, 24])
+def test_a_p_value_is_printed_only_where_blocks_of_one_sign_reach_05_in_any_family(
+    n_blocks: int, family: int
+) -> None:
+    floor = smallest_p(n_blocks)
+    alone = adjust_pvalues([floor, *[1.0] * (family - 1)], method="bh")[0]
+    assert alone is not None and p_can_tell(n_blocks, family) == (n_blocks >= 5 and alone <= 0.05)
+    said = decide(
+        a_ratio(1.1, 1.3),
+        a_ratio(1.12, 1.28),
+        n_blocks=n_blocks,
+        margin=0.05,
+        p_adjusted=alone,
+        family_size=family,
+    )
+    assert said.p_adjusted is None or said.p_adjusted <= 0.05
+    assert (said.verdict == Verdict.DIFFERENT) == (n_blocks >= 5)
+
+
+def test_a_p_value_that_is_printed_never_contradicts_the_verdict() -> None:
+    def said(p: float, n_blocks: int = 10) -> tuple[Verdict, float | None]:
+        found = decide(
+            a_ratio(1.01, 1.3),
+            a_ratio(1.03, 1.28),
+            n_blocks=n_blocks,
+            margin=0.05,
+            p_adjusted=p,
+            family_size=12,
+        )
+        return found.verdict, found.p_adjusted
+
+    assert said(0.04) == (Verdict.DIFFERENT, 0.04)
+    assert said(0.11) == (Verdict.INCONCLUSIVE, 0.11)
+    assert said(0.11, n_blocks=5) == (Verdict.DIFFERENT, None)
+
+
+@pytest.mark.parametrize(
+    ("noise", "margin"), [(None, 0.05), (0.02, 0.05), (0.2, 0.2), (0.25, 0.25), (0.2501, None)]
+)
+def test_an_interval_inside_the_band_is_equivalent_and_without_a_band_nothing_is(
+    noise: float | None, margin: float | None
+) -> None:
+    said = decide(a_ratio(0.98, 1.02), a_ratio(0.985, 1.015), n_blocks=5, margin=0.05, noise=noise)
+    assert said.margin == margin and (said.band is None) == (margin is None)
+    assert said.verdict == (Verdict.INCONCLUSIVE if margin is None else Verdict.EQUIVALENT)
+    few = decide(a_ratio(0.98, 1.02), a_ratio(0.985, 1.015), n_blocks=4, margin=0.05, noise=noise)
+    assert (few.verdict, few.band) == (Verdict.INCONCLUSIVE, None)

@@ -177,7 +177,7 @@ def test_no_margin_is_taken_below_what_two_sessions_at_one_place_differ_by() -> 
     trials = place_trials()
     trials.loc[trials["session_id"] == "quick-local-2", "throughput_per_s"] *= 1.12
     found = rows_of(trials)
-    assert found["container, unpinned"].margin > 0.12
+    assert (found["container, unpinned"].margin or 0) > 0.12
     assert any("margin widened from 5.0%" in warning for warning in found["container, unpinned"].warnings)
 
 
@@ -185,7 +185,7 @@ def test_two_trials_tell_nothing_of_the_noise_and_nothing_is_concluded_from_them
     trials = place_trials()
     trials.loc[trials["session_id"] == "quick-local-2", "throughput_per_s"] *= 1.12
     for row in rows_of(trials[trials["block"] <= 2]).values():
-        assert row.margin == pytest.approx(0.05)
+        assert (row.margin, row.band) == (None, None)
         assert row.verdict == Verdict.INCONCLUSIVE
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from harness.analysis.gc_table import attribution_table
 from harness.analysis.memory_words import memory_fit, memory_words
+from harness.analysis.noise import aa_noise
 from harness.analysis.tidy import tidy
 from harness.evidence import Evidence, peaks
 from harness.evidence.equal_memory import MemoryPair, defined_pairs, memory_pairs
@@ -79,24 +80,33 @@ def test_each_go_variant_stands_beside_the_java_variant_whose_memory_it_was_give
     ("verdict", "margin", "words"),
     [
         (Verdict.DIFFERENT, 0.10, "NOT EQUAL within 10 %"),
-        (Verdict.DIFFERENT, 0.28, "NOT EQUAL within 28 %"),
+        (Verdict.DIFFERENT, None, "NOT EQUAL (noise 28 %, above 25 %)"),
         (Verdict.INCONCLUSIVE, 0.10, "NOT SHOWN EQUAL within 10 %"),
         (Verdict.INCONCLUSIVE, 0.20, "NOT SHOWN EQUAL within 20 %"),
-        (
-            Verdict.INCONCLUSIVE,
-            0.28,
-            "NOT SHOWN EQUAL (noise: 28 %)",
-        ),
+        (Verdict.INCONCLUSIVE, None, "NOT SHOWN EQUAL (noise 28 %, above 25 %)"),
     ],
 )
 def test_memory_that_is_not_equal_is_said_loudly_in_the_row(
-    pairs: tuple[MemoryPair, ...], verdict: Verdict, margin: float, words: str
+    pairs: tuple[MemoryPair, ...], verdict: Verdict, margin: float | None, words: str
 ) -> None:
-    memory = pairs[0].memory.model_copy(update={"verdict": verdict, "margin": margin})
+    why = None if margin else "noise 28 %, above 25 %"
+    memory = pairs[0].memory.model_copy(
+        update={"verdict": verdict, "margin": margin, "why_not_equivalent": why}
+    )
     off = pairs[0].model_copy(update={"memory": memory})
     assert not off.equal
     (row,) = pair_cells([off])
     assert row is not None and row["equal"] == words
+
+
+def test_the_noise_of_a_pair_is_not_that_of_a_program_with_another_heap(
+    evidence: Evidence, pairs: tuple[MemoryPair, ...]
+) -> None:
+    twins = aa_noise(evidence.trials, "rss_after_bytes")
+    assert twins.n_blocks == 5  # the reference was run twice, and is in neither pair
+    for pair in pairs:
+        assert evidence.reference not in (pair.go, pair.java)
+        assert pair.memory.noise.noise is None and pair.memory.margin == 0.10
 
 
 def test_a_margin_that_noise_has_widened_is_the_one_that_is_named(pairs: tuple[MemoryPair, ...]) -> None:
@@ -111,7 +121,7 @@ def test_p99_of_a_pair_is_that_of_settled_requests(evidence: Evidence, pairs: tu
     pair = pairs[0]
     there = rows[pair.go].latency_s.value, rows[pair.java].latency_s.value
     assert pair.p99.ratio.value == pytest.approx((there[0] or 0) / (there[1] or 1))
-    assert not any("no A/A pairs" in warning for warning in pair.memory.warnings)
+    assert any("no A/A pairs of these programs" in warning for warning in pair.memory.warnings)
 
 
 def test_the_table_says_what_bounded_memory_and_how_often_it_was_collected(evidence: Evidence) -> None:

@@ -28,7 +28,8 @@ def a_project(root: Path, *, missing: str | None = None) -> Path:
         "status",
         "tool.jdk",
     ]
-    keys += ["tool.go", "session.day", "strings.throughput.aa", "strings.throughput.noise"]
+    keys += ["tool.go", "session.day", "strings.throughput.aa", "strings.throughput.noise_cell"]
+    keys += ["strings.throughput.margin"]
     values = {
         key: {"text": f"<{key}>", "interval_text": f"<{key}> (a to b)"} for key in keys if key != missing
     }

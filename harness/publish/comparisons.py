@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Comparisons as tables and sentences: what is printed beside a verdict, and why a column is not printed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from harness.analysis.comparisons import Comparison
+from harness.analysis.decisions import ALPHA, FEWEST_FOR_P, smallest_p
+from harness.publish.cells import Cell
+from harness.publish.formatting import NOT_MEASURED
+from harness.publish.pages import Published
+from harness.publish.publisher import Publisher
+
+_ADJUSTED_BY = {"exploratory": "Benjamini and Hochberg", "confirmatory": "Holm"}
+
+
+def comparison_columns(found: Sequence[Comparison], levels: Sequence[str]) -> dict[str, str]:
+    """Return the columns for ``Publisher.table``; p-values have one where any comparison has one that tells."""
+    columns = {"variant": "variant", **{name: name.replace("_", "-") for name in levels}}
+    columns |= {"ratio": "ratio", "hodges_lehmann": "Hodges-Lehmann"}
+    if any(c.p_adjusted is not None for c in found):
+        columns["p"] = "p adj."
+    return columns | {"verdict": "verdict"}
+
+
+def comparison_rows(found: Sequence[Comparison], labels: Mapping[str, str]) -> list[Mapping[str, Cell]]:
+    """Return rows for ``Publisher.table``: variant, levels, both ratios, adjusted p, verdict."""
+    return [
+        {
+            "variant": labels.get(c.variant, c.variant),
+            **c.levels,
+            "ratio": c.ratio,
+            "hodges_lehmann": c.hodges_lehmann,
+            "p": None if c.p_adjusted is None else f"{c.p_adjusted:.2g}",
+            "verdict": str(c.verdict).replace("_", " "),
+            "blocks": c.n_blocks,
+        }
+        for c in found
+    ]
+
+
+def comparison_notes(found: Sequence[Comparison]) -> list[str]:
+    """Return the notes below a table of comparisons: of their p-values, and of their margins."""
+    return [p_note(found), margin_note(found)] if found else []
+
+
+def p_note(found: Sequence[Comparison]) -> str:
+    """Return the sentence on adjusted p-values: how they were made, or why none is printed."""
+    told = [c for c in found if c.p_adjusted is not None]
+    family = max(c.n_family for c in found)
+    if told:
+        lost = "" if len(told) == len(found) else " A dash: too few blocks for one."
+        return (
+            f"p adj.: sign flips over blocks, adjusted by {_ADJUSTED_BY[told[0].family]} over {family} comparisons; "
+            f"above {ALPHA:.2f} nothing is called different.{lost}"
+        )
+    blocks = max(c.n_blocks for c in found)
+    if blocks < FEWEST_FOR_P:
+        return f"No p-value and no verdict is given below {FEWEST_FOR_P} blocks."
+    times = f", times {family} comparisons" if family > 1 else ""
+    return (
+        f"No p-values: with {blocks} blocks the smallest p of sign flips is 1/{round(1 / smallest_p(blocks))}{times}, "
+        f"above {ALPHA:.2f}. Each verdict rests on its own intervals, without adjustment for their number."
+    )
+
+
+def margin_note(found: Sequence[Comparison]) -> str:
+    """Return the sentence on the margin of equivalence in each cell, and on the cell that its noise comes from."""
+    by_cell: dict[str, list[str]] = {}
+    sources: dict[str, list[str]] = {}
+    for c in found:
+        cell = _cell(c)
+        told = by_cell.setdefault(_margin(c), [])
+        if cell not in told:
+            told.append(cell)
+        if c.noise.elsewhere is not None and cell not in sources.setdefault(c.noise.elsewhere, []):
+            sources[c.noise.elsewhere].append(cell)
+    margins = list(by_cell)
+    if margins == [margins[0]]:
+        said = f"Margin of equivalence: {margins[0]}."
+    else:
+        said = f"Margin of equivalence: {'; '.join(f'{m} ({_and(by_cell[m])})' for m in margins)}."
+    for source, cells in sources.items():
+        said += f" No pair of the reference in {_and(cells)}: the noise there is that of {source}."
+    return said
+
+
+def publish_noise(
+    publisher: Publisher, prefix: str, found: Sequence[Comparison], *, main: Mapping[str, str]
+) -> Published:
+    """Publish of the main cell ``<prefix>.aa``, the reference over itself, ``<prefix>.noise``,
+    ``<prefix>.noise_cell``, where its pairs were made, and ``<prefix>.margin``, in words."""
+    at_main = next((c for c in found if c.levels == dict(main)), None)
+    with publisher.together():
+        if at_main is None:
+            said = [publisher.absent(f"{prefix}.{key}", "share", NOT_MEASURED) for key in ("aa", "noise")]
+            said += [publisher.text(f"{prefix}.{key}", NOT_MEASURED) for key in ("noise_cell", "margin")]
+            return Published("\n".join(one.text for one in said))
+        noise = at_main.noise
+        where = _cell(at_main) if noise.elsewhere is None else noise.elsewhere
+        other = "" if noise.elsewhere is None else ", not the cell of the text"
+        said = [
+            publisher.number(f"{prefix}.aa", noise.ratio),
+            publisher.value(
+                f"{prefix}.noise",
+                noise.noise,
+                "share",
+                f"smallest margin at which the reference equals itself, {where}",
+            ),
+            publisher.text(f"{prefix}.noise_cell", where + other),
+            publisher.text(f"{prefix}.margin", _margin(at_main)),
+        ]
+    return Published("\n".join(one.text for one in said))
+
+
+def _margin(c: Comparison) -> str:
+    return f"none, {c.why_not_equivalent}" if c.margin is None else f"{c.margin * 100:.0f} %"
+
+
+def _cell(c: Comparison) -> str:
+    return (
+        ", ".join(f"{factor.replace('_', '-')} {level}" for factor, level in c.levels.items()) or "all trials"
+    )
+
+
+def _and(words: Sequence[str]) -> str:
+    return " and in ".join(words)
