@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.papermill_engine import ENGINE
+from harness.publish.contribution import PUBLISHING
 from harness.stages.planned import PlannedStage, StagePlan
 
 #: A notebook that was asked to stop gets this long: a trial under way must stop its service.
@@ -47,6 +49,8 @@ def begin(plan: StagePlan, stage: PlannedStage) -> UnderWay:
         _PAPERMILL,
         str(stage.notebook.path),
         str(output),
+        "--engine",
+        ENGINE,
         "--no-progress-bar",
         "--log-level",
         "ERROR",
@@ -142,5 +146,6 @@ def _environment(root: Path) -> dict[str, str]:
         **os.environ,
         "PYTHONPATH": path,
         "REMATCH_ROOT": str(root),
+        PUBLISHING: "1",
         "PYDEVD_DISABLE_FILE_VALIDATION": "1",
     }
