@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import permutations
 from math import floor, log10
 
+import numpy as np
 import pandas as pd
 
 from harness.analysis.comparisons import Comparison
@@ -15,6 +16,7 @@ from harness.analysis.metric_words import MetricWords, metric_name, metric_words
 from harness.analysis.noise import AANoise
 from harness.errors import InputError
 from harness.publish.formatting import show, verdict_words
+from harness.publish.pages import Published, plain_table, table_page
 
 _FLAGGED = " trials flagged "
 
@@ -45,7 +47,7 @@ class TrialValues:
 
         One row for each pair, the highest risk first; pairs that never mislead and never tie are left out.
         """
-        rows = [self._pair(better, other) for better, other in permutations(self.frame, 2)]
+        rows = [self._pair(better, other) for better, other in permutations(map(str, self.frame), 2)]
         found = pd.DataFrame([row for row in rows if row and (row["wrong order"] or row["tie"])])
         if found.empty:
             return pd.DataFrame({"every pair of trials": ["orders the variants as their means do"]})
@@ -53,7 +55,7 @@ class TrialValues:
         return found.assign(**{name: found[name].map("{:.0%}".format) for name in ("wrong order", "tie")})
 
     def _as_text(self) -> pd.DataFrame:
-        middle = float(self.frame.median(axis=None))
+        middle = float(np.nanmedian(self.frame.to_numpy(dtype=np.float64)))
         places = max(0, 1 - floor(log10(middle))) if middle > 0 else 0
         return self.frame.map(f"{{:,.{places}f}}".format)
 
@@ -95,17 +97,17 @@ def trial_values(trials: pd.DataFrame, metric: str, labels: Mapping[str, str]) -
     return TrialValues(wide.rename(columns=dict(labels)), words)
 
 
-def verdict_table(found: Mapping[str, Comparison | None], *, base: str) -> pd.DataFrame:
-    """Return comparisons by name in words: the ratio with its interval, what it says, and what casts doubt on it.
+def verdict_table(found: Mapping[str, Comparison | None], *, base: str) -> Published:
+    """Return comparisons by name in words: the ratio with its interval, and what it says; below, what casts doubt.
 
     Args:
         base: what the denominator of the ratios is called.
     """
-    rows = {
-        name: ("", "not measured", "") if one is None else _verdict(one, base) for name, one in found.items()
-    }
-    columns = ["ratio (95 % interval)", "verdict", "doubts"]
-    return pd.DataFrame.from_dict(rows, orient="index", columns=columns).rename_axis("variant")
+    heads = ["variant", "ratio (95 % interval)", "verdict"]
+    body = [[name, *_verdict(one, base)] for name, one in found.items()]
+    notes = _doubts(found)
+    text = "\n".join([plain_table(heads, body), *notes])
+    return Published(text, page=table_page(heads, body, "", notes, [False] * len(heads)))
 
 
 def noise_words(noise: AANoise) -> str:
@@ -114,13 +116,26 @@ def noise_words(noise: AANoise) -> str:
         return f"No block holds the reference twice with a {metric_name(noise.metric)}, so the noise is not known."
     return (
         f"The same program, run twice in each of {noise.n_blocks} blocks: ratio of its two values in "
-        f"{metric_name(noise.metric)} {show(noise.ratio).interval}. "
+        f"{metric_name(noise.metric)} {show(noise.ratio).interval}.\n"
         f"Differences below {noise.noise:.0%} cannot be told from noise on this machine."
     )
 
 
-def _verdict(one: Comparison, base: str) -> tuple[str, str, str]:
-    doubts = "; ".join(warning for warning in one.warnings if _FLAGGED not in warning)
+def _verdict(one: Comparison | None, base: str) -> tuple[str, str]:
+    if one is None:
+        return "", "not measured"
     if one.ratio.value is None:
-        return "", "refused", doubts
-    return show(one.ratio).interval, f"{verdict_words(one.verdict, one.ratio, one.margin)} {base}", doubts
+        return "", "refused"
+    return show(one.ratio).interval, f"{verdict_words(one.verdict, one.ratio, one.margin)} {base}"
+
+
+def _doubts(found: Mapping[str, Comparison | None]) -> list[str]:
+    """Return each warning with the variants it is of; what flags single trials is left out."""
+    of: dict[str, list[str]] = {}
+    for name, one in found.items():
+        for warning in one.warnings if one else ():
+            if _FLAGGED not in warning:
+                of.setdefault(warning, []).append(name)
+    return [
+        f"{', '.join(names) if len(names) < len(found) else 'all'}: {doubt}" for doubt, names in of.items()
+    ]

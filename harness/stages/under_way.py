@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import signal
@@ -15,12 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.papermill_engine import ENGINE
+from harness.platforms import die_with_parent
 from harness.publish.contribution import PUBLISHING
 from harness.stages.planned import PlannedStage, StagePlan
 
 #: A notebook that was asked to stop gets this long: a trial under way must stop its service.
 _STOP_WITHIN_S = 30.0
-_PR_SET_PDEATHSIG = 1
 #: ``python -m papermill`` without a grammar of IRIs that jsonschema would make first: no notebook has one, and
 #: making it takes two thirds of papermill's start.
 _PAPERMILL = (
@@ -67,7 +66,7 @@ def begin(plan: StagePlan, stage: PlannedStage) -> UnderWay:
             stdout=stream,
             stderr=subprocess.STDOUT,
             env=_environment(plan.root),
-            preexec_fn=die_with_parent,  # one system call, no lock and no allocation
+            preexec_fn=die_with_parent,  # a child of a kernel that died must not go on measuring unseen
         )
     return UnderWay(stage=stage, child=child, output=output, log=log)
 
@@ -111,12 +110,6 @@ def resume_command(plan: StagePlan) -> str:
         if value != getattr(default, name)
     ]
     return " ".join(["papermill notebooks/run_all.ipynb", *words])
-
-
-def die_with_parent() -> None:
-    """Linux: when the kernel of run_all dies without a word, the child must not go on measuring unseen."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _failed_cell(output: Path) -> tuple[int, str, str] | None:

@@ -17,10 +17,10 @@ import pandas as pd
 from harness.analysis.processed import Source
 from harness.analysis.tidy import tidy
 from harness.errors import InputError, RematchError
+from harness.platforms import die_with_parent
 from harness.project import find_root
 from harness.stages.parameters import StageParameters
 from harness.stages.sessions import chosen_experiments, newest_session, sessions_read
-from harness.stages.under_way import die_with_parent
 from harness.store import Store
 
 
@@ -118,7 +118,7 @@ def _harness(arguments: list[str], root: Path) -> tuple[int, str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         errors="replace",
-        preexec_fn=die_with_parent,  # one system call, no lock and no allocation
+        preexec_fn=die_with_parent,
         env={**os.environ, "PYTHONPATH": path, "NO_COLOR": "1", "COLUMNS": "110"},
     )
     last = ""
