@@ -22,7 +22,7 @@ HIDDEN = ("/proc", "/sys", "/dev/shm")
 
 PRELUDE = f"""
 import os, sys
-import psutil, sysconfig
+import psutil, sysconfig, urllib.request
 sysconfig.get_config_vars()  # is read from a file named after the real platform
 for name in {LINUX_ONLY!r}:
     if hasattr(os, name):
