@@ -61,9 +61,9 @@ class Runtimes:
         key = (host.name, *argv)
         if key not in self._refusals:
             try:
-            completed = host.run(Command(argv=argv, folder=Path("/")), 60.0)
-        except HostError as error:
-            return str(error)
+                completed = host.run(Command(argv=argv, folder=Path("/")), 60.0)
+            except HostError as error:  # nothing is started here; a far host may answer next time
+                return str(error)
             said = (completed.stdout + completed.stderr).strip().splitlines() or ["it said nothing"]
             self._refusals[key] = (
                 None if completed.exit_code == 0 else f"the JVM refuses {' '.join(flags)}: {said[0]}"
