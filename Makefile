@@ -6,6 +6,8 @@ SEED ?=
 EXPERIMENTS ?=
 
 VENV := .venv/bin
+# keys for the connections between JupyterLab and its kernels, which are TCP ports of this machine
+LAB := $(VENV)/jupyter lab --KernelManager.transport_encryption=auto
 # asked for only by rules that use it
 FIND_PYTHON = PYTHON="$(PYTHON)" sh setup/find_python.sh
 SETUP = python=$$($(FIND_PYTHON)) || { echo "Python >= 3.11 is missing: everything here runs on it; get it with: apt-get install -y python3 (Debian 12 or newer), or conda env create --file environment.yml" >&2; exit 2; }; \
@@ -50,11 +52,11 @@ test:
 
 lab:
 	@$(SETUP) --for lab --brief
-	$(VENV)/jupyter lab notebooks
+	$(LAB) notebooks
 
 workshop:
 	@$(SETUP) --for workshop --brief
-	$(VENV)/jupyter lab notebooks/workshop
+	$(LAB) notebooks/workshop
 
 check: setup
 	@$(VENV)/rematch check

@@ -97,6 +97,7 @@ if TYPE_CHECKING:
     from harness.publish.places import all_places, compare_places, place_cells, publish_places
     from harness.publish.published_bank import publish_published_bank, published_bank, published_cells
     from harness.publish.scaling import interaction_cells, lead_cells, publish_scaling, scaling_cells
+    from harness.publish.teaching import noise_words, trial_values, verdict_table
     from harness.publish.validity import (
         compare_generators,
         drifts,
@@ -162,6 +163,7 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "lead_cells": ("harness.publish.scaling", "lead_cells"),
     "measure_all": ("harness.stages.work", "measure_all"),
     "memory_pairs": ("harness.evidence.equal_memory", "memory_pairs"),
+    "noise_words": ("harness.publish.teaching", "noise_words"),
     "one_of_each": ("harness.evidence.peaks", "one_of_each"),
     "open_evidence": ("harness.opening", "open_evidence"),
     "pair_cells": ("harness.publish.equal_memory", "pair_cells"),
@@ -218,8 +220,10 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "summarise": ("harness.analysis.summaries", "summarise"),
     "tidy_all": ("harness.stages.work", "tidy_all"),
     "timelines": ("harness.evidence.peaks", "timelines"),
+    "trial_values": ("harness.publish.teaching", "trial_values"),
     "use_cells": ("harness.publish.clients", "use_cells"),
     "use_table": ("harness.evidence.clients", "use_table"),
+    "verdict_table": ("harness.publish.teaching", "verdict_table"),
     "warm_up_cells": ("harness.publish.peaks", "warm_up_cells"),
     "warm_up_curves": ("harness.evidence.peaks", "warm_up_curves"),
     "warm_up_table": ("harness.analysis.warm_curves", "warm_up_table"),
@@ -276,6 +280,7 @@ __all__ = [
     "margin_note",
     "measure_all",
     "memory_pairs",
+    "noise_words",
     "one_of_each",
     "open_evidence",
     "pair_cells",
@@ -333,8 +338,10 @@ __all__ = [
     "summarise",
     "tidy_all",
     "timelines",
+    "trial_values",
     "use_cells",
     "use_table",
+    "verdict_table",
     "warm_up_cells",
     "warm_up_curves",
     "warm_up_table",

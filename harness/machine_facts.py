@@ -16,13 +16,15 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from harness.platforms import usable_cpus
+
 #: Below this, service, generator and the harness itself cannot each have cores of their own.
 CORES_FOR_ALL = 4
 
 
 def machine_facts() -> dict[str, Any]:
     """Return this machine as ``model.Machine`` has it, as plain data."""
-    n_cpus = len(os.sched_getaffinity(0))
+    n_cpus = len(usable_cpus())
     return {
         "hostname_hash": hostname_hash(),
         "cpu_model": _field(Path("/proc/cpuinfo"), "model name") or platform.machine() or "unknown",

@@ -3,17 +3,26 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
+from harness.analysis.loading import load_exclusions
+from harness.analysis.processed import Source
+from harness.analysis.tidy import tidy
 from harness.errors import InputError
 from harness.evidence import Evidence
 from harness.project import find_root
+from harness.publish.formatting import NOT_MEASURED
 from harness.stages.parameters import StageParameters
 from harness.stages.sessions import measured_experiments, sessions_read
+from harness.store import SessionFolder, Store
 
 
 def open_evidence(settings: StageParameters, experiment: str, *, root: Path | None = None) -> Evidence:
-    """Open what was measured of an experiment under these parameters (``sample``: what comes with the project).
+    """Open what was measured of an experiment under these parameters, and print which sessions that is.
+
+    ``sample``: what comes with the project; ``newest``: the newest complete session measured here, else the
+    sample. Tables that are not there yet are derived first, so that a notebook can be opened alone.
 
     Raises:
         InputError: nothing was measured yet.
@@ -22,11 +31,14 @@ def open_evidence(settings: StageParameters, experiment: str, *, root: Path | No
     sessions = sessions_read(here, settings, experiment)
     if not sessions:
         raise InputError(
-            "nothing measured yet; run notebooks/10-measure.ipynb",
+            "nothing measured yet; run notebooks/10-measure.ipynb, or set profile to newest or sample",
             place=experiment,
             found=f"profile {settings.profile}, host {settings.host}, seed {settings.seed}",
         )
-    return Evidence(root=here, experiment=experiment, sessions=sessions)
+    evidence = Evidence(root=here, experiment=experiment, sessions=sessions)
+    print(f"{experiment}: {_origin(evidence)}", flush=True)
+    _make_tables(evidence)
+    return evidence
 
 
 def find_evidence(settings: StageParameters, experiment: str, *, root: Path | None = None) -> Evidence | None:
@@ -36,5 +48,35 @@ def find_evidence(settings: StageParameters, experiment: str, *, root: Path | No
     """
     here = root or find_root()
     if experiment not in measured_experiments(here, settings):
+        print(f"{experiment}: {NOT_MEASURED}", flush=True)
         return None
     return open_evidence(settings, experiment, root=here)
+
+
+def _origin(evidence: Evidence) -> str:
+    """Say where the data come from, with session and day (UTC)."""
+    began = datetime.fromtimestamp(evidence.header.provenance.started_epoch_s, UTC)
+    names = ", ".join(session.folder.name for session in evidence.sessions)
+    where = "sample data of the project" if evidence.bundled else "measured here"
+    return f"{where}, session {names} of {began:%Y-%m-%d}"
+
+
+def _make_tables(evidence: Evidence) -> None:
+    """Derive the tables of an experiment when trials were made since they were derived, or they never were."""
+    source: Source = "bundled" if evidence.bundled else "measured"
+    sessions = Store(evidence.root).sessions(evidence.experiment, bundled=evidence.bundled)
+    n_made = sum(_n_finished(session) for session in sessions)
+    try:
+        if load_exclusions(evidence.root, evidence.experiment, source=source).n_made == n_made:
+            return
+    except InputError:  # not derived yet
+        pass
+    print(f"{evidence.experiment}: reading {n_made} trials, once", flush=True)
+    tidy(evidence.root, [evidence.experiment], sources=[source])
+
+
+def _n_finished(session: SessionFolder) -> int:
+    try:
+        return len(session.finished())
+    except InputError:  # its header is damaged: tidying counts nothing of it either
+        return 0

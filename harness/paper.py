@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 from harness.errors import InputError, MissingTool, RematchError
@@ -16,12 +17,17 @@ PAPER = Path("paper")
 #: The date inside the PDF; the number itself means nothing, that it never changes does.
 _EPOCH = "1577836800"
 _BUILD_WITHIN_S = 300
-_HOW_TO_GET = (
+_WITH_APT = (
     "apt-get install -y texlive-latex-recommended texlive-pictures texlive-science texlive-publishers "
     "texlive-fonts-recommended lmodern latexmk, or the conda environment of environment.yml"
 )
+_ON_MACOS = "brew install --cask mactex-no-gui, or the conda environment of environment.yml"
 _UNKNOWN_KEY = re.compile(r"rematch Error: (unknown [^\n]*)")
 _TEX_ERROR = re.compile(r"^(?P<file>[^\s:]+\.(?:tex|sty|bbl|bib)):(?P<line>\d+): (?P<what>.*)$", re.MULTILINE)
+
+
+def _how_to_get() -> str:
+    return _ON_MACOS if sys.platform == "darwin" else _WITH_APT
 
 
 class PaperFailed(RematchError):
@@ -44,7 +50,7 @@ def build_paper(root: Path) -> Path:
     merge(root)
     for program in ("latexmk", "pdflatex", "bibtex"):
         if shutil.which(program) is None:
-            raise MissingTool(program, why="to build the paper", how_to_get=_HOW_TO_GET)
+            raise MissingTool(program, why="to build the paper", how_to_get=_how_to_get())
     folder = root / PAPER
     ended = _latexmk(folder)
     pdf = folder / "main.pdf"

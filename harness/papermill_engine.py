@@ -88,7 +88,7 @@ def completed(arguments: Sequence[str]) -> tuple[list[str], str | None]:
         shown = os.path.relpath(output)
         added.append(shown)
         line = f"rematch: no output path given, so the executed notebook is written to {shown}"
-    if notebook.name == RUN_ALL and "--engine" not in options:
+    if "--engine" not in options:
         added = ["--engine", ENGINE, *added]
     return [*same, *added], line
 
@@ -204,7 +204,11 @@ def _speaking_client(manager: Any, kernel_name: str, log_output: bool, options: 
             _say(msg)
             return super().process_message(msg, *args, **kwargs)
 
+    from traitlets.config import Config
+
     options.pop("input_path", None)
+    # A kernel's sockets are TCP ports of this machine; keys keep other users from reading along.
+    options["config"] = Config({"KernelManager": {"transport_encryption": "auto"}})
     timeout = options.pop("execution_timeout", None) or options.pop("timeout", None)
     startup_s = options.pop("start_timeout", 60)
     return SpeakingClient(

@@ -215,6 +215,8 @@ class Spawner:
 
     def _start(self, order: dict[str, Any]) -> Spawned:
         program, folder = order["argv"][0], order["folder"]
+        if not hasattr(os, "memfd_create"):
+            raise HostError(f"{program} on {self._host}: services are started and measured on Linux only")
         whole = {
             **order,
             "environment": {**base_environment(), **order["environment"]},

@@ -3,3 +3,7 @@
 
 Standard library only: it runs on any Python >= 3.11 before anything is installed.
 """
+
+from harness.platforms import refuse_windows
+
+refuse_windows()

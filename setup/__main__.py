@@ -146,10 +146,10 @@ def _bring_with_apt(
             requests.append(apt.AptRequest(tool=tool.name, packages=packages, why=tool.why))
     if requests and not around.apt:
         lines = "; ".join(f"{request.tool} ({request.why})" for request in requests)
-        raise SetupError(
-            f"missing, and there is no apt here to bring them: {lines}; get them with:"
-            " conda env create --file environment.yml && conda activate rematch"
-        )
+        conda = "conda env create --file environment.yml && conda activate rematch"
+        macos = {toolchains.wanted(tool.name).macos or conda: None for tool in lacking}
+        how = "; ".join(macos) if sys.platform == "darwin" and macos else conda
+        raise SetupError(f"missing, and there is no apt here to bring them: {lines}; get them with: {how}")
     apt.install(requests, os.environ)
 
 

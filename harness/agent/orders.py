@@ -21,6 +21,7 @@ from harness.agent.files import FileOrders
 from harness.errors import HostError
 from harness.first_answer import gone_check, poll_first_answer
 from harness.machine_facts import machine_facts, physical_cores
+from harness.platforms import usable_cpus
 from harness.ports import free_port
 from harness.processes import read_stat
 from harness.sampling.group import read_group
@@ -103,8 +104,8 @@ class Orders:
     def do_facts(self) -> dict[str, Any]:
         return {
             "machine": machine_facts(),
-            "cpus": sorted(os.sched_getaffinity(0)),
-            "cores": physical_cores(os.sched_getaffinity(0)),
+            "cpus": list(usable_cpus()),
+            "cores": physical_cores(usable_cpus()),
             "free_bytes": shutil.disk_usage(str(self._folder)).free,
             "environment": {name: os.environ.get(name, "") for name in ("HOME", "PATH", "JAVA_HOME")},
             "user": f"{os.getuid()}:{os.getgid()}",

@@ -9,7 +9,7 @@ from typing import Literal
 
 import pandas as pd
 
-from harness.analysis.processed import Processed, Source
+from harness.analysis.processed import TRIALS, Processed, Source, tables_folder
 from harness.analysis.tidy import ExperimentTidied
 from harness.errors import InputError
 
@@ -26,23 +26,25 @@ def load_trials(root: Path, experiment: str, profile: Profile | None = None) -> 
     Raises:
         InputError: not tidied yet, or no such session.
     """
-    frame = Processed(root, experiment).read_trials()
-    bundled = frame["source"] == "bundled"
-    if profile is None:
-        chosen = ~bundled if (~bundled).any() else bundled
-    elif profile == "sample":
-        chosen = bundled
-    else:
-        chosen = ~bundled & (frame["profile"] == profile)
-    if not chosen.any():
-        there = sorted({"sample" if b else str(p) for b, p in zip(bundled, frame["profile"], strict=True)})
+    source: Source = "measured"
+    if profile == "sample" or (profile is None and not _has_trials(root, experiment, "measured")):
+        source = "bundled"
+    frame = Processed(root, experiment, source).read_trials()
+    chosen = frame if profile in (None, "sample") else frame[frame["profile"] == profile]
+    if chosen.empty:
+        there = sorted(set(frame["profile"].astype(str)))
+        there += ["sample"] if _has_trials(root, experiment, "bundled") else []
         raise InputError(
             f"no trial of {experiment} for this profile",
             place="profile",
             found=profile,
             allowed=", ".join(there),
         )
-    return frame[chosen].reset_index(drop=True)
+    return chosen.reset_index(drop=True)
+
+
+def _has_trials(root: Path, experiment: str, source: Source) -> bool:
+    return (tables_folder(root, experiment, source) / TRIALS).is_file()
 
 
 def load_requests(
@@ -53,7 +55,7 @@ def load_requests(
     Raises:
         InputError: the tool wrote no single requests, or the experiment is not tidied yet.
     """
-    return Processed(root, experiment).read_table("requests", source, session, trial)
+    return Processed(root, experiment, source).read_table("requests", session, trial)
 
 
 def load_samples(
@@ -64,7 +66,7 @@ def load_samples(
     Raises:
         InputError: there are none, or the experiment is not tidied yet.
     """
-    return Processed(root, experiment).read_table("samples", source, session, trial)
+    return Processed(root, experiment, source).read_table("samples", session, trial)
 
 
 def load_native_memory(
@@ -75,15 +77,15 @@ def load_native_memory(
     Raises:
         InputError: the trial was made without native memory tracking, or the experiment is not tidied yet.
     """
-    return Processed(root, experiment).read_table("native_memory", source, session, trial)
+    return Processed(root, experiment, source).read_table("native_memory", session, trial)
 
 
-def load_exclusions(root: Path, experiment: str) -> ExperimentTidied:
+def load_exclusions(root: Path, experiment: str, *, source: Source = "measured") -> ExperimentTidied:
     """Return how many trials were planned, made and left out, and why.
 
     Raises:
         InputError: not tidied yet.
     """
     return ExperimentTidied.model_validate(
-        json.loads(Processed(root, experiment).read_exclusions()), strict=False
+        json.loads(Processed(root, experiment, source).read_exclusions()), strict=False
     )

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The layout of ``data/processed``: the only module that builds a path there. Files are replaced whole."""
+"""The layout of ``data/processed``: the only module that builds a path there. Files are replaced whole.
+
+Sessions measured here and sessions that come with the project have folders of their own, as in ``data/raw``,
+so that measuring changes nothing of what is read with the profile ``sample``.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +19,7 @@ from harness.errors import InputError, StoreError
 
 Source = Literal["measured", "bundled"]
 PROCESSED = Path("data") / "processed"
+BUNDLED = "bundled"
 TRIALS = "trials.parquet"
 EXCLUSIONS = "exclusions.json"
 KEPT = ".rows"
@@ -22,21 +27,27 @@ KEPT = ".rows"
 TRIAL_TABLES = ("requests", "samples", "native_memory")
 
 
+def tables_folder(root: Path, experiment: str, source: Source) -> Path:
+    """Return the folder of an experiment's derived tables: ``data/processed/[bundled/]<experiment>``."""
+    base = Path(root) / PROCESSED
+    return base / BUNDLED / experiment if source == "bundled" else base / experiment
+
+
 class Processed:
-    """The derived tables of one experiment. Bundled sessions stand in a folder ``bundled`` of their own."""
+    """The derived tables of one experiment, of its sessions measured here or of its bundled ones."""
 
-    def __init__(self, root: Path, experiment: str) -> None:
+    def __init__(self, root: Path, experiment: str, source: Source) -> None:
         self.experiment = experiment
-        self.folder = Path(root) / PROCESSED / experiment
+        self.source = source
+        self.folder = tables_folder(root, experiment, source)
 
-    def path(self, kind: str, source: Source, session: str, trial: str, suffix: str = ".parquet") -> Path:
-        """Return where a trial's table stands: ``<kind>/[bundled/]<session>/<trial>.parquet``."""
-        base = self.folder / kind / "bundled" if source == "bundled" else self.folder / kind
-        return base / session / f"{trial}{suffix}"
+    def path(self, kind: str, session: str, trial: str, suffix: str = ".parquet") -> Path:
+        """Return where a trial's table stands: ``<kind>/<session>/<trial>.parquet``."""
+        return self.folder / kind / session / f"{trial}{suffix}"
 
-    def kept_row(self, source: Source, session: str, trial: str, key: str) -> dict[str, object] | None:
+    def kept_row(self, session: str, trial: str, key: str) -> dict[str, object] | None:
         """Return the row made earlier under the same key; ``None``: it is stale or was never made."""
-        path = self.path(KEPT, source, session, trial, ".json")
+        path = self.path(KEPT, session, trial, ".json")
         try:
             kept = json.loads(path.read_text(encoding="utf-8"))
             if kept["key"] != key or any(not (self.folder / name).is_file() for name in kept["tables"]):
@@ -45,19 +56,17 @@ class Processed:
         except (OSError, ValueError, KeyError, TypeError):  # half-written or of an older make: made anew
             return None
 
-    def keep_row(self, source: Source, session: str, trial: str, key: str, row: dict[str, object]) -> None:
+    def keep_row(self, session: str, trial: str, key: str, row: dict[str, object]) -> None:
         """Keep a row for next time; written last, so that its tables are there when it is."""
-        tables = [self.path(kind, source, session, trial) for kind in TRIAL_TABLES]
+        tables = [self.path(kind, session, trial) for kind in TRIAL_TABLES]
         names = [path.relative_to(self.folder).as_posix() for path in tables if path.is_file()]
         text = json.dumps({"key": key, "tables": names, "row": row})
-        self._replace(self.path(KEPT, source, session, trial, ".json"), lambda fresh: _write(fresh, text))
+        self._replace(self.path(KEPT, session, trial, ".json"), lambda fresh: _write(fresh, text))
 
-    def write_trial(
-        self, source: Source, session: str, trial: str, tables: Mapping[str, pd.DataFrame | None]
-    ) -> None:
+    def write_trial(self, session: str, trial: str, tables: Mapping[str, pd.DataFrame | None]) -> None:
         """Write a trial's tables, by kind (``TRIAL_TABLES``); one that no longer exists is removed."""
         for kind in TRIAL_TABLES:
-            path, frame = self.path(kind, source, session, trial), tables.get(kind)
+            path, frame = self.path(kind, session, trial), tables.get(kind)
             if frame is None:
                 path.unlink(missing_ok=True)
             else:
@@ -91,13 +100,13 @@ class Processed:
         except OSError as error:
             raise _not_there(path) from error
 
-    def read_table(self, kind: str, source: Source, session: str, trial: str) -> pd.DataFrame:
+    def read_table(self, kind: str, session: str, trial: str) -> pd.DataFrame:
         """Return a trial's table.
 
         Raises:
             InputError: there is none.
         """
-        return self._read(self.path(kind, source, session, trial))
+        return self._read(self.path(kind, session, trial))
 
     def _read(self, path: Path) -> pd.DataFrame:
         if not path.is_file():

@@ -49,9 +49,10 @@ class Excluded(Frozen):
 
 
 class ExperimentTidied(Frozen):
-    """What became of one experiment. Written as ``exclusions.json``."""
+    """What became of one experiment's sessions of one source. Written as ``exclusions.json``."""
 
     experiment: str
+    source: Source = Field(default="measured", description="sessions measured here, or those of the project")
     n_planned: int
     n_made: int
     n_kept: int
@@ -86,10 +87,10 @@ def tidy(
         StoreError: ``data/processed`` cannot be written.
     """
     wanted = {"measured": False, "bundled": True}
-    folders = [s for source in sources for s in Store(root).sessions(bundled=wanted[source])]
-    by_name: dict[str, list[SessionFolder]] = {}
-    for folder in folders:
-        by_name.setdefault(folder.folder.parent.name, []).append(folder)
+    by_name: dict[str, dict[Source, list[SessionFolder]]] = {}
+    for source in sources:
+        for folder in Store(root).sessions(bundled=wanted[source]):
+            by_name.setdefault(folder.folder.parent.name, {}).setdefault(source, []).append(folder)
     names = list(by_name) if experiments is None else list(dict.fromkeys(experiments))
     for name in names:
         if name not in by_name:
@@ -98,7 +99,11 @@ def tidy(
                 allowed=", ".join(sorted(by_name)) or "measure one first: python -m harness measure NAME",
             )  # fmt: skip
     code = _code_hash()
-    done = [_Tidying(root, name, by_name[name], code) for name in sorted(names)]
+    done = [
+        _Tidying(root, name, source, folders, code)
+        for name in sorted(names)
+        for source, folders in by_name[name].items()
+    ]
     results = tuple(one.run() for one in done)
     return TidyResult(
         n_fresh=sum(one.n_fresh for one in done),
@@ -110,10 +115,12 @@ def tidy(
 class _Tidying:
     """One experiment under way: collects rows and counts."""
 
-    def __init__(self, root: Path, experiment: str, sessions: Sequence[SessionFolder], code: str) -> None:
+    def __init__(
+        self, root: Path, experiment: str, source: Source, sessions: Sequence[SessionFolder], code: str
+    ) -> None:
         self.experiment = experiment
         self.sessions = sessions
-        self.processed = Processed(root, experiment)
+        self.processed = Processed(root, experiment, source)
         self.code = code
         self.n_fresh = self.n_unchanged = self.n_planned = self.n_made = 0
         self.rows: list[dict[str, object]] = []
@@ -153,6 +160,7 @@ class _Tidying:
         n_kept = int((~frame["excluded"]).sum())
         return ExperimentTidied(
             experiment=self.experiment,
+            source=self.processed.source,
             n_planned=self.n_planned,
             n_made=self.n_made,
             n_kept=n_kept,
@@ -187,10 +195,9 @@ class _Tidying:
 
     def _row(self, session: SessionFolder, record: TrialRecord) -> dict[str, object]:
         trial_id = record.planned.trial_id
-        source: Source = "bundled" if session.bundled else "measured"
         damage = damage_of(session, record)
         key = _hash(self.code, _hash(record.model_dump_json()), damage or "")
-        kept = self.processed.kept_row(source, session.folder.name, trial_id, key)
+        kept = self.processed.kept_row(session.folder.name, trial_id, key)
         if kept is not None:
             self.n_unchanged += 1
             return kept
@@ -206,7 +213,12 @@ class _Tidying:
             except (InputError, ValueError, OSError) as error:  # a file that no reader can make sense of
                 damage = f"damaged: {error}".replace("\n", " ")
         row = trial_rows.trial_row(
-            session.header, record, source=source, requests=requests, samples=samples, damage=damage
+            session.header,
+            record,
+            source=self.processed.source,
+            requests=requests,
+            samples=samples,
+            damage=damage,
         )
         row |= runtime
         tables = {
@@ -214,8 +226,8 @@ class _Tidying:
             "samples": samples,
             "native_memory": native,
         }
-        self.processed.write_trial(source, session.folder.name, trial_id, tables)
-        self.processed.keep_row(source, session.folder.name, trial_id, key, row)
+        self.processed.write_trial(session.folder.name, trial_id, tables)
+        self.processed.keep_row(session.folder.name, trial_id, key, row)
         return row
 
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 
 from harness.bench.result import at_most
+from harness.platforms import usable_cpus
 from harness.sampling import read_machine
 
 #: Beyond this share of its CPU time used by others the machine is not idle.
@@ -28,7 +29,7 @@ class Others:
             return None
         used_s = now_s - self._machine_s - (_own_cpu_s() - self._own_s)
         lasted_s = max(time.monotonic() - self._began, 1e-9)
-        return max(0.0, used_s / lasted_s / len(os.sched_getaffinity(0)))
+        return max(0.0, used_s / lasted_s / len(usable_cpus()))
 
 
 def words(share: float | None) -> str:

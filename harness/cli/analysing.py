@@ -32,7 +32,8 @@ def tidy_command(
     print(f"{done.n_fresh} trials read, {done.n_unchanged} unchanged")
     for one in done.experiments:
         counts = f"{one.n_planned} planned, {one.n_made} made, {one.n_kept} kept, {one.n_excluded} excluded"
-        print(f"{one.experiment}: {counts}")
+        whose = " (bundled)" if one.source == "bundled" else ""
+        print(f"{one.experiment}{whose}: {counts}")
         for excluded in one.excluded:
             print(f"  {excluded.trial}: {excluded.kind}: {excluded.reason}")
         for problem in one.problems:

@@ -39,8 +39,9 @@ class Evidence:
     @cached_property
     def trials(self) -> pd.DataFrame:
         """One row per trial of these sessions, excluded ones too; by cell and variant in the definition's order."""
-        frame = load_trials(self.root, self.experiment, "sample" if self._source == "bundled" else None)
-        mine = frame[frame["session_id"].isin([session.folder.name for session in self.sessions])]
+        frame = load_trials(self.root, self.experiment, "sample" if self.bundled else None)
+        ours = frame["session_id"].isin([session.folder.name for session in self.sessions])
+        mine = frame[ours & (frame["source"] == self._source)]
         if mine.empty:
             raise InputError("not tidied yet; run notebooks/20-tidy.ipynb", place=self.sessions[0].key)
         places = [mine[factor].map(self._rank(factor)) for factor in self.factors]
@@ -48,6 +49,11 @@ class Evidence:
         places += [mine["variant"].map(rank), mine["position"]]
         order: pd.DataFrame = pd.DataFrame({str(place): column for place, column in enumerate(places)})
         return mine.loc[order.sort_values(list(order.columns)).index].reset_index(drop=True)
+
+    @property
+    def bundled(self) -> bool:
+        """Whether these sessions come with the project, so that nothing of them was measured here."""
+        return self.sessions[0].bundled
 
     @property
     def reference(self) -> str:
@@ -200,7 +206,7 @@ class Evidence:
 
     @property
     def _source(self) -> Source:
-        return "bundled" if self.sessions[0].bundled else "measured"
+        return "bundled" if self.bundled else "measured"
 
     def _table(
         self, load: Callable[..., pd.DataFrame], session_id: str, trial_id: str

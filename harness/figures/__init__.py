@@ -6,6 +6,8 @@ a ``matplotlib.figure.Figure`` that knows nothing of files; ``Publisher.figure``
 Every trial is a dot; nothing is a bar of means, but for shares that add up to a whole.
 """
 
+import sys
+
 from harness.figures.bearing import borne
 from harness.figures.comparisons import forest, pareto
 from harness.figures.forms import forms
@@ -15,7 +17,7 @@ from harness.figures.load_curves import by_part, under_load
 from harness.figures.peaks import explained, open_and_closed, peaks
 from harness.figures.resources import memory_timeline, startup
 from harness.figures.scaling import against_cores, places
-from harness.figures.style import describe, save, stamp
+from harness.figures.style import describe, save, show_figures_in, stamp
 from harness.figures.trials import by_cell, run_order
 from harness.figures.validity import coverage, precision_recall, ratios, warm_up
 
@@ -46,3 +48,7 @@ __all__ = [
     "under_load",
     "warm_up",
 ]
+
+_ipython = sys.modules.get("IPython")
+if _ipython is not None and (_shell := _ipython.get_ipython()) is not None:
+    show_figures_in(_shell)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
@@ -199,3 +200,20 @@ def save(figure: Figure, stem: Path) -> tuple[Path, Path, Path]:
         for path, metadata in zip(paths, without_date, strict=True):
             figure.savefig(path, metadata=metadata)
     return paths[0], paths[1], paths[2]
+
+
+def png_of(figure: Figure) -> bytes:
+    """Return a figure as PNG, the bytes that :func:`save` writes."""
+    stream = io.BytesIO()
+    with mpl.rc_context(_settings()):
+        figure.savefig(stream, format="png", metadata={"Software": None})
+    return stream.getvalue()
+
+
+def show_figures_in(shell: Any) -> None:
+    """Make a notebook show a figure that a cell ends with; without this it prints the figure's type.
+
+    Args:
+        shell: IPython's, of the kernel.
+    """
+    shell.display_formatter.formatters["image/png"].for_type(Figure, png_of)

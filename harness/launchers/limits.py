@@ -7,12 +7,12 @@ what its variant tells the runtime. The record says which of the two it was, and
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from harness.launchers.control_group import ControlGroup, bytes_of, find_parents, make_group
 from harness.model import GroupReading, LimitsRecord, RuntimeSettings
+from harness.platforms import usable_cpus
 from harness.sampling.group import read_group
 
 NOT_ENFORCED = (
@@ -106,4 +106,4 @@ def remark_on_limits(runtime: RuntimeSettings, root: Path = Path("/")) -> str | 
 def _narrowed(cpus: tuple[int, ...] | None, wanted: int | None) -> tuple[int, ...] | None:
     if wanted is None:
         return cpus
-    return tuple(sorted(cpus or os.sched_getaffinity(0)))[:wanted]
+    return tuple(sorted(cpus or usable_cpus()))[:wanted]

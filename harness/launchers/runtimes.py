@@ -8,6 +8,7 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from harness.errors import HostError
 from harness.hosts import Command, Host
 from harness.launchers.builds import Built
 from harness.launchers.forms import Form
@@ -59,7 +60,10 @@ class Runtimes:
         argv = (str(java), *flags, "-version")
         key = (host.name, *argv)
         if key not in self._refusals:
-            completed = host.run(Command(argv=argv, folder=Path("/")), 60.0)
+            try:
+                completed = host.run(Command(argv=argv, folder=Path("/")), 60.0)
+            except HostError as error:  # nothing is started here; a far host may answer next time
+                return str(error)
             said = (completed.stdout + completed.stderr).strip().splitlines() or ["it said nothing"]
             self._refusals[key] = (
                 None if completed.exit_code == 0 else f"the JVM refuses {' '.join(flags)}: {said[0]}"

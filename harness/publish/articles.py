@@ -18,7 +18,7 @@ from harness.evidence.bearing import every
 from harness.model import Estimate
 from harness.publish.cells import Cell
 from harness.publish.formatting import NOT_MEASURED
-from harness.publish.pages import Published
+from harness.publish.pages import Published, joined
 from harness.publish.publisher import Publisher, slug
 
 #: column of the pressure table -> unit in the paper
@@ -71,7 +71,7 @@ def publish_pressure(
                     said.append(publisher.absent(key, unit, NOT_MEASURED))
                 else:
                     said.append(publisher.number(key, mean_of(mine, column, unit)))
-    return Published("\n".join(one.text for one in said))
+    return joined(said)
 
 
 def pressure_cells(
@@ -134,7 +134,7 @@ def publish_slow_start(
                 said.append(publisher.absent(key, "s", NOT_MEASURED))
             else:
                 said.append(publisher.number(key, mean_of(mine, "slow_s", "s")))
-    return Published("\n".join(one.text for one in said))
+    return joined(said)
 
 
 def publish_money(publisher: Publisher, tables: Sequence[pd.DataFrame | None], *, prefix: str) -> Published:
@@ -149,7 +149,7 @@ def publish_money(publisher: Publisher, tables: Sequence[pd.DataFrame | None], *
     words = f"{kept} of {len(answers)} trials" if len(answers) else NOT_MEASURED
     with publisher.together():
         said = (publisher.text(f"{prefix}.money", words), _publish_promises(publisher, tables, prefix))
-    return Published("\n".join(one.text for one in said))
+    return joined(said)
 
 
 def _publish_promises(publisher: Publisher, tables: Sequence[pd.DataFrame | None], prefix: str) -> Published:
@@ -190,7 +190,7 @@ def publish_levels(
             for name in variants
             for word, metric in metrics.items()
         ]
-    return Published("\n".join(one.text for one in said))
+    return joined(said)
 
 
 def publish_parts(

@@ -16,7 +16,7 @@ from harness.evidence.audit import between_shares
 from harness.model import Estimate
 from harness.publish.cells import Cell
 from harness.publish.formatting import NOT_MEASURED
-from harness.publish.pages import Published
+from harness.publish.pages import Published, joined
 from harness.publish.publisher import Publisher, slug
 
 #: part of the key -> the word in the table of checks
@@ -47,7 +47,7 @@ def publish_audit(
             publisher.text("validity.audit.measured", "measured")
         if (audited["result"] == "failed").any():
             publisher.text("validity.failures.measured", "measured")
-    return Published("\n".join(one.text for one in said))
+    return joined(said)
 
 
 def publish_between(publisher: Publisher, measured: Mapping[str, Evidence | None]) -> Published:
@@ -68,7 +68,7 @@ def publish_between(publisher: Publisher, measured: Mapping[str, Evidence | None
                 ),
             )
         )  # fmt: skip
-    return Published("\n".join(one.text for one in said))
+    return joined(said)
 
 
 def audit_cells(audited: pd.DataFrame) -> list[Mapping[str, Cell] | None]:

@@ -15,7 +15,7 @@ from harness.model import Estimate, Outcome, Verdict
 from harness.publish.articles import mean_of, pressure_cells
 from harness.publish.cells import Cell
 from harness.publish.formatting import NOT_MEASURED, show
-from harness.publish.pages import Published
+from harness.publish.pages import Published, joined
 from harness.publish.publisher import Publisher, slug
 
 #: column of the pressure table -> unit in the paper
@@ -57,7 +57,7 @@ def publish_bearing(
                 for word, n in (("overloaded", n_overloaded(mine)), ("survivors", _n_kept(mine))):
                     text = NOT_MEASURED if mine is None else f"{n} of {len(mine)} trials"
                     said.append(publisher.text(f"{prefix}.{slug(level)}.{word}.{slug(name)}", text))
-    return Published("\n".join(one.text for one in said))
+    return joined(said)
 
 
 def publish_pooled(
@@ -87,7 +87,7 @@ def publish_pooled(
         ]
         said.append(publisher.text(f"{prefix}.claim", claim.verdict))
         said.append(publisher.text(f"{prefix}.claim_why", claim.why))
-    return Published("\n".join(one.text for one in said))
+    return joined(said)
 
 
 def publish_survivors(
@@ -114,7 +114,7 @@ def publish_survivors(
                 words = _survivors(found, _mine(table, other, name))
                 inputs = () if found is None else found.ratio.inputs
                 said.append(publisher.text(f"{prefix}.{word}.survivors.{slug(name)}", words, inputs=inputs))
-    return Published("\n".join(one.text for one in said))
+    return joined(said)
 
 
 def publish_alike(
@@ -138,7 +138,7 @@ def publish_alike(
     with publisher.together():
         said = publisher.text(f"{prefix}.claim", claim.verdict)
         why = publisher.text(f"{prefix}.claim_why", claim.why)
-    return Published(f"{said.text}\n{why.text}")
+    return joined((said, why))
 
 
 def bearing_cells(

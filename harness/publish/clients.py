@@ -18,7 +18,7 @@ from harness.model import Estimate
 from harness.project import find_root
 from harness.publish.cells import Cell
 from harness.publish.formatting import NOT_MEASURED
-from harness.publish.pages import Published
+from harness.publish.pages import Published, joined
 from harness.publish.publisher import Publisher, slug
 
 FOLDER = Path("data") / "published"
@@ -141,7 +141,7 @@ def publish_use(
                     said.append(publisher.absent(key, unit, NOT_MEASURED))
                 else:
                     said.append(publisher.number(key, _mean(mine, column, unit)))
-    return Published("\n".join(one.text for one in said))
+    return joined(said)
 
 
 def use_cells(used: pd.DataFrame, labels: Mapping[str, str]) -> list[Mapping[str, Cell] | None]:
@@ -175,7 +175,7 @@ def publish_faces(
                 said.append(publisher.absent(key, "1", NOT_MEASURED))
             else:
                 said.append(publisher.number(key, _mean(mine, "upstream_opened", "1")))
-    return Published("\n".join(one.text for one in said))
+    return joined(said)
 
 
 def face_cells(used: pd.DataFrame, labels: Mapping[str, str]) -> list[Mapping[str, Cell] | None]:

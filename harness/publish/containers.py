@@ -59,7 +59,7 @@ def publish_containers(
     """
     units = {part: "s" if column.endswith("_s") else "B" for part, column in PARTS.items()} | {"image": "B"}
     rows = {str(row["variant"]): row for row in reversed(container_cells(evidence)) if row is not None}
-    with publisher.together():
+    with publisher.together() as published:
         for name, label in variants.items():
             row = rows.get(label)
             for part, unit in units.items():
@@ -70,7 +70,7 @@ def publish_containers(
                     publisher.absent(key, unit, NOT_MEASURED)
         if rows:
             publisher.text(f"{prefix}.container.measured", "measured")
-    return Published("; ".join(rows) or NO_CONTAINER)
+    return published
 
 
 def _image(value: float) -> Estimate:

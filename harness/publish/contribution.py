@@ -23,6 +23,8 @@ GENERATED = Path("paper") / "generated"
 VALUES = "values.json"
 FIGURES = "figures.json"
 MACROS = "values.tex"
+#: Set to 1 in the environment of notebooks that ``run_all`` executes: they alone write contributions.
+PUBLISHING = "REMATCH_PUBLISH"
 _MERGED = (VALUES, FIGURES)
 KINDS = ("values", "tables", "figures")
 

@@ -14,7 +14,7 @@ from harness.evidence.enough import Enough, Measured
 from harness.model import Estimate
 from harness.publish.cells import Cell
 from harness.publish.formatting import NOT_MEASURED
-from harness.publish.pages import Published
+from harness.publish.pages import Published, joined
 from harness.publish.publisher import Publisher, slug
 
 _LEVEL = 0.95
@@ -43,7 +43,7 @@ def publish_enough(publisher: Publisher, found: Enough) -> Published:
             publisher.text("validity.worth.measured", "measured")
         if found.p99:
             publisher.text("validity.pooled.measured", "measured")
-    return Published("\n".join(one.text for one in said))
+    return joined(said)
 
 
 def publish_blocks(publisher: Publisher, measured: Measured, found: Mapping[str, BlocksNeeded]) -> Published:
@@ -59,7 +59,7 @@ def publish_blocks(publisher: Publisher, measured: Measured, found: Mapping[str,
                 said.append(publisher.absent(key, unit, reason))
             else:
                 said.append(publisher.value(key, float(value), unit, what))
-    return Published("\n".join(one.text for one in said))
+    return joined(said)
 
 
 def block_cells(found: Enough) -> list[Mapping[str, Cell] | None]:
@@ -88,11 +88,9 @@ def publish_equal(publisher: Publisher, equal: Mapping[str, Sequence[EqualCell]]
     cells = [cell for found in equal.values() for cell in found if cell.found.passed is not None]
     different = sum(cell.found.passed is False for cell in cells)
     if not cells:
-        return Published(
-            "\n".join(
-                publisher.absent(f"validity.equal.{part}", unit, NOT_MEASURED).text
-                for part, unit in (("cells", "1"), ("different", "1"), ("rate", "share"))
-            )
+        return joined(
+            publisher.absent(f"validity.equal.{part}", unit, NOT_MEASURED)
+            for part, unit in (("cells", "1"), ("different", "1"), ("rate", "share"))
         )
     low, high = stats.binomtest(different, len(cells)).proportion_ci(_LEVEL, method="wilson")
     rate = Estimate(
@@ -108,7 +106,7 @@ def publish_equal(publisher: Publisher, equal: Mapping[str, Sequence[EqualCell]]
         publisher.value("validity.equal.different", different, "1", "of these, cells that call it different"),
         publisher.number("validity.equal.rate", rate),
     ]
-    return Published("\n".join(one.text for one in said))
+    return joined(said)
 
 
 def publish_worth(
@@ -136,7 +134,7 @@ def publish_worth(
                     key, round(middle) if unit == "1" else middle, unit, f"{part}, median of trials"
                 )
             )
-    return Published("\n".join(one.text for one in said))
+    return joined(said)
 
 
 def worth_cells(found: Enough) -> list[Mapping[str, Cell] | None]:
@@ -204,7 +202,7 @@ def publish_pooled(
                 "variants whose p99.9 is refused: too few requests beyond it in a trial",
             ),
         ]
-    return Published("\n".join(one.text for one in said))
+    return joined(said)
 
 
 def _percent(share: float) -> str:

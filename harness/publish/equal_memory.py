@@ -35,12 +35,12 @@ def publish_memory(
     least, asked = NOT_MEASURED, NOT_MEASURED
     if fit is not None and fit.least:
         least, asked = least_words(fit), asked_words(fit)
-    with publisher.together():
+    with publisher.together() as published:
         for name in variants:
             publisher.text(f"{prefix}.set.{slug(name)}", words.get(name) or NOT_MEASURED)
         publisher.text(f"{prefix}.least", least)
         publisher.text(f"{prefix}.least_asked", asked)
-    return Published(f"least heaps: {least}")
+    return published
 
 
 def least_words(fit: MemoryFit) -> str:

@@ -7,7 +7,6 @@ import pandas as pd
 
 from harness.evidence import Evidence
 from harness.model import Estimate, Provenance
-from harness.opening import open_evidence
 from harness.project import find_root
 from harness.publish.cells import Cell
 from harness.publish.contribution import read_values
@@ -15,7 +14,7 @@ from harness.publish.doubts import flag_counts, publish_doubts
 from harness.publish.pages import Published
 from harness.publish.publisher import Publisher, slug
 from harness.stages.parameters import StageParameters
-from harness.stages.sessions import measured_experiments
+from harness.stages.sessions import measured_experiments, sessions_read
 
 #: tool -> how the paper calls it; the paper names each of them, so each is published, found or not
 #: What the paper calls a tool -> its name in the provenance.
@@ -30,8 +29,11 @@ def describe_session(settings: StageParameters, publisher: Publisher) -> pd.Data
     and the table ``session.doubts``.
     """
     root = publisher.root
-    opened = [open_evidence(settings, name, root=root) for name in measured_experiments(root, settings)]
-    rows = [*_machine(opened[0]), *_session(opened[0], settings)]
+    opened = [
+        Evidence(root=root, experiment=name, sessions=sessions_read(root, settings, name))
+        for name in measured_experiments(root, settings)
+    ]
+    rows = [*_machine(opened[0]), *_session(opened[0])]
     for key, text in rows:
         publisher.text(key, text)
     for evidence in opened:
@@ -157,11 +159,11 @@ def _machine(evidence: Evidence) -> list[tuple[str, str]]:
     ]
 
 
-def _session(evidence: Evidence, settings: StageParameters) -> list[tuple[str, str]]:
+def _session(evidence: Evidence) -> list[tuple[str, str]]:
     provenance = evidence.header.provenance
     day = pd.Timestamp(provenance.started_epoch_s, unit="s").strftime("%Y-%m-%d")
     return [
-        ("profile", evidence.profile + (" (bundled)" if settings.bundled else "")),
+        ("profile", evidence.profile + (" (bundled)" if evidence.bundled else "")),
         ("status", evidence.draft or "full measurement"),
         ("session.day", day),
         ("session.seed", str(evidence.header.plan.seed)),

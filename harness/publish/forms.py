@@ -106,7 +106,7 @@ def publish_form_effects(
     study = load_study(find_root(), experiment).experiment
     variants, reference, key = study.variants, study.reference, experiment.replace("-", ".")
     plain = {v.implementation: name for name, v in variants.items() if _is_plain(v)}
-    with publisher.together():
+    with publisher.together() as published:
         for name, variant in variants.items():
             for part, (_, unit) in _PARTS.items():
                 found = _mean(evidence, name, part)
@@ -133,7 +133,7 @@ def publish_form_effects(
         publisher.text(f"{key}.unavailable", said)
         if evidence is not None:
             publisher.text(f"{key}.measured", evidence.profile)
-    return Published(f"{key}: {said}")
+    return published
 
 
 def _effect(evidence: Evidence | None, part: str, variant: str, base: str) -> Comparison | None:

@@ -1,25 +1,93 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a publishing call shows of itself in a notebook: a line of text, or a table or figure as a page."""
+"""What a publishing call shows of itself in a notebook: sentences, or a table or figure as a page."""
 
 from __future__ import annotations
 
 import base64
 import html
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from harness.publish.formatting import NOT_MEASURED
+
+
+@dataclass(frozen=True)
+class Result:
+    """One result in words. ``what``: of which quantity; ``value``: with its interval; ``says``: the verdict."""
+
+    what: str
+    value: str
+    says: str = ""
+    n_trials: int = 0
+    absent: bool = False
+
+    @property
+    def sentence(self) -> str:
+        """The result as one line."""
+        trials = f" ({self.n_trials} trials)" if self.n_trials else ""
+        return f"{self.what}: {self.value}{', ' if self.says else ''}{self.says}{trials}"
 
 
 class Published:
-    """What a publishing call returns: shows itself in a notebook, text and picture alike."""
+    """What a publishing call returns: shows itself in a notebook, text and picture alike.
 
-    def __init__(self, text: str, *, page: str | None = None) -> None:
-        self.text = text
+    Args:
+        text: what it says, for readers without HTML. page: the same as HTML; ``None``: the text.
+        results: in place of a text: single results, shown as sentences and as a table.
+    """
+
+    def __init__(self, text: str = "", *, page: str | None = None, results: Iterable[Result] = ()) -> None:
+        self.results = list(results)
+        self._text = text
         self._page = page
+
+    @property
+    def text(self) -> str:
+        """What it says, one line for each result; results without a value are counted in the last one."""
+        if not self.results:
+            return self._text
+        lines = [one.sentence for one in self.results if not one.absent]
+        return "\n".join([*lines, *_absent_words(self.results)])
 
     def __repr__(self) -> str:
         return self.text
 
     def _repr_html_(self) -> str:
-        return self._page if self._page is not None else f"<code>{html.escape(self.text)}</code>"
+        if self._page is not None:
+            return self._page
+        if not any(not one.absent for one in self.results):
+            return "".join(f"<p>{html.escape(line)}</p>" for line in self.text.splitlines())
+        rows = [
+            [one.what, one.value, one.says, str(one.n_trials) if one.n_trials else ""]
+            for one in self.results
+            if not one.absent
+        ]
+        notes = _absent_words(self.results)
+        heads = ["result", "value (95 % interval)", "verdict", "trials"]
+        used = [place for place in range(4) if place < 2 or any(row[place] for row in rows)]
+        body = [[row[place] for place in used] for row in rows]
+        return table_page([heads[p] for p in used], body, "", notes, [p == 3 for p in used])
+
+
+def joined(several: Iterable[Published]) -> Published:
+    """Return what several publishing calls returned as one."""
+    parts = list(several)
+    if any(part.results for part in parts):
+        return Published(results=[one for part in parts for one in part.results])
+    return Published("\n".join(part.text for part in parts))
+
+
+def _absent_words(results: Sequence[Result]) -> list[str]:
+    """Count the results without a value by the reason, in the order of the reasons."""
+    reasons = [one.value for one in results if one.absent]
+    if reasons and len(reasons) == len(results) and set(reasons) == {NOT_MEASURED}:
+        return [NOT_MEASURED]
+    return [
+        f"{reasons.count(reason)} without a value: {reason}" if reasons.count(reason) > 1 else next(
+            f"{one.what}: no value, {reason}" for one in results if one.absent and one.value == reason
+        )
+        for reason in dict.fromkeys(reasons)
+    ]  # fmt: skip
 
 
 def plain_table(heads: Sequence[str], body: Sequence[Sequence[str] | None]) -> str:
@@ -47,8 +115,9 @@ def table_page(
         )
 
     rows = "".join(line(row, "td") for row in body if row is not None)
+    head = f"<caption>{html.escape(caption)}</caption>" if caption else ""
     below = "".join(f"<p><small>{html.escape(note)}</small></p>" for note in notes)
-    return f"<table><caption>{html.escape(caption)}</caption>{line(heads, 'th')}{rows}</table>{below}"
+    return f"<table>{head}{line(heads, 'th')}{rows}</table>{below}"
 
 
 def figure_page(png: bytes, alt: str, caption: str, inches: float) -> str:

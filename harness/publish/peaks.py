@@ -10,7 +10,7 @@ from harness.analysis.warm_curves import WarmUpRow
 from harness.model import Estimate
 from harness.publish.cells import Cell
 from harness.publish.formatting import NOT_MEASURED
-from harness.publish.pages import Published
+from harness.publish.pages import Published, joined
 from harness.publish.publisher import Publisher, slug
 
 #: part of the key -> (field of the row, unit)
@@ -76,13 +76,13 @@ def _attribution(
     publisher.text(f"{prefix}.refused", words)
     if rows:
         publisher.text(f"{prefix}.measured", "measured")
-    return Published("\n".join(one.text for one in said) if rows else NOT_MEASURED)
+    return joined(said) if rows else Published(NOT_MEASURED)
 
 
 def publish_names(publisher: Publisher, variants: Mapping[str, str], *, prefix: str) -> Published:
     """Publish how figures name each variant as ``<prefix>.name.<variant>``, so that the text says the same."""
     for name, label in variants.items():
-        publisher.text(f"{prefix}.name.{slug(name)}", label)
+        publisher.text(f"{prefix}.name.{slug(name)}", label, shown=False)
     return Published(", ".join(variants.values()))
 
 

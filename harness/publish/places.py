@@ -13,7 +13,7 @@ from harness.publish.pages import Published
 from harness.publish.peaks import publish_names
 from harness.publish.publisher import Publisher, slug
 from harness.stages.parameters import StageParameters
-from harness.stages.sessions import session_of
+from harness.stages.sessions import sessions_read
 from harness.store import Store
 
 #: kinds of places that the text speaks of
@@ -23,12 +23,12 @@ METRICS = {"throughput": "throughput_per_s", "p99": "latency_p99_s", "cpu": "cpu
 
 def all_places(settings: StageParameters, evidence: Evidence | None) -> Evidence | None:
     """Return the evidence with every session of its experiment and profile: other hosts, launchers and seeds."""
-    if evidence is None or settings.bundled:
+    if evidence is None or evidence.bundled:
         return evidence
     found = [
         session
         for session in Store(evidence.root).sessions(evidence.experiment, bundled=False)
-        if session.exists and session.header.plan.profile == settings.profile
+        if session.exists and session.header.plan.profile == evidence.profile
     ]
     return Evidence(root=evidence.root, experiment=evidence.experiment, sessions=tuple(found))
 
@@ -40,11 +40,7 @@ def compare_places(settings: StageParameters, evidence: Evidence | None) -> dict
     """
     if evidence is None:
         return {}
-    base = (
-        evidence.sessions[0].folder.name
-        if settings.bundled
-        else session_of(evidence.root, settings, evidence.experiment).folder.name
-    )
+    base = sessions_read(evidence.root, settings, evidence.experiment)[0].folder.name
     others = {factor: level for factor, level in evidence.cells()[-1].items() if factor != "pinning"}
     trials = evidence.cell(**others)
     return {word: place_rows(trials, metric, base_session=base) for word, metric in METRICS.items()}
@@ -61,7 +57,7 @@ def publish_places(
 
     Also ``<prefix>.margin.<metric>`` and ``<prefix>.places`` in words.
     """
-    with publisher.together():
+    with publisher.together() as published:
         publish_names(publisher, variants, prefix=prefix)
         for word in METRICS:
             rows = found.get(word, ())
@@ -74,7 +70,7 @@ def publish_places(
         publisher.text(f"{prefix}.places", "; ".join(words) or NOT_MEASURED)
         if words:
             publisher.text(f"{prefix}.measured", "measured")
-    return Published("; ".join(words) or NOT_MEASURED)
+    return published
 
 
 def place_cells(found: Mapping[str, Sequence[PlaceRow]]) -> list[Mapping[str, Cell] | None]:

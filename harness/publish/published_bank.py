@@ -20,7 +20,7 @@ from harness.model import Estimate
 from harness.project import find_root
 from harness.publish.articles import mean_of
 from harness.publish.cells import Cell
-from harness.publish.pages import Published
+from harness.publish.pages import Published, joined
 from harness.publish.publisher import Publisher
 
 FILE = Path("data") / "published" / "bank-original.csv"
@@ -121,7 +121,7 @@ def publish_published_bank(
         )
         ours = capacity_effect(table, variant=other, reference=reference)
         said.append(publisher.comparison(f"{prefix}.capacity", other, ours))
-    return Published("\n".join(one.text for one in said))
+    return joined(said)
 
 
 def published_cells(

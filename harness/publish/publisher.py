@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,17 +14,18 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from harness.analysis.comparisons import Comparison
+from harness.analysis.metric_words import in_words, metric_name
 from harness.analysis.summaries import summarise
 from harness.analysis.trial_table import unit_of
 from harness.errors import InputError
-from harness.figures.style import save, stamp
+from harness.figures.style import png_of, save, stamp
 from harness.model import Estimate
 from harness.project import find_root
 from harness.publish import contribution
 from harness.publish.cells import Cell, cell_texts, inputs_of
 from harness.publish.formatting import NOT_COMPARED, NOT_MEASURED, show, verdict_words
 from harness.publish.latex import render_table
-from harness.publish.pages import Published, figure_page, plain_table, table_page
+from harness.publish.pages import Published, Result, figure_page, joined, plain_table, table_page
 
 _KEY = re.compile(r"[a-z0-9]+([._-][a-z0-9]+)*")
 
@@ -35,30 +37,43 @@ class Publisher:
         notebook: its name without ending; each key belongs to one notebook.
         root: the project's root; found from here when absent.
         draft: what figures are stamped with, such as "draft measurement: quick"; ``None``: no stamp.
+        publish: whether to write; ``None``: when the notebook runs under ``run_all``, which says so in the
+            environment. A notebook opened alone shows the same and leaves ``paper/generated`` as it is.
     """
 
-    def __init__(self, notebook: str, *, root: Path | None = None, draft: str | None = None) -> None:
+    def __init__(
+        self,
+        notebook: str,
+        *,
+        root: Path | None = None,
+        draft: str | None = None,
+        publish: bool | None = None,
+    ) -> None:
         self.notebook = notebook
         self.draft = draft
         self.root = root or find_root()
         self._generated = self.root / contribution.GENERATED
+        self._publish = os.environ.get(contribution.PUBLISHING) == "1" if publish is None else publish
         self._waiting: list[tuple[str, str, dict[str, Any]]] | None = None
+        self._shown = Published()
 
     @contextmanager
-    def together(self) -> Iterator[None]:
+    def together(self) -> Iterator[Published]:
         """Publish all that is published inside at once, at its end: for many keys, as each write merges all files.
 
-        Inside another one there is nothing to do: the outer one publishes.
+        What it yields shows all results published inside. Inside another one there is nothing to do: the
+        outer one publishes.
         """
         if self._waiting is not None:
-            yield
+            yield self._shown
             return
-        self._waiting = []
+        self._waiting, self._shown = [], Published()
         try:
-            yield
+            yield self._shown
         finally:
             waiting, self._waiting = self._waiting, None
-            contribution.update(self._generated, self.notebook, waiting)
+            if self._publish:
+                contribution.update(self._generated, self.notebook, waiting)
 
     def number(self, key: str, estimate: Estimate) -> Published:
         r"""Publish an estimate as ``\val{key}`` and, with its interval, ``\valci{key}``."""
@@ -80,19 +95,24 @@ class Publisher:
             "notebook": self.notebook,
         }
         self._put("values", key, entry)
-        reason = f" ({shown.reason})" if shown.reason else ""
-        return Published(f"{key}: {shown.interval}{reason}, {estimate.n_trials} trials")
+        return self._show(_result(key, estimate))
 
     def verdict(self, key: str, comparison: Comparison) -> Published:
         r"""Publish what a comparison says as ``\verdict{key}``: words that fit between two names."""
         words = verdict_words(comparison.verdict, comparison.ratio, comparison.margin)
         self._text(key, words, "verdict", comparison.ratio.n_trials, comparison.ratio.inputs)
-        return Published(f"{key}: {words}")
+        return self._show(Result(_compared_words(comparison, ""), f"{words} {comparison.reference}"))
 
-    def text(self, key: str, text: str, *, inputs: Sequence[str] = ()) -> Published:
-        r"""Publish a fact in words, such as the name of the processor, as ``\val{key}``."""
+    def text(self, key: str, text: str, *, inputs: Sequence[str] = (), shown: bool = True) -> Published:
+        r"""Publish a fact in words, such as the name of the processor, as ``\val{key}``.
+
+        Args:
+            shown: whether the notebook shows it; a key that ends in ``.measured`` is for the paper alone.
+        """
         self._text(key, text, "text", 0, inputs)
-        return Published(f"{key}: {text}")
+        if not shown or key.endswith(".measured"):
+            return Published()
+        return self._show(Result(_words(key), text, absent=text == NOT_MEASURED))
 
     def value(self, key: str, value: float | None, unit: str, what: str) -> Published:
         r"""Publish a plain number that is no estimate over trials: a count, a published number."""
@@ -108,7 +128,7 @@ class Publisher:
         A variant that was not measured in the main cell is published as absent, so that the text of the
         paper need not know what a profile leaves out.
         """
-        said = []
+        said: list[Published] = []
         with self.together():
             for comparison in found:
                 levels = (
@@ -116,13 +136,14 @@ class Publisher:
                     if comparison.levels == dict(main)
                     else "." + slug(*map("-".join, comparison.levels.items()))
                 )
-                said.append(self._compared(prefix, slug(comparison.variant) + levels, comparison))
+                name = slug(comparison.variant)
+                said.append(self._compared(prefix, name + levels, comparison, comparison.variant))
             there = {comparison.variant for comparison in found if comparison.levels == dict(main)}
             for variant in variants:
                 if variant not in there:
-                    self.absent(f"{prefix}.ratio.{slug(variant)}", "ratio", NOT_MEASURED)
+                    said.append(self.absent(f"{prefix}.ratio.{slug(variant)}", "ratio", NOT_MEASURED))
                     self._text(f"{prefix}.verdict.{slug(variant)}", NOT_COMPARED, "verdict", 0, ())
-        return Published("\n".join(said))
+        return joined(said)
 
     def summary(self, prefix: str, variant: str, trials: pd.DataFrame, metric: str) -> Published:
         r"""Publish a metric's mean over one variant's trials as ``<prefix>.<variant>``; no trial: absent."""
@@ -134,7 +155,7 @@ class Publisher:
     def comparison(self, prefix: str, name: str, found: Comparison | None) -> Published:
         r"""Publish one comparison as ``<prefix>.ratio.<name>`` and ``<prefix>.verdict.<name>``; ``None``: absent."""
         if found is not None:
-            return Published(self._compared(prefix, slug(name), found))
+            return self._compared(prefix, slug(name), found, name)
         self._text(f"{prefix}.verdict.{slug(name)}", NOT_COMPARED, "verdict", 0, ())
         return self.absent(f"{prefix}.ratio.{slug(name)}", "ratio", NOT_MEASURED)
 
@@ -143,9 +164,27 @@ class Publisher:
         nothing = Estimate(value=None, unit=unit, method="none", estimand="", n_trials=0, warnings=(why,))
         return self.number(key, nothing)
 
-    def _compared(self, prefix: str, name: str, found: Comparison) -> str:
-        number = self.number(f"{prefix}.ratio.{name}", found.ratio)
-        return f"{number}; {self.verdict(f'{prefix}.verdict.{name}', found).text.partition(': ')[2]} {found.reference}"
+    def _compared(self, prefix: str, key: str, found: Comparison, name: str) -> Published:
+        n_shown = len(self._shown.results)
+        self.number(f"{prefix}.ratio.{key}", found.ratio)
+        self.verdict(f"{prefix}.verdict.{key}", found)
+        del self._shown.results[n_shown:]  # shown as one result below
+        shown = show(found.ratio)
+        return self._show(
+            Result(
+                _compared_words(found, name),
+                shown.interval if shown.reason is None else shown.reason,
+                f"{verdict_words(found.verdict, found.ratio, found.margin)} {found.reference}",
+                found.ratio.n_trials,
+                absent=shown.reason is not None,
+            )
+        )
+
+    def _show(self, result: Result) -> Published:
+        """Keep a result for what is published together with it, and return it."""
+        if self._waiting is not None:
+            self._shown.results.append(result)
+        return Published(results=[result])
 
     def table(
         self,
@@ -212,16 +251,18 @@ class Publisher:
             raise InputError("a figure needs an alternative text", place=key, found=alt)
         if self.draft:
             stamp(figure, self.draft)
-        folder = self._generated / "figures"
-        files = [f"figures/{path.name}" for path in save(figure, folder / _file(key))]
-        entry = {"alt": alt, "caption": caption, "file": files[0], "files": files, "notebook": self.notebook}
-        self._put("figures", key, entry)
-        return Published(
-            alt,
-            page=figure_page(
-                (folder / f"{_file(key)}.png").read_bytes(), alt, caption, figure.get_figwidth()
-            ),
-        )
+        if self._publish:
+            saved = save(figure, self._generated / "figures" / _file(key))
+            files = [f"figures/{path.name}" for path in saved]
+            entry = {
+                "alt": alt,
+                "caption": caption,
+                "file": files[0],
+                "files": files,
+                "notebook": self.notebook,
+            }
+            self._put("figures", key, entry)
+        return Published(alt, page=figure_page(png_of(figure), alt, caption, figure.get_figwidth()))
 
     def _text(self, key: str, text: str, method: str, n_trials: int, inputs: Sequence[str]) -> None:
         entry = {
@@ -244,10 +285,12 @@ class Publisher:
             raise InputError("not a key", place=key, found=key, allowed="lower-case words joined by . _ or -")
         if self._waiting is not None:
             self._waiting.append((kind, key, entry))
-            return
-        contribution.update(self._generated, self.notebook, [(kind, key, entry)])
+        elif self._publish:
+            contribution.update(self._generated, self.notebook, [(kind, key, entry)])
 
     def _write(self, name: str, text: str) -> None:
+        if not self._publish:
+            return
         path = self._generated / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, "utf-8")
@@ -256,6 +299,30 @@ class Publisher:
 def slug(*words: str) -> str:
     """Return words as a part of a key: ``java-helidon`` is ``java_helidon``."""
     return ".".join(re.sub(r"[^a-z0-9]+", "_", word.lower()).strip("_") for word in words)
+
+
+def _result(key: str, estimate: Estimate) -> Result:
+    """Return an estimate in words: whose it is stands last in its key, what it is in its estimand."""
+    shown = show(estimate)
+    what = in_words(estimate.estimand)
+    return Result(
+        f"{_words(key.rpartition('.')[2])}: {what}" if what else _words(key),
+        shown.interval if shown.reason is None else shown.reason,
+        n_trials=estimate.n_trials,
+        absent=shown.reason is not None,
+    )
+
+
+def _compared_words(found: Comparison, name: str) -> str:
+    """Return ``throughput, java-jdkhttp over go-nethttp, logging on``, after the name of another subject."""
+    levels = "".join(f", {factor.replace('_', '-')} {level}" for factor, level in found.levels.items())
+    subject = "" if name in ("", found.variant) else f"{name}: "
+    return f"{subject}{metric_name(found.metric)}, {found.variant} over {found.reference}{levels}"
+
+
+def _words(key: str) -> str:
+    """Return a key as words, without the section that it belongs to."""
+    return ", ".join(part.replace("_", "-") for part in key.split(".")[1:] or [key])
 
 
 def _file(key: str) -> str:

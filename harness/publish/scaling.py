@@ -39,7 +39,7 @@ def publish_scaling(
     ``<prefix>.lead.{off,on}.{fewest,most,by_cores}.{ratio,verdict}.<variant>``;
     ``<prefix>.{fewest,most,shared,refused}`` in words; ``<prefix>.law.measured`` where the law was fitted at all.
     """
-    with publisher.together():
+    with publisher.together() as published:
         publish_names(publisher, variants, prefix=prefix)
         publisher.text(f"{prefix}.fewest", sweep.fewest if sweep else NOT_MEASURED)
         publisher.text(f"{prefix}.most", sweep.most if sweep else NOT_MEASURED)
@@ -54,7 +54,7 @@ def publish_scaling(
             publisher.text(f"{prefix}.measured", "measured")
         if sweep is not None and any(row.fit for row in sweep.rows):
             publisher.text(f"{prefix}.law.measured", "measured")
-    return Published(_shared_words(sweep))
+    return published
 
 
 def scaling_cells(sweep: Sweep | None) -> list[Mapping[str, Cell] | None]:

@@ -14,7 +14,7 @@ from harness.evidence import Evidence
 from harness.formats.wrk_histogram import UNDONE
 from harness.model import Estimate
 from harness.publish.formatting import NOT_MEASURED
-from harness.publish.pages import Published
+from harness.publish.pages import Published, joined
 from harness.publish.publisher import Publisher, slug
 
 GENERATOR = "factor_generator"
@@ -36,7 +36,7 @@ def publish_coverage(publisher: Publisher, found: VerifyResult) -> Published:
         ),
         publisher.value("validity.coverage.sims", found.sims, "1", "simulated experiments a cell"),
     ]
-    return Published("\n".join(one.text for one in said))
+    return joined(said)
 
 
 def publish_precision_recall(publisher: Publisher, curves: Sequence[PrecisionRecall]) -> Published:
@@ -54,7 +54,7 @@ def publish_precision_recall(publisher: Publisher, curves: Sequence[PrecisionRec
         publisher.value(f"validity.stalls.f1.{slug(one.finder)}", one.best_f1, "1", f"best F1 {what}")
         for one in others
     ]
-    return Published("\n".join(one.text for one in said))
+    return joined(said)
 
 
 def publish_equal_arms(publisher: Publisher, evidence: Evidence | None, metric: str) -> Published:
@@ -74,7 +74,7 @@ def publish_equal_arms(publisher: Publisher, evidence: Evidence | None, metric: 
         )
     if found is not None:
         publisher.text("validity.aa.measured", "measured")
-    return Published("\n".join(one.text for one in said))
+    return joined(said)
 
 
 def drifts(measured: Mapping[str, Evidence | None], metric: str) -> dict[str, Estimate]:
@@ -97,7 +97,7 @@ def publish_drifts(publisher: Publisher, measured: Mapping[str, Evidence | None]
             if name in found
             else publisher.absent(key, "ratio", NOT_MEASURED)
         )
-    return Published("\n".join(one.text for one in said))
+    return joined(said)
 
 
 def compare_generators(
@@ -135,9 +135,9 @@ def publish_generators(publisher: Publisher, found: Mapping[str, tuple[Compariso
         for metric, comparisons in found.items():
             by_name = {comparison.variant: comparison for comparison in comparisons}
             said += [
-                publisher.comparison(f"validity.generators.{slug(metric)}", name, by_name.get(name)).text
+                publisher.comparison(f"validity.generators.{slug(metric)}", name, by_name.get(name))
                 for name in dict.fromkeys((*CALIBRATED, *sorted(by_name)))
             ]
             if comparisons:
                 publisher.text("validity.generators.measured", "measured")
-    return Published("\n".join(said))
+    return joined(said)

@@ -25,6 +25,7 @@ _MODULES = (
     "first_answer.py",
     "formats/cpu_stat.py",
     "machine_facts.py",
+    "platforms.py",
     "ports.py",
     "processes.py",
     "sampling/cgroup.py",

@@ -37,6 +37,7 @@ from harness.loadgen.wrk2 import Wrk2
 from harness.local_host import LocalHost
 from harness.machine_facts import physical_cores
 from harness.model import BackingName, BackingSettings, Implementation, Load, LoadProfile, Variant
+from harness.platforms import usable_cpus
 from harness.remote import SshHost
 from harness.runner.load_coordination import meeting_addresses
 from harness.runner.order import LoadPlace
@@ -81,7 +82,7 @@ class Assembly:
 
     @cached_property
     def cpus(self) -> tuple[int, ...]:
-        return self.stations.cpus if self.stations is not None else tuple(sorted(os.sched_getaffinity(0)))
+        return self.stations.cpus if self.stations is not None else usable_cpus()
 
     @cached_property
     def cores(self) -> tuple[tuple[int, ...], ...]:

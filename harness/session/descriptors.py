@@ -32,7 +32,12 @@ _SYSTEM_LIMIT = Path("/proc/sys/fs/nr_open")
 def allowed() -> int:
     """Return how many files a process started here may have open: the hard limit, to which ours is raised."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    return int(_SYSTEM_LIMIT.read_text()) if hard == resource.RLIM_INFINITY else hard
+    if hard != resource.RLIM_INFINITY:
+        return hard
+    try:
+        return int(_SYSTEM_LIMIT.read_text())
+    except OSError:  # only Linux tells; macOS has no hard limit
+        return ENOUGH
 
 
 def raise_limit() -> int:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -16,6 +15,7 @@ from harness.launchers.runtimes import Elsewhere
 from harness.local_host import LocalHost
 from harness.machine_facts import physical_cores
 from harness.model import Machine
+from harness.platforms import usable_cpus
 from harness.remote import SshHost, load_settings
 from harness.remote.host import LOOPBACK
 from harness.remote.jdks import find_far_jdks
@@ -87,7 +87,7 @@ def stations(
     address = settings.service_address if apart else "127.0.0.1"
     if host == LOCAL:
         service: Station = LocalHost(listen_address=address)
-        cpus = tuple(sorted(os.sched_getaffinity(0)))
+        cpus = usable_cpus()
         cores = tuple(tuple(core) for core in physical_cores(cpus))
         elsewhere = None
     else:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import difflib
 from collections.abc import Mapping
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 from pydantic import Field, ValidationError, field_validator
 
@@ -28,7 +28,7 @@ M = TypeVar("M", bound="Parameters")
 class Parameters(Frozen):
     """What every notebook takes: which measurement it is about."""
 
-    profile: Literal["smoke", "quick", "full", "sample"] = "quick"
+    profile: Literal["smoke", "quick", "full", "sample", "newest"] = "quick"
     host: str = Field(default="local", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     seed: int = Field(default=DEFAULT_SEED, ge=0)
 
@@ -43,6 +43,11 @@ class Parameters(Frozen):
     def bundled(self) -> bool:
         """The profile is ``sample``: the data that come with the project, nothing is measured."""
         return self.profile == "sample"
+
+    @property
+    def newest(self) -> bool:
+        """The profile is ``newest``: of each experiment the newest complete session made here, else the sample."""
+        return self.profile == "newest"
 
 
 class StageParameters(Parameters):
@@ -68,7 +73,9 @@ class StageParameters(Parameters):
 
 
 class RunAllParameters(StageParameters):
-    """Parameters of ``run_all``."""
+    """Parameters of ``run_all`` and of measuring: the profile says what is measured, so it is never ``newest``."""
+
+    profile: Literal["smoke", "quick", "full", "sample"] = "quick"
 
 
 def check_parameters(model: type[M], namespace: Mapping[str, Any]) -> M:
@@ -124,7 +131,7 @@ def _assigned(history: object) -> list[str]:
 
 def _allowed(model: type[Parameters], name: str) -> str:
     words = {
-        "profile": "smoke, quick, full, sample",
+        "profile": ", ".join(get_args(model.model_fields["profile"].annotation)),
         "host": "a name of hosts.toml, or local",
         "seed": "a whole number from 0 on",
         "experiments": "names of experiments joined by commas, or all",

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from harness.platforms import usable_cpus
 from harness.stages.notebook import NotebookFile
 from harness.stages.parameters import StageParameters
 from harness.stages.table import StageTable
@@ -63,8 +63,7 @@ class StagePlan:
 
 def places_here() -> int:
     """Return how many analyses may be at work at once on this machine: one for each core that is ours."""
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(usable, _MOST_AT_ONCE)
+    return min(len(usable_cpus()), _MOST_AT_ONCE)
 
 
 def may_begin(stage: PlannedStage, at_work: Sequence[PlannedStage], places: int) -> bool:

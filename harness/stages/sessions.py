@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.definitions import experiment_files, load_study
+from harness.errors import InputError
 from harness.stages.parameters import ALL, StageParameters
 from harness.store import SessionFolder, Store
 
@@ -16,16 +17,34 @@ def session_of(root: Path, settings: StageParameters, experiment: str) -> Sessio
 
 
 def sessions_read(root: Path, settings: StageParameters, experiment: str) -> tuple[SessionFolder, ...]:
-    """Return the sessions an analysis reads: the measured one, or those that come with the project."""
-    if settings.bundled:
+    """Return the sessions an analysis reads: the measured one, or those that come with the project.
+
+    With the profile ``newest``: the newest complete session measured here, else those that come with the project.
+    """
+    newest = newest_session(root, experiment) if settings.newest else None
+    if newest is not None:
+        return (newest,)
+    if settings.bundled or settings.newest:
         return Store(root).sessions(experiment, bundled=True)
     session = session_of(root, settings, experiment)
     return (session,) if session.exists else ()
 
 
+def newest_session(root: Path, experiment: str) -> SessionFolder | None:
+    """Return the complete session of any profile, host and seed that was begun here last; ``None``: there is none."""
+    begun: dict[float, SessionFolder] = {}
+    for session in Store(root).sessions(experiment, bundled=False):
+        try:
+            if session.complete:
+                begun[session.header.provenance.started_epoch_s] = session
+        except InputError:  # its header is damaged: tidying reports that, and an older session may be read
+            continue
+    return begun[max(begun)] if begun else None
+
+
 def measured_experiments(root: Path, settings: StageParameters) -> tuple[str, ...]:
     """Return those of the chosen experiments that have a session under these parameters, by name."""
-    there = {session.folder.parent.name for session in Store(root).sessions(bundled=settings.bundled)}
+    there = _experiments(root, None if settings.newest else settings.bundled)
     known = tuple(sorted(name for name in there if sessions_read(root, settings, name)))
     if settings.experiments == ALL:
         return known
@@ -40,11 +59,16 @@ def chosen_experiments(root: Path, settings: StageParameters) -> tuple[str, ...]
         InputError: an unknown name.
     """
     if settings.bundled:
-        known = tuple(dict.fromkeys(s.folder.parent.name for s in Store(root).sessions(bundled=True)))
-        return settings.chosen(known)
+        return settings.chosen(_experiments(root, bundled=True))
     known = tuple(experiment_files(root))
+    if settings.newest:
+        return settings.chosen(measured_experiments(root, settings) if settings.experiments == ALL else known)
     if settings.experiments != ALL:
         return settings.chosen(known)
     return tuple(
         name for name in known if load_study(root, name).experiment.measured_unasked(settings.profile)
     )
+
+
+def _experiments(root: Path, bundled: bool | None) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(s.folder.parent.name for s in Store(root).sessions(bundled=bundled)))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness import api_modules
+from harness.analysis.processed import Source, tables_folder
 from harness.publish.contribution import GENERATED
 from harness.stages import fingerprint
 from harness.stages.expected import expected_s
@@ -37,8 +38,7 @@ def depends(root: Path, stage: PlannedStage) -> dict[str, str]:
     if stage.kind == "tidy":
         found |= fingerprint.of_files(root, _raw_files(root, stage))
     elif stage.kind == "analysis":
-        folders = [root / "data" / "processed" / name for name in stage.experiments]
-        found |= fingerprint.of_files(root, [*folders, root / "data" / "published"])
+        found |= fingerprint.of_files(root, [*_tables(root, stage), root / "data" / "published"])
     elif stage.kind == "paper":
         paths = [path for module in closure(root, {"harness.paper"}) if (path := module_path(root, module))]
         found |= fingerprint.of_files(root, [*paths, *_paper_sources(root), root / GENERATED])
@@ -48,7 +48,7 @@ def depends(root: Path, stage: PlannedStage) -> dict[str, str]:
 def outputs(root: Path, stage: PlannedStage) -> dict[str, str]:
     """Return content hashes of what a stage leaves behind for later ones."""
     if stage.kind == "tidy":
-        return fingerprint.of_files(root, [root / "data" / "processed" / name for name in stage.experiments])
+        return fingerprint.of_files(root, _tables(root, stage))
     if stage.kind == "analysis":
         return fingerprint.of_files(root, [root / GENERATED / f"{stage.name}.json"])
     return fingerprint.of_files(root, [root / "paper" / "main.pdf"]) if stage.kind == "paper" else {}
@@ -65,11 +65,24 @@ def memory_path(root: Path, settings: StageParameters, name: str) -> Path:
     return root / "results" / settings.profile / "stages" / f"{name.replace(' ', '-')}.json"
 
 
+def _bundled(stage: PlannedStage) -> bool:
+    """Whether a stage reads the sessions that come with the project: what is measured here is nothing to it."""
+    return stage.parameters.get("profile") == "sample"
+
+
+def _tables(root: Path, stage: PlannedStage) -> list[Path]:
+    source: Source = "bundled" if _bundled(stage) else "measured"
+    return [tables_folder(root, name, source) for name in stage.experiments]
+
+
 def _raw_files(root: Path, stage: PlannedStage) -> list[Path]:
     """The files that decide what the sessions of the stage's experiments hold."""
     store = Store(root)
     return [
-        file for name in stage.experiments for session in store.sessions(name) for file in session.sources()
+        file
+        for name in stage.experiments
+        for session in store.sessions(name, bundled=_bundled(stage))
+        for file in session.sources()
     ]
 
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import signal
@@ -14,11 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.papermill_engine import ENGINE
+from harness.platforms import die_with_parent
+from harness.publish.contribution import PUBLISHING
 from harness.stages.planned import PlannedStage, StagePlan
 
 #: A notebook that was asked to stop gets this long: a trial under way must stop its service.
 _STOP_WITHIN_S = 30.0
-_PR_SET_PDEATHSIG = 1
 #: ``python -m papermill`` without a grammar of IRIs that jsonschema would make first: no notebook has one, and
 #: making it takes two thirds of papermill's start.
 _PAPERMILL = (
@@ -47,6 +48,8 @@ def begin(plan: StagePlan, stage: PlannedStage) -> UnderWay:
         _PAPERMILL,
         str(stage.notebook.path),
         str(output),
+        "--engine",
+        ENGINE,
         "--no-progress-bar",
         "--log-level",
         "ERROR",
@@ -63,7 +66,7 @@ def begin(plan: StagePlan, stage: PlannedStage) -> UnderWay:
             stdout=stream,
             stderr=subprocess.STDOUT,
             env=_environment(plan.root),
-            preexec_fn=die_with_parent,  # one system call, no lock and no allocation
+            preexec_fn=die_with_parent,  # a child of a kernel that died must not go on measuring unseen
         )
     return UnderWay(stage=stage, child=child, output=output, log=log)
 
@@ -109,12 +112,6 @@ def resume_command(plan: StagePlan) -> str:
     return " ".join(["papermill notebooks/run_all.ipynb", *words])
 
 
-def die_with_parent() -> None:
-    """Linux: when the kernel of run_all dies without a word, the child must not go on measuring unseen."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-
-
 def _failed_cell(output: Path) -> tuple[int, str, str] | None:
     """Return number (from 1, as papermill counts), first line and message of the cell that failed."""
     try:
@@ -142,5 +139,6 @@ def _environment(root: Path) -> dict[str, str]:
         **os.environ,
         "PYTHONPATH": path,
         "REMATCH_ROOT": str(root),
+        PUBLISHING: "1",
         "PYDEVD_DISABLE_FILE_VALIDATION": "1",
     }

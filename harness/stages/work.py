@@ -14,12 +14,13 @@ from pathlib import Path
 
 import pandas as pd
 
+from harness.analysis.processed import Source
 from harness.analysis.tidy import tidy
-from harness.errors import RematchError
+from harness.errors import InputError, RematchError
+from harness.platforms import die_with_parent
 from harness.project import find_root
 from harness.stages.parameters import StageParameters
-from harness.stages.sessions import chosen_experiments, sessions_read
-from harness.stages.under_way import die_with_parent
+from harness.stages.sessions import chosen_experiments, newest_session, sessions_read
 from harness.store import Store
 
 
@@ -48,9 +49,17 @@ def measure_all(settings: StageParameters, *, root: Path | None = None) -> pd.Da
     With the profile ``sample`` nothing is measured: the sessions that come with the project are listed.
 
     Raises:
+        InputError: the profile ``newest``, which reads what there is and does not say what to measure.
         CommandFailed: a session did not come to its end; the message holds its last line.
     """
     here = root or find_root()
+    if settings.newest:
+        raise InputError(
+            "does not say what to measure",
+            place="parameter profile",
+            found="newest",
+            allowed="smoke, quick, full, sample",
+        )
     experiments = chosen_experiments(here, settings)
     for name in () if settings.bundled else experiments:
         arguments = ["measure", name, "--profile", settings.profile, "--host", settings.host]
@@ -70,10 +79,14 @@ def tidy_all(settings: StageParameters, *, root: Path | None = None) -> pd.DataF
     here = root or find_root()
     rows = []
     chosen = chosen_experiments(here, settings)
-    there = [
-        name for name in chosen if Store(here).sessions(name)
-    ]  # what was never measured has nothing to tidy
-    for one in tidy(here, there or chosen).experiments:
+    sources = {name: _source(here, settings, name) for name in chosen}
+    there = [  # what was never measured has nothing to tidy
+        name for name in chosen if Store(here).sessions(name, bundled=sources[name] == "bundled")
+    ]
+    found = [
+        one for name in there or chosen for one in tidy(here, [name], sources=[sources[name]]).experiments
+    ]
+    for one in found:
         reasons = "; ".join(f"{n} {why}" for why, n in one.by_reason.items())
         rows.append(
             {
@@ -88,6 +101,12 @@ def tidy_all(settings: StageParameters, *, root: Path | None = None) -> pd.DataF
     return pd.DataFrame(rows)
 
 
+def _source(root: Path, settings: StageParameters, experiment: str) -> Source:
+    if settings.newest:
+        return "bundled" if newest_session(root, experiment) is None else "measured"
+    return "bundled" if settings.bundled else "measured"
+
+
 def _harness(arguments: list[str], root: Path) -> tuple[int, str]:
     """Run the command line, its words shown as they come; return status and last line."""
     path = os.pathsep.join(part for part in (str(root), os.environ.get("PYTHONPATH", "")) if part)
@@ -99,7 +118,7 @@ def _harness(arguments: list[str], root: Path) -> tuple[int, str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         errors="replace",
-        preexec_fn=die_with_parent,  # one system call, no lock and no allocation
+        preexec_fn=die_with_parent,
         env={**os.environ, "PYTHONPATH": path, "NO_COLOR": "1", "COLUMNS": "110"},
     )
     last = ""

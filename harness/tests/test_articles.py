@@ -88,7 +88,7 @@ def test_lost_money_is_counted(project: Path) -> None:
     table = pressure_table(opened(project, "bank-connections"))
     assert table is not None
     said = publish_money(
-        Publisher("99-test", root=project), [table.assign(money_kept=False), None], prefix="x"
+        Publisher("99-test", root=project, publish=True), [table.assign(money_kept=False), None], prefix="x"
     )
     assert f"x.money: 0 of {len(table)} trials" in said.text
     assert "x.promises: —" in said.text or "not measured" in said.text
@@ -98,7 +98,7 @@ def test_right_answers_without_their_row_are_counted(project: Path) -> None:
     table = pressure_table(opened(project, "bank-connections"))
     assert table is not None
     told = table.assign(answers_held=100, answers_stored=[97] + [100] * (len(table) - 1))
-    said = publish_money(Publisher("99-test", root=project), [told, table, None], prefix="x")
+    said = publish_money(Publisher("99-test", root=project, publish=True), [told, table, None], prefix="x")
     n = len(table)
     assert f"x.promises: {100 * n - 3:,} of {100 * n:,}, in {n} trials" in said.text
 

@@ -158,7 +158,7 @@ def test_where_loads_and_servers_vary_the_heaviest_load_on_the_stock_server_is_c
 
 
 def test_the_paper_gets_counts_shares_and_survivors_in_words(tmp_path: Path) -> None:
-    publisher = Publisher("99-test", root=tmp_path)
+    publisher = Publisher("99-test", root=tmp_path, publish=True)
     table = collapsed()
     publish_bearing(publisher, table, LABELS, levels=("per-statement", "pool-1"), prefix="bank.connections")
     publish_pooled(publisher, table, LABELS, over="per-statement", pool="pool-20", prefix="bank.pooled")

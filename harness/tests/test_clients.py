@@ -104,7 +104,9 @@ def test_the_faces_are_compared_within_a_variant_and_absent_with_a_reason_when_n
     variants = defined_variants("clients-faces")
     table = use_table(opened(project, "clients-faces"))
     assert table is not None
-    said = publish_faces(Publisher("99-a", root=project), table, variants, prefix="a.faces").text
+    said = publish_faces(
+        Publisher("99-a", root=project, publish=True), table, variants, prefix="a.faces"
+    ).text
     assert f"a.faces.opened.published: {OPENED_PUBLISHED}" in said
     assert "a.faces.mean.ratio.go_nethttp" in said
     cells = [row for row in face_cells(table, variants) if row]
@@ -118,7 +120,9 @@ def test_the_faces_are_compared_within_a_variant_and_absent_with_a_reason_when_n
     assert isinstance(untold, Estimate)
     assert untold.value is None
     assert untold.warnings == ("only Go counts them",)
-    absent = publish_faces(Publisher("99-b", root=project), None, variants, prefix="b.faces").text
+    absent = publish_faces(
+        Publisher("99-b", root=project, publish=True), None, variants, prefix="b.faces"
+    ).text
     assert absent.count("not measured") == 2 + 3 * len(variants)
 
 
@@ -126,7 +130,7 @@ def test_what_each_used_at_most_is_published_for_every_variant_of_the_definition
     evidence = opened(project, "clients-hello")
     table, labels = use_table(evidence), defined_variants("clients-hello")
     assert table is not None
-    said = publish_use(Publisher("99-c", root=project), table, labels, prefix="c").text
+    said = publish_use(Publisher("99-c", root=project, publish=True), table, labels, prefix="c").text
     assert "c.connections.go_nethttp: 8" in said
     assert "c.connections.java_quarkus: –" in said  # smoke leaves it out
     assert {row["variant"] for row in use_cells(table, labels) if row} == {"Go net/http", "Java Vert.x"}

@@ -143,7 +143,7 @@ def test_one_of_each_collector_is_the_tightest_java_heap(evidence: Evidence) -> 
 def test_what_was_measured_is_published_by_variant_and_what_was_not_is_absent(
     project: Path, evidence: Evidence, pairs: tuple[MemoryPair, ...]
 ) -> None:
-    publisher = Publisher("41-gc-peaks", root=project)
+    publisher = Publisher("41-gc-peaks", root=project, publish=True)
     labels = defined_variants("gc-peaks", root=ROOT)
     rows = attribution_table(attribute_peaks(evidence))
     publish_memory(publisher, evidence, rows, labels)

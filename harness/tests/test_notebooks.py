@@ -16,13 +16,15 @@ from nbclient.exceptions import CellExecutionError
 
 import harness
 from harness.publish import read_values
+from harness.publish.teaching import TrialValues
 from harness.stages import StageParameters
 from harness.stages.work import tidy_all
 from harness.tests.in_process import execute_in_process
 from harness.tests.synthetic import ROOT, make_project
 
 FOLDER = ROOT / "notebooks"
-ALL = sorted(FOLDER.glob("*.ipynb"))
+ALL = sorted(FOLDER.rglob("*.ipynb"))
+WORKSHOP = "workshop/01-how-much-does-one-trial-tell"
 #: notebook -> the experiments it reads of the made-up project
 ANALYSIS = {
     "30-strings": "strings-rounds,strings-payload",
@@ -130,6 +132,7 @@ def opened(root: Path, name: str, **parameters: object) -> NotebookClient:
 def _in_project(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REMATCH_ROOT", str(project))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("REMATCH_PUBLISH", "1")
 
 
 @pytest.mark.parametrize("name", ANALYSIS)
@@ -148,6 +151,59 @@ def test_backwards_after_the_set_up_then_forwards_twice_gives_the_same_numbers(
     mine = [key for key, entry in read_values(project).items() if entry["notebook"] == name]
     assert len(mine) > 5
     assert backwards == forwards
+    published = set(read_values(project))
+    for cell in client.nb.cells:
+        if cell.cell_type == "code" and "publish" in cell.source:
+            assert cell.outputs, f"{cell.id} prints nothing"
+            assert not {line.partition(":")[0] for line in _text_of(cell).splitlines()} & published, cell.id
+
+
+def _text_of(cell: Any) -> str:
+    return "\n".join(
+        output.get("text") or output.get("data", {}).get("text/plain", "") for output in cell.outputs
+    )
+
+
+def test_a_notebook_opened_alone_shows_the_same_and_leaves_the_paper_as_it_is(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    execute_in_process(project, "30-strings")
+    before = snapshot(project)
+    monkeypatch.delenv("REMATCH_PUBLISH")
+    capsys.readouterr()
+    shown = execute_in_process(project, "30-strings")["said"]
+    assert capsys.readouterr().out.startswith("strings-rounds: measured here, session smoke-local-1 of ")
+    assert "smallest margin at which the reference equals itself" in repr(shown)
+    assert snapshot(project) == before
+
+
+@pytest.mark.parametrize(
+    ("changes", "heading"),
+    [
+        ({}, "throughput / correct answers per second (higher is better)"),
+        ({'"throughput_per_s"': '"latency_p50_s"'}, "median latency / ms (lower is better)"),
+        ({'"throughput_per_s"': '"cpu_s_per_request"'}, "CPU per request / µs (lower is better)"),
+        ({'"throughput_per_s"': '"latency_p99_s"'}, "p99 latency / ms (lower is better)"),
+        ({', "off"\n': ', "on"\n'}, "throughput / correct answers per second (higher is better)"),
+        (
+            {'profile = "sample"': 'profile = "smoke"'},
+            "throughput / correct answers per second (higher is better)",
+        ),
+    ],
+    ids=["as it is", "median", "CPU", "p99", "logging", "profile"],
+)
+def test_the_workshop_and_each_of_its_exercises_run(
+    project: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, str], heading: str
+) -> None:
+    sample = {'profile = "sample"': 'profile = "newest"'}  # the made-up session is measured here
+    monkeypatch.delenv("REMATCH_PUBLISH")
+    found = execute_in_process(project, WORKSHOP, changes if "profile" in str(changes) else sample | changes)
+    values = found["values"]
+    assert isinstance(values, TrialValues)
+    table = values.all_blocks()[heading]
+    assert not (table == "0.0").any(axis=None)
+    best = values.frame.idxmax(axis=1) if "higher" in heading else values.frame.idxmin(axis=1)
+    assert all(one in names for one, names in zip(best, table["best"], strict=True))
 
 
 @pytest.mark.parametrize("name", TOLERANT)

@@ -47,7 +47,7 @@ def test_a_number_has_the_digits_its_interval_carries(given: Estimate, text: str
 
 
 def test_an_absent_number_is_a_dash_with_its_reason(tmp_path: Path) -> None:
-    publisher = Publisher("30-a", root=tmp_path)
+    publisher = Publisher("30-a", root=tmp_path, publish=True)
     publisher.absent("a.b", "ratio", "not measured in this profile")
     entry = read_values(tmp_path)["a.b"]
     assert entry["value"] is None
@@ -68,7 +68,7 @@ def test_below_a_table_stands_why_a_number_has_no_interval() -> None:
 
 
 def test_every_value_carries_what_the_schema_promises(tmp_path: Path) -> None:
-    Publisher("30-a", root=tmp_path).number("a.b", estimate(1.0, 0.9, 1.1, "ratio"))
+    Publisher("30-a", root=tmp_path, publish=True).number("a.b", estimate(1.0, 0.9, 1.1, "ratio"))
     entry = json.loads((tmp_path / "paper/generated/values.json").read_text())["a.b"]
     wanted = {"value", "low", "high", "unit", "text", "method", "estimand", "n_trials", "inputs", "notebook"}
     assert wanted <= set(entry)
@@ -79,7 +79,7 @@ def test_every_value_carries_what_the_schema_promises(tmp_path: Path) -> None:
 def test_the_order_of_notebooks_and_of_cells_leaves_no_trace(tmp_path: Path) -> None:
     def publish(root: Path, order: list[tuple[str, str, float]]) -> dict[str, bytes]:
         for notebook, key, value in order:
-            Publisher(notebook, root=root).number(key, estimate(value))
+            Publisher(notebook, root=root, publish=True).number(key, estimate(value))
         folder = root / "paper/generated"
         return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
@@ -96,7 +96,7 @@ def test_notebooks_at_work_at_once_lose_nothing_and_leave_what_one_after_the_oth
         "import sys; from pathlib import Path; from harness.publish import Publisher\n"
         "from harness.tests.test_publish import estimate\n"
         "root, name = Path(sys.argv[1]), sys.argv[2]\n"
-        "publisher = Publisher(name, root=root)\n"
+        "publisher = Publisher(name, root=root, publish=True)\n"
         "for number in range(40): publisher.number(f'{name[3:]}.k{number}', estimate(1.0 + number))\n"
         "publisher.table(f'{name[3:]}.t', {'a': 'A'}, [{'a': 1}], caption='c')\n"
     )
@@ -117,20 +117,20 @@ def test_notebooks_at_work_at_once_lose_nothing_and_leave_what_one_after_the_oth
 
 
 def test_two_notebooks_cannot_publish_the_same_key(tmp_path: Path) -> None:
-    Publisher("30-a", root=tmp_path).number("a.x", estimate(1.0))
+    Publisher("30-a", root=tmp_path, publish=True).number("a.x", estimate(1.0))
     with pytest.raises(InputError, match="30-a already"):
-        Publisher("31-b", root=tmp_path).number("a.x", estimate(2.0))
+        Publisher("31-b", root=tmp_path, publish=True).number("a.x", estimate(2.0))
 
 
 def test_clearing_a_notebook_leaves_the_others(tmp_path: Path) -> None:
-    Publisher("30-a", root=tmp_path).number("a.x", estimate(1.0))
-    Publisher("31-b", root=tmp_path).number("b.x", estimate(2.0))
+    Publisher("30-a", root=tmp_path, publish=True).number("a.x", estimate(1.0))
+    Publisher("31-b", root=tmp_path, publish=True).number("b.x", estimate(2.0))
     clear(tmp_path, "30-a")
     assert set(read_values(tmp_path)) == {"b.x"}
 
 
 def test_tracing_an_unknown_key_names_the_nearest(tmp_path: Path) -> None:
-    Publisher("30-a", root=tmp_path).number("a.throughput", estimate(1.0))
+    Publisher("30-a", root=tmp_path, publish=True).number("a.throughput", estimate(1.0))
     assert trace(tmp_path, "a.throughput")["inputs"] == ["e/s/0001-a", "e/s/0002-a"]
     with pytest.raises(UnknownKey, match=r"did you mean a\.throughput"):
         trace(tmp_path, "a.througput")
@@ -139,7 +139,7 @@ def test_tracing_an_unknown_key_names_the_nearest(tmp_path: Path) -> None:
 @pytest.mark.parametrize("key", ["", "A.b", "a b", "a..b", "a{b}", "a\\b", "a.b."])
 def test_a_key_that_latex_could_stumble_over_is_refused(tmp_path: Path, key: str) -> None:
     with pytest.raises(InputError, match="not a key"):
-        Publisher("30-a", root=tmp_path).number(key, estimate(1.0))
+        Publisher("30-a", root=tmp_path, publish=True).number(key, estimate(1.0))
 
 
 def test_text_prints_as_itself_in_latex() -> None:
@@ -150,7 +150,7 @@ def test_text_prints_as_itself_in_latex() -> None:
 
 
 def test_a_table_shows_a_dash_and_says_why_below(tmp_path: Path) -> None:
-    publisher = Publisher("30-a", root=tmp_path)
+    publisher = Publisher("30-a", root=tmp_path, publish=True)
     nothing = Estimate(
         value=None, unit="s", method="none", estimand="", n_trials=0, warnings=("below resolution",)
     )

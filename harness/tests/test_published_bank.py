@@ -74,7 +74,7 @@ def test_a_published_table_that_does_not_is_refused_with_its_place(
 
 def test_the_published_numbers_come_with_what_the_sentences_rest_on(tmp_path: Path) -> None:
     table = ours({"share-40": 40.0, "share-100": 100.0, "share-140": 140.0, "share-280": 280.0})
-    publisher = Publisher("99-test", root=tmp_path)
+    publisher = Publisher("99-test", root=tmp_path, publish=True)
     publish_published_bank(
         publisher, published_bank(), table, reference=PAIR["go"], other=PAIR["java"], prefix="bank.original"
     )

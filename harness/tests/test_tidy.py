@@ -368,4 +368,4 @@ def test_from_raw_to_a_comparison_that_names_its_trials(tmp_path: Path) -> None:
         assert all(name.startswith("bundled/toy/quick-local-1/") for name in comparison.ratio.inputs)
     assert aa_noise(rows, "latency_mean_s").n_blocks == 5
     assert len(summarise(rows, "throughput_per_s", by=("variant", "logging"))) == 4
-    assert json.loads((tmp_path / "data/processed/toy/exclusions.json").read_text())["n_kept"] == 25
+    assert json.loads((tmp_path / "data/processed/bundled/toy/exclusions.json").read_text())["n_kept"] == 25

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import dataclass
 
 from .tool import Surroundings
@@ -24,6 +25,7 @@ class Wanted:
 
     ``by_setup``: set-up brings it into ``.tools`` or ``.venv`` without a system package.
     ``pinned``: the version that set-up builds from source into ``.tools/NAME-VERSION/bin``.
+    ``macos``: the command on macOS, where an active conda environment does not bring it.
     ``elsewhere``: the command where neither apt nor conda nor set-up brings it.
     """
 
@@ -37,6 +39,7 @@ class Wanted:
     by_setup: bool = False
     pinned: str | None = None
     elsewhere: str | None = None
+    macos: str | None = None
 
 
 WANTED: tuple[Wanted, ...] = (
@@ -78,6 +81,8 @@ WANTED: tuple[Wanted, ...] = (
             "latexmk",
         ),
         conda=True,
+        macos="brew install --cask mactex-no-gui, or brew install tectonic, "
+        "or conda env create --file environment.yml && conda activate rematch",
     ),
     Wanted(
         name="poppler",
@@ -192,6 +197,8 @@ def how_to_get(row: Wanted, around: Surroundings) -> str:
         return " ".join((*(() if os.geteuid() == 0 else ("sudo",)), "apt-get", "install", "-y", *row.apt))
     if row.by_setup:
         return "make setup"
+    if sys.platform == "darwin" and row.macos:
+        return row.macos
     if row.conda:
         return "conda env create --file environment.yml && conda activate rematch"
     return row.elsewhere or "make setup"

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading, reporting and teaching need no Linux; Windows gets one sentence."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from harness.tests.synthetic import ROOT, make_project
+from harness.tests.without_linux import PRELUDE, WINDOWS, command_line, run_code
+
+GOLDEN = ROOT / "harness" / "tests" / "golden"
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project with a made-up session of the rounds."""
+    return make_project(tmp_path_factory.mktemp("mac"), profile="smoke", experiments=("strings-rounds",))
+
+
+def test_only_one_module_asks_which_cpus_may_be_used() -> None:
+    asking = {
+        path.relative_to(ROOT).as_posix()
+        for folder in ("harness", "setup")
+        for path in (ROOT / folder).rglob("*.py")
+        if "tests" not in path.parts and re.search(r"os\.sched_getaffinity", path.read_text("utf-8"))
+    }
+    assert asking == {"harness/platforms.py"}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("tidy",), ("report", str(GOLDEN / "jmeter" / "samples.jtl")), ("check",), ("list",)],
+    ids=lambda arguments: str(arguments[0]),
+)
+def test_what_only_reads_works_without_what_only_linux_has(project: Path, arguments: tuple[str, ...]) -> None:
+    done = run_code(PRELUDE + command_line(*arguments), root=project)
+    assert "Traceback" not in done.stderr, done.stderr
+    assert done.returncode in (0, 1)
+    assert done.stdout.strip()
+
+
+@pytest.mark.parametrize("name", ["workshop/01-how-much-does-one-trial-tell", "30-strings", "40-warm-up"])
+def test_notebooks_are_executed_without_what_only_linux_has(project: Path, name: str) -> None:
+    code = (
+        PRELUDE
+        + "from pathlib import Path\nfrom harness.tests.in_process import execute_in_process\n"
+        + f"execute_in_process(Path({str(project)!r}), {name!r}, profile='newest')\nprint('executed')"
+    )
+    done = run_code(code, root=project)
+    assert done.returncode == 0, done.stderr
+    assert "strings-rounds: measured here, session smoke-local-1" in done.stdout
+    assert done.stdout.endswith("executed\n")
+
+
+@pytest.mark.parametrize(
+    "start",
+    [command_line("list"), "import runpy; runpy.run_module('setup', run_name='__main__', alter_sys=True)"],
+    ids=["rematch", "setup"],
+)
+def test_windows_gets_one_sentence_that_names_wsl(project: Path, start: str) -> None:
+    done = run_code(WINDOWS + start, root=project)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "WSL" in done.stderr
