@@ -8,13 +8,23 @@ import sys
 
 import typer
 
-from harness.cli import analysing, benchmarking, building, checking, listing, measuring, tracing, verifying
+from harness.cli import (
+    analysing,
+    benchmarking,
+    building,
+    checking,
+    listing,
+    measuring,
+    results,
+    tracing,
+    verifying,
+)
 from harness.errors import RematchError
 
 app = typer.Typer(
     name="rematch",
     no_args_is_help=True,
-    rich_markup_mode="markdown",
+    rich_markup_mode=None,  # boxes and colours of the help would cost more time than everything else of it
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help=(
@@ -23,13 +33,15 @@ app = typer.Typer(
         "1. `rematch check`: what can this machine do?\n"
         "2. `rematch list`: which experiments and variants are there?\n"
         "3. `rematch measure smoke --profile smoke`: the whole line at its smallest, a minute or two\n"
-        "4. `rematch tidy`: from raw records to tables\n\n"
+        "4. `rematch results smoke`: the variants compared; profile quick and full give verdicts\n\n"
+        "Files of other load tests: `rematch report FILE`.\n\n"
         "`make paper` does all of it and builds the PDF."
     ),
 )
 app.command("check")(checking.check)
 app.command("list")(listing.list_all)
 app.command("measure")(measuring.measure_command)
+app.command("results")(results.results_command)
 app.command("tidy")(analysing.tidy_command)
 app.command("report")(analysing.report_command)
 app.command("verify")(verifying.verify_command)

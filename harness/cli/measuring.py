@@ -7,11 +7,13 @@ import contextlib
 import json
 import shlex
 import sys
+from collections import Counter
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from harness.cli import completion
+from harness.errors import RematchError
 from harness.project import find_root
 
 if TYPE_CHECKING:
@@ -114,19 +116,23 @@ def measure_command(
 
 
 def _summarise(folder: SessionFolder, *, as_json: bool) -> None:
-    outcomes: dict[str, int] = {}
-    flags: dict[str, int] = {}
-    for record in folder.records():
-        outcomes[record.outcome.value] = outcomes.get(record.outcome.value, 0) + 1
-        for flag in record.flags:
-            flags[flag] = flags.get(flag, 0) + 1
+    """Say what came of the session: for programs outcomes and flags, for a person who is ahead."""
     if as_json:
+        records = list(folder.records())
+        outcomes = Counter(record.outcome.value for record in records)
+        flags = Counter(flag for record in records for flag in record.flags)
         said = {"session": folder.key, "complete": folder.complete, "outcomes": outcomes, "flags": flags}
         print(json.dumps(said, indent=1))
         return
-    counts = ", ".join(f"{count} {name}" for name, count in sorted(outcomes.items()))
-    flagged = ", ".join(f"{count} {name}" for name, count in sorted(flags.items()))
-    print(f"{folder.key}: {counts}" + (f"; flags: {flagged}" if flagged else ""))
+    from harness.cli.results import read_results
+    from harness.cli.results_text import print_conclusion
+
+    try:
+        print_conclusion(read_results(find_root(), folder, []))
+    except RematchError as problem:  # what was measured is kept, whatever keeps it from being analysed now
+        print(f"rematch: {folder.key} is measured, but cannot be analysed: {problem}", file=sys.stderr)
+    name, session = folder.key.split("/")
+    print(f"All metrics and verdicts: rematch results {name} --session {session}")
 
 
 def _print_plan(assembly: Assembly, prepared: Prepared, *, as_json: bool) -> None:
