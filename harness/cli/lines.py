@@ -19,15 +19,14 @@ def width() -> int:
     return min(max(shutil.get_terminal_size((80, 24)).columns, NARROWEST), WIDEST)
 
 
-def wrapped(text: str, *, indent: str = "", hang: str | None = None, room: int = 0) -> str:
-    """Return a paragraph. ``indent``: before its first line; ``hang``: before the others, default: the same;
-    ``room``: columns to leave free at the end of each.
+def wrapped(text: str, *, indent: str = "", hang: str | None = None) -> str:
+    """Return a paragraph. ``indent``: before its first line; ``hang``: before the others, default: the same.
 
     A word that is longer than a line, such as a path, stays in one piece.
     """
     return textwrap.fill(
         " ".join(text.split()),
-        width() - room,
+        width(),
         initial_indent=indent,
         subsequent_indent=indent if hang is None else hang,
         break_long_words=False,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import completion
-from harness.cli.lines import counted, wrapped
+from harness.cli.lines import counted, width, wrapped
 from harness.errors import RematchError
 from harness.project import find_root
 
@@ -202,5 +202,14 @@ def _print_commands(commands: Mapping[str, tuple[str, ...]]) -> None:
         if not argv:
             print("    nothing: no command is defined")
             continue
-        lines = wrapped(shlex.join(argv), indent="    ", hang="      ", room=2).splitlines()
-        print(" \\\n".join(lines))
+        print(" \\\n".join(_shell_lines(argv)))
+
+
+def _shell_lines(argv: tuple[str, ...]) -> list[str]:
+    """Break a command line between its words, never within a quoted one."""
+    lines = ["   "]
+    for word in map(shlex.quote, argv):
+        if lines[-1].strip() and len(lines[-1]) + 1 + len(word) > width() - 2:
+            lines.append("     ")
+        lines[-1] += f" {word}"
+    return lines
