@@ -16,6 +16,7 @@ from harness.cli import (
     checking,
     listing,
     measuring,
+    results,
     tracing,
     verifying,
 )
@@ -24,30 +25,36 @@ from harness.errors import RematchError
 app = typer.Typer(
     name="rematch",
     no_args_is_help=True,
-    rich_markup_mode="markdown",
+    rich_markup_mode=None,  # boxes and colours of the help would cost more time than everything else of it
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help=(
         "Are Java microservices as fast as Go ones, and what do they cost?\n\n"
         "A first round:\n\n"
-        "1. `rematch check`: what can this machine do?\n"
+        "\b\n1. `rematch check`: what can this machine do?\n"
         "2. `rematch list`: which experiments and variants are there?\n"
-        "3. `rematch measure smoke --profile smoke`: the whole line at its smallest, a minute or two\n"
-        "4. `rematch tidy`: from raw records to tables\n\n"
+        "3. `rematch measure smoke --profile smoke`: measure a little, in minutes\n"
+        "4. `rematch results smoke`: what came of it (verdicts need quick or full)\n\n"
+        "Files of other load tests: `rematch report FILE`.\n\n"
         "`make paper` does all of it and builds the PDF."
     ),
 )
-app.command("check")(checking.check)
-app.command("list")(listing.list_all)
-app.command("measure")(measuring.measure_command)
-app.command("tidy")(analysing.tidy_command)
-app.command("report")(analysing.report_command)
-app.command("verify")(verifying.verify_command)
-app.command("bench")(benchmarking.bench_command)
-app.command("trace")(tracing.trace)
-app.command("pack")(archiving.pack_command)
-app.command("unpack")(archiving.unpack_command)
-app.command("paper")(building.paper_command)
+app.command("check", short_help="What this machine is ready for, and what is missing.")(checking.check)
+app.command("list", short_help="Experiments, or one with its variants and profiles.")(listing.list_all)
+app.command("measure", short_help="Measure an experiment, or go on with a session.")(
+    measuring.measure_command
+)
+app.command("results", short_help="Who is ahead, by how much, how sure.")(results.results_command)
+app.command("tidy", short_help="From raw records to tables; exclusions counted.")(analysing.tidy_command)
+app.command("report", short_help="Analyse a load test's result files from anywhere.")(
+    analysing.report_command
+)
+app.command("verify", short_help="Simulations that check the statistics.")(verifying.verify_command)
+app.command("bench", short_help="Benchmarks of the harness itself.")(benchmarking.bench_command)
+app.command("trace", short_help="From a number of the paper to its records.")(tracing.trace)
+app.command("pack", short_help="Write a measured session as one archive.")(archiving.pack_command)
+app.command("unpack", short_help="Unpack an archived session to look at its files.")(archiving.unpack_command)
+app.command("paper", short_help="Build the paper from what was published.")(building.paper_command)
 
 
 def main() -> None:

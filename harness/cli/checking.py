@@ -11,7 +11,15 @@ from typing import Annotated, Any
 import typer
 
 from harness.cli import completion
-from harness.cli.fitness import DESCRIPTORS_WANTED, WATCHED_S, remarks_on, shares
+from harness.cli.fitness import (
+    DESCRIPTORS_WANTED,
+    WATCHED_S,
+    is_busy,
+    quiet_in_words,
+    remarks_on,
+    shares,
+)
+from harness.cli.lines import table, wrapped
 from harness.project import find_root
 
 
@@ -111,45 +119,64 @@ def _ticks_in_words(sampling: dict[str, str | None]) -> str:
 
 
 def _print(found: dict[str, Any]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    console = Console(highlight=False)
-    machine, quiet = found["machine"], found["quiet"]
-    console.print(
-        f"{machine['n_cpus']} CPUs ({machine['cpu_model']}), {machine['memory_bytes'] / 2**30:.1f} GiB, "
-        f"{machine['distribution']}, kernel {machine['kernel']}, cgroup {machine['cgroup']}, "
-        f"virtualisation {machine['virtualisation'] or 'none seen'}, "
-        f"{machine['descriptor_limit']} open files"
+    machine, fit = found["machine"], found["fit_for"]
+    print(wrapped(verdict(found), hang="  "))
+    for remark in fit["remarks"]:
+        print(wrapped(f"- {remark}", hang="  "))
+    print()
+    print(
+        wrapped(
+            f"machine: {machine['n_cpus']} CPUs ({machine['cpu_model']}), {machine['memory_bytes'] / 2**30:.1f} GiB, "
+            f"{machine['distribution']}, kernel {machine['kernel']}, cgroup {machine['cgroup']}, "
+            f"virtualisation {machine['virtualisation'] or 'none seen'}, {machine['descriptor_limit']} open files",
+            hang="  ",
+        )
     )
-    shares = ", ".join(
-        f"{name.removesuffix('_share').replace('_', ' ')} {'unknown' if value is None else format(value, '.1%')}"
-        for name, value in quiet.items()
-        if name.endswith("_share")
-    )
-    console.print(f"over {WATCHED_S:.0f} s: {shares}")
+    print(wrapped(f"over {WATCHED_S:.0f} s: {quiet_in_words(found['quiet'])}", hang="  "))
     jdks = ", ".join(f"{jdk['version']} ({jdk['vendor'] or 'unknown vendor'})" for jdk in found["jdks"])
-    console.print(f"JDKs, the preferred one first: {jdks or 'none'}\n")
-    table = Table("tool", "state", "version", "wanted", "get it with", box=None, pad_edge=False)
-    for tool in found["tools"]:
-        table.add_row(
-            tool["name"],
-            tool["state"] if tool["required"] or tool["state"] == "ok" else f"{tool['state']} (optional)",
-            tool["version"] or "",
-            tool["why"],
-            tool["how_to_get"] or "",
-        )
-    console.print(table)
-    console.print()
+    print(wrapped(f"JDKs, the preferred one first: {jdks or 'none'}", hang="  "))
+    ready = [tool for tool in found["tools"] if tool["state"] == "ok"]
+    said = ", ".join(" ".join(filter(None, (tool["name"], _version(tool)))) for tool in ready)
+    print(wrapped(f"ready: {said or 'no tool'}", hang="  "))
     containers = found["containers"]
-    console.print(f"containers: {containers['engine'] or 'not here: ' + containers['reason']}")
-    console.print(f"the sampler's ticks: {_ticks_in_words(found['sampling'])}\n")
-    for remark in found["fit_for"]["remarks"]:
-        console.print(f"- {remark}")
-    if found["fit_for"]["lacking"]:
-        console.print(f"missing for measuring: {', '.join(found['fit_for']['lacking'])}")
-    else:
-        console.print(
-            "fit for measuring"
-            + ("" if found["fit_for"]["full"] else "; profile full wants a larger machine")
+    print(wrapped(f"containers: {containers['engine'] or 'not here: ' + containers['reason']}", hang="  "))
+    print(wrapped(f"the sampler's ticks: {_ticks_in_words(found['sampling'])}", hang="  "))
+    _print_missing([tool for tool in found["tools"] if tool["state"] != "ok"])
+
+
+def verdict(found: dict[str, Any]) -> str:
+    """Return what this machine is ready for, in one sentence or two."""
+    fit, machine = found["fit_for"], found["machine"]
+    if fit["lacking"]:
+        return f"Not ready: {', '.join(fit['lacking'])} must be installed first."
+    if not fit["measuring"]:
+        return f"Not ready: only {machine['descriptor_limit']} open files are allowed."
+    ready = (
+        "Ready for smoke, quick and full."
+        if fit["full"]
+        else "Ready for smoke and quick, not for full: it needs a larger machine."
+    )
+    busy = found["quiet"]["busy_share"]
+    if is_busy(found["quiet"]):
+        return f"Not now: {min(busy, 1.0):.0%} of the CPU time is in use. {ready.replace('Ready', 'Otherwise ready')}"
+    return ready
+
+
+def _version(tool: dict[str, Any]) -> str:
+    """The first word of the version: what a vendor adds to it is in the JSON."""
+    words = (tool["version"] or "").replace("latexmk ", "").split()
+    return words[0] if words else ""
+
+
+def _print_missing(missing: list[dict[str, Any]]) -> None:
+    rows = [
+        (
+            tool["name"],
+            tool["state"] if tool["required"] else f"{tool['state']}, optional",
+            f"{tool['how_to_get'] or 'unknown'} ({tool['why']})",
         )
+        for tool in sorted(missing, key=lambda tool: not tool["required"])
+    ]
+    if rows:
+        print()
+        print(table(("tool", "state", "get it with"), rows))

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from harness.cli import roles_far
-from harness.cli.fitness import DESCRIPTORS_WANTED, WATCHED_S, remarks_on, shares
+from harness.cli.fitness import (
+    DESCRIPTORS_WANTED,
+    WATCHED_S,
+    is_busy,
+    quiet_in_words,
+    remarks_on,
+    shares,
+)
+from harness.cli.lines import wrapped
 from harness.project import find_root
 
 if TYPE_CHECKING:
@@ -129,26 +137,26 @@ def _remarks_on_place(host: SshHost, clock: HostClock, *, same_kind: bool, apart
 
 def _print(name: str, found: dict[str, Any]) -> None:
     machine, clock = found["machine"], found["clock"]
-    print(
+    fit = [role for role, holds in found["fit_for"].items() if holds is True]
+    if is_busy(found["quiet"]):
+        print(f"not now: {min(found['quiet']['busy_share'], 1.0):.0%} of its CPU time is in use")
+    print(wrapped(f"fit for: {', '.join(fit) or 'nothing'}", hang="  "))
+    for remark in found["fit_for"]["remarks"]:
+        print(wrapped(f"- {remark}", hang="  "))
+    there = [program for program, path in found["programs"].items() if path is not None]
+    able = [one for one, reason in found["generators"].items() if reason is None]
+    print()
+    for line in (
         f"{name}: {machine['n_cpus']} CPUs ({machine['cpu_model']}), {machine['memory_bytes'] / 2**30:.1f} GiB, "
         f"{machine['distribution']}, kernel {machine['kernel']}, cgroup {machine['cgroup']}, "
-        f"{machine['descriptor_limit']} open files"
-    )
-    print(
+        f"{machine['descriptor_limit']} open files",
         f"Python {found['python']}; {found['free_bytes'] / 2**30:.1f} GiB free; clock "
-        f"{clock['wall_offset_s'] * 1e3:+.2f} ms from ours, to {clock['uncertainty_s'] * 1e3:.2f} ms"
-    )
-    known = [f"{what.removesuffix('_share')} {value:.1%}" for what, value in found["quiet"].items()
-             if what.endswith("_share") and value is not None]  # fmt: skip
-    print(f"over {WATCHED_S:.0f} s: {', '.join(known)}")
-    print(f"JDKs: {', '.join(jdk['version'] for jdk in found['jdks']) or 'none'}")
-    print(f"containers: {found['containers']['engine'] or 'none'}")
-    print(f"PostgreSQL: {found['database']['version'] or 'none'}")
-    there = [program for program, path in found["programs"].items() if path is not None]
-    print(f"programs: {', '.join(there) or 'none'}")
-    able = [name for name, reason in found["generators"].items() if reason is None]
-    print(f"load generators that can run there: {', '.join(able) or 'none'}")
-    for remark in found["fit_for"]["remarks"]:
-        print(f"- {remark}")
-    fit = [role for role, holds in found["fit_for"].items() if holds is True]
-    print(f"fit for: {', '.join(fit) or 'nothing'}")
+        f"{clock['wall_offset_s'] * 1e3:+.2f} ms from ours, to {clock['uncertainty_s'] * 1e3:.2f} ms",
+        f"over {WATCHED_S:.0f} s: {quiet_in_words(found['quiet'])}",
+        f"JDKs: {', '.join(jdk['version'] for jdk in found['jdks']) or 'none'}",
+        f"containers: {found['containers']['engine'] or 'none'}",
+        f"PostgreSQL: {found['database']['version'] or 'none'}",
+        f"programs: {', '.join(there) or 'none'}",
+        f"load generators that can run there: {', '.join(able) or 'none'}",
+    ):
+        print(wrapped(line, hang="  "))

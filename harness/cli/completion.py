@@ -21,6 +21,25 @@ def experiments(incomplete: str) -> list[str]:
     return sorted(path.stem for path in folder.glob("*.toml") if path.stem.startswith(incomplete))
 
 
+def measured(incomplete: str) -> list[str]:
+    """Names of the experiments that have a session, measured here or bundled."""
+    try:
+        raw = find_root() / "data" / "raw"
+    except RematchError:
+        return []
+    names = {
+        path.parent.parent.name for base in (raw, raw / "bundled") for path in base.glob("*/*/session.json")
+    }
+    return sorted(name for name in names if name.startswith(incomplete))
+
+
+def metrics(incomplete: str) -> list[str]:
+    """Names of the metrics that ``results`` knows."""
+    from harness.evidence.results import METRICS
+
+    return [metric.name for metric in METRICS if metric.name.startswith(incomplete)]
+
+
 def variants(incomplete: str) -> list[str]:
     """Names of all variants of all experiments."""
     import tomllib

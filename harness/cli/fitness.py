@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -34,6 +35,21 @@ def shares(
     }
 
 
+def is_busy(quiet: Mapping[str, float | None]) -> bool:
+    """Tell whether so much else runs that a measurement now would be one of that, too."""
+    return (quiet["busy_share"] or 0) > _BUSY_SHARE
+
+
+def quiet_in_words(quiet: Mapping[str, float | None]) -> str:
+    """Return the shares in one line; a share is at most 100 %, whatever two clocks made of it."""
+    said = []
+    for name, value in quiet.items():
+        if name.endswith("_share"):
+            share = "unknown" if value is None else f"{min(value, 1.0):.1%}"
+            said.append(f"{name.removesuffix('_share').replace('_', ' ')} {share}")
+    return ", ".join(said)
+
+
 def remarks_on(n_cpus: int, small: bool, descriptors: int, quiet: dict[str, float | None]) -> list[str]:
     """Return what makes a machine less fit than it could be."""
     remarks: list[str] = []
@@ -41,8 +57,10 @@ def remarks_on(n_cpus: int, small: bool, descriptors: int, quiet: dict[str, floa
         remarks.append(
             f"{n_cpus} CPUs: service and load generator share them; good for smoke and quick, not for full"
         )
-    if (quiet["busy_share"] or 0) > _BUSY_SHARE:
-        remarks.append(f"{quiet['busy_share']:.0%} of the CPU time is in use: stop what else runs here first")
+    if is_busy(quiet):
+        remarks.append(
+            f"{min(quiet['busy_share'] or 0, 1.0):.0%} of the CPU time is in use: stop what else runs here first"
+        )
     if (quiet["steal_share"] or 0) > 0.01:
         remarks.append(
             f"{quiet['steal_share']:.1%} of the CPU time goes to other guests of this host (steal)"

@@ -1,32 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``rematch list``: experiments and variants, and for each unavailable one the reason."""
+"""``rematch list``: all experiments in a table, or one with its variants, and why something cannot run here."""
 
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from harness.cli import completion
+from harness.cli.lines import counted, table, wrapped
 from harness.errors import RematchError
 from harness.project import find_root
+
+if TYPE_CHECKING:
+    from harness.session import Assembly
+
+#: What ``measure`` takes unless it is told otherwise, and so what the overview is about.
+DEFAULT_PROFILE = "quick"
 
 
 def list_all(
     experiment: Annotated[
-        str | None, typer.Argument(help="only this one", autocompletion=completion.experiments)
+        str | None,
+        typer.Argument(help="details of this one; default: all", autocompletion=completion.experiments),
     ] = None,
     launcher: Annotated[
         str, typer.Option(help="how services come up: process or container (docker)")
     ] = "process",
     as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False,
 ) -> None:
-    """Experiments with their variants and profiles, and what cannot run here and why.
+    """List experiments: one row each, or the details of one with its variants and what cannot run here.
 
     Examples:
 
         rematch list
+
+        rematch list strings-rounds
 
         rematch list strings-rounds --json
     """
@@ -40,16 +50,18 @@ def list_all(
     if as_json:
         print(json.dumps(rows, indent=1))
         return
-    for row in rows:
-        _print(row)
+    if experiment is None:
+        _print_overview(rows)
+    else:
+        _print_details(rows[0])
 
 
-def _row(assembly: Any, name: str, *, strict: bool) -> dict[str, Any]:
+def _row(assembly: Assembly, name: str, *, strict: bool) -> dict[str, Any]:
     from harness.definitions import load_study
     from harness.session import remarks
     from harness.session.availability import variant_reasons
     from harness.session.outlook import session_s
-    from harness.session.planning import prepare
+    from harness.session.planning import prepare_study
 
     try:
         study = load_study(assembly.root, name)
@@ -57,11 +69,12 @@ def _row(assembly: Any, name: str, *, strict: bool) -> dict[str, Any]:
         if strict:
             raise
         return {"name": name, "problem": str(problem)}
+    reasons = variant_reasons(assembly, study)
     profiles: dict[str, Any] = {}
     levels: dict[str, str] = {}
     for profile in study.experiment.profiles:
         try:
-            prepared = prepare(assembly, name, profile=profile, host="local", seed=1)
+            prepared = prepare_study(assembly, study, profile=profile, host="local", seed=1, reasons=reasons)
         except RematchError as problem:
             profiles[profile] = {"problem": str(problem)}
             continue
@@ -78,39 +91,80 @@ def _row(assembly: Any, name: str, *, strict: bool) -> dict[str, Any]:
         "question": study.experiment.question,
         "reference": study.experiment.reference,
         "factors": {factor: list(levels) for factor, levels in study.experiment.factors.items()},
-        "variants": variant_reasons(assembly, study),
+        "variants": reasons,
         "remarks": remarks(assembly, study.experiment.variants),
         "levels_unavailable": levels,
         "profiles": profiles,
     }
 
 
-def _print(row: dict[str, Any]) -> None:
-    from rich.console import Console
-    from rich.table import Table
+def _print_overview(rows: list[dict[str, Any]]) -> None:
+    shown: list[tuple[str, ...]] = []
+    for row in rows:
+        if "problem" in row:
+            shown.append((row["name"], "-", "-", "no", row["problem"]))
+            continue
+        name, profile = _shown_profile(row["profiles"])
+        shown.append(
+            (
+                row["name"] if name == DEFAULT_PROFILE else f"{row['name']} ({name})",
+                str(profile.get("trials", "-")),
+                _about(profile["expected_s"]) if "expected_s" in profile else "-",
+                _runs_here(row, profile),
+                row["question"],
+            )
+        )
+    print(table(("experiment", "trials", "time", "here", "question"), shown, right=(1, 2), short=True))
+    print()
+    print(
+        wrapped(
+            f'Trials and time: profile {DEFAULT_PROFILE}, or the one in brackets. here: "in part" means that '
+            "some variants or levels cannot run on this machine. Details and reasons: rematch list NAME"
+        )
+    )
 
+
+def _shown_profile(profiles: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    name = DEFAULT_PROFILE if DEFAULT_PROFILE in profiles else next(iter(profiles))
+    return name, profiles[name]
+
+
+def _runs_here(row: dict[str, Any], profile: dict[str, Any]) -> str:
+    """``yes``, ``in part`` (a variant or a level is unavailable) or ``no``."""
+    if "problem" in profile:
+        return "no"
+    lacks = row["levels_unavailable"] or any(reason is not None for reason in row["variants"].values())
+    return "in part" if lacks else "yes"
+
+
+def _about(seconds: float) -> str:
+    """Whole minutes, or hours with one decimal: an overview needs no more."""
+    if seconds < 60:
+        return "1 min"
+    return f"{seconds / 60:.0f} min" if seconds < 90 * 60 else f"{seconds / 3600:.1f} h"
+
+
+def _print_details(row: dict[str, Any]) -> None:
     from harness.session.progress import in_words
 
-    console = Console(highlight=False)
-    if "problem" in row:
-        console.print(f"[bold]{row['name']}[/]: {row['problem']}\n")
-        return
-    console.print(f"[bold]{row['name']}[/]: {row['question']}")
+    print(wrapped(f"{row['name']}: {row['question']}"))
+    print()
     for name, profile in row["profiles"].items():
         if "problem" in profile:
-            console.print(f"  {name}: {profile['problem']}")
+            print(wrapped(f"{name}: {profile['problem']}", indent="  ", hang="    "))
             continue
         large = ", for a large host" if profile["large_host"] else ""
-        console.print(
-            f"  {name}: {profile['trials']} trials in {profile['blocks']} blocks, "
+        print(
+            f"  {name}: {counted(profile['trials'], 'trial')} in {counted(profile['blocks'], 'block')}, "
             f"about {in_words(profile['expected_s'])}{large}"
         )
-    table = Table("variant", "here", box=None, pad_edge=False, padding=(0, 2))
+    for factor, levels in row["factors"].items():
+        print(wrapped(f"factor {factor}: {', '.join(levels)}", indent="  ", hang="    "))
+    print()
+    shown = []
     for name, reason in row["variants"].items():
         mark = " (reference)" if name == row["reference"] else ""
         remark = f", but {row['remarks'][name]}" if name in row["remarks"] else ""
-        table.add_row(f"  {name}{mark}", f"yes{remark}" if reason is None else f"no: {reason}")
-    for name, reason in row["levels_unavailable"].items():
-        table.add_row(f"  {name}", f"no: {reason}")
-    console.print(table)
-    console.print()
+        shown.append((f"{name}{mark}", f"yes{remark}" if reason is None else f"no: {reason}"))
+    shown += [(name, f"no: {reason}") for name, reason in row["levels_unavailable"].items()]
+    print(table(("variant", "runs here"), shown))

@@ -7,11 +7,15 @@ import contextlib
 import json
 import shlex
 import sys
+from collections import Counter
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from harness.cli import completion
+from harness.cli.lines import counted, width, wrapped
+from harness.errors import RematchError
 from harness.project import find_root
 
 if TYPE_CHECKING:
@@ -114,19 +118,23 @@ def measure_command(
 
 
 def _summarise(folder: SessionFolder, *, as_json: bool) -> None:
-    outcomes: dict[str, int] = {}
-    flags: dict[str, int] = {}
-    for record in folder.records():
-        outcomes[record.outcome.value] = outcomes.get(record.outcome.value, 0) + 1
-        for flag in record.flags:
-            flags[flag] = flags.get(flag, 0) + 1
+    """Say what came of the session: for programs outcomes and flags, for a person who is ahead."""
     if as_json:
+        records = list(folder.records())
+        outcomes = Counter(record.outcome.value for record in records)
+        flags = Counter(flag for record in records for flag in record.flags)
         said = {"session": folder.key, "complete": folder.complete, "outcomes": outcomes, "flags": flags}
         print(json.dumps(said, indent=1))
         return
-    counts = ", ".join(f"{count} {name}" for name, count in sorted(outcomes.items()))
-    flagged = ", ".join(f"{count} {name}" for name, count in sorted(flags.items()))
-    print(f"{folder.key}: {counts}" + (f"; flags: {flagged}" if flagged else ""))
+    from harness.cli.results import read_results
+    from harness.cli.results_text import print_conclusion
+
+    try:
+        print_conclusion(read_results(find_root(), folder, []))
+    except RematchError as problem:  # what was measured is kept, whatever keeps it from being analysed now
+        print(f"rematch: {folder.key} is measured, but cannot be analysed: {problem}", file=sys.stderr)
+    name, session = folder.key.split("/")
+    print(f"All metrics and verdicts: rematch results {name} --session {session}")
 
 
 def _print_plan(assembly: Assembly, prepared: Prepared, *, as_json: bool) -> None:
@@ -156,20 +164,52 @@ def _print_plan(assembly: Assembly, prepared: Prepared, *, as_json: bool) -> Non
         }
         print(json.dumps(said, indent=1))
         return
-    large = prepared.experiment.profiles[plan.profile].large_host
-    print(f"{plan.experiment}/{prepared.session_id}: {prepared.experiment.question}")
-    where = " on a large host, for which it is meant" if large else " on two cores"
-    print(f"{len(plan.trials)} trials in {plan.n_blocks} blocks, about {in_words(total_s)}{where}")
-    if prepared.experiment.profiles[plan.profile].scaled_loads:
-        print("its rates and users are set by a calibration; those below stand for 100 passes per second")
-    if asked:
-        print("heaps and limits below that are multiples or another variant's memory are measured first:")
-        for name, what in asked.items():
-            print(f"  {name:<28} {what}")
-    print("\norder:")
-    for trial in plan.trials:
-        mark = "  (A/A duplicate)" if trial.duplicate else ""
-        print(f"  {trial.trial_id:<28} block {trial.block:>2}  {trial.configuration.key}{mark}")
+    print(wrapped(f"{plan.experiment}/{prepared.session_id}: {prepared.experiment.question}"))
     print("\ncommands:")
+    _print_commands(commands)
+    print()
+    if prepared.experiment.profiles[plan.profile].scaled_loads:
+        print(
+            wrapped(
+                "Its rates and users are set by a calibration; those above stand for 100 passes per second."
+            )
+        )
+    if asked:
+        print(wrapped("Heaps and limits that are multiples or another variant's memory are measured first:"))
+        for name, what in asked.items():
+            print(wrapped(f"{name}: {what}", indent="  ", hang="    "))
+    large = prepared.experiment.profiles[plan.profile].large_host
+    where = "on a large host, for which it is meant" if large else "on two cores"
+    print(
+        wrapped(
+            f"{counted(len(plan.trials), 'trial')} in {counted(plan.n_blocks, 'block')}, shuffled within each block "
+            f"(their order: --dry-run --json); about {in_words(total_s)} {where}."
+        )
+    )
+
+
+def _print_commands(commands: Mapping[str, tuple[str, ...]]) -> None:
+    """Print every command once, with all that it is for; a long one goes on after a backslash."""
+    alike: dict[tuple[str, ...], list[str]] = {}
     for key, argv in commands.items():
-        print(f"  {key}\n    {shlex.join(argv)}")
+        alike.setdefault(argv, []).append(key)
+    for argv, keys in alike.items():
+        kinds = [key.split(" ", 1)[0] for key in keys]
+        names = [
+            key if kinds[0] != kind else key.split(" ", 1)[1] for key, kind in zip(keys, kinds, strict=True)
+        ]
+        print(wrapped(f"{kinds[0]} {', '.join(names)}:", indent="  ", hang="    "))
+        if not argv:
+            print("    nothing: no command is defined")
+            continue
+        print(" \\\n".join(_shell_lines(argv)))
+
+
+def _shell_lines(argv: tuple[str, ...]) -> list[str]:
+    """Break a command line between its words, never within a quoted one."""
+    lines = ["   "]
+    for word in map(shlex.quote, argv):
+        if lines[-1].strip() and len(lines[-1]) + 1 + len(word) > width() - 2:
+            lines.append("     ")
+        lines[-1] += f" {word}"
+    return lines

@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import difflib
 import json
+from collections import Counter
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from harness.cli import completion
+from harness.cli.lines import counted, wrapped
 from harness.errors import InputError, UnknownKey
 from harness.project import find_root
 
@@ -18,19 +21,31 @@ VALUES = Path("paper") / "generated" / "values.json"
 
 
 def trace(
-    key: Annotated[str, typer.Argument(help="the number's key", autocompletion=completion.keys)],
+    key: Annotated[
+        str | None,
+        typer.Argument(help="the number's key; default: list all keys", autocompletion=completion.keys),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False,
 ) -> None:
     """Say what a number of the paper is, how it was estimated, and which records it came from.
 
     Examples:
 
+        rematch trace
+
         rematch trace strings.throughput.ratio.java_helidon
     """
     from harness.store import Store
 
     root = find_root()
-    value = _value(root, key)
+    values = _values(root)
+    if key is None:
+        if as_json:
+            print(json.dumps(sorted(values), indent=1))
+        else:
+            _print_keys(values)
+        return
+    value = _value(values, key)
     store = Store(root)
     trials = [_trial(store, root, name) for name in value.get("inputs", [])]
     if as_json:
@@ -39,14 +54,18 @@ def trace(
     _print(key, value, trials)
 
 
-def _value(root: Path, key: str) -> dict[str, Any]:
+def _values(root: Path) -> dict[str, Any]:
     path = root / VALUES
     try:
-        values = json.loads(path.read_text("utf-8"))
+        values: dict[str, Any] = json.loads(path.read_text("utf-8"))
     except FileNotFoundError:
         raise InputError("no number was published yet", file=VALUES, allowed="make paper first") from None
     except (OSError, ValueError) as error:
         raise InputError(f"cannot be read ({error})", file=VALUES) from None
+    return values
+
+
+def _value(values: dict[str, Any], key: str) -> dict[str, Any]:
     if key not in values:
         near = difflib.get_close_matches(key, values, n=5, cutoff=0.4)
         raise UnknownKey(f"{VALUES}: no number has the key {key!r}; nearest: {', '.join(near) or 'none'}")
@@ -68,17 +87,40 @@ def _trial(store: Any, root: Path, name: str) -> dict[str, Any]:
 
 
 def _print(key: str, value: dict[str, Any], trials: list[dict[str, Any]]) -> None:
-    print(f"{key} = {value.get('text', value.get('value'))}")
+    print(wrapped(f"{key} = {value.get('text', value.get('value'))}", hang="  "))
+    flags = Counter(flag for trial in trials for flag in trial["flags"])
+    failed = Counter(trial["outcome"] for trial in trials if trial["outcome"] != "ok")
+    for name, count in (*failed.items(), *flags.items()):
+        print(
+            wrapped(
+                f"warning: {count} of {counted(len(trials), 'trial')}: {name.replace('_', ' ')}", hang="  "
+            )
+        )
+    for warning in value.get("warnings") or ():
+        print(wrapped(f"warning: {warning}", hang="  "))
     interval = ""
     if value.get("low") is not None and value.get("high") is not None:
         interval = f" [{value['low']}, {value['high']}]"
-    print(f"  value     {value.get('value')}{interval} {value.get('unit') or ''}".rstrip())
+    print(
+        wrapped(
+            f"value     {value.get('value')}{interval} {value.get('unit') or ''}", indent="  ", hang=" " * 12
+        )
+    )
     for name in ("estimand", "method", "n_trials"):
         if value.get(name) is not None:
-            print(f"  {name:<9} {value[name]}")
-    print(f"  from {len(trials)} trials:")
-    for trial in trials:
-        flags = f" [{', '.join(trial['flags'])}]" if trial["flags"] else ""
-        print(
-            f"    {trial['record']}  block {trial['block']}  {trial['configuration']}  {trial['outcome']}{flags}"
-        )
+            print(wrapped(f"{name:<9} {value[name]}", indent="  ", hang=" " * 12))
+    if trials:
+        print(f"  from {counted(len(trials), 'trial')}, each a folder with a record.json:")
+    for folder, mine in groupby(trials, lambda trial: str(Path(trial["record"]).parent.parent.as_posix())):
+        print(f"    {folder}/")
+        for trial in mine:
+            said = f"{Path(trial['record']).parent.name}  block {trial['block']}  {trial['configuration']}"
+            said += "" if trial["outcome"] == "ok" else f"  {trial['outcome']}"
+            said += f"  ({', '.join(trial['flags'])})" if trial["flags"] else ""
+            print(wrapped(said, indent=" " * 6, hang=" " * 8))
+
+
+def _print_keys(values: dict[str, Any]) -> None:
+    print("keys of the published numbers (rematch trace KEY):")
+    for key in sorted(values):
+        print(f"  {key}")

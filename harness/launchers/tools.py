@@ -3,10 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.toolchains import Jdk, Surroundings, find_go, find_jdks, find_maven, find_tool
+from harness.toolchains import Jdk, Surroundings, Tool, find_jdks, find_tool
+
+#: What a launcher builds and starts services with, beside a JDK.
+NAMES = ("maven", "go", "native-image")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,10 +32,15 @@ class Tools:
 
 def find_tools(around: Surroundings) -> Tools:
     """Return the usable tools of this machine; what is missing or too old is ``None``."""
-    maven, go, native_image = find_maven(around), find_go(around), find_tool("native-image", around)
+    return tools_among([find_tool(name, around) for name in NAMES], find_jdks(around))
+
+
+def tools_among(found: Iterable[Tool], jdks: Sequence[Jdk]) -> Tools:
+    """Return those of the tools that were found that a launcher uses: asking each again costs a process."""
+    paths = {tool.name: tool.path for tool in found if tool.usable}
     return Tools(
-        jdks=find_jdks(around),
-        maven=maven.path if maven.usable else None,
-        go=go.path if go.usable else None,
-        native_image=native_image.path if native_image.usable else None,
+        jdks=tuple(jdks),
+        maven=paths.get("maven"),
+        go=paths.get("go"),
+        native_image=paths.get("native-image"),
     )

@@ -72,6 +72,13 @@ class LoadGenerator(Protocol):
         """Return why the tool cannot offer this load as it is meant, or ``None`` when it can."""
         ...
 
+    def expected_s(self, profile: LoadProfile, requests: tuple[Request, ...]) -> float:
+        """Return how long a load that it supports should take, start to end, in seconds.
+
+        Needs neither the tool nor a command: plans ask it for every trial.
+        """
+        ...
+
     def command(self, order: LoadOrder) -> LoadCommand:
         """Return the command for ``order``.
 

@@ -82,6 +82,10 @@ class JMeter:
                     return f"JMeter counts {what} in whole seconds, found {value_s}: choose a whole number"
         return plain_only("JMeter", profile) or unsupported_mix(requests)
 
+    def expected_s(self, profile: LoadProfile, requests: tuple[Request, ...]) -> float:
+        """Start, load and stop, in seconds; of an open loop also the time for its last answers."""
+        return START_AND_STOP_S + self._offering_s(profile, requests)
+
     def command(self, order: LoadOrder) -> LoadCommand:
         """A JVM without GUI, its plan and its properties; JMeter's own pauses go to ``generator-gc.log``."""
         refusal = self.supports(order.profile, order.requests)
@@ -114,7 +118,7 @@ class JMeter:
                 ORDER_FILE: order_text(order),
             },
             outputs=(SAMPLES, PLAN, PROPERTIES, ORDER_FILE, LOG, GC_LOG),
-            expected_s=START_AND_STOP_S + self._offering_s(order.profile, order.requests),
+            expected_s=self.expected_s(order.profile, order.requests),
         )
 
     def read(self, folder: Path) -> LoadSummary:

@@ -90,7 +90,9 @@ def _environment(xml: bool) -> Environment:
     )
 
 
+@cache
 def _template(name: str, *, xml: bool) -> Template:
+    """The template, compiled once a process."""
     text = resources.files("harness.loadgen").joinpath("templates", name).read_text(encoding="utf-8")
     return _environment(xml).from_string(text)
 

@@ -82,6 +82,10 @@ class K6:
                 return f"k6 runs for at least {SHORTEST_S:g} s, found stages of {profile.whole_s:g} s"
         return None if is_flow(requests) else unsupported_mix(requests)
 
+    def expected_s(self, profile: LoadProfile, requests: tuple[Request, ...]) -> float:
+        """Start, load and stop, in seconds."""
+        return START_AND_STOP_S + _offering_s(profile)
+
     def command(self, order: LoadOrder) -> LoadCommand:
         """k6 without REST interface, usage report, console output and downloads; a script for this load."""
         refusal = self.supports(order.profile, order.requests)
@@ -112,7 +116,7 @@ class K6:
                 SAMPLES: HEADER + "\n",  # k6 appends
             },
             outputs=(SAMPLES, TOTALS, SCRIPT, PLAN, ORDER_FILE, LOG),
-            expected_s=START_AND_STOP_S + _offering_s(order.profile),
+            expected_s=self.expected_s(order.profile, order.requests),
         )
 
     def read(self, folder: Path) -> LoadSummary:

@@ -31,7 +31,7 @@ from harness.loadgen.outcome import (
     summarise,
 )
 from harness.loadgen.schedule import plain_only
-from harness.model import ClosedLoad, LoadProfile, LoadSummary, Request
+from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad, Request
 
 SAMPLES = "samples.csv"
 #: What is asked in a flow; what is right in a plain mix. One of them stands in the folder.
@@ -65,6 +65,10 @@ class Locust:
         names = [request.name for request in requests]
         return None if len(set(names)) == len(names) else f"the mix names a request twice: {names}"
 
+    def expected_s(self, profile: LoadProfile, requests: tuple[Request, ...]) -> float:
+        """Start, load and stop, in seconds."""
+        return START_AND_STOP_S + _offering_s(profile, requests)
+
     def command(self, order: LoadOrder) -> LoadCommand:
         """Locust without web interface; the script and what it reads stand in the folder."""
         refusal = self.supports(order.profile, order.requests)
@@ -88,7 +92,7 @@ class Locust:
             ),
             files={SCRIPT: script, ORDER_FILE: order_text(order), name: json.dumps(content) + "\n"},
             outputs=(SAMPLES, TOTALS, SCRIPT, ORDER_FILE, name),
-            expected_s=START_AND_STOP_S + _offering_s(profile, order.requests),
+            expected_s=self.expected_s(order.profile, order.requests),
         )
 
     def read(self, folder: Path) -> LoadSummary:
@@ -112,7 +116,9 @@ def what_is_asked(order: LoadOrder) -> tuple[str, dict[str, object]]:
     return ANSWERS, {request.name: right_bodies(request.expect) for request in order.requests}
 
 
-def _offering_s(profile: ClosedLoad, requests: tuple[Request, ...]) -> float:
+def _offering_s(profile: LoadProfile, requests: tuple[Request, ...]) -> float:
+    if isinstance(profile, OpenLoad):
+        return profile.whole_s
     if profile.duration_s is not None:
         return profile.duration_s
     each = requests_per_user(profile, requests)

@@ -74,6 +74,10 @@ class Oha:
             )
         return plain_only("oha", profile, waits=True) or _refusal(profile)
 
+    def expected_s(self, profile: LoadProfile, requests: tuple[Request, ...]) -> float:
+        """Start, load and stop, in seconds."""
+        return START_AND_STOP_S + _offering_s(profile)
+
     def command(self, order: LoadOrder) -> LoadCommand:
         """oha without its screen; the body stands in a file, so that any byte of it is sent."""
         refusal = self.supports(order.profile, order.requests)
@@ -101,7 +105,7 @@ class Oha:
             ),
             files={ORDER_FILE: order_text(order)} | ({} if request.body is None else {BODY: request.body}),
             outputs=(SAMPLES, TOTALS, ORDER_FILE, BODY),
-            expected_s=START_AND_STOP_S + _offering_s(order.profile),
+            expected_s=self.expected_s(order.profile, order.requests),
         )
 
     def read(self, folder: Path) -> LoadSummary:

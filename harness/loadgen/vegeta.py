@@ -59,6 +59,10 @@ class Vegeta:
             return f"vegeta counts every status but 2xx and 3xx as an error, and {wrong} expect another"
         return plain_only("vegeta", profile) or no_flow("vegeta", requests) or unsupported_mix(requests)
 
+    def expected_s(self, profile: LoadProfile, requests: tuple[Request, ...]) -> float:
+        """Start, load and stop, in seconds."""
+        return START_AND_STOP_S + (profile.whole_s or 0.0)
+
     def command(self, order: LoadOrder) -> LoadCommand:
         """The attack, then the encoding of what it left."""
         refusal = self.supports(order.profile, order.requests)
@@ -91,7 +95,7 @@ class Vegeta:
             ),
             files={TARGETS: targets(order), ORDER_FILE: order_text(order)},
             outputs=(SAMPLES, TARGETS, ORDER_FILE),
-            expected_s=START_AND_STOP_S + profile.duration_s,
+            expected_s=self.expected_s(order.profile, order.requests),
         )
 
     def read(self, folder: Path) -> LoadSummary:

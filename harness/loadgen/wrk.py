@@ -81,6 +81,10 @@ class Wrk:
             return f"wrk counts every status but 2xx and 3xx as an error, and {wrong} expect another"
         return unsupported_mix(requests)
 
+    def expected_s(self, profile: LoadProfile, requests: tuple[Request, ...]) -> float:
+        """Start, load and stop, in seconds."""
+        return START_AND_STOP_S + int(profile.whole_s or 0)
+
     def command(self, order: LoadOrder) -> LoadCommand:
         """wrk with a script made for this load; exact totals go to ``wrk.json``."""
         refusal = self.supports(order.profile, order.requests)
@@ -105,7 +109,7 @@ class Wrk:
                 ORDER_FILE: order_text(order),
             },
             outputs=(RESULT, HISTOGRAM, SCRIPT, ORDER_FILE),
-            expected_s=START_AND_STOP_S + duration_s,
+            expected_s=self.expected_s(order.profile, order.requests),
         )
 
     def read(self, folder: Path) -> LoadSummary:

@@ -46,6 +46,10 @@ class Wrk2:
         plain = plain_only("wrk2", profile, waits=True)
         return plain or no_flow("wrk2", requests) or unsupported_mix(requests)
 
+    def expected_s(self, profile: LoadProfile, requests: tuple[Request, ...]) -> float:
+        """Start, load and stop, in seconds."""
+        return START_AND_STOP_S + int(profile.whole_s or 0)
+
     def command(self, order: LoadOrder) -> LoadCommand:
         """wrk2 with a script made for this load; what it prints is what there is."""
         refusal = self.supports(order.profile, order.requests)
@@ -67,7 +71,7 @@ class Wrk2:
             files={SCRIPT: render_script(order, n_threads), ORDER_FILE: order_text(order)},
             outputs=(RESULT, SCRIPT, ORDER_FILE),
             stdout=RESULT,
-            expected_s=START_AND_STOP_S + int(profile.duration_s),
+            expected_s=self.expected_s(order.profile, order.requests),
         )
 
     def read(self, folder: Path) -> LoadSummary:

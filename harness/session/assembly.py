@@ -23,7 +23,7 @@ from harness.launchers.base import Launcher
 from harness.launchers.container import ContainerLauncher
 from harness.launchers.process import ProcessLauncher, Training
 from harness.launchers.runtimes import Elsewhere
-from harness.launchers.tools import find_tools
+from harness.launchers.tools import Tools, tools_among
 from harness.loadgen.base import LoadGenerator
 from harness.loadgen.distribution import divided
 from harness.loadgen.jmeter import JMeter
@@ -150,6 +150,7 @@ def assemble(
     tools = tuple(find_tool(name, around) for name in TOOLS)
     paths = {tool.name: tool.path for tool in tools if tool.usable}
     jdks = find_jdks(around)
+    launcher_tools = tools_among(tools, jdks)
     here = LocalHost()
     places = stations(root, host, load_host, jdks, database_host)
     jmeter_jar = paths.get("jmeter")
@@ -160,12 +161,12 @@ def assemble(
     process = ProcessLauncher(
         here if inside else places.service,
         root,
-        find_tools(around),
+        launcher_tools,
         training=training_of(root, backing),
         elsewhere=None if inside else places.elsewhere,
     )
     contained = ContainerLauncher(process, root, bases=_bases(), host=places.service)
-    backing |= _backing(root, places, tools, process)
+    backing |= _backing(root, places, tools, launcher_tools, process)
     postgres = paths.get("postgres")
 
     def launch_command(implementation: Implementation, variant: Variant) -> tuple[str, ...]:
@@ -214,14 +215,18 @@ def _wrk_threads(n_cpus: int) -> int:
 
 
 def _backing(
-    root: Path, places: Stations, tools: Sequence[Tool], process: ProcessLauncher
+    root: Path,
+    places: Stations,
+    tools: Sequence[Tool],
+    launcher_tools: Tools,
+    process: ProcessLauncher,
 ) -> dict[BackingName, BackingSource]:
     """Backing services stand on the services' own machine, or on one for them, as processes."""
     far = places.database or (places.service if isinstance(places.service, SshHost) else None)
     beside = process
     if far is not None and process.host is not far:
         elsewhere = Elsewhere(builds_on=LocalHost(), python=far.agent.python, architecture=far.architecture)
-        beside = ProcessLauncher(far, root, find_tools(Surroundings(project=root)), elsewhere=elsewhere)
+        beside = ProcessLauncher(far, root, launcher_tools, elsewhere=elsewhere)
     postgres = next(tool for tool in tools if tool.name == "postgres")
     return {
         "postgresql": Postgres(LocalHost(), root, postgres)

@@ -15,15 +15,23 @@ from harness.session.descriptors import allowed, too_large
 from harness.session.loads import load_problems
 
 
-def unavailable_here(assembly: Assembly, study: Study, profile: ProfileName) -> tuple[Unavailable, ...]:
+def unavailable_here(
+    assembly: Assembly,
+    study: Study,
+    profile: ProfileName,
+    reasons: Mapping[str, str | None] | None = None,
+) -> tuple[Unavailable, ...]:
     """Return the variants that cannot run here, and the levels whose load, CPUs or backing cannot be had.
+
+    ``reasons``: what ``variant_reasons`` said of this study; ``None``: it is asked.
 
     Raises:
         MissingTool, UnsupportedLoad: without the generator nothing at all would be left.
     """
     experiment, definition = study.experiment, study.experiment.profiles[profile]
     names = definition.variants or tuple(experiment.variants)
-    reasons = variant_reasons(assembly, study)
+    if reasons is None:
+        reasons = variant_reasons(assembly, study)
     found = [Unavailable(variant=name, reason=reason) for name in names if (reason := reasons[name])]
     problems = load_problems(assembly, study, definition)
     if assembly.host.here:

@@ -30,9 +30,9 @@ def load_orders(assembly: Assembly, load: Load, requests: tuple[Request, ...]) -
 def load_s(assembly: Assembly, load: Load, requests: tuple[Request, ...]) -> float:
     """Return about how long the generator takes for a load, start and stop included."""
     try:
-        generator, asked = assembly.generator(load.generator), load_orders(assembly, load, requests)
-        return max(generator.command(order).expected_s for order in asked)
-    except RematchError:  # the tool is missing: whoever starts the session is told
+        generator = assembly.generator(load.generator)
+        return max(generator.expected_s(share, requests) for share in assembly.shares_of(load))
+    except RematchError:  # there is no such adapter, or no such division: whoever starts the session is told
         return load.profile.whole_s or 10.0
 
 

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from harness.definitions import Study
 from harness.errors import RematchError
 from harness.memory.order import tried
 from harness.memory.wanted import asked_of, fit_s
-from harness.model import Configuration
+from harness.model import Configuration, Load, Variant
 from harness.provenance import without_paths
 from harness.runner.rehearsal import bounded
 from harness.session.assembly import Assembly
@@ -34,8 +36,10 @@ def expected_s(assembly: Assembly, study: Study, configuration: Configuration) -
 def session_s(assembly: Assembly, prepared: Prepared) -> float:
     """Return about how long the whole session takes, headroom and memory included, builds not."""
     trials = [trial.configuration for trial in prepared.plan.trials]
-    total = sum(expected_s(assembly, prepared.study, configuration) for configuration in trials)
-    for load, mix in wanted_readings(trials, ()):
+    times = Counter(configuration.key for configuration in trials)
+    once = {configuration.key: configuration for configuration in trials}
+    total = sum(n * expected_s(assembly, prepared.study, once[key]) for key, n in times.items())
+    for load, mix in wanted_readings(once.values(), ()):
         short = load.model_copy(update={"profile": bounded(load.profile)})
         total += ECHO_OVERHEAD_S + load_s(assembly, short, prepared.study.requests[mix])
     return total + _memory_s(assembly, prepared)
@@ -65,22 +69,41 @@ def commands_of(assembly: Assembly, prepared: Prepared) -> dict[str, tuple[str, 
     """
     study = prepared.study
     said: dict[str, tuple[str, ...]] = {}
-    for trial in prepared.plan.trials:
-        configuration = trial.configuration
+    started: list[tuple[Variant, tuple[str, ...]]] = []
+    for configuration in {
+        trial.configuration.key: trial.configuration for trial in prepared.plan.trials
+    }.values():
         implementation = study.implementations[configuration.variant.implementation]
         said.setdefault(f"build {implementation.name}", implementation.build)
-        said.setdefault(f"start {configuration.key}", _start_command(assembly, study, configuration))
+        variant = configuration.variant
+        command = next((known for one, known in started if one == variant), None)
+        if command is None:
+            command = _start_command(assembly, study, configuration)
+            started.append((variant, command))
+        said[f"start {configuration.key}"] = command
         if configuration.load is not None:
-            key = f"load {configuration.load.generator} {configuration.load_name} {configuration.mix}"
-            try:
-                n = len(assembly.shares_of(configuration.load))
-                told = configuration.load.coordination == "tool"
-                key += (f" (commanding {n})" if told else f" (1 of {n} alike)") if n > 1 else ""
-                command = load_command(assembly, configuration, study)
-            except RematchError as problem:
-                command = ("#", str(problem))
-            said.setdefault(key, command)
+            key = _load_key(assembly, configuration.load, configuration)
+            if key not in said:
+                said[key] = _load_command(assembly, study, configuration)
     return {key: without_paths(argv, places=assembly.places) for key, argv in said.items()}
+
+
+def _load_key(assembly: Assembly, load: Load, configuration: Configuration) -> str:
+    key = f"load {load.generator} {configuration.load_name} {configuration.mix}"
+    try:
+        n = len(assembly.shares_of(load))
+    except RematchError:
+        return key
+    if n == 1:
+        return key
+    return key + (f" (commanding {n})" if load.coordination == "tool" else f" (1 of {n} alike)")
+
+
+def _load_command(assembly: Assembly, study: Study, configuration: Configuration) -> tuple[str, ...]:
+    try:
+        return load_command(assembly, configuration, study)
+    except RematchError as problem:
+        return ("#", str(problem))
 
 
 def _start_command(assembly: Assembly, study: Study, configuration: Configuration) -> tuple[str, ...]:

@@ -50,9 +50,28 @@ def prepare(
     Raises:
         InputError: the definition is wrong; the reference, or every other variant, cannot run here.
     """
-    study = _as_written(assembly.root, load_study(assembly.root, name))
+    study = load_study(assembly.root, name)
+    return prepare_study(assembly, study, profile=profile, host=host, seed=seed, launcher=launcher)
+
+
+def prepare_study(
+    assembly: Assembly,
+    study: Study,
+    *,
+    profile: str,
+    host: str,
+    seed: int,
+    launcher: str = "process",
+    reasons: Mapping[str, str | None] | None = None,
+) -> Prepared:
+    """Plan an experiment that is loaded already; ``reasons`` as of ``unavailable_here``.
+
+    Raises:
+        InputError: no such profile; the reference, or every other variant, cannot run here.
+    """
+    study = _as_written(assembly.root, study)
     profile_name = study.profile_name(profile)
-    unavailable = unavailable_here(assembly, study, profile_name)
+    unavailable = unavailable_here(assembly, study, profile_name, reasons)
     plan = plan_without(study.experiment, profile_name, unavailable, host=host, seed=seed, launcher=launcher)
     return Prepared(
         study=study,

@@ -39,16 +39,19 @@ class FakeLoadGenerator:
         size = profile.users if isinstance(profile, ClosedLoad) else profile.rate_per_s * profile.duration_s
         return "the fake generator is for at most 2000 users or arrivals" if size > 2000 else None
 
+    def expected_s(self, profile: LoadProfile, requests: tuple[Request, ...]) -> float:
+        """A second, and the load."""
+        loops = 0 if isinstance(profile, OpenLoad) else (profile.loops or 0)
+        return 1.0 + (profile.duration_s or loops * 0.1)
+
     def command(self, order: LoadOrder) -> LoadCommand:
         """This Python, running ``fake_client.py``."""
         name, asked = what_is_asked(order)
-        profile = order.profile
-        loops = 0 if isinstance(profile, OpenLoad) else (profile.loops or 0)
         return LoadCommand(
             argv=(sys.executable, str(Path(__file__).with_name("fake_client.py")), str(order.folder)),
             files={"order.json": order_text(order), name: json.dumps(asked)},
             outputs=("samples.csv", "order.json", name),
-            expected_s=1.0 + (profile.duration_s or loops * 0.1),
+            expected_s=self.expected_s(order.profile, order.requests),
         )
 
     def read(self, folder: Path) -> LoadSummary:

@@ -23,7 +23,7 @@ from harness.tests.sessions import (
     tiny_folder,
 )
 
-COMMANDS = ("check", "list", "measure", "tidy", "report", "trace")
+COMMANDS = ("check", "list", "measure", "results", "tidy", "report", "trace")
 
 
 class Cli:
@@ -176,7 +176,8 @@ def test_a_dry_run_prints_plan_commands_and_time_and_starts_nothing(tmp_path: Pa
 def test_a_dry_run_leaves_no_data(tmp_path: Path, cli: Cli) -> None:
     root = make_session_project(tmp_path)
     code, out, _ = cli(root, "measure", "tiny", "--profile", "smoke", "--dry-run")
-    assert code == 0 and "3 trials in 1 blocks" in out
+    assert code == 0 and "3 trials in 1 block," in out
+    assert "3 trials" in out.rstrip().splitlines()[-2]  # the estimate is the last paragraph
     assert not (root / "data").exists()
 
 

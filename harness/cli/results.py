@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``rematch results``: what a session says, in words and in tables."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from harness.cli import completion
+from harness.errors import InputError
+from harness.project import find_root
+
+if TYPE_CHECKING:
+    from harness.evidence.results import Results
+    from harness.store import SessionFolder
+
+
+def results_command(
+    experiment: Annotated[
+        str,
+        typer.Argument(
+            help="an experiment's name, or the path of its TOML file", autocompletion=completion.measured
+        ),
+    ],
+    session: Annotated[
+        str | None,
+        typer.Option(
+            help="such as quick-local-1; default: the newest one measured here, else the bundled one"
+        ),
+    ] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="throughput, mean, p99, cpu, memory or start; repeat it for several; default: all",
+            autocompletion=completion.metrics,
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False,
+) -> None:
+    """Compare every variant of a session with the reference: ratio, interval and verdict by metric.
+
+    Ends with 1 when no trial of the session gave a result.
+
+    Examples:
+
+        rematch results strings-rounds
+
+        rematch results strings-rounds --metric p99 --metric cpu
+
+        rematch results strings-rounds --session bundled/quick-local-1 --json
+    """
+    from harness.evidence.results import metrics_named
+
+    wanted = metrics_named(metric or [])
+    root = find_root()
+    folder = choose_session(root, experiment, session)
+    found = read_results(root, folder, [one.name for one in wanted])
+    if as_json:
+        print(json.dumps(as_plain(found), indent=1, allow_nan=False))
+    else:
+        from harness.cli.results_text import print_results
+
+        print_results(found)
+    if not found.n_kept:
+        raise typer.Exit(1)
+
+
+def choose_session(root: Path, experiment: str, session: str | None = None) -> SessionFolder:
+    """Return the named session of an experiment, else the newest one measured here, else a bundled one.
+
+    ``experiment``: its name, or the path of its file, which need not be there any more.
+
+    Raises:
+        InputError: there is no such session.
+    """
+    from harness.store import Store
+
+    name = Path(experiment).stem if experiment.endswith(".toml") else experiment
+    there = Store(root).sessions(name) if name and not set(name) & set("/*?[]") else ()
+    if not there:
+        known = sorted({one.folder.parent.name for one in Store(root).sessions()})
+        raise InputError(
+            "no session of this experiment",
+            place=name,
+            found="nothing in data/raw",
+            allowed=f"{', '.join(known)}; or measure it: rematch measure {experiment}",
+        )
+    if session is None:
+        here = [one for one in there if not one.bundled] or list(there)
+        return max(here, key=lambda one: one.header.provenance.started_epoch_s)
+    places = {one.key.replace(f"{name}/", ""): one for one in reversed(there)}
+    places |= {one.folder.name: one for one in reversed(there)}
+    if session not in places:
+        allowed = ", ".join(one.key.replace(f"{name}/", "") for one in there)
+        raise InputError("no such session", place="--session", found=session, allowed=allowed)
+    return places[session]
+
+
+def read_results(root: Path, folder: SessionFolder, metrics: list[str]) -> Results:
+    """Bring the session's tables up to date and return what they say.
+
+    Raises:
+        InputError: no trial of it is finished, or none can be read.
+    """
+    from harness.analysis.tidy import tidy
+    from harness.evidence import Evidence
+    from harness.evidence.results import metrics_named, results_of
+
+    name = folder.folder.parent.name
+    if not folder.finished():
+        raise InputError(
+            "no trial is finished", place=folder.key, allowed="go on with: rematch measure (see --help)"
+        )
+    tidy(root, [name])
+    evidence = Evidence(root=root, experiment=name, sessions=(folder,))
+    return results_of(evidence, metrics_named(metrics))
+
+
+def as_plain(found: Results) -> dict[str, Any]:
+    """Return the results as plain values for JSON; ``null``: cannot be said."""
+    return {
+        "session": found.session,
+        "profile": found.profile,
+        "conclusive": found.conclusive,
+        "reference": found.reference,
+        "draft": found.draft,
+        "trials": {"planned": found.n_planned, "made": found.n_made, "kept": found.n_kept},
+        "blocks": found.n_blocks,
+        "outcomes": found.outcomes,
+        "exclusion_reasons": found.exclusion_reasons,
+        "flags": found.flags,
+        "metrics": [
+            {
+                "metric": one.metric.name,
+                "column": one.metric.column,
+                "better": one.metric.better,
+                "cells": [
+                    {
+                        "levels": cell.levels,
+                        "variants": [
+                            {
+                                "variant": row.variant,
+                                "value": row.estimate.value,
+                                "low": row.estimate.low,
+                                "high": row.estimate.high,
+                                "unit": row.estimate.unit,
+                                "n_trials": row.estimate.n_trials,
+                                "comparison": None
+                                if row.comparison is None
+                                else {
+                                    "ratio": row.comparison.ratio.value,
+                                    "low": row.comparison.ratio.low,
+                                    "high": row.comparison.ratio.high,
+                                    "level": row.comparison.ratio.level,
+                                    "verdict": row.comparison.verdict.value,
+                                    "margin": row.comparison.margin,
+                                    "n_blocks": row.comparison.n_blocks,
+                                    "warnings": list(row.comparison.warnings),
+                                },
+                            }
+                            for row in cell.variants
+                        ],
+                    }
+                    for cell in one.cells
+                ],
+            }
+            for one in found.metrics
+        ],
+    }

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The results of a session for a person: who is ahead, by how much, how sure; then a table per metric."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from harness.cli.lines import counted, table, tally, wrapped
+from harness.evidence.results import CellResult, Metric, MetricResult, Results, VariantResult
+from harness.model import Verdict
+from harness.publish.doubts import FLAG_WORDS
+from harness.publish.formatting import DASH, fixed, show
+
+#: Exclusion reasons that are printed; all of them stand in the JSON.
+REASONS_SHOWN = 3
+_NUMBER = re.compile(r"\d+(\.\d+)?")
+
+
+def print_results(found: Results) -> None:
+    """Print all of it: the conclusion first, then the tables, then what there is to doubt."""
+    print_conclusion(found)
+    for one in found.metrics:
+        print()
+        print(_heading(one.metric))
+        if _alone(one):
+            _print_values(one)
+            continue
+        for cell in one.cells:
+            _print_cell(cell, one.metric, conclusive=found.conclusive)
+    if found.n_kept:
+        print()
+        _print_notes(found)
+
+
+def print_conclusion(found: Results) -> None:
+    """Print the trials, and who is ahead in the session's first metric; what fails or is flagged is counted."""
+    print(f"{found.session}: {_trials(found)}")
+    if not found.n_kept:
+        print(
+            wrapped(
+                f"No result: none of {counted(found.n_made, 'trial')} can be used ({tally(found.outcomes)})."
+            )
+        )
+        _print_reasons(found)
+        return
+    if not found.conclusive:
+        blocks = counted(found.n_blocks, "block")
+        print(
+            wrapped(
+                f"No conclusion can be drawn: profile {found.profile} checks that everything works, and has {blocks}."
+            )
+        )
+    elif found.metrics:
+        _print_winners(found)
+    if found.n_made > found.n_kept:
+        _print_reasons(found)
+    if found.flags:
+        said = "; ".join(f"{FLAG_WORDS.get(flag, flag)}: {n}" for flag, n in _flags(found))  # type: ignore[call-overload]
+        print(wrapped(f"Flagged trials of {found.n_made}: {said}.", hang="  "))
+
+
+def _trials(found: Results) -> str:
+    made = counted(found.n_made, "trial")
+    if found.n_made < found.n_planned:
+        made = f"{found.n_made} of {counted(found.n_planned, 'planned trial')}"
+    return f"{made} in {counted(found.n_blocks, 'block')}" if found.n_kept == found.n_made else (
+        f"{made}, {found.n_kept} kept ({tally(found.outcomes)})"
+    )  # fmt: skip
+
+
+def _flags(found: Results) -> list[tuple[str, int]]:
+    return sorted(found.flags.items(), key=lambda pair: -pair[1])
+
+
+def _print_reasons(found: Results) -> None:
+    n = found.n_made - found.n_kept
+    print(f"{counted(n, 'trial')} left out:")
+    alike: dict[str, tuple[str, int]] = {}
+    for reason, count in found.exclusion_reasons.items():
+        first, total = alike.get(_NUMBER.sub("#", reason), (reason, 0))
+        alike[_NUMBER.sub("#", reason)] = (first, total + count)
+    for reason, count in list(alike.values())[:REASONS_SHOWN]:
+        print(
+            wrapped(
+                f"{count} x {reason}"
+                + (" (numbers vary)" if count > found.exclusion_reasons[reason] else ""),
+                indent="  ",
+                hang="      ",
+            )
+        )
+    if len(alike) > REASONS_SHOWN:
+        print(f"  and {counted(len(alike) - REASONS_SHOWN, 'more reason')}: --json has them")
+
+
+def _heading(metric: Metric) -> str:
+    return f"{metric.words}, {metric.better} is better"
+
+
+def _print_winners(found: Results) -> None:
+    first = found.metrics[0]
+    heading = _heading(first.metric)
+    if _alone(first):
+        print(wrapped(f"Only {found.reference} has results: there is nothing to compare it with."))
+        return
+    print(wrapped(f"{heading[:1].upper()}{heading[1:]}; ratio to {found.reference} (95 % interval):"))
+    for cell in first.cells:
+        print(wrapped(_winner(cell, first.metric, found.reference), indent="  ", hang="    "))
+
+
+def _alone(one: MetricResult) -> bool:
+    """No variant but the reference has results."""
+    return all(row.comparison is None for cell in one.cells for row in cell.variants)
+
+
+def _winner(cell: CellResult, metric: Metric, reference: str) -> str:
+    """One sentence per cell: which variants are better or worse than the reference, with ratio and interval."""
+    groups = (
+        (
+            f"better than {reference}",
+            [row for row in cell.variants if row.sides_with(metric.better) == "better"],
+        ),
+        (
+            f"worse than {reference}",
+            [row for row in cell.variants if row.sides_with(metric.better) == "worse"],
+        ),
+        (
+            f"equivalent to {reference}",
+            [row for row in cell.variants if _is(row, Verdict.EQUIVALENT, Verdict.DIFFERENT_BUT_NEGLIGIBLE)],
+        ),
+        (
+            f"not shown to differ from {reference}",
+            [row for row in cell.variants if _is(row, Verdict.INCONCLUSIVE) and _has_ratio(row)],
+        ),
+    )
+    said = "; ".join(f"{head}: {_listed(rows)}" for head, rows in groups if rows)
+    without = [row.variant for row in cell.variants if row.comparison is not None and not _has_ratio(row)]
+    if without:
+        said += ("; " if said else "") + f"no ratio: {', '.join(without)}"
+    place = _place(cell)
+    return (f"{place}: " if place else "") + (said or f"no variant to compare with {reference}") + "."
+
+
+def _place(cell: CellResult) -> str:
+    return ", ".join(f"{factor.removeprefix('factor_')}={level}" for factor, level in cell.levels.items())
+
+
+def _is(row: VariantResult, *verdicts: Verdict) -> bool:
+    return row.comparison is not None and row.comparison.verdict in verdicts
+
+
+def _has_ratio(row: VariantResult) -> bool:
+    return row.comparison is not None and row.comparison.ratio.value is not None
+
+
+def _listed(rows: Sequence[VariantResult]) -> str:
+    return ", ".join(f"{row.variant} {_ratio(row)} ({_interval(row)})" for row in rows)
+
+
+def _ratio(row: VariantResult) -> str:
+    return DASH if row.comparison is None else show(row.comparison.ratio).text
+
+
+def _interval(row: VariantResult) -> str:
+    ratio = None if row.comparison is None else row.comparison.ratio
+    if ratio is None or ratio.value is None or ratio.low is None or ratio.high is None:
+        return DASH
+    bounds = show(ratio).bare.partition(" [")[2].removesuffix("]").split(", ")
+    return " to ".join(bounds)
+
+
+def _print_cell(cell: CellResult, metric: Metric, *, conclusive: bool) -> None:
+    if cell.levels:
+        print(wrapped(_place(cell), indent="  ", hang="    "))
+    like = _middle(cell.variants)
+    rows = [
+        (
+            row.variant,
+            _plain(show(row.estimate, like=like).text),
+            _ratio(row) if row.comparison else "1",
+            _interval(row) if row.comparison else "",
+            _verdict(row, metric, conclusive=conclusive),
+        )
+        for row in cell.variants
+    ]
+    print(table(("variant", "value", "ratio", "95 % interval", "verdict"), rows, right=(1, 2), indent="  "))
+
+
+def _print_values(one: MetricResult) -> None:
+    """Print a table of the reference alone, a row per cell."""
+    rows = [(_place(cell) or row.variant, row) for cell in one.cells for row in cell.variants]
+    like = _middle([row for _, row in rows])
+    cells = [(place, _plain(show(row.estimate, like=like).interval)) for place, row in rows]
+    print(table(("level", "value (95 % interval)"), cells, indent="  "))
+
+
+def _middle(rows: Sequence[VariantResult]) -> float | None:
+    """The magnitude in whose unit a column is printed."""
+    sizes = sorted(abs(row.estimate.value) for row in rows if row.estimate.value)
+    return sizes[len(sizes) // 2] if sizes else None
+
+
+def _plain(text: str) -> str:
+    return text.replace("\N{NARROW NO-BREAK SPACE}", " ")
+
+
+def _verdict(row: VariantResult, metric: Metric, *, conclusive: bool) -> str:
+    found = row.comparison
+    if found is None:
+        return "reference"
+    if found.ratio.value is None:
+        return "cannot be said"
+    if not conclusive:
+        return f"none ({counted(found.n_blocks, 'block')})"
+    side = row.sides_with(metric.better)
+    if side is not None:
+        return side
+    return {
+        Verdict.EQUIVALENT: f"equivalent (within {fixed(found.margin * 100, 0)} %)",
+        Verdict.DIFFERENT_BUT_NEGLIGIBLE: f"differs by less than {fixed(found.margin * 100, 0)} %",
+    }.get(found.verdict, "not shown to differ")
+
+
+def _print_notes(found: Results) -> None:
+    print(
+        wrapped(
+            f"value: mean over trials. ratio: variant over {found.reference}, paired by block, with its 95 % interval."
+        )
+    )
+    if found.draft:
+        print(wrapped(f"{found.draft[:1].upper()}{found.draft[1:]}."))
+    for line in _notes(found):
+        print(wrapped(f"- {line}", hang="  "))
+
+
+def _notes(found: Results) -> list[str]:
+    """Return warnings of the comparisons; of several that differ in numbers and variants alone the first."""
+    notes: dict[str, tuple[str, dict[str, None], dict[str, None]]] = {}
+    for one in found.metrics:
+        for cell in one.cells:
+            for row in cell.variants:
+                for warning in row.comparison.warnings if row.comparison else ():
+                    if "flagged" in warning or warning.endswith("trials excluded"):
+                        continue  # counted above
+                    alike = _NUMBER.sub("#", warning.removeprefix(f"{row.variant}: "))
+                    _, metrics, texts = notes.setdefault(alike, (warning, {}, {}))
+                    metrics[one.metric.name] = None
+                    texts[warning] = None
+    return [
+        f"{', '.join(metrics)}: {first}" + (f" (and {len(texts) - 1} more like it)" if len(texts) > 1 else "")
+        for first, metrics, texts in notes.values()
+    ]

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a session says: every variant against the reference, in the usual metrics, at each cell of levels.
+
+The same comparisons as in the notebooks (:func:`harness.analysis.comparisons.compare`), of one session.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import pandas as pd
+
+from harness.analysis.comparisons import Comparison, compare
+from harness.analysis.summaries import summarise
+from harness.errors import InputError
+from harness.evidence.tables import Evidence
+from harness.model import Estimate, Verdict
+
+Better = Literal["higher", "lower"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric:
+    """``name``: on the command line; ``words``: in a sentence; ``better``: which direction is the better one."""
+
+    name: str
+    column: str
+    words: str
+    better: Better
+
+
+#: In this order; the first that a session has is what its winner is named by.
+METRICS = (
+    Metric(name="throughput", column="throughput_per_s", words="throughput", better="higher"),
+    Metric(name="mean", column="latency_mean_s", words="mean latency", better="lower"),
+    Metric(name="p99", column="latency_p99_s", words="99th percentile of latency", better="lower"),
+    Metric(name="cpu", column="cpu_s_per_request", words="CPU time per request", better="lower"),
+    Metric(name="memory", column="rss_after_bytes", words="memory after the load (RSS)", better="lower"),
+    Metric(name="start", column="time_to_first_response_s", words="time to first response", better="lower"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class VariantResult:
+    """One variant in one metric at one cell; ``comparison``: None for the reference and where it is not there."""
+
+    variant: str
+    estimate: Estimate
+    comparison: Comparison | None
+
+    def sides_with(self, better: Better) -> Literal["better", "worse"] | None:
+        """Return whether it is better or worse than the reference; ``None``: no such verdict."""
+        found = self.comparison
+        if found is None or found.verdict is not Verdict.DIFFERENT or found.ratio.value is None:
+            return None
+        return "better" if (found.ratio.value > 1) == (better == "higher") else "worse"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellResult:
+    """The variants at one combination of factor levels, the reference first."""
+
+    levels: dict[str, str]
+    variants: tuple[VariantResult, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricResult:
+    """One metric in every cell that has it."""
+
+    metric: Metric
+    cells: tuple[CellResult, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Results:
+    """``outcomes``: outcome -> trials made; ``flags``: flag -> trials that carry it, excluded ones too."""
+
+    session: str
+    profile: str
+    reference: str
+    draft: str | None
+    n_planned: int
+    n_made: int
+    n_kept: int
+    n_blocks: int
+    outcomes: dict[str, int]
+    exclusion_reasons: dict[str, int]
+    flags: dict[str, int]
+    metrics: tuple[MetricResult, ...]
+
+    @property
+    def conclusive(self) -> bool:
+        """Smoke sessions check that everything works; nothing can be concluded from them."""
+        return self.profile != "smoke"
+
+
+def metrics_named(names: Sequence[str]) -> tuple[Metric, ...]:
+    """Return these metrics, all where none is named.
+
+    Raises:
+        InputError: there is no such metric.
+    """
+    known = {metric.name: metric for metric in METRICS}
+    for name in names:
+        if name not in known:
+            raise InputError("no such metric", place="--metric", found=name, allowed=", ".join(known))
+    return tuple(known[name] for name in names) if names else METRICS
+
+
+def results_of(evidence: Evidence, metrics: Sequence[Metric] = METRICS) -> Results:
+    """Return what the session of ``evidence`` says of each metric that any of its trials has.
+
+    Throughput is left out where every load is open: its rate is given, and no result.
+
+    Raises:
+        InputError: the session is not tidied.
+    """
+    trials = evidence.trials
+    kept = trials[~trials["excluded"].astype(bool)]
+    open_only = (kept["load_model"].dropna() == "open").all() and kept["load_model"].notna().any()
+    shown = [
+        metric
+        for metric in metrics
+        if kept[metric.column].notna().any() and not (metric.name == "throughput" and open_only)
+    ]
+    return Results(
+        session=evidence.sessions[0].key,
+        profile=evidence.profile,
+        reference=evidence.reference,
+        draft=evidence.draft,
+        n_planned=len(evidence.header.plan.trials),
+        n_made=len(evidence.sessions[0].finished()),
+        n_kept=len(kept),
+        n_blocks=int(kept["block"].nunique()),
+        outcomes=_counts(trials["outcome"]),
+        exclusion_reasons=_counts(trials["exclusion_reason"].dropna()),
+        flags=_counts(trials["flags"].fillna("").str.split().explode().dropna()),
+        metrics=tuple(MetricResult(metric=metric, cells=_cells(evidence, metric)) for metric in shown),
+    )
+
+
+def _cells(evidence: Evidence, metric: Metric) -> tuple[CellResult, ...]:
+    trials, factors = evidence.trials, evidence.factors
+    compared = compare(trials, metric.column, reference=evidence.reference, by=factors)
+    mean: Literal["arithmetic", "geometric"] = (
+        "arithmetic" if (trials[metric.column] == 0).any() else "geometric"
+    )
+    found: list[CellResult] = []
+    for levels in evidence.cells():
+        cell = evidence.cell(**levels)
+        if cell.loc[~cell["excluded"].astype(bool), metric.column].notna().any():
+            frame = summarise(cell, metric.column, mean=mean)
+            mine = {one.variant: one for one in compared if one.levels == levels}
+            variants = [
+                VariantResult(
+                    variant=str(row["variant"]),
+                    estimate=row["estimate"],
+                    comparison=mine.get(str(row["variant"])),
+                )
+                for _, row in frame.iterrows()
+            ]
+            variants.sort(key=lambda one: one.variant != evidence.reference)
+            found.append(CellResult(levels=levels, variants=tuple(variants)))
+    return tuple(found)
+
+
+def _counts(values: pd.Series[str]) -> dict[str, int]:
+    return dict(Counter(map(str, values)).most_common())
