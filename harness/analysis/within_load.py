@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 
@@ -47,7 +49,7 @@ def quarter_rates(requests: pd.DataFrame) -> tuple[float, ...]:
     edges = np.linspace(0, end_s.size, N_QUARTERS + 1).astype(int)
     begin_s = float(requests["start_epoch_s"].min())
     rates = []
-    for low, high in zip(edges[:-1], edges[1:], strict=True):
+    for low, high in pairwise(edges.tolist()):
         until_s = float(end_s[high - 1])
         if until_s <= begin_s:
             raise InputError(

@@ -130,7 +130,7 @@ def _warm_up_sentence(evidence: Evidence, trials: pd.DataFrame) -> str:
     said = ""
     if warming:
         shares = ", ".join(f"{labels[name]} {show(found).text}" for name, found in warming.items())
-        said = f"The JVMs were still compiling: their compiler threads worked for this share of the measurement: {shares}."
+        said = f"The JVMs were still compiling: share of the measurement for which compiler threads worked: {shares}."
     elif jvms and not compiled:
         said = "Whether the JVMs were still compiling was not recorded."
     first, last = _ratios(evidence, trials, FIRST), _ratios(evidence, trials, LAST)

@@ -26,7 +26,9 @@ _REQUIRED = re.compile(
 )
 #: Libraries that answer no request: serialisation, metrics, log lines, tests, passwords.
 _BESIDE = {"junit", "jackson", "prometheus", "scram", "client_golang", "json", "log"}
-_LIST = ("go", "jdk", "native-image", "postgres", "maven", "jmeter", "locust", "wrk", "wrk2", "k6", "oha", "vegeta", "python")  # fmt: skip
+_LIST = (
+    "go", "jdk", "native-image", "postgres", "maven", "jmeter", "locust", "wrk", "wrk2", "k6", "oha", "vegeta", "python",
+)  # fmt: skip
 _NOW = "as it is now"
 
 
@@ -51,8 +53,8 @@ def tool_versions(sessions: Iterable[SessionFolder], *, used_only: bool = False)
     for session in sessions:
         provenance = session.header.provenance
         there = {"locust": provenance.python_packages.get("locust", ""), **provenance.tools}
-        used = _generators(session)
-        kept = {tool: v for tool, v in there.items() if not used_only or tool not in get_args(GeneratorName)}
+        used, idle = _generators(session), set(get_args(GeneratorName)) - _wanted(session)
+        kept = {tool: v for tool, v in there.items() if not (used_only and tool in idle)}
         for tool, version in {**kept, **used}.items():
             if tool in _LIST and version.strip():
                 found.setdefault(tool, {})[version.strip()] = None
@@ -76,11 +78,6 @@ def libraries_in(text: str) -> dict[str, str]:
 
 def _generators(session: SessionFolder) -> dict[str, str]:
     """The versions of the session's generators, each from the first of its trials that has one."""
-    wanted = {
-        load.generator
-        for trial in session.header.plan.trials
-        if (load := trial.configuration.load) is not None
-    }
     found: dict[str, str] = {}
     finished = session.finished()
     for trial in session.header.plan.trials:
@@ -90,9 +87,15 @@ def _generators(session: SessionFolder) -> dict[str, str]:
         generator = session.record(trial.trial_id).generator
         if generator is not None and generator.version:
             found[generator.name] = generator.version
-        if set(found) == wanted:
+        if set(found) == _wanted(session):
             break
     return found
+
+
+def _wanted(session: SessionFolder) -> set[str]:
+    """The generators that a session's plan asks for."""
+    loads = (trial.configuration.load for trial in session.header.plan.trials)
+    return {load.generator for load in loads if load is not None}
 
 
 def _frameworks(sessions: Sequence[SessionFolder], root: Path) -> list[Mapping[str, Cell] | None]:
