@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 
@@ -159,16 +159,19 @@ def _published_ratio(publisher: Publisher, rows: pd.DataFrame, number: int) -> N
 
 
 def _machine(opened: Sequence[Evidence]) -> list[tuple[str, str]]:
-    machine = opened[0].machine
+    machines = [evidence.machine for evidence in opened]
     versions = tool_versions(session for evidence in opened for session in evidence.sessions)
     return [
-        ("machine.cpu", machine.cpu_model),
-        ("machine.cores", str(machine.n_cpus)),
-        ("machine.memory", f"{machine.memory_bytes / 2**30:.0f}\N{NARROW NO-BREAK SPACE}GiB"),
-        ("machine.kernel", machine.kernel),
-        ("machine.distribution", machine.distribution),
-        ("machine.virtualisation", machine.virtualisation or "none found"),
-        ("machine.fitness", "small" if machine.small else "large enough"),
+        ("machine.cpu", _each(machine.cpu_model for machine in machines)),
+        ("machine.cores", _each(str(machine.n_cpus) for machine in machines)),
+        (
+            "machine.memory",
+            _each(f"{machine.memory_bytes / 2**30:.0f}\N{NARROW NO-BREAK SPACE}GiB" for machine in machines),
+        ),
+        ("machine.kernel", _each(machine.kernel for machine in machines)),
+        ("machine.distribution", _each(machine.distribution for machine in machines)),
+        ("machine.virtualisation", _each(machine.virtualisation or "none found" for machine in machines)),
+        ("machine.fitness", _each("small" if machine.small else "large enough" for machine in machines)),
         *((f"tool.{tool.lower()}", _version(versions, tool)) for tool in _TOOLS),
     ]
 
@@ -180,6 +183,11 @@ def _session(evidence: Evidence, settings: StageParameters) -> list[tuple[str, s
         ("session.seed", str(evidence.header.plan.seed)),
         ("session.host", evidence.header.plan.host),
     ]
+
+
+def _each(facts: Iterable[str]) -> str:
+    """Return what the sessions say, each thing once: they need not have run on one machine."""
+    return ", ".join(dict.fromkeys(facts))
 
 
 def _version(versions: Mapping[str, Sequence[str]], tool: str) -> str:

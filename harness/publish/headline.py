@@ -41,11 +41,9 @@ def publish_headline(publisher: Publisher, evidence: Evidence, main: Mapping[str
     with publisher.together():
         for key, words in sentences.items():
             publisher.text(f"headline.{key}", words)
-        for name in evidence.variants:
-            mine = trials[trials["variant"] == name]
-            for metric in ("generator_cores", "service_cores", COMPILING):
-                present = mine.dropna(subset=[metric])
-                publisher.summary(f"headline.{metric}", name, present, metric)
+        for metric in ("generator_cores", "service_cores", COMPILING):
+            for name, found in _of_variants(trials.dropna(subset=[metric]), metric).items():
+                publisher.number(f"headline.{metric}.{slug(name)}", found)
         for key, metric in (("first_quarter", FIRST), ("last_quarter", LAST)):
             for name, ratio in _ratios(evidence, trials, metric).items():
                 publisher.number(f"headline.{key}.ratio.{slug(name)}", ratio)
@@ -116,8 +114,8 @@ def _generator_sentence(evidence: Evidence, trials: pd.DataFrame) -> str:
         said += f" The generator used more CPU than the service for: {labels}."
     if share >= BUSY_SHARE:
         said += (
-            f" Together they used {share:.0%} of the CPU, so throughput here depends on the generator as well as "
-            "on the service."
+            f" Together they used {100 * share:.0f} % of the CPU, so throughput here depends on the generator as "
+            "well as on the service."
         )
     return said
 
@@ -153,7 +151,10 @@ def _of_variants(trials: pd.DataFrame, metric: str) -> dict[str, Estimate]:
     if trials.empty:
         return {}
     found = summarise(trials, metric, mean="arithmetic" if (trials[metric] <= 0).any() else "geometric")
-    estimates = {str(row["variant"]): row["estimate"] for _, row in found.iterrows()}
+    unit = "share" if metric == COMPILING else ""
+    estimates = {
+        str(row["variant"]): row["estimate"].model_copy(update={"unit": unit}) for _, row in found.iterrows()
+    }
     return {name: one for name, one in estimates.items() if one.value is not None}
 
 
@@ -170,7 +171,7 @@ def _ratios(evidence: Evidence, trials: pd.DataFrame, metric: str) -> dict[str, 
 
 def _range(found: Mapping[str, Estimate]) -> str:
     ordered = sorted(found.values(), key=_value)
-    values = [show(one.model_copy(update={"unit": ""})).text for one in ordered]
+    values = [show(one).text for one in ordered]
     return values[0] if len(set(values)) == 1 else f"{values[0]} to {values[-1]}"
 
 

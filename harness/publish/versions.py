@@ -27,7 +27,8 @@ _REQUIRED = re.compile(
 #: Libraries that answer no request: serialisation, metrics, log lines, tests, passwords.
 _BESIDE = {"junit", "jackson", "prometheus", "scram", "client_golang", "json", "log"}
 _LIST = (
-    "go", "jdk", "native-image", "postgres", "maven", "jmeter", "locust", "wrk", "wrk2", "k6", "oha", "vegeta", "python",
+    "go", "jdk", "native-image", "postgres", "maven", "jmeter", "locust", "wrk", "wrk2", "k6", "oha", "vegeta",
+    "python",
 )  # fmt: skip
 _NOW = "as it is now"
 

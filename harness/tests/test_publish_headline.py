@@ -63,7 +63,7 @@ def test_a_jvm_records_how_long_it_compiled_during_the_load_and_go_has_nothing_t
     for trial in session.header.plan.trials[:6]:
         found = compiling_s(session, session.record(trial.trial_id))
         if trial.configuration.variant_name.startswith("java"):
-            assert found is not None and 0 < found
+            assert found is not None and found > 0
         else:
             assert found is None
 
