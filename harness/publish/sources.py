@@ -56,9 +56,10 @@ def publish_sources(publisher: Publisher, opened: Sequence[Evidence]) -> Publish
     return publisher.table(
         "session.sources",
         {"experiment": "experiment", "title": "what it is about", "day": "measured", "commit": "source",
-         "changes": "uncommitted changes", "found": "commit in repository"},
+         "changes": "changes", "found": "commit found"},
         rows,
-        caption="Sessions, with the commit of the source that each was measured with, as recorded when it began.",
+        caption="Sessions, with the commit of the source that each was measured with, as recorded when it began. "
+        "Changes: whether tracked files differed from the commit then. Commit found: whether this repository has it.",
         wide=True,
     )  # fmt: skip
 
