@@ -94,10 +94,10 @@ def runtime_cells(evidence: Evidence) -> list[Mapping[str, Cell] | None]:
         {
             "experiment": evidence.experiment,
             "cpus": ", ".join(map(str, cpus)),
-            "java": of_java or (None if java else "none"),
-            "go": of_go or (None if go else "none"),
+            "java": of_java,
+            "go": of_go,
         }
-        for of_java, of_go in zip_longest(java or [None], go or [None])
+        for of_java, of_go in zip_longest(java or ["none"], go or ["none"])
     ]
 
 

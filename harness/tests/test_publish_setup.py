@@ -16,8 +16,7 @@ from harness.publish.settings import load_cells, publish_setup, runtime_cells
 from harness.publish.sources import publish_sources
 from harness.publish.versions import libraries_in, tool_versions, version_cells
 from harness.store import Store
-from harness.tests.real_root import ROOT
-from harness.tests.synthetic import make_project, make_session
+from harness.tests.synthetic import ROOT, make_project, make_session
 
 SERVICES = sorted(ROOT.glob("services/*/java-*/pom.xml")) + sorted(ROOT.glob("services/*/go-*/go.mod"))
 
