@@ -85,8 +85,10 @@ if TYPE_CHECKING:
     from harness.publish.containers import container_cells, publish_containers
     from harness.publish.enough import block_cells, pooled_cells, publish_enough, worth_cells
     from harness.publish.equal_memory import pair_cells, publish_memory, publish_memory_pairs
-    from harness.publish.facts import describe_session, paper_values, publish_rounds
+    from harness.publish.facts import describe_session, paper_values, publish_rounds, setup_tables
     from harness.publish.forms import build_cells, form_cells, publish_form_effects
+    from harness.publish.headline import cell_in_words, publish_headline
+    from harness.publish.other_session import publish_other_session
     from harness.publish.peaks import (
         attribution_cells,
         publish_attribution,
@@ -133,6 +135,7 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "block_cells": ("harness.publish.enough", "block_cells"),
     "build_cells": ("harness.publish.forms", "build_cells"),
     "calibration_words": ("harness.evidence.articles", "calibration_words"),
+    "cell_in_words": ("harness.publish.headline", "cell_in_words"),
     "check_machine": ("harness.stages.work", "check_machine"),
     "check_parameters": ("harness.stages", "check_parameters"),
     "compare": ("harness.analysis.comparisons", "compare"),
@@ -190,12 +193,14 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "publish_faces": ("harness.publish.clients", "publish_faces"),
     "publish_form_effects": ("harness.publish.forms", "publish_form_effects"),
     "publish_generators": ("harness.publish.validity", "publish_generators"),
+    "publish_headline": ("harness.publish.headline", "publish_headline"),
     "publish_levels": ("harness.publish.articles", "publish_levels"),
     "publish_limits": ("harness.publish.articles", "publish_limits"),
     "publish_memory": ("harness.publish.equal_memory", "publish_memory"),
     "publish_memory_pairs": ("harness.publish.equal_memory", "publish_memory_pairs"),
     "publish_money": ("harness.publish.articles", "publish_money"),
     "publish_names": ("harness.publish.peaks", "publish_names"),
+    "publish_other_session": ("harness.publish.other_session", "publish_other_session"),
     "publish_parts": ("harness.publish.articles", "publish_parts"),
     "publish_places": ("harness.publish.places", "publish_places"),
     "publish_pooled": ("harness.publish.bearing", "publish_pooled"),
@@ -217,6 +222,7 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "saturations": ("harness.evidence.articles", "saturations"),
     "scaling_cells": ("harness.publish.scaling", "scaling_cells"),
     "settling": ("harness.evidence.peaks", "settling"),
+    "setup_tables": ("harness.publish.facts", "setup_tables"),
     "summarise": ("harness.analysis.summaries", "summarise"),
     "tidy_all": ("harness.stages.work", "tidy_all"),
     "timelines": ("harness.evidence.peaks", "timelines"),
@@ -251,6 +257,7 @@ __all__ = [
     "block_cells",
     "build_cells",
     "calibration_words",
+    "cell_in_words",
     "check_machine",
     "check_parameters",
     "compare",
@@ -307,6 +314,7 @@ __all__ = [
     "publish_faces",
     "publish_form_effects",
     "publish_generators",
+    "publish_headline",
     "publish_levels",
     "publish_limits",
     "publish_memory",
@@ -314,6 +322,7 @@ __all__ = [
     "publish_money",
     "publish_names",
     "publish_noise",
+    "publish_other_session",
     "publish_parts",
     "publish_places",
     "publish_pooled",
@@ -335,6 +344,7 @@ __all__ = [
     "saturations",
     "scaling_cells",
     "settling",
+    "setup_tables",
     "summarise",
     "tidy_all",
     "timelines",

@@ -11,11 +11,14 @@ import sys
 from pathlib import Path
 
 from harness.errors import InputError, MissingTool, RematchError
-from harness.publish.contribution import GENERATED, merge
+from harness.publish.contribution import GENERATED, Contribution, text_entry, update
+from harness.repository import commit_of, has_changes
 
 PAPER = Path("paper")
 #: The date inside the PDF; the number itself means nothing, that it never changes does.
 _EPOCH = "1577836800"
+#: Stands for a notebook's name where the build itself contributes a value.
+BUILD, SOURCE_KEY = "paper-build", "paper.source"
 _BUILD_WITHIN_S = 300
 _WITH_APT = (
     "apt-get install -y texlive-latex-recommended texlive-pictures texlive-science texlive-publishers "
@@ -42,12 +45,13 @@ def build_paper(root: Path) -> Path:
             unknown key. InputError: no notebook has published anything yet.
     """
     if not any(
-        path.name not in ("values.json", "figures.json") for path in (root / GENERATED).glob("*.json")
+        path.name not in ("values.json", "figures.json", f"{BUILD}.json")
+        for path in (root / GENERATED).glob("*.json")
     ):
         raise InputError(
             "no notebook has published anything; run papermill notebooks/run_all.ipynb", file=root / GENERATED
         )
-    merge(root)
+    update(root / GENERATED, BUILD, [("values", SOURCE_KEY, _source(root))])
     for program in ("latexmk", "pdflatex", "bibtex"):
         if shutil.which(program) is None:
             raise MissingTool(program, why="to build the paper", how_to_get=_how_to_get())
@@ -57,6 +61,14 @@ def build_paper(root: Path) -> Path:
     if ended.returncode or not pdf.is_file():
         raise PaperFailed(explain(folder / "main.log", ended.stdout))
     return pdf
+
+
+def _source(root: Path) -> Contribution:
+    """Return the entry of the source that the paper itself is built from; sessions have sources of their own."""
+    commit, changed = commit_of(root), has_changes(root)
+    words = "a source without a repository" if commit is None else f"source {commit[:12]}"
+    words += " with uncommitted changes" if changed else ""
+    return text_entry(words, notebook=BUILD)
 
 
 def explain(log: Path, said: str = "") -> str:

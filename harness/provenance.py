@@ -11,13 +11,13 @@ import importlib.metadata
 import os
 import platform
 import re
-import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from harness.machine_facts import machine_facts, text_of
 from harness.model import Machine, Provenance
+from harness.repository import commit_of, has_changes
 
 #: Command lines and messages stand in small files; samples have no paths in them.
 _SMALL_BYTES = 1 << 20
@@ -37,8 +37,8 @@ def collect_provenance(
     """
     far = dict(machines or {})
     return Provenance(
-        commit=_git(root, "rev-parse", "HEAD"),
-        dirty=_dirty(root),
+        commit=commit_of(root),
+        dirty=has_changes(root),
         definition_sha256=definition_sha256,
         lock_sha256=_sha256(root / "requirements.lock"),
         machine=far.get("service") or read_machine(),
@@ -82,21 +82,6 @@ def name_places(folder: Path, *, places: Mapping[str, Path]) -> None:
             after = re.sub(re.escape(bytes(place)) + rb"(?![\w.-])", b"{" + name.encode() + b"}", after)
         if after != before:
             path.write_bytes(after)
-
-
-def _git(root: Path, *arguments: str) -> str | None:
-    try:
-        done = subprocess.run(
-            ["git", "-C", str(root), *arguments], capture_output=True, text=True, timeout=20, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout.strip() if done.returncode == 0 else None
-
-
-def _dirty(root: Path) -> bool | None:
-    status = _git(root, "status", "--porcelain", "--untracked-files=no")
-    return None if status is None else bool(status)
 
 
 def _sha256(path: Path) -> str:

@@ -8,7 +8,8 @@ from matplotlib.figure import Figure
 
 from harness.errors import InputError
 from harness.figures.looks import looks, ordered
-from harness.figures.style import INK, PAGE_INCHES, canvas, log_scale, styled
+from harness.figures.means import row_of_trials
+from harness.figures.style import PAGE_INCHES, canvas, log_scale, styled
 
 #: column -> (axis label, factor)
 _PANELS = {
@@ -22,6 +23,8 @@ _PANELS = {
 def forms(trials: pd.DataFrame) -> Figure:
     """Return start-up, idle memory and size on disk, every trial a dot, one row a variant, log axes.
 
+    Bar and number: the geometric mean, with its interval; hollow: the duplicated reference, no part of it.
+
     Size on disk is the artifact and what must be installed beside it.
     """
     kept = trials[~trials["excluded"].astype(bool)]
@@ -32,23 +35,10 @@ def forms(trials: pd.DataFrame) -> Figure:
     figure, panels = canvas(1, len(_PANELS), width=PAGE_INCHES, height=0.8 + 0.19 * len(order), sharey=True)
     for axes, (metric, (label, factor)) in zip(panels[0], _PANELS.items(), strict=True):
         for y, name in enumerate(order):
-            mine = kept[kept["variant"] == name].dropna(subset=[metric]).sort_values("block")
-            if mine.empty:
-                continue
-            rank = mine["block"].rank(method="dense").to_numpy()
-            spread = (rank - rank.mean()) / max(len(mine), 2) * 0.5
-            axes.plot(mine[metric] * factor, y - spread, **styles[name].dots)
-            middle = float(mine[metric].median() * factor)
-            axes.plot([middle, middle], [y - 0.32, y + 0.32], color=INK, linewidth=1.0)
-            axes.text(1.01, y, _plain(middle), transform=axes.get_yaxis_transform(), fontsize=6, va="center")
+            row_of_trials(axes, y, kept[kept["variant"] == name], metric, factor, styles[name])
         axes.set_ylim(-0.6, len(order) - 0.4)
         if axes.lines:
             log_scale(axes, "x")
         axes.set_xlabel(f"{label} (log)")
     panels[0, 0].set_yticks(range(len(order)), [styles[name].label for name in order])
     return figure
-
-
-def _plain(value: float) -> str:
-    """Three digits that count, and no power of ten."""
-    return f"{float(f'{value:.3g}'):,.10g}"

@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 
 from harness.errors import InputError
 from harness.figures.looks import looks, ordered
-from harness.figures.style import INK, canvas, label_ends, log_scale, styled
+from harness.figures.means import row_of_trials
+from harness.figures.style import canvas, label_ends, log_scale, styled
 
 _PHASE_SHADES = {"start-up": "#DDDDDD", "warm-up": "#F0F0F0", "measurement": "#FFF4D6", "idle": "#F7F7F7"}
 
@@ -19,7 +20,10 @@ _PHASE_SHADES = {"start-up": "#DDDDDD", "warm-up": "#F0F0F0", "measurement": "#F
 def startup(
     trials: pd.DataFrame, *, metric: str = "time_to_first_response_s", label: str | None = None
 ) -> Figure:
-    """Return time to the first correct answer of every trial, log scale, one row a variant."""
+    """Return time to the first correct answer of every trial, log scale, one row a variant.
+
+    Bar and number: the geometric mean, with its interval; hollow: the duplicated reference, no part of it.
+    """
     kept = trials[~trials["excluded"].astype(bool)].dropna(subset=[metric])
     if kept.empty:
         raise InputError("no trial has this metric", place=metric, found="0 trials", allowed="at least one")
@@ -27,17 +31,11 @@ def startup(
     figure, panels = canvas(height=0.8 + 0.2 * len(order))
     axes = panels[0, 0]
     for y, name in enumerate(order):
-        mine = kept[kept["variant"] == name].sort_values("block")
-        rank = mine["block"].rank(method="dense").to_numpy()
-        spread = (rank - rank.mean()) / max(len(mine), 2) * 0.5
-        axes.plot(mine[metric] * 1e3, y - spread, **styles[name].dots)
-        middle = float(mine[metric].median() * 1e3)
-        axes.plot([middle, middle], [y - 0.32, y + 0.32], color=INK, linewidth=1.0)
-        axes.text(1.01, y, f"{middle:,.0f} ms", transform=axes.get_yaxis_transform(), fontsize=6, va="center")
+        row_of_trials(axes, y, kept[kept["variant"] == name], metric, 1e3, styles[name])
     axes.set_yticks(range(len(order)), [styles[name].label for name in order])
     axes.set_ylim(-0.6, len(order) - 0.4)
     log_scale(axes, "x")
-    axes.set_xlabel(label or "to first correct answer / ms (log); bar: median")
+    axes.set_xlabel(label or "to first correct answer / ms (log); bar: mean")
     return figure
 
 

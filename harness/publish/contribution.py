@@ -49,6 +49,25 @@ def update(generated: Path, notebook: str, entries: Sequence[tuple[str, str, Con
         _merge(generated)
 
 
+def text_entry(
+    text: str, *, notebook: str, method: str = "text", n_trials: int = 0, inputs: Sequence[str] = ()
+) -> Contribution:
+    """Return the entry of a fact in words; ``method``: "text", or "verdict" for the words of a comparison."""
+    return {
+        "value": None,
+        "low": None,
+        "high": None,
+        "unit": "",
+        "text": text,
+        "interval_text": text,
+        "method": method,
+        "estimand": "",
+        "n_trials": n_trials,
+        "inputs": list(inputs),
+        "notebook": notebook,
+    }
+
+
 def clear(root: Path, notebook: str) -> None:
     """Forget what a notebook contributed, before it is executed as a whole: renamed keys must not linger."""
     generated = root / GENERATED

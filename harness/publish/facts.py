@@ -3,21 +3,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+
 import pandas as pd
 
 from harness.evidence import Evidence
-from harness.model import Estimate, Provenance
+from harness.model import Estimate
+from harness.opening import open_evidence
 from harness.project import find_root
 from harness.publish.cells import Cell
 from harness.publish.contribution import read_values
 from harness.publish.doubts import flag_counts, publish_doubts
-from harness.publish.pages import Published
+from harness.publish.pages import Published, joined_pages
 from harness.publish.publisher import Publisher, slug
+from harness.publish.settings import publish_setup
+from harness.publish.sources import publish_sources
+from harness.publish.versions import tool_versions
 from harness.stages.parameters import StageParameters
 from harness.stages.sessions import measured_experiments, sessions_read
 
-#: tool -> how the paper calls it; the paper names each of them, so each is published, found or not
-#: What the paper calls a tool -> its name in the provenance.
+#: What the paper calls a tool -> its name in the records; each is published, found or not.
 _TOOLS = {"Go": "go", "JDK": "jdk", "JMeter": "jmeter", "Locust": "locust", "wrk": "wrk", "Maven": "maven"}
 
 
@@ -33,7 +38,7 @@ def describe_session(settings: StageParameters, publisher: Publisher) -> pd.Data
         Evidence(root=root, experiment=name, sessions=sessions_read(root, settings, name))
         for name in measured_experiments(root, settings)
     ]
-    rows = [*_machine(opened[0]), *_session(opened[0])]
+    rows = [*_machine(opened), *_session(opened[0], settings)]
     for key, text in rows:
         publisher.text(key, text)
     for evidence in opened:
@@ -45,6 +50,18 @@ def describe_session(settings: StageParameters, publisher: Publisher) -> pd.Data
         publisher.value(f"{name}.blocks", blocks, "1", f"blocks of {evidence.experiment}")
     publish_doubts(publisher, opened)
     return pd.DataFrame(rows, columns=["key", "value"])
+
+
+def setup_tables(settings: StageParameters, publisher: Publisher) -> Published:
+    """Publish how each experiment was set up: the tables ``session.sources`` and ``setup.{loads,runtimes,versions}``.
+
+    Keys: see ``publish_sources``.
+    """
+    opened = [
+        open_evidence(settings, name, root=publisher.root)
+        for name in measured_experiments(publisher.root, settings)
+    ]
+    return joined_pages([publish_sources(publisher, opened), *publish_setup(publisher, opened)])
 
 
 def _counts(evidence: Evidence) -> dict[str, int]:
@@ -144,37 +161,38 @@ def _published_ratio(publisher: Publisher, rows: pd.DataFrame, number: int) -> N
     )
 
 
-def _machine(evidence: Evidence) -> list[tuple[str, str]]:
-    machine = evidence.machine
-    provenance = evidence.header.provenance
+def _machine(opened: Sequence[Evidence]) -> list[tuple[str, str]]:
+    machines = [evidence.machine for evidence in opened]
+    versions = tool_versions(session for evidence in opened for session in evidence.sessions)
     return [
-        ("machine.cpu", machine.cpu_model),
-        ("machine.cores", str(machine.n_cpus)),
-        ("machine.memory", f"{machine.memory_bytes / 2**30:.0f}\N{NARROW NO-BREAK SPACE}GiB"),
-        ("machine.kernel", machine.kernel),
-        ("machine.distribution", machine.distribution),
-        ("machine.virtualisation", machine.virtualisation or "none found"),
-        ("machine.fitness", "small" if machine.small else "large enough"),
-        *((f"tool.{tool.lower()}", _version(provenance, tool)) for tool in _TOOLS),
+        ("machine.cpu", _each(machine.cpu_model for machine in machines)),
+        ("machine.cores", _each(str(machine.n_cpus) for machine in machines)),
+        (
+            "machine.memory",
+            _each(f"{machine.memory_bytes / 2**30:.0f}\N{NARROW NO-BREAK SPACE}GiB" for machine in machines),
+        ),
+        ("machine.kernel", _each(machine.kernel for machine in machines)),
+        ("machine.distribution", _each(machine.distribution for machine in machines)),
+        ("machine.virtualisation", _each(machine.virtualisation or "none found" for machine in machines)),
+        ("machine.fitness", _each("small" if machine.small else "large enough" for machine in machines)),
+        *((f"tool.{tool.lower()}", _version(versions, tool)) for tool in _TOOLS),
     ]
 
 
-def _session(evidence: Evidence) -> list[tuple[str, str]]:
-    provenance = evidence.header.provenance
-    day = pd.Timestamp(provenance.started_epoch_s, unit="s").strftime("%Y-%m-%d")
+def _session(evidence: Evidence, settings: StageParameters) -> list[tuple[str, str]]:
     return [
         ("profile", evidence.profile + (" (bundled)" if evidence.bundled else "")),
         ("status", evidence.draft or "full measurement"),
-        ("session.day", day),
         ("session.seed", str(evidence.header.plan.seed)),
-        (
-            "session.commit",
-            (provenance.commit or "unknown")[:12] + (" with changes" if provenance.dirty else ""),
-        ),
         ("session.host", evidence.header.plan.host),
     ]
 
 
-def _version(provenance: Provenance, tool: str) -> str:
-    found = (provenance.tools | provenance.python_packages).get(_TOOLS[tool])
-    return f"{tool} (not recorded)" if found is None else f"{tool} {found.strip()}"
+def _each(facts: Iterable[str]) -> str:
+    """Return what the sessions say, each thing once: they need not have run on one machine."""
+    return ", ".join(dict.fromkeys(facts))
+
+
+def _version(versions: Mapping[str, Sequence[str]], tool: str) -> str:
+    found = versions.get(_TOOLS[tool])
+    return f"{tool} {', '.join(found)}" if found else f"{tool} (not recorded)"

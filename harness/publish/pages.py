@@ -90,6 +90,11 @@ def _absent_words(results: Sequence[Result]) -> list[str]:
     ]  # fmt: skip
 
 
+def joined_pages(parts: Sequence[Published]) -> Published:
+    """Return several published things as one, to be shown below each other."""
+    return Published("\n\n".join(map(repr, parts)), page="".join(part._repr_html_() for part in parts))
+
+
 def plain_table(heads: Sequence[str], body: Sequence[Sequence[str] | None]) -> str:
     """Return a table as lines of text."""
     return "\n".join(" | ".join(row) for row in [heads, *(row for row in body if row is not None)])

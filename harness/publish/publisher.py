@@ -265,19 +265,9 @@ class Publisher:
         return Published(alt, page=figure_page(png_of(figure), alt, caption, figure.get_figwidth()))
 
     def _text(self, key: str, text: str, method: str, n_trials: int, inputs: Sequence[str]) -> None:
-        entry = {
-            "value": None,
-            "low": None,
-            "high": None,
-            "unit": "",
-            "text": text,
-            "interval_text": text,
-            "method": method,
-            "estimand": "",
-            "n_trials": n_trials,
-            "inputs": list(inputs),
-            "notebook": self.notebook,
-        }
+        entry = contribution.text_entry(
+            text, notebook=self.notebook, method=method, n_trials=n_trials, inputs=inputs
+        )
         self._put("values", key, entry)
 
     def _put(self, kind: str, key: str, entry: dict[str, Any]) -> None:

@@ -22,12 +22,15 @@ _ROWS = {
     "java_jaxrs": "Java, JAX-RS on Jersey",
     "java_jdkhttp": "Java, the JDK's server",
 }
+REFERENCE = "go_nethttp"
+#: head of a column, with the better direction -> (ratio to the reference, value of the reference)
 _COLUMNS = {
-    "throughput": "strings.throughput.ratio",
-    "CPU per request": "strings.cpu.ratio",
-    "time to first answer": "startup.first.ratio",
-    "memory after the load": "memory.ratio",
+    "throughput ↑": ("strings.throughput.ratio", "strings.throughput.rate"),
+    "CPU per request ↓": ("strings.cpu.ratio", "strings.cpu.mean"),
+    "time to first answer ↓": ("startup.first.ratio", "startup.first"),
+    "memory after the load ↓": ("memory.ratio", "memory.after"),
 }
+VERDICT = "strings.throughput.verdict"
 
 
 def write_headline(root: Path) -> Path:
@@ -56,19 +59,28 @@ def _block(values: dict[str, dict[str, Any]], figure: dict[str, Any]) -> str:
         "",
         f"*{figure['caption']}*",
         "",
-        f"Ratios to Go's `net/http`, {_text(values, 'strings.main_cell')}, with 95 % intervals over "
-        f"{_text(values, 'strings_rounds.blocks')} blocks of fresh processes; above 1 means more of it.",
+        f"Trials with {_text(values, 'headline.cell')}. {_text(values, 'headline.load')}",
+        _text(values, "headline.generator"),
+        _text(values, "headline.warm_up"),
         "",
-        "| | " + " | ".join(_COLUMNS) + " |",
-        "|---|" + "--:|" * len(_COLUMNS),
+        f"First row: Go's `net/http`, the reference, in absolute values. Below: ratios to it, with 95 % intervals over "
+        f"{_text(values, 'strings_rounds.blocks')} blocks of fresh processes. "
+        "↑: higher is better; ↓: lower is better.",
+        "",
+        "| | " + " | ".join(_COLUMNS) + " | throughput is |",
+        "|---|" + "--:|" * len(_COLUMNS) + "---|",
     ]
+    absolute = (_text(values, f"{value}.{REFERENCE}", interval=True) for _, value in _COLUMNS.values())
+    lines.append("| Go, `net/http` | " + " | ".join(absolute) + " | the reference |")
     for variant, name in _ROWS.items():
-        cells = (_text(values, f"{prefix}.{variant}", interval=True) for prefix in _COLUMNS.values())
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+        cells = (_text(values, f"{ratio}.{variant}", interval=True) for ratio, _ in _COLUMNS.values())
+        lines.append(
+            f"| {name} | " + " | ".join(cells) + f" | {_text(values, f'{VERDICT}.{variant}')} Go's |"
+        )
     lines += [
         "",
         f"**{_text(values, 'status')}**: {cores} cores, {memory}, {_text(values, 'tool.jdk')}, "
-        f"{_text(values, 'tool.go')}, {_text(values, 'session.day')}.",
+        f"{_text(values, 'tool.go')}, measured on {_text(values, 'strings_rounds.day')}.",
         f"The reference, run twice in each block ({_text(values, 'strings.throughput.noise_cell')}), has a ratio of "
         f"{_text(values, 'strings.throughput.aa', interval=True)} to itself in throughput. "
         f"Margin of equivalence: {_text(values, 'strings.throughput.margin')}.",

@@ -182,3 +182,15 @@ def test_published_numbers_are_checked(tmp_path: Path, old: str, new: str, what:
         published_clients("clients-hello", root=tmp_path)
     with pytest.raises(InputError, match="no published numbers"):
         published_clients("clients-nothing", root=tmp_path)
+
+
+def test_every_throughput_that_the_article_prints_for_the_database_is_there_with_its_source() -> None:
+    found = published_clients("clients-db")
+    assert set(found["source"]) == {"tivrfoa2024"}
+    printed = found.groupby("stack", sort=False)["throughput_per_s"].apply(list).to_dict()
+    assert printed == {
+        "java-quarkus": [1989.96, 2000.15, 2000.17],
+        "java-quarkus-native": [2000.25],
+        "go-nethttp": [2000.28],
+        "java-vertx": [2000.28, 2000.40, 2000.40],
+    }

@@ -15,11 +15,13 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from harness import figures
+from harness.analysis.summaries import summarise
 from harness.analysis.verify.stall_curves import CurvePoint, PrecisionRecall
 from harness.errors import InputError
 from harness.figures.looks import looks, ordered
 from harness.figures.peaks import TimelineLike
 from harness.model import Estimate
+from harness.publish.formatting import show
 
 VARIANTS = {
     "go-kit": "go",
@@ -108,6 +110,25 @@ def test_an_excluded_trial_is_no_dot_but_is_counted_in_the_caption(trials: pd.Da
     figure = figures.startup(trials)
     assert dots_of(figure) == len(trials) - 1
     assert "1 excluded and counted" in figures.describe(trials)
+
+
+def test_a_row_marks_the_mean_that_tables_print_and_the_duplicate_is_hollow_and_no_part_of_it(
+    trials: pd.DataFrame,
+) -> None:
+    again = trials[(trials["variant"] == "go-kit") & (trials["logging"] == "off")].assign(
+        duplicate=True, time_to_first_response_s=10.0
+    )
+    both = pd.concat([trials, again], ignore_index=True)
+    (axes,) = figures.startup(both).axes
+    rows = summarise(both, "time_to_first_response_s").set_index("variant")["estimate"]
+    texts = {text.get_text() for text in axes.texts}
+    assert texts == {show(one, like=1e-3).text.removesuffix("\N{NARROW NO-BREAK SPACE}ms") for one in rows}
+    bars = [x for line in axes.lines if len(set(x := list(line.get_xdata()))) == 1 and len(x) == 2]
+    assert sorted(bar[0] for bar in bars) == pytest.approx(sorted(one.value * 1e3 for one in rows))
+    hollow = [
+        line for line in axes.lines if line.get_markerfacecolor() == "none" and line.get_marker() != "None"
+    ]
+    assert [list(line.get_xdata()) for line in hollow] == [[10_000.0] * 5]
 
 
 def test_the_stamp_is_put_once(trials: pd.DataFrame) -> None:

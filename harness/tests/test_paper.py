@@ -216,3 +216,23 @@ def test_missing_latex_is_named_with_what_brings_it(
 
 def test_a_log_without_an_error_line_is_said_so(tmp_path: Path) -> None:
     assert "no error line" in explain(tmp_path / "main.log")
+
+
+def test_each_section_of_results_that_can_be_printed_answers_a_question_that_is_asked() -> None:
+    sections = ROOT / "paper" / "sections"
+    asked = (sections / "question.tex").read_text("utf-8")
+    printed = re.findall(
+        r"\\ifpublished\{([\w.]+)\}\{\\input\{(sections/[\w-]+)\}",
+        (ROOT / "paper/main.tex").read_text("utf-8"),
+    )
+    assert len(printed) >= 10
+    for key, section in printed:
+        label = re.search(r"\\label\{(sec:\w+)\}", (ROOT / "paper" / f"{section}.tex").read_text("utf-8"))
+        assert label is not None, section
+        assert rf"\ref{{{label[1]}}}" in asked, section
+        assert rf"\ifpublished{{{key}}}{{\item" in asked or section.endswith("forms"), key
+
+
+def test_the_box_names_the_source_of_the_paper_and_of_the_sessions_apart() -> None:
+    box = (ROOT / "paper/main.tex").read_text("utf-8")
+    assert r"\val{paper.source}" in box and r"\val{session.sources}" in box

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from harness.errors import InputError, UnknownKey
 from harness.publish import readme
+from harness.tests.synthetic import ROOT
 
 
 def a_project(root: Path, *, missing: str | None = None) -> Path:
@@ -19,16 +21,18 @@ def a_project(root: Path, *, missing: str | None = None) -> Path:
     (generated / "figures" / "forest.png").write_bytes(b"a picture")
     figure = {"alt": "a forest", "caption": "Ratios.", "files": ["figures/forest.pdf", "figures/forest.png"]}
     (generated / "figures.json").write_text(json.dumps({readme.FIGURE: figure}))
-    keys = [f"{prefix}.{row}" for prefix in readme._COLUMNS.values() for row in readme._ROWS]
+    keys = [f"{ratio}.{row}" for ratio, _ in readme._COLUMNS.values() for row in readme._ROWS]
+    keys += [f"{value}.{readme.REFERENCE}" for _, value in readme._COLUMNS.values()]
+    keys += [f"{readme.VERDICT}.{row}" for row in readme._ROWS]
+    keys += [f"headline.{name}" for name in ("cell", "load", "generator", "warm_up")]
     keys += [
         "machine.cores",
         "machine.memory",
-        "strings.main_cell",
         "strings_rounds.blocks",
         "status",
         "tool.jdk",
     ]
-    keys += ["tool.go", "session.day", "strings.throughput.aa", "strings.throughput.noise_cell"]
+    keys += ["tool.go", "strings_rounds.day", "strings.throughput.aa", "strings.throughput.noise_cell"]
     keys += ["strings.throughput.margin"]
     values = {
         key: {"text": f"<{key}>", "interval_text": f"<{key}> (a to b)"} for key in keys if key != missing
@@ -65,3 +69,30 @@ def test_a_readme_without_markers_is_refused(tmp_path: Path) -> None:
     (root / "README.md").write_text("nothing here\n")
     with pytest.raises(InputError, match="markers are missing"):
         readme.write_headline(root)
+
+
+def test_the_headline_says_load_generator_and_warm_up_and_gives_the_reference_in_absolute_values(
+    tmp_path: Path,
+) -> None:
+    text = readme.write_headline(a_project(tmp_path)).read_text()
+    for key in ("headline.cell", "headline.load", "headline.generator", "headline.warm_up"):
+        assert f"<{key}>" in text
+    (row,) = (line for line in text.splitlines() if line.startswith("| Go, `net/http`"))
+    for _, value in readme._COLUMNS.values():
+        assert f"<{value}.{readme.REFERENCE}> (a to b)" in row
+    assert "<strings.throughput.verdict.java_helidon> Go's" in text
+
+
+def test_every_column_says_which_direction_is_better() -> None:
+    better = {head.split()[0]: head[-1] for head in readme._COLUMNS}
+    assert better == {"throughput": "\N{UPWARDS ARROW}"} | dict.fromkeys(
+        ("CPU", "time", "memory"), "\N{DOWNWARDS ARROW}"
+    )
+
+
+def test_the_readme_states_no_count_of_tests_and_no_time_outside_what_commands_write() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    for begin, end in ((readme.BEGIN, readme.END), ("<!-- costs:", "<!-- /costs -->")):
+        head, rest = text.split(begin, 1)
+        text = head + rest.split(end, 1)[1]
+    assert not re.findall(r"\d+ passed|\d+(?:\.\d+)? s\b|\d+ min\b|20\d\d-\d\d-\d\d", text)

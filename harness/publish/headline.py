@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What must be said beside the headline's numbers: the load, the generator's share of the CPU, and the warm-up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+from harness.analysis.comparisons import compare
+from harness.analysis.summaries import summarise
+from harness.evidence import Evidence
+from harness.evidence.load_course import COMPILING, FIRST, LAST, load_course
+from harness.model import ClosedLoad, Estimate, Experiment, Load
+from harness.publish.formatting import NOT_MEASURED, show
+from harness.publish.load_words import TOOL_NAMES, load_in_words, number
+from harness.publish.pages import Published
+from harness.publish.publisher import Publisher, slug
+from harness.publish.settings import runtime_cells
+from harness.publish.versions import tool_versions
+
+#: Compiler threads at work for less than this share of the load are no warm-up any more.
+STILL_WARMING_SHARE = 0.05
+#: Service and generator together above this share of all CPUs: neither could have had more.
+BUSY_SHARE = 0.8
+
+
+def publish_headline(publisher: Publisher, evidence: Evidence, main: Mapping[str, str]) -> Published:
+    """Publish ``headline.{cell,load,generator,warm_up}``, sentences from the trials of the main cell.
+
+    Also the numbers in them: ``headline.{generator_cores,service_cores,compiling_share}.<variant>`` and
+    ``headline.{first_quarter,last_quarter}.ratio.<variant>``, throughput over that of the reference.
+    """
+    trials = load_course(evidence, evidence.cell(**main))
+    sentences = {
+        "cell": cell_in_words(evidence.header.experiment, main),
+        "load": _load_sentence(evidence, trials),
+        "generator": _generator_sentence(evidence, trials),
+        "warm_up": _warm_up_sentence(evidence, trials),
+    }
+    with publisher.together():
+        for key, words in sentences.items():
+            publisher.text(f"headline.{key}", words)
+        for metric in ("generator_cores", "service_cores", COMPILING):
+            for name, found in _of_variants(trials.dropna(subset=[metric]), metric).items():
+                publisher.number(f"headline.{metric}.{slug(name)}", found)
+        for key, metric in (("first_quarter", FIRST), ("last_quarter", LAST)):
+            for name, ratio in _ratios(evidence, trials, metric).items():
+                publisher.number(f"headline.{key}.ratio.{slug(name)}", ratio)
+    return Published("\n".join(sentences.values()))
+
+
+def cell_in_words(experiment: Experiment, cell: Mapping[str, str]) -> str:
+    """Return a combination of levels as a reader says it: "no log line per request, 1,000 warm-up requests"."""
+    said = []
+    for factor, name in cell.items():
+        level = experiment.factors.get(factor, {}).get(name)
+        if level is not None and "logging" in level.settings:
+            said.append(
+                {"off": "no log line", "on": "one log line"}.get(str(level.settings["logging"]), name)
+                + " per request"
+            )
+        elif level is not None and level.warm_up_requests is not None:
+            n = level.warm_up_requests
+            said.append(f"{number(n)} warm-up requests" if n else "no warm-up requests")
+        else:
+            said.append(f"{factor.replace('_', ' ')} {name}")
+    return ", ".join(said) or "the one combination there is"
+
+
+def _load_sentence(evidence: Evidence, trials: pd.DataFrame) -> str:
+    versions = tool_versions(evidence.sessions)
+    keys = set(trials["configuration"])
+    plan = [t.configuration for session in evidence.sessions for t in session.header.plan.trials]
+    asked = {c.load.generator: c.load for c in plan if c.key in keys and c.load is not None}
+    loads = {tool: load_in_words(load, step=_step(load, trials)) for tool, load in asked.items()}
+    offered = " and ".join(
+        f"{TOOL_NAMES[tool]} {', '.join(versions.get(tool, ['of unknown version']))} ({words})"
+        for tool, words in loads.items()
+    )
+    rows = [row for row in runtime_cells(evidence) if row is not None]
+    java = "; ".join(str(row["java"]) for row in rows if row["java"])
+    go = "; ".join(str(row["go"]) for row in rows if row["go"])
+    return f"Load: {offered or 'none'}. Java: {java} (collector, largest heap). Go: {go}. CPUs: {rows[0]['cpus']}."
+
+
+def _step(load: Load, trials: pd.DataFrame) -> str:
+    """What a user does again and again: a request where a pass has no more than one."""
+    profile = load.profile
+    passes = profile.users * profile.loops if isinstance(profile, ClosedLoad) and profile.loops else 0
+    return "request" if passes and (trials["n_requests"].dropna() <= passes).all() else "pass"
+
+
+def _generator_sentence(evidence: Evidence, trials: pd.DataFrame) -> str:
+    kept = trials.dropna(subset=["generator_cores", "service_cores"])
+    kept = kept[~kept["excluded"].astype(bool) & ~kept["duplicate"].astype(bool)]
+    if kept.empty:
+        return "How much of the CPU the load generator took was not recorded."
+    names = " and ".join(TOOL_NAMES.get(str(tool), str(tool)) for tool in kept["generator"].unique())
+    cores = {m: _of_variants(kept, m) for m in ("generator_cores", "service_cores")}
+    n_cpus = evidence.machine.n_cpus
+    said = (
+        f"{names} made the load on the same {n_cpus} CPUs. It used {_range(cores['generator_cores'])} of them, "
+        f"the service {_range(cores['service_cores'])} (lowest and highest of the variants)."
+    )
+    share = float(((kept["generator_cores"] + kept["service_cores"]) / n_cpus).mean())
+    most = [
+        name
+        for name, cell in cores["generator_cores"].items()
+        if _value(cell) > _value(cores["service_cores"][name])
+    ]
+    if most:
+        labels = ", ".join(evidence.variants[name] for name in most)
+        said += f" The generator used more CPU than the service for: {labels}."
+    if share >= BUSY_SHARE:
+        said += (
+            f" Together they used {100 * share:.0f} % of the CPU, so throughput here depends on the generator as "
+            "well as on the service."
+        )
+    return said
+
+
+def _warm_up_sentence(evidence: Evidence, trials: pd.DataFrame) -> str:
+    labels = evidence.variants
+    compiled = _of_variants(trials.dropna(subset=[COMPILING]), COMPILING)
+    warming = {name: share for name, share in compiled.items() if _value(share) >= STILL_WARMING_SHARE}
+    jvms = [name for name in labels if name in set(trials[trials["language"] == "java"]["variant"])]
+    said = ""
+    if warming:
+        shares = ", ".join(f"{labels[name]} {show(found).text}" for name, found in warming.items())
+        said = f"The JVMs were still compiling: share of the measurement for which compiler threads worked: {shares}."
+    elif jvms and not compiled:
+        said = "Whether the JVMs were still compiling was not recorded."
+    first, last = _ratios(evidence, trials, FIRST), _ratios(evidence, trials, LAST)
+    quarters = [
+        f"{labels[name]} {show(first[name]).interval} and {show(last[name]).interval}"
+        for name in jvms
+        if name in first and name in last
+    ]
+    if quarters:
+        said += (
+            f" Throughput over {labels[evidence.reference]} in the first and in the last quarter of the requests: "
+            f"{'; '.join(quarters)}."
+        )
+    if warming or len(compiled) < len(jvms):
+        said += " These numbers are no statement about services that have warmed up."
+    return said.strip() or NOT_MEASURED
+
+
+def _of_variants(trials: pd.DataFrame, metric: str) -> dict[str, Estimate]:
+    if trials.empty:
+        return {}
+    found = summarise(trials, metric, mean="arithmetic" if (trials[metric] <= 0).any() else "geometric")
+    unit = "share" if metric == COMPILING else ""
+    estimates = {
+        str(row["variant"]): row["estimate"].model_copy(update={"unit": unit}) for _, row in found.iterrows()
+    }
+    return {name: one for name, one in estimates.items() if one.value is not None}
+
+
+def _ratios(evidence: Evidence, trials: pd.DataFrame, metric: str) -> dict[str, Estimate]:
+    present = trials.dropna(subset=[metric])
+    if evidence.reference not in set(present["variant"]):
+        return {}
+    return {
+        c.variant: c.ratio
+        for c in compare(present, metric, reference=evidence.reference)
+        if c.ratio.value is not None
+    }
+
+
+def _range(found: Mapping[str, Estimate]) -> str:
+    ordered = sorted(found.values(), key=_value)
+    values = [show(one).text for one in ordered]
+    return values[0] if len(set(values)) == 1 else f"{values[0]} to {values[-1]}"
+
+
+def _value(estimate: Estimate) -> float:
+    return estimate.value if estimate.value is not None else 0.0

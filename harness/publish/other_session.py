@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The same program in two sessions: what differs between them, and how much the numbers differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from harness.analysis.summaries import summarise
+from harness.evidence import Evidence
+from harness.model import Estimate, Variant
+from harness.publish.formatting import show
+from harness.publish.load_words import go_in_words, java_in_words
+from harness.publish.pages import Published
+from harness.publish.publisher import Publisher
+from harness.publish.sources import day_of
+
+MEASURED = "startup.other_session"
+
+
+def publish_other_session(
+    publisher: Publisher, one: Evidence, other: Evidence | None, metric: str
+) -> Published:
+    """Publish ``startup.other_session``: a paragraph on the programs that two sessions measured in the same form.
+
+    It gives each program's numbers in both, and what the sessions' plans and records say is not the same.
+    """
+    if other is None:
+        return Published("the other session was not measured in this profile")
+    said = compared_in_words(one, other, metric)
+    return publisher.text(MEASURED, said) if said else Published("no program was measured in both sessions")
+
+
+def compared_in_words(one: Evidence, other: Evidence, metric: str) -> str:
+    """Return the paragraph; empty: no program was measured in the same form in both sessions."""
+    pairs = _pairs(one, other)
+    values = {name: (_mean(one, name, metric), _mean(other, pair, metric)) for name, pair in pairs.items()}
+    known = {name: both for name, both in values.items() if None not in (both[0].value, both[1].value)}
+    if not known:
+        return ""
+    changed = {name: _differences(one, other, name, pairs[name]) for name in known}
+    said = [
+        f"Some programs were measured in two sessions, {one.experiment} and {other.experiment}; their numbers differ."
+    ]
+    same = [name for name in known if not changed[name]]
+    words = {name: f"{one.variants[name]} {_both(known[name])}" for name in known}
+    by_change: dict[str, list[str]] = {}
+    for name in known:
+        if changed[name]:
+            by_change.setdefault("; ".join(changed[name]), []).append(words[name])
+    said += [f"With {change}: {', '.join(names)}." for change, names in by_change.items()]
+    if same:
+        said.append(f"With the same settings in both: {', '.join(words[name] for name in same)}.")
+    between = _session_differences(one, other)
+    if between:
+        said.append(f"The sessions differ too: {between}.")
+    if by_change:
+        said.append("What the settings changed cannot be told from what the sessions changed.")
+    return " ".join(said)
+
+
+def _pairs(one: Evidence, other: Evidence) -> Mapping[str, str]:
+    """Variant of one -> variant of the other with the same program, form and AOT cache, where both have trials."""
+    others = other.header.experiment.variants
+    measured, there = set(one.trials["variant"]), set(other.trials["variant"])
+    return {
+        name: pair
+        for name, variant in one.header.experiment.variants.items()
+        for pair, twin in others.items()
+        if name in measured and pair in there and _program(variant) == _program(twin)
+    }
+
+
+def _program(variant: Variant) -> tuple[object, ...]:
+    return variant.implementation, variant.runtime.aot_cache, variant.runtime.form or "jvm"
+
+
+def _differences(one: Evidence, other: Evidence, name: str, pair: str) -> list[str]:
+    """What of a program's settings is not the same."""
+    mine, theirs = one.header.experiment.variants[name], other.header.experiment.variants[pair]
+    found = []
+    java = one.header.implementations[mine.implementation].language == "java"
+    words = java_in_words if java else go_in_words
+    (ours,), (others,) = words([mine.runtime]), words([theirs.runtime])
+    if ours != others:
+        found.append(f"{ours} in the one and {others} in the other")
+    ignored = {"gc", "heap_max", "gogc", "gomemlimit"}
+    left, right = (v.runtime.model_dump(exclude=ignored) | dict(v.settings) for v in (mine, theirs))
+    found += [
+        f"{key} {left.get(key)} in the one and {right.get(key)} in the other"
+        for key in dict.fromkeys([*left, *right])
+        if left.get(key) != right.get(key)
+    ]
+    return found
+
+
+def _session_differences(one: Evidence, other: Evidence) -> str:
+    """What of day, source, machine, tools and generator is not the same, from the records."""
+    (mine, theirs) = (evidence.header.provenance for evidence in (one, other))
+    facts: dict[str, tuple[object, object]] = {
+        "day": (day_of(one.sessions[-1]), day_of(other.sessions[-1])),
+        "processor": (mine.machine.cpu_model, theirs.machine.cpu_model),
+        "CPUs": (mine.machine.n_cpus, theirs.machine.n_cpus),
+        "kernel": (mine.machine.kernel, theirs.machine.kernel),
+        "JDK": (mine.tools.get("jdk"), theirs.tools.get("jdk")),
+        "Go": (mine.tools.get("go"), theirs.tools.get("go")),
+        "source": (str(mine.commit)[:12], str(theirs.commit)[:12]),
+    }
+    return ", ".join(
+        f"{what} {ours} and {others}" for what, (ours, others) in facts.items() if ours != others
+    )
+
+
+def _mean(evidence: Evidence, variant: str, metric: str) -> Estimate:
+    mine = evidence.trials[evidence.trials["variant"] == variant]
+    found: Estimate = summarise(mine, metric).iloc[0]["estimate"]
+    return found
+
+
+def _both(both: tuple[Estimate, Estimate]) -> str:
+    return f"{show(both[0]).text} and {show(both[1]).text}"

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which sessions a paper rests on: when each was measured, and from which source as it was recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from harness.evidence import Evidence
+from harness.publish.cells import Cell
+from harness.publish.pages import Published
+from harness.publish.publisher import Publisher, slug
+from harness.repository import has_commit
+from harness.store import SessionFolder
+
+#: As many signs of a commit as tell it apart for a reader.
+SHORT = 12
+
+
+def publish_sources(publisher: Publisher, opened: Sequence[Evidence]) -> Published:
+    """Publish the table ``session.sources`` (a row per session) and ``session.{count,days,sources}``.
+
+    Also ``<experiment>.day``, the day of each experiment's newest session. A commit that is not in this
+    repository is named so: nobody can check it out.
+    """
+    rows: list[Mapping[str, Cell] | None] = []
+    states: dict[str, list[str]] = {}
+    days = []
+    for evidence in opened:
+        for session in evidence.sessions:
+            provenance = session.header.provenance
+            days.append(day_of(session))
+            commit = (provenance.commit or "not recorded")[:SHORT]
+            said = _doubt(publisher.root, provenance.commit, provenance.dirty)
+            rows.append(
+                {
+                    "experiment": evidence.experiment,
+                    "title": session.header.experiment.title,
+                    "day": days[-1],
+                    "commit": commit,
+                    "changes": _CHANGES[provenance.dirty],
+                    "found": _FOUND[_known(publisher.root, provenance.commit)],
+                }
+            )
+            if said:
+                states.setdefault(said, []).append(evidence.experiment)
+    doubtful = [f"{', '.join(dict.fromkeys(names))}: {state}" for state, names in states.items()]
+    with publisher.together():
+        publisher.text("session.count", str(len(days)))
+        publisher.text("session.days", " to ".join(dict.fromkeys((min(days), max(days)))))
+        publisher.text("session.sources", "; ".join(doubtful) or "all without uncommitted changes")
+        for evidence in opened:
+            newest = max(evidence.sessions, key=lambda s: s.header.provenance.started_epoch_s)
+            publisher.text(f"{slug(evidence.experiment)}.day", day_of(newest))
+    return publisher.table(
+        "session.sources",
+        {"experiment": "experiment", "title": "what it is about", "day": "measured", "commit": "source",
+         "changes": "changes", "found": "commit found"},
+        rows,
+        caption="Sessions, with the commit of the source that each was measured with, as recorded when it began. "
+        "Changes: whether tracked files differed from the commit then. Commit found: whether this repository has it.",
+        wide=True,
+    )  # fmt: skip
+
+
+def day_of(session: SessionFolder) -> str:
+    """Return the day (UTC) on which a session began."""
+    started = datetime.fromtimestamp(session.header.provenance.started_epoch_s, UTC)
+    return started.strftime("%Y-%m-%d")
+
+
+_CHANGES = {None: "not recorded", True: "yes", False: "none"}
+_FOUND = {None: "not known", True: "yes", False: "no"}
+
+
+def _known(root: Path, commit: str | None) -> bool | None:
+    return None if commit is None else has_commit(root, commit)
+
+
+def _doubt(root: Path, commit: str | None, dirty: bool | None) -> str:
+    """Say why the source of a session cannot be had again as it was; empty: nothing is known against it."""
+    words = [
+        {None: "not recorded whether it had changes", True: "measured with uncommitted changes"}.get(
+            dirty, ""
+        )
+    ]
+    words += ["of a commit that is not in this repository"] if _known(root, commit) is False else []
+    return ", ".join(word for word in words if word)

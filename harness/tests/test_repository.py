@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What git says of a source, and that nothing is claimed where it cannot say it."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from harness.repository import commit_of, file_at, has_changes, has_commit
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    root = tmp_path / "repository"
+    root.mkdir()
+    (root / "pom.xml").write_text("one\n")
+    who = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"]
+    for words in (["init", "-q"], ["add", "."], [*who, "commit", "-qm", "one"]):
+        subprocess.run(["git", *words], cwd=root, check=True)
+    return root
+
+
+def test_a_file_is_read_as_it_was_at_a_commit_and_a_change_is_noticed(repository: Path) -> None:
+    commit = commit_of(repository)
+    assert commit is not None and has_commit(repository, commit) is True
+    assert has_changes(repository) is False
+    (repository / "pom.xml").write_text("two\n")
+    assert has_changes(repository) is True
+    assert file_at(repository, commit, "pom.xml") == "one\n"
+    assert file_at(repository, commit, "gone.xml") is None
+
+
+def test_a_commit_that_nobody_has_is_told_from_one_that_cannot_be_looked_up(
+    repository: Path, tmp_path: Path
+) -> None:
+    assert has_commit(repository, "f" * 40) is False
+    assert has_commit(repository, "--help") is None
+    lonely = tmp_path / "lonely"
+    lonely.mkdir()
+    assert commit_of(lonely) is None and has_changes(lonely) is None
+    assert has_commit(lonely, "f" * 40) is None
+    assert file_at(lonely, "f" * 40, "pom.xml") is None
