@@ -93,7 +93,9 @@ def _row(group: Sequence[TrialAttribution], quantile: str, level: float) -> Attr
         rss_bytes=over(
             "resident memory after the load", "B", lambda t: t.rss_bytes, "log", why="not read after the load"
         ),
-        latency_s=over(f"{quantile} of latency", "s", lambda t: t.latency_s.get(quantile), "log"),
+        latency_s=over(
+            f"latency_{quantile.replace('.', '')}_s", "s", lambda t: t.latency_s.get(quantile), "log"
+        ),
         pauses_per_s=over(
             "pauses per second",
             "1/s",

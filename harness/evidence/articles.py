@@ -113,7 +113,7 @@ def parts_table(evidence: Evidence | None, *, n_parts: int = 4) -> pd.DataFrame 
     frames = []
     for _, row in evidence.trials[~evidence.trials["excluded"].astype(bool)].iterrows():
         session_id, trial_id = str(row["session_id"]), str(row["trial_id"])
-        requests = evidence.requests(session_id, trial_id)
+        requests = evidence.whole_requests(session_id, trial_id)  # how a load changes, its head too
         record = _record(evidence, session_id, trial_id)
         load = record.planned.configuration.load
         if requests is None or load is None or load.profile.duration_s is None:
