@@ -10,6 +10,7 @@ import subprocess
 from pathlib import Path
 
 from harness.errors import InputError, MissingTool, RematchError
+from harness.publish.agreement import contradictions
 from harness.publish.contribution import GENERATED, merge
 
 PAPER = Path("paper")
@@ -33,7 +34,8 @@ def build_paper(root: Path) -> Path:
 
     Raises:
         MissingTool: latexmk or LaTeX is not here. PaperFailed: LaTeX refused something, such as an
-            unknown key. InputError: no notebook has published anything yet.
+            unknown key, or a published ratio is not that of the table cells it comes from.
+            InputError: no notebook has published anything yet.
     """
     if not any(
         path.name not in ("values.json", "figures.json") for path in (root / GENERATED).glob("*.json")
@@ -45,6 +47,10 @@ def build_paper(root: Path) -> Path:
     for program in ("latexmk", "pdflatex", "bibtex"):
         if shutil.which(program) is None:
             raise MissingTool(program, why="to build the paper", how_to_get=_HOW_TO_GET)
+    differing = contradictions(root)
+    if differing:
+        more = f" (and {len(differing) - 1} more)" if len(differing) > 1 else ""
+        raise PaperFailed(f"two numbers of one thing: {differing[0]}{more}")
     folder = root / PAPER
     ended = _latexmk(folder)
     pdf = folder / "main.pdf"

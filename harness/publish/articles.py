@@ -77,8 +77,9 @@ def publish_pressure(
 def pressure_cells(
     table: pd.DataFrame, labels: Mapping[str, str], *, by: Sequence[str]
 ) -> list[Mapping[str, Cell] | None]:
-    """Return rows for ``Publisher.table``: variant, levels, trials and how they ended, offered and right answers,
-    right share, p99, failed share, errors by kind, drain, connections; overloaded trials included."""
+    """Return rows for ``Publisher.table``: variant, levels, trials and how they ended, offered requests and right
+    answers per second while they were offered (``right``), time to serve a fixed amount of work (``serve``), right
+    share, p99, failed share, errors by kind, drain, connections; overloaded trials included."""
     rows: list[Mapping[str, Cell] | None] = []
     groups = table[~table["duplicate"].astype(bool)].groupby([*by, "variant"], sort=False)
     for key, mine in groups:
@@ -93,7 +94,8 @@ def pressure_cells(
                 "trials": len(mine),
                 "ended": ", ".join(f"{n} {end}" for end, n in ends.items()),
                 "offered": mean_of(trials, "offered_per_s", "1/s"),
-                "right": mean_of(trials, "throughput_per_s", "1/s"),
+                "right": mean_of(trials, "sustained_per_s", "1/s"),
+                "serve": mean_of(trials, "serve_s", "s"),
                 "share": mean_of(trials, "right_share", "share"),
                 "mean": mean_of(trials, "latency_mean_s", "s"),
                 "p99": mean_of(trials, "latency_p99_s", "s"),

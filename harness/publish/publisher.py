@@ -20,7 +20,7 @@ from harness.figures.style import save, stamp
 from harness.model import Estimate
 from harness.project import find_root
 from harness.publish import contribution
-from harness.publish.cells import Cell, cell_texts, inputs_of
+from harness.publish.cells import Cell, cell_texts, estimates_of, inputs_of
 from harness.publish.formatting import NOT_COMPARED, NOT_MEASURED, show, verdict_words
 from harness.publish.latex import render_table
 from harness.publish.pages import Published, figure_page, plain_table, table_page
@@ -198,6 +198,7 @@ class Publisher:
                 "notes": below,
                 "files": [name],
                 "inputs": inputs_of(rows),
+                "estimates": estimates_of(rows, columns),
             },
         )
         return Published(plain_table(heads, body), page=table_page(heads, body, caption, below, numeric))
