@@ -160,7 +160,7 @@ def _words(found: Mapping[str, Comparison | None]) -> str:
         else f"share of right passes {'larger' if _more(share) else 'not shown to be larger'} with the pool"
     )
     of_time = (
-        "time to serve all passes not known, as no trial or too few had all of them answered rightly"
+        "time to serve all passes not compared, as passes failed"
         if serve is None or serve.ratio.value is None
         else f"time to serve all passes {'less' if _less(serve) else 'not shown to be less'} with the pool"
     )

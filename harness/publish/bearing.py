@@ -189,7 +189,7 @@ def _serve_words(mine: pd.DataFrame) -> str:
     """The time to serve over the trials that have one, and of how many that is."""
     there = int(mine["serve_s"].notna().sum())
     if not there:
-        return f"no time, as passes failed in {len(mine)} of {len(mine)} trials"
+        return f"not known, as passes failed in {len(mine)} of {len(mine)} trials"
     said = show(mean_of(every(mine), "serve_s", "s")).interval
     return (
         said if there == len(mine) else f"{said} in the {there} of {len(mine)} trials without a failed pass"
@@ -201,7 +201,7 @@ def _serve_ratio_words(found: Comparison | None, mine: pd.DataFrame | None) -> s
         return NOT_MEASURED
     if found is None or found.ratio.value is None:
         failed = int(mine["serve_s"].isna().sum())
-        return f"no ratio, as without the pool passes failed in {failed} of {len(mine)} trials"
+        return f"not known, as without the pool passes failed in {failed} of {len(mine)} trials"
     return show(found.ratio).interval
 
 

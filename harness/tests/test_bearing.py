@@ -134,7 +134,7 @@ def test_the_claim_is_reproduced_where_a_larger_share_is_right_with_a_pool_in_bo
     claim = pooled_claim(effects(collapsed()), LABELS)
     assert claim.verdict == "reproduced"
     assert (
-        "Java Spring: share of right passes larger with the pool, time to serve all passes not known"
+        "Java Spring: share of right passes larger with the pool, time to serve all passes not compared"
         in claim.why
     )
 
@@ -199,9 +199,9 @@ def test_the_paper_gets_counts_shares_and_survivors_in_words(tmp_path: Path) -> 
     assert values["bank.pooled.claim"]["text"] == "reproduced"
     assert values["bank.pooled.share.verdict.java_spring"]["text"] == "higher than"
     assert values["bank.pooled.serve.words.java_spring"]["text"] == (
-        "no ratio, as without the pool passes failed in 5 of 5 trials"
+        "not known, as without the pool passes failed in 5 of 5 trials"
     )
-    assert values[f"{key}.serve_words.java_spring"]["text"] == "no time, as passes failed in 5 of 5 trials"
+    assert values[f"{key}.serve_words.java_spring"]["text"] == "not known, as passes failed in 5 of 5 trials"
     assert values["bank.connections.passes"]["text"] == "7,000"
     assert not [name for name in values if ".right." in name]  # a fixed amount of work tells no rate
     assert values["bank.x.p99.survivors.java_spring"]["text"] == "none, as 5 of 5 trials were overloaded"
