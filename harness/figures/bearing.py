@@ -45,7 +45,7 @@ def borne(table: pd.DataFrame, *, factor: str) -> Figure:
     left.set_ylim(len(levels) - 0.5, -0.5)
     left.set_xlim(0, max(1.0, float(told["measurement_s"].max()) * 1.05))
     right.set_xlim(-2, 102)
-    left.set_xlabel("first request to last answer / s (cross: overloaded)")
+    left.set_xlabel("time to the last answer / s")
     right.set_xlabel("of what was asked for, answered rightly / % (cross: overloaded)")
     legend(right, names, styles, lines=False)
     return figure

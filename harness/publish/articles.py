@@ -95,7 +95,7 @@ def pressure_cells(
                 "ended": ", ".join(f"{n} {end}" for end, n in ends.items()),
                 "offered": mean_of(trials, "offered_per_s", "1/s"),
                 "right": mean_of(trials, "sustained_per_s", "1/s"),
-                "serve": mean_of(trials, "serve_s", "s"),
+                "serve": _time_to_serve(trials),
                 "share": mean_of(trials, "right_share", "share"),
                 "mean": mean_of(trials, "latency_mean_s", "s"),
                 "p99": mean_of(trials, "latency_p99_s", "s"),
@@ -262,6 +262,13 @@ def mean_of(trials: pd.DataFrame, column: str, unit: str) -> Estimate:
     low = None if found.low is None else max(found.low, 0.0)
     high = found.high if found.high is None or unit != "share" else min(found.high, 1.0)
     return found.model_copy(update={"unit": unit, "low": low, "high": high})
+
+
+def _time_to_serve(trials: pd.DataFrame) -> Estimate:
+    found = mean_of(trials, "serve_s", "s")
+    if found.value is not None:
+        return found
+    return found.model_copy(update={"warnings": ("no time to serve, as passes failed in every trial",)})
 
 
 def _kinds(trials: pd.DataFrame) -> str | None:
