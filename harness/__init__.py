@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from harness.publish.audit import audit_cells, failure_cells, publish_audit, publish_between
     from harness.publish.bearing import (
         bearing_cells,
+        passes_words,
         publish_alike,
         publish_bearing,
         publish_pooled,
@@ -169,6 +170,7 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "noise_words": ("harness.publish.teaching", "noise_words"),
     "one_of_each": ("harness.evidence.peaks", "one_of_each"),
     "open_evidence": ("harness.opening", "open_evidence"),
+    "passes_words": ("harness.publish.bearing", "passes_words"),
     "pair_cells": ("harness.publish.equal_memory", "pair_cells"),
     "paper_values": ("harness.publish.facts", "paper_values"),
     "parts_cells": ("harness.publish.articles", "parts_cells"),
@@ -294,6 +296,7 @@ __all__ = [
     "paper_values",
     "parts_cells",
     "parts_table",
+    "passes_words",
     "percentile_cells",
     "place_cells",
     "plan_stages",

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from harness.errors import InputError, MissingTool, RematchError
+from harness.publish.agreement import contradictions
 from harness.publish.contribution import GENERATED, Contribution, text_entry, update
 from harness.repository import commit_of, has_changes
 
@@ -42,7 +43,8 @@ def build_paper(root: Path) -> Path:
 
     Raises:
         MissingTool: latexmk or LaTeX is not here. PaperFailed: LaTeX refused something, such as an
-            unknown key. InputError: no notebook has published anything yet.
+            unknown key, or a published ratio is not that of the table cells it comes from.
+            InputError: no notebook has published anything yet.
     """
     if not any(
         path.name not in ("values.json", "figures.json", f"{BUILD}.json")
@@ -55,6 +57,10 @@ def build_paper(root: Path) -> Path:
     for program in ("latexmk", "pdflatex", "bibtex"):
         if shutil.which(program) is None:
             raise MissingTool(program, why="to build the paper", how_to_get=_how_to_get())
+    differing = contradictions(root)
+    if differing:
+        more = f" (and {len(differing) - 1} more)" if len(differing) > 1 else ""
+        raise PaperFailed(f"two numbers of one thing: {differing[0]}{more}")
     folder = root / PAPER
     ended = _latexmk(folder)
     pdf = folder / "main.pdf"

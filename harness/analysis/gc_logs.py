@@ -33,6 +33,7 @@ from harness.analysis.peak_causes import connecting_stalls, stall_causes
 from harness.analysis.placed_logs import generator_log, service_log
 from harness.analysis.placing import why_not_laid
 from harness.analysis.pooled_share import WithoutPauses
+from harness.analysis.quantiles import rank
 from harness.analysis.slow_periods import Stall
 from harness.analysis.sources import BESIDE, Source, beside_sources, log_sources
 from harness.analysis.spans import ORDER, CauseName, Paused, Span, covered_s, inside, joined
@@ -135,7 +136,10 @@ def attribute_trial(
     service, generator = service_log(session, record), generator_log(session, record)
     pauses = inside(service.events, window)
     said = {name: q for name, q in quantiles.items() if len(start) * (1 - q) >= MIN_TAIL}
-    levels = {name: float(np.quantile(latency, q)) for name, q in {"p50": 0.5, **said}.items()}
+    ranked = np.sort(latency)
+    levels = {
+        name: float(ranked[rank(len(ranked), q) - 1]) for name, q in {"p50": 0.5, **said}.items()
+    }  # the rule of trials.parquet: a table of peaks and a ratio of trials give one p99
     in_question_s = min((levels[name] for name in said), default=levels["p50"])
     offset, refused = why_not_laid(service, pauses, record, start, latency, in_question_s)
     own = inside(generator.events, window)

@@ -43,7 +43,10 @@ def _closed(trial: AuditedTrial) -> Iterator[TrialCheck]:
     else:
         yield exact(name, profile.users * each, load.n_requests)
     yield _bound(trial, profile)
-    yield _law(trial, profile, each)
+    if trial.settle_s:
+        yield cannot(LAW, "the law is that of a whole load, and its head does not count")
+    else:
+        yield _law(trial, profile, each)
 
 
 def requests_each(trial: AuditedTrial) -> tuple[int | None, str]:

@@ -28,6 +28,7 @@ from harness.store import SessionFolder, Store
 _PACKAGE = Path(__file__).resolve().parent.parent
 #: Code that decides what a trial's tables hold; a change of it makes every table stale.
 _CODE = (
+    "analysis/settled.py",
     "analysis/tidy.py",
     "analysis/trial_files.py",
     "analysis/trial_resources.py",

@@ -28,6 +28,7 @@ from harness.formats.wrk_histogram import LatencyHistogram
 from harness.model import OpenLoad
 
 INSTANTS = 100_000
+HEAD = "the tool writes no single requests, and the head of the load does not count"
 
 
 def audit_trial(trial: AuditedTrial) -> tuple[TrialCheck, ...]:
@@ -37,10 +38,12 @@ def audit_trial(trial: AuditedTrial) -> tuple[TrialCheck, ...]:
 
 def _totals(trial: AuditedTrial) -> Iterator[TrialCheck]:
     """Totals equal their parts, and the rows are the requests that the record counts."""
-    load, requests = trial.load, trial.requests
-    yield exact(
-        "the table counts the requests of the record", load.n_requests, number_of(trial, "n_requests")
-    )
+    load, requests, counted = trial.load, trial.requests, trial.n_counted
+    name = "the table counts the requests of the record"
+    if counted is None:
+        yield cannot(name, HEAD)
+    else:
+        yield exact(name, counted[0], number_of(trial, "n_requests"))
     name = "rows are the requests, wrong ones too"
     if requests is None:
         yield cannot(name, "the tool writes no single requests")
@@ -62,18 +65,19 @@ def _ratios(trial: AuditedTrial) -> Iterator[TrialCheck]:
     """A ratio is what its words say, computed from the parts again."""
     load, profile = trial.load, trial.profile
     paused_s = profile.paused_s if isinstance(profile, OpenLoad) else 0.0
-    asked_s = load.duration_s - paused_s
-    n_right = load.n_requests - load.n_errors
-    yield near(
-        "throughput is right answers over time", n_right / asked_s, number_of(trial, "throughput_per_s"), SAME
-    )
+    asked_s, counted = trial.counted_s - paused_s, trial.n_counted
+    name = "throughput is right answers over time"
+    if counted is None:
+        yield cannot(name, HEAD)
+    else:
+        yield near(name, counted[1] / asked_s, number_of(trial, "throughput_per_s"), SAME)
     cpu_s, cores = number_of(trial, "cpu_s_per_request"), number_of(trial, "service_cores")
     name = "CPU time per request times requests is the service's CPU time"
-    if cpu_s is None or cores is None:
+    if cpu_s is None or cores is None or counted is None:
         yield cannot(name, "the service's CPU time is not known")
     else:
         # the window may be cut at the edges of the measurement's own phase
-        yield near(name, cores * load.duration_s, cpu_s * load.n_requests, LAW_TOLERANCE)
+        yield near(name, cores * trial.counted_s, cpu_s * counted[0], LAW_TOLERANCE)
     headroom, echo = number_of(trial, "headroom_ratio"), number_of(trial, "echo_per_s")
     name = "headroom is the echo's rate over that of the trial"
     if headroom is None or echo is None:
@@ -92,10 +96,11 @@ def _little(trial: AuditedTrial) -> Iterator[TrialCheck]:
     if trial.requests is None and trial.histogram is not None:
         yield from _counted(trial, trial.histogram)
         return
-    if trial.requests is None or not trial.requests["ok"].any():
+    requests = trial.counted
+    if requests is None or not requests["ok"].any():
         yield from (cannot(name, "the tool writes no single requests") for name in names)
         return
-    ok = trial.requests[trial.requests["ok"].astype(bool)]
+    ok = requests[requests["ok"].astype(bool)]
     start, latency = (ok[name].to_numpy(dtype=np.float64) for name in ("start_epoch_s", "latency_s"))
     yield near(names[0], float(latency.mean()), number_of(trial, "latency_mean_s"), SAME)
     p99 = number_of(trial, "latency_p99_s")
@@ -108,7 +113,7 @@ def _little(trial: AuditedTrial) -> Iterator[TrialCheck]:
         yield cannot(names[2], "no mean latency is known")
         return
     counted = in_flight(start, latency)
-    yield near(names[2], counted, ok.shape[0] / trial.load.duration_s * mean_s, COUNTED_TOLERANCE)
+    yield near(names[2], counted, ok.shape[0] / trial.counted_s * mean_s, COUNTED_TOLERANCE)
 
 
 def _counted(trial: AuditedTrial, histogram: LatencyHistogram) -> Iterator[TrialCheck]:

@@ -13,6 +13,7 @@ from typing import Literal
 import pandas as pd
 from pydantic import Field
 
+from harness.analysis.settled import settled_requests
 from harness.formats.wrk_histogram import LatencyHistogram
 from harness.model import Frozen, LoadProfile, LoadSummary
 
@@ -44,8 +45,29 @@ class AuditedTrial:
     load: LoadSummary
     profile: LoadProfile
     requests: pd.DataFrame | None
+    """From the first one on, those begun while programs still settled too."""
+    settle_s: float = 0.0
+    """The head of the load that its row does not count."""
     histogram: LatencyHistogram | None = None
     """Where the tool counts latencies and writes no single requests: what was restored of it from its file."""
+
+    @property
+    def counted(self) -> pd.DataFrame | None:
+        """The requests that the row speaks of; ``None``: the tool writes no single ones."""
+        return None if self.requests is None else settled_requests(self.requests, self.settle_s)
+
+    @property
+    def counted_s(self) -> float:
+        """For how long they were under way: from the end of the head to the last answer."""
+        return self.load.duration_s - self.settle_s
+
+    @property
+    def n_counted(self) -> tuple[int, int] | None:
+        """How many requests count, and how many of them were answered rightly; ``None``: it cannot be told."""
+        if self.settle_s == 0:
+            return self.load.n_requests, self.load.n_requests - self.load.n_errors
+        counted = self.counted
+        return None if counted is None else (len(counted), int(counted["ok"].sum()))
 
 
 def number_of(trial: AuditedTrial, column: str) -> float | None:

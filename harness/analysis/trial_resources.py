@@ -9,10 +9,11 @@ import pandas as pd
 from harness.model import Phase, ResourceReading, TrialRecord
 
 
-def load_window(record: TrialRecord) -> tuple[float, float] | None:
-    """Return when the load ran, on the monotonic clock of the samples: first request to last answer.
+def load_window(record: TrialRecord, settle_s: float) -> tuple[float, float] | None:
+    """Return when the part of the load that counts ran, on the monotonic clock of the samples.
 
-    The measurement phase itself is longer: it holds the start of the generator's own process.
+    It begins ``settle_s`` after the first request and ends with the last answer. The measurement phase itself is
+    longer: it holds the start of the generator's own process.
     """
     phase = phase_of(record, "measurement")
     if phase is None:
@@ -20,9 +21,9 @@ def load_window(record: TrialRecord) -> tuple[float, float] | None:
     begin, end = phase.start.monotonic_s, phase.end.monotonic_s
     load = record.load
     if load is None or load.start_epoch_s is None or load.duration_s <= 0:
-        return begin, end
+        return None if settle_s else (begin, end)
     first = load.start_epoch_s - phase.start.wall_epoch_s + begin
-    return max(begin, first), min(end, first + load.duration_s)
+    return max(begin, first + settle_s), min(end, first + load.duration_s)
 
 
 def phase_of(record: TrialRecord, name: str) -> Phase | None:
@@ -30,15 +31,21 @@ def phase_of(record: TrialRecord, name: str) -> Phase | None:
     return next((phase for phase in reversed(record.phases) if phase.name == name), None)
 
 
-def processor_columns(record: TrialRecord, samples: pd.DataFrame | None) -> dict[str, object]:
-    """Return the columns of CPU time, of service and generator; none where no window or no samples are known."""
-    window = load_window(record)
+def processor_columns(
+    record: TrialRecord, samples: pd.DataFrame | None, *, n_requests: int | None, settle_s: float
+) -> dict[str, object]:
+    """Return the columns of CPU time, of service and generator; none where no window or no samples are known.
+
+    Args:
+        n_requests: begun in the part of the load that counts; ``None``: not known.
+        settle_s: the head of the load that is left out.
+    """
+    window = load_window(record, settle_s)
     if window is None or samples is None or window[1] <= window[0]:
         return {}
     service = cpu_in_window(samples, "service", window)
     generator = _generators_cpu(samples, window)
     span = window[1] - window[0]
-    n_requests = record.load.n_requests if record.load else 0
     return {
         "cpu_s_per_request": service / n_requests if service is not None and n_requests else None,
         "service_cores": None if service is None else service / span,
@@ -79,10 +86,12 @@ def cpu_in_window(samples: pd.DataFrame, role: str, window: tuple[float, float])
     return float(max(0.0, end - begin))
 
 
-def memory_columns(record: TrialRecord, samples: pd.DataFrame | None) -> dict[str, object]:
-    """Return the columns of memory: before and after the load, and the most of any sample within it."""
+def memory_columns(
+    record: TrialRecord, samples: pd.DataFrame | None, *, settle_s: float
+) -> dict[str, object]:
+    """Return the columns of memory: before and after the load, and the most of any sample of the part that counts."""
     before, after = reading_at(record, "before-load"), reading_at(record, "after-load")
-    window, highest = load_window(record), None
+    window, highest = load_window(record, settle_s), None
     if window is not None and samples is not None:
         inside = samples[
             (samples["role"] == "service") & samples["monotonic_s"].between(window[0], window[1])

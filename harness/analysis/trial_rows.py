@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from harness.analysis.quantiles import quantile_refused, rank
 from harness.analysis.schema import factor_column
+from harness.analysis.settled import settled_answers
 from harness.analysis.trial_groups import limit_columns
 from harness.analysis.trial_resources import memory_columns, processor_columns, reading_at
 from harness.formats.table import RequestTable
@@ -36,19 +38,26 @@ def trial_row(
 ) -> dict[str, object]:
     """Return the row of one trial, with ``None`` for what is not known.
 
+    What the load came to is told without the first ``settle_s`` of the profile. A tool without single requests
+    cannot tell that, and then nothing is.
+
     Args:
         requests: of the measurement, where the tool wrote one row per request.
         samples: as ``samples.csv``.
         damage: why the trial's files cannot be trusted; excludes it.
     """
     reason = damage or _exclusion(record)
+    settle_s = header.settle_s
+    counted = _counted(record, requests, settle_s)
     return (
         _identity(header, record, source)
-        | {"excluded": reason is not None, "exclusion_reason": reason}
-        | _load(record)
-        | (_latency_of_requests(requests) if requests is not None else _latency_of_summary(record))
-        | processor_columns(record, samples)
-        | memory_columns(record, samples)
+        | {"excluded": reason is not None, "exclusion_reason": reason, "settle_s": settle_s}
+        | _load(record, counted)
+        | _latencies(record, requests, settle_s)
+        | processor_columns(
+            record, samples, n_requests=None if counted is None else counted.n_requests, settle_s=settle_s
+        )
+        | memory_columns(record, samples, settle_s=settle_s)
         | _start_up(record)
         | _surroundings(record)
     )
@@ -94,23 +103,47 @@ def _identity(header: SessionHeader, record: TrialRecord, source: str) -> dict[s
     } | {factor_column(factor): level for factor, level in cell.levels.items()}
 
 
-def _load(record: TrialRecord) -> dict[str, object]:
+class _Counted(NamedTuple):
+    """How many requests count, how many of them were answered rightly, and for how long they came."""
+
+    n_requests: int
+    n_right: int
+    lasted_s: float
+
+
+def _counted(record: TrialRecord, requests: RequestTable | None, settle_s: float) -> _Counted | None:
+    """Return what counts of a trial's load; ``None``: there was none, or its settled part cannot be told."""
+    load = record.load
+    if load is None:
+        return None
+    if settle_s == 0:
+        return _Counted(load.n_requests, load.n_requests - load.n_errors, load.duration_s)
+    if requests is None:
+        return None
+    right, n_requests = settled_answers(requests, settle_s)
+    return _Counted(n_requests, right.size, max(0.0, load.duration_s - settle_s))
+
+
+def _load(record: TrialRecord, counted: _Counted | None) -> dict[str, object]:
     load = record.load
     if load is None:
         return {}
-    n_right = load.n_requests - load.n_errors
-    asking_s = load.duration_s - _paused_s(record)
-    return {
-        "n_requests": load.n_requests,
-        "n_errors": load.n_errors,
+    whole: dict[str, object] = {
         "n_dropped": load.n_dropped,
         "n_flows": load.n_flows,
         "n_flows_right": load.n_flows_right,
         "offered_per_s": load.offered_per_s,
-        "throughput_per_s": n_right / asking_s if asking_s > 0 else None,
-        "measurement_s": load.duration_s,
         "latency_resolution_s": load.resolution_s,
         "latency_method": load.latency_method,
+    }
+    if counted is None:
+        return whole
+    asking_s = counted.lasted_s - _paused_s(record)
+    return whole | {
+        "n_requests": counted.n_requests,
+        "n_errors": counted.n_requests - counted.n_right,
+        "throughput_per_s": counted.n_right / asking_s if asking_s > 0 else None,
+        "measurement_s": counted.lasted_s,
     }
 
 
@@ -120,9 +153,15 @@ def _paused_s(record: TrialRecord) -> float:
     return load.profile.paused_s if load is not None and isinstance(load.profile, OpenLoad) else 0.0
 
 
-def _latency_of_requests(table: RequestTable) -> dict[str, object]:
+def _latencies(record: TrialRecord, requests: RequestTable | None, settle_s: float) -> dict[str, object]:
+    if requests is not None:
+        return _latency_of_requests(requests, settle_s)
+    return {} if settle_s else _latency_of_summary(record)
+
+
+def _latency_of_requests(table: RequestTable, settle_s: float) -> dict[str, object]:
     """Latencies of correct answers only: an error answered at once must not make a service look quick."""
-    right = np.sort(table.latency_s[table.ok])
+    right = np.sort(settled_answers(table, settle_s)[0])
     if right.size == 0:
         return {}
     row: dict[str, object] = {"latency_mean_s": float(right.mean()), "latency_max_s": float(right[-1])}

@@ -22,6 +22,7 @@ from harness.analysis.overload import overload
 from harness.analysis.quarters import COLUMN as PART
 from harness.analysis.quarters import parts_of
 from harness.analysis.recovery import recovery
+from harness.analysis.sustained import offered_for_s, serve_s, sustained_per_s
 from harness.definitions import load_requests
 from harness.errors import InputError
 from harness.evidence import Evidence
@@ -51,7 +52,8 @@ def offered_per_s(load: Load, n_steps: int) -> float | None:
 def pressure_table(evidence: Evidence | None) -> pd.DataFrame | None:
     """Return the table of trials with what the load did to each: one row per trial, those that went wrong too.
 
-    Beside the columns of ``docs/data.md``: ``offered_per_s`` (also of users who come once), ``error_share`` and
+    Beside the columns of ``docs/data.md``: ``offered_per_s`` (also of users who come once), ``sustained_per_s`` and
+    ``serve_s`` (see ``harness.analysis.sustained``), ``error_share`` and
     ``right_share`` (of a flow in passes; what was never sent was not answered), ``errors_<kind>``,
     ``highest_backlog``, ``left_at_last_arrival``, ``drain_s``, ``recovery_s``, ``most_connections``,
     ``most_active``, ``money_kept`` (True, False, or None: not asked), ``answers_held`` and ``answers_stored``
@@ -68,11 +70,13 @@ def pressure_table(evidence: Evidence | None) -> pd.DataFrame | None:
         rows.append(dict(row) | _pressure(evidence, record) | database_columns(session, record))
     frame = pd.DataFrame(rows)
     frame = frame.assign(error_share=failed_share(frame), right_share=right_share(frame))
+    absent = [name for name in ("sustained_per_s", "serve_s") if name not in frame]
+    frame = frame.assign(**dict.fromkeys(absent, np.nan))
     return frame.astype({name: "float64" for name in _FLOATS if name in frame})
 
 
 _FLOATS = (
-    "offered_per_s", "highest_backlog", "left_at_last_arrival", "drain_s", "recovery_s",
+    "offered_per_s", "sustained_per_s", "serve_s", "highest_backlog", "left_at_last_arrival", "drain_s", "recovery_s",
     "most_connections", "most_active", "slow_s", "recovery_under_load_s", "calm_after_error_s",
 )  # fmt: skip
 
@@ -83,8 +87,8 @@ def knees(table: pd.DataFrame | None, metric: str = "latency_p99_s") -> dict[str
 
 
 def saturations(table: pd.DataFrame | None) -> dict[str, Estimate]:
-    """Return variant -> the offered load up to which right answers per second follow it; every trial counts."""
-    return _bends(table, "throughput_per_s", saturation)
+    """Return variant -> the offered load up to which right answers per second keep up with it; every trial counts."""
+    return _bends(table, "sustained_per_s", saturation)
 
 
 def _bends(table: pd.DataFrame | None, metric: str, find: Callable[..., Estimate]) -> dict[str, Estimate]:
@@ -113,7 +117,7 @@ def parts_table(evidence: Evidence | None, *, n_parts: int = 4) -> pd.DataFrame 
     frames = []
     for _, row in evidence.trials[~evidence.trials["excluded"].astype(bool)].iterrows():
         session_id, trial_id = str(row["session_id"]), str(row["trial_id"])
-        requests = evidence.requests(session_id, trial_id)
+        requests = evidence.whole_requests(session_id, trial_id)  # how a load changes, its head too
         record = _record(evidence, session_id, trial_id)
         load = record.planned.configuration.load
         if requests is None or load is None or load.profile.duration_s is None:
@@ -205,13 +209,23 @@ def _pressure(evidence: Evidence, record: TrialRecord) -> dict[str, object]:
         return found
     requests = load_requests(evidence.root, cell.workload)[cell.mix]
     n_steps = len(requests) if requests[0].step is not None else 1
-    found |= {"offered_per_s": offered_per_s(cell.load, n_steps)}
+    found |= {
+        "offered_per_s": offered_per_s(cell.load, n_steps),
+        "serve_s": serve_s(cell.load.profile, load),
+    }
     found |= {
         f"errors_{kind}": n for kind, n in errors_by_kind(load.errors_by_kind, cell.load.generator).items()
     }
     table = evidence.requests(record.session_id, record.planned.trial_id)
     if table is None or table.empty or table["start_epoch_s"].isna().any():
         return found
+    whole, offered_s = (
+        evidence.whole_requests(record.session_id, record.planned.trial_id),
+        offered_for_s(cell.load.profile),
+    )
+    if whole is not None and offered_s is not None:
+        asked = (whole["start_epoch_s"], whole["latency_s"], whole["ok"])
+        found |= {"sustained_per_s": sustained_per_s(*asked, offered_s)}
     requests_of = (table["start_epoch_s"], table["latency_s"], table["ok"])
     queue, back = overload(*requests_of), recovery(*requests_of)
     kept = ("highest_backlog", "left_at_last_arrival", "drain_s", "recovery_s")

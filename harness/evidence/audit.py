@@ -63,7 +63,8 @@ def audited_trials(evidence: Evidence) -> Iterator[AuditedTrial]:
             row={str(name): value for name, value in row.items()},
             load=record.load,
             profile=planned.profile,
-            requests=evidence.requests(session_id, trial_id),
+            requests=evidence.whole_requests(session_id, trial_id),
+            settle_s=sessions[session_id].header.settle_s,
             histogram=read_restored(sessions[session_id], record),
         )
 

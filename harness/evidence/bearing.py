@@ -2,8 +2,8 @@
 """How much of a load a service bore, by how it holds its connections: with every trial in, above all the bad ones.
 
 A ratio of latencies over the trials that went well compares a collapse with nothing. What can be compared
-whatever happens is how much of what was asked for was answered rightly, and how many right answers came in
-a second: both exist of a trial that was overloaded, and are small there.
+whatever happens is how much of what was asked for was answered rightly. Where that is all of it, the time that it took
+to serve so many passes is compared too; a trial in which passes failed has no such time.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from harness.evidence.articles import effect_between
 from harness.model import Frozen, Verdict
 
 #: The primary outcomes: word in keys -> column of the pressure table.
-OUTCOMES: Mapping[str, str] = MappingProxyType({"right": "throughput_per_s", "share": "right_share"})
+OUTCOMES: Mapping[str, str] = MappingProxyType({"serve": "serve_s", "share": "right_share"})
 #: The level of ``server`` that the published bank had.
 STOCK = "max-100"
 _TOLD = {Verdict.DIFFERENT, Verdict.DIFFERENT_BUT_NEGLIGIBLE}
@@ -91,23 +91,22 @@ def effect_with_all(
 def pooled_claim(effects: Mapping[str, Mapping[str, Comparison | None]], labels: Mapping[str, str]) -> Judged:
     """Judge "the cause was a connection for every statement", on the pool over that, per variant and outcome.
 
-    Reproduced: in every variant a pool answers more rightly, by the second and by the share; where no pass went
-    wrong either way, the share tells nothing and is not asked. Contradicted: in one of them it answers no more, by
-    the second, shown as less or as equivalent. Else inconclusive.
+    Reproduced: in every variant a pool answers a larger share rightly or, where no pass went wrong either way, takes
+    less time to serve all passes. Contradicted: in one of them neither, and one of the two is shown to be as without
+    a pool, or worse. Else inconclusive.
 
     Args:
         effects: variant -> word of ``OUTCOMES`` -> the pool over a connection for every statement.
     """
-    measured = {name: dict(found) for name, found in effects.items() if all(found.values()) and found}
+    measured = {name: dict(found) for name, found in effects.items() if found.get("share") is not None}
     if not measured:
         return Judged(verdict="not testable here", why="not measured in this profile")
     why = "; ".join(f"{labels.get(name, name)}: {_words(found)}" for name, found in measured.items())
-    if any(_against(found["right"]) for found in measured.values()):
+    if any(_against(found) for found in measured.values()):
         return Judged(verdict="contradicted", why=why)
     shown = all(
-        _more(one) or (word == "share" and _same(one))
+        _more(found["share"]) or (_same(found["share"]) and _less(found["serve"]))
         for found in measured.values()
-        for word, one in found.items()
     )
     return Judged(
         verdict="reproduced" if shown and len(measured) == len(effects) else "inconclusive", why=why
@@ -140,20 +139,33 @@ def _same(found: Comparison | None) -> bool:
     return found is not None and found.ratio.value == 1 and found.ratio.low in (None, 1.0)
 
 
-def _against(found: Comparison | None) -> bool:
-    if found is None or found.ratio.value is None:
-        return False
-    return found.verdict == Verdict.EQUIVALENT or (found.verdict in _TOLD and found.ratio.value < 1)
+def _less(found: Comparison | None) -> bool:
+    return found is not None and found.verdict in _TOLD and (found.ratio.value or 1) < 1
+
+
+def _against(found: Mapping[str, Comparison | None]) -> bool:
+    """Whether a pool is shown to be no better: a smaller share, or as much of it in as much time or more."""
+    share, serve = found["share"], found["serve"]
+    if _less(share):
+        return True
+    alike = _same(share) or (share is not None and share.verdict == Verdict.EQUIVALENT)
+    slower = _more(serve) or (serve is not None and serve.verdict == Verdict.EQUIVALENT)
+    return alike and slower
 
 
 def _words(found: Mapping[str, Comparison | None]) -> str:
-    said = {"right": "right answers per second", "share": "share of right passes"}
-    return ", ".join(
-        f"{said[word]} the same in all trials"
-        if word == "share" and _same(one)
-        else f"{said[word]} {'more' if _more(one) else 'not shown to be more'} with the pool"
-        for word, one in found.items()
+    share, serve = found["share"], found["serve"]
+    of_share = (
+        "share of right passes the same in all trials"
+        if _same(share)
+        else f"share of right passes {'larger' if _more(share) else 'not shown to be larger'} with the pool"
     )
+    of_time = (
+        "time to serve all passes not compared, as passes failed"
+        if serve is None or serve.ratio.value is None
+        else f"time to serve all passes {'less' if _less(serve) else 'not shown to be less'} with the pool"
+    )
+    return f"{of_share}, {of_time}"
 
 
 def _of_means(mine: pd.DataFrame, factor: str, metric: str, found: Comparison) -> Comparison:

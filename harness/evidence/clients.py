@@ -46,19 +46,21 @@ def use_table(evidence: Evidence | None) -> pd.DataFrame | None:
 
 
 def _percentiles(evidence: Evidence, record: TrialRecord) -> dict[str, object]:
-    load = record.planned.configuration.load
-    requests = evidence.requests(record.session_id, record.planned.trial_id)
+    load, trial = record.planned.configuration.load, (record.session_id, record.planned.trial_id)
+    requests = evidence.requests(*trial)
     if load is None or requests is None or requests.empty:
         return {}
     if isinstance(load.profile, OpenLoad) and load.profile.parts > 1:
-        requests = last_part(requests, load.profile.duration_s, load.profile.begins_s)
+        whole = evidence.whole_requests(*trial)  # parts are told from the first request on
+        assert whole is not None
+        requests = last_part(whole, load.profile.duration_s, load.profile.begins_s)
     right = requests.loc[requests["ok"].astype(bool), "latency_s"].to_numpy(dtype=np.float64)
     return dict(percentiles_of(right)) if right.size else {}
 
 
 def _cores(evidence: Evidence, record: TrialRecord) -> dict[str, object]:
     samples = evidence.trial_samples(record.session_id, record.planned.trial_id)
-    window = load_window(record)
+    window = load_window(record, evidence.settle_s)
     return {} if samples is None or window is None else {"most_cores": most_cores(samples, window)}
 
 

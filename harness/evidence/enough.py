@@ -13,7 +13,6 @@ from harness.analysis.enough import BlocksNeeded, EqualCell, blocks_needed, equa
 from harness.analysis.one_trial import PooledPercentile, Worth, pooled_percentile, worth_of
 from harness.analysis.trial_table import inputs_of
 from harness.evidence import Evidence
-from harness.evidence.peaks import settled
 
 Floats = NDArray[np.float64]
 Measured = Mapping[str, Evidence | None]
@@ -78,7 +77,7 @@ def _step_s(evidence: Evidence | None) -> float | None:
 def _latencies(
     evidence: Evidence, *, first_only: bool = False
 ) -> dict[str, tuple[list[Floats], tuple[str, ...]]]:
-    """Variant -> latencies of settled correct answers in the order of their starts, one array a trial, of one
+    """Variant -> latencies of correct answers in the order of their starts, one array a trial, of one
     cell: the last warmed-up one without a log line whose tool writes single requests."""
     last_first = list(reversed(evidence.cells()))
     for levels in sorted(last_first, key=lambda cell: cell.get("logging") == "on"):
@@ -92,8 +91,7 @@ def _latencies(
             requests = evidence.requests(str(row["session_id"]), str(row["trial_id"]))
             if requests is None or int(requests["ok"].sum()) < 2:
                 continue
-            rest = settled(evidence, requests)
-            ok = rest[rest["ok"].astype(bool)].sort_values("start_epoch_s", kind="stable")
+            ok = requests[requests["ok"].astype(bool)].sort_values("start_epoch_s", kind="stable")
             values = ok["latency_s"].to_numpy(dtype=np.float64)
             found[str(row["variant"])] = ([*arrays, values], (*keys, key))
         if found:

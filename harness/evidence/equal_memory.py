@@ -6,21 +6,16 @@ Whether the two did hold the same is a result of its own, told before anything e
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 from pydantic import Field
 
 from harness.analysis.comparisons import Comparison, compare
-from harness.analysis.gc_logs import TrialAttribution
 from harness.analysis.memory_words import memory_fit
 from harness.analysis.summaries import summarise
 from harness.definitions import load_study
 from harness.evidence import Evidence
-from harness.evidence.peaks import settled
 from harness.model import Estimate, Frozen, Verdict
 from harness.project import find_root
 
@@ -39,7 +34,7 @@ class MemoryPair(Frozen):
     go_rss_bytes: Estimate
     java_rss_bytes: Estimate
     memory: Comparison = Field(description="resident memory after the load, Go over Java")
-    p99: Comparison = Field(description="p99 of settled requests, Go over Java")
+    p99: Comparison = Field(description="p99, Go over Java")
 
     @property
     def words(self) -> str:
@@ -63,30 +58,14 @@ class MemoryPair(Frozen):
         return self.words.startswith("equal")
 
 
-def memory_pairs(evidence: Evidence | None, attributed: Sequence[TrialAttribution]) -> tuple[MemoryPair, ...]:
-    """Return every pair of the session that was measured on both sides, in the definition's order.
-
-    Args:
-        attributed: what is said of the evidence's peaks; p99 is theirs, so that all tables speak of the
-            same requests.
-    """
+def memory_pairs(evidence: Evidence | None) -> tuple[MemoryPair, ...]:
+    """Return every pair of the session that was measured on both sides, in the definition's order."""
     fit = None if evidence is None else memory_fit(evidence.header)
     if evidence is None or fit is None:
         return ()
-    told = {one.trial: one.latency_s["p99"] for one in attributed if "p99" in one.latency_s}
-    base = evidence.sessions[0].key.rpartition("/")[0]
-    keys = (
-        f"{base}/" + evidence.trials["session_id"].astype(str) + "/" + evidence.trials["trial_id"].astype(str)
-    )
-    paired = {name for one in fit.limits for name in (one.variant, one.memory_of)}
-    p99 = [
-        _p99_s(evidence, row, told.get(key)) if row["variant"] in paired else math.nan
-        for key, (_, row) in zip(keys, evidence.trials.iterrows(), strict=True)
-    ]
-    trials = evidence.trials.assign(**{P99: np.array(p99, dtype=np.float64)})
-    measured = set(trials["variant"].astype(str))
+    measured = set(evidence.trials["variant"].astype(str))
     return tuple(
-        _pair(trials, one.variant, one.memory_of, evidence)
+        _pair(evidence.trials, one.variant, one.memory_of, evidence)
         for one in fit.limits
         if {one.variant, one.memory_of} <= measured
     )
@@ -96,17 +75,6 @@ def defined_pairs(experiment: str, *, root: Path | None = None) -> dict[str, str
     """Return Go variant -> the Java variant whose memory it is to have, of an experiment's definition."""
     variants = load_study(root or find_root(), experiment).experiment.variants
     return {name: one.runtime.memory_of for name, one in variants.items() if one.runtime.memory_of}
-
-
-def _p99_s(evidence: Evidence, row: pd.Series, told_s: float | None) -> float:
-    """The trial's own, of settled requests. Of a duplicate it is read here: its pair tells the noise of its variant."""
-    if told_s is not None or not row["duplicate"]:
-        return math.nan if told_s is None else told_s
-    requests = evidence.requests(str(row["session_id"]), str(row["trial_id"]))
-    if requests is None or not requests["ok"].any():
-        return math.nan
-    rest = settled(evidence, requests)
-    return float(np.quantile(rest.loc[rest["ok"].astype(bool), "latency_s"], 0.99))
 
 
 def _pair(trials: pd.DataFrame, go: str, java: str, evidence: Evidence) -> MemoryPair:

@@ -7,7 +7,7 @@ returns nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,39 +57,31 @@ def one_of_each(attributed: Sequence[TrialAttribution]) -> list[str]:
 def attribute_peaks(evidence: Evidence | None) -> tuple[TrialAttribution, ...]:
     """Attribute the tail of every kept trial that has single requests; duplicates (the A/A arm) are left out.
 
-    Requests begun while generator and service still settled (``settle_s`` of the profile) are left out too:
-    their latency is that of two programs that warm up, and it would be all there is to explain.
+    Requests begun while generator and service still settled are left out, as everywhere: their latency is that of
+    two programs that warm up, and it would be all there is to explain.
     """
     if evidence is None:
         return ()
     sessions = {session.folder.name: session for session in evidence.sessions}
     return tuple(
-        attribute_trial(sessions[session_id], trial_id, settled(evidence, requests))
+        attribute_trial(sessions[session_id], trial_id, requests)
         for session_id, trial_id, _, requests in _with_requests(evidence, evidence.trials)
     )
 
 
-def settle_s(evidence: Evidence) -> float:
-    """Return how long the head of each load is that is left out of what is said of peaks, in seconds."""
-    header = evidence.header
-    return header.experiment.profiles[header.plan.profile].settle_s
-
-
-def settled(evidence: Evidence, requests: pd.DataFrame) -> pd.DataFrame:
-    """Return the requests without those begun in the head of the load that the profile calls settling."""
-    from_s = float(requests["start_epoch_s"].min()) + settle_s(evidence)
-    return requests[requests["start_epoch_s"] >= from_s]
-
-
 def settling(evidence: Evidence | None) -> str:
-    """Return one sentence on what is left out of what is said of peaks, counted; empty: nothing is."""
-    if evidence is None or settle_s(evidence) == 0:
+    """Return one sentence on the requests that no metric counts; empty: there are none."""
+    if evidence is None or evidence.settle_s == 0:
         return ""
-    n_left_out = n_all = 0
-    for _, _, _, requests in _with_requests(evidence, evidence.trials):
+    n_counted = n_all = 0
+    for session_id, trial_id, _, requests in _with_requests(
+        evidence, evidence.trials, evidence.whole_requests
+    ):
+        counted = evidence.requests(session_id, trial_id)
         n_all += len(requests)
-        n_left_out += len(requests) - len(settled(evidence, requests))
-    return f"Without the first {settle_s(evidence):g} s of each load, {n_left_out:,} of {n_all:,} requests."
+        n_counted += 0 if counted is None else len(counted)
+    left_out = f"{n_all - n_counted:,} of {n_all:,} requests"
+    return f"Without the first {evidence.settle_s:g} s of each load, {left_out}."
 
 
 def timelines(
@@ -115,6 +107,8 @@ def timelines(
 def warm_up_curves(evidence: Evidence | None, trials: pd.DataFrame | None = None) -> tuple[WarmUpCurve, ...]:
     """Return the warm-up curve of every kept trial that has single requests, in the order of the table.
 
+    The head of the load is part of it.
+
     Args:
         trials: those to look at; ``None``: all of the evidence.
     """
@@ -129,7 +123,7 @@ def warm_up_curves(evidence: Evidence | None, trials: pd.DataFrame | None = None
             label=str(row["label"]),
             block=int(row["block"]),
         )
-        for session_id, trial_id, row, requests in _with_requests(evidence, chosen)
+        for session_id, trial_id, row, requests in _with_requests(evidence, chosen, evidence.whole_requests)
     )
 
 
@@ -140,20 +134,23 @@ def latencies_by(evidence: Evidence | None, factor: str) -> dict[str, dict[str, 
         return found
     for level in map(str, evidence.trials[factor].unique()):
         for _, _, row, requests in _with_requests(evidence, evidence.cell(**{factor: level})):
-            rest = settled(evidence, requests)
-            values = rest.loc[rest["ok"].astype(bool), "latency_s"].to_numpy(dtype=np.float64)
+            values = requests.loc[requests["ok"].astype(bool), "latency_s"].to_numpy(dtype=np.float64)
             if len(values):
                 found.setdefault(str(row["variant"]), {}).setdefault(level, []).append(values)
     return found
 
 
 def _with_requests(
-    evidence: Evidence, trials: pd.DataFrame
+    evidence: Evidence, trials: pd.DataFrame, read: Callable[[str, str], pd.DataFrame | None] | None = None
 ) -> Iterator[tuple[str, str, pd.Series, pd.DataFrame]]:
-    """Session, trial, row and requests of every kept trial that has correct answers to single requests."""
+    """Session, trial, row and requests of every kept trial that has correct answers to single requests.
+
+    ``read``: the evidence's ``requests`` unless given.
+    """
+    read = read or evidence.requests
     kept = trials[~trials["excluded"].astype(bool) & ~trials["duplicate"].astype(bool)]
     for _, row in kept.iterrows():
-        requests = evidence.requests(str(row["session_id"]), str(row["trial_id"]))
+        requests = read(str(row["session_id"]), str(row["trial_id"]))
         if requests is not None and int(requests["ok"].sum()) > 1:
             yield str(row["session_id"]), str(row["trial_id"]), row, requests
 
@@ -162,7 +159,6 @@ def _timeline(evidence: Evidence, one: TrialAttribution, quantile: float) -> Tim
     session_id, trial_id = one.trial.split("/")[-2:]
     requests = evidence.requests(session_id, trial_id)
     assert requests is not None  # it was attributed from them
-    requests = settled(evidence, requests)
     ok = requests[requests["ok"].astype(bool)].sort_values("start_epoch_s", kind="stable")
     start = ok["start_epoch_s"].to_numpy(dtype=np.float64)
     latency = ok["latency_s"].to_numpy(dtype=np.float64)

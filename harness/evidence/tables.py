@@ -17,6 +17,7 @@ from harness.analysis.comparisons import Comparison, compare
 from harness.analysis.loading import load_requests, load_samples, load_trials
 from harness.analysis.processed import Source
 from harness.analysis.schema import factor_column
+from harness.analysis.settled import settled_requests
 from harness.analysis.summaries import summarise
 from harness.errors import InputError
 from harness.model import Machine, Phase, SessionHeader, TrialRecord
@@ -76,6 +77,11 @@ class Evidence:
         reasons = [] if self.profile == "full" else [f"profile {self.profile}"]
         reasons += [f"{self.machine.n_cpus} shared cores"] if self.machine.small else []
         return f"draft measurement: {', '.join(reasons)}" if reasons else None
+
+    @property
+    def settle_s(self) -> float:
+        """How long the head of each load is that no metric counts, in seconds."""
+        return self.header.settle_s
 
     @property
     def factors(self) -> tuple[str, ...]:
@@ -170,7 +176,19 @@ class Evidence:
         return found
 
     def requests(self, session_id: str, trial_id: str) -> pd.DataFrame | None:
-        """Return one trial's requests as ``docs/data.md`` has them; ``None``: its tool wrote no single ones."""
+        """Return one trial's requests as ``docs/data.md`` has them; ``None``: its tool wrote no single ones.
+
+        Those begun while programs still settled (``settle_s`` of the profile) are left out, as in ``trials``.
+        """
+        whole = self.whole_requests(session_id, trial_id)
+        session = next(one for one in self.sessions if one.folder.name == session_id)
+        return None if whole is None else settled_requests(whole, session.header.settle_s)
+
+    def whole_requests(self, session_id: str, trial_id: str) -> pd.DataFrame | None:
+        """Return one trial's requests from the first one on: for curves of warming up and checks of totals.
+
+        No metric is taken from them; ``None``: the tool wrote no single ones.
+        """
         return self._table(load_requests, session_id, trial_id)
 
     def samples(self, trials: pd.DataFrame) -> dict[str, pd.DataFrame]:

@@ -18,7 +18,7 @@ APART, SPREAD = 0.36, 0.22
 
 @styled
 def borne(table: pd.DataFrame, *, factor: str) -> Figure:
-    """Return right answers per second, and the share of what was asked for that was answered rightly.
+    """Return the time to the last answer, and the share of what was asked for that was answered rightly.
 
     One row a level of the factor, in the order of the table, and within it one line of dots a variant, blocks from
     top to bottom. A cross lies on the dot of a trial that was overloaded.
@@ -26,12 +26,12 @@ def borne(table: pd.DataFrame, *, factor: str) -> Figure:
     Raises:
         InputError: no trial has either.
     """
-    told = table[~table["duplicate"].astype(bool)].dropna(subset=["throughput_per_s", "right_share"])
+    told = table[~table["duplicate"].astype(bool)].dropna(subset=["measurement_s", "right_share"])
     if told.empty:
         raise InputError("no trial says what was answered", found="0 trials", allowed="at least one")
     levels, names, styles = list(dict.fromkeys(told[factor].astype(str))), ordered(told), looks(table)
     figure, panels = canvas(1, 2, width=PAGE_INCHES, height=0.7 + 0.36 * len(levels), sharey=True)
-    for axes, column, times in ((panels[0, 0], "throughput_per_s", 1), (panels[0, 1], "right_share", 100)):
+    for axes, column, times in ((panels[0, 0], "measurement_s", 1), (panels[0, 1], "right_share", 100)):
         for row, level in enumerate(levels):
             for place, name in enumerate(names):
                 mine = told[(told[factor].astype(str) == level) & (told["variant"] == name)]
@@ -43,9 +43,9 @@ def borne(table: pd.DataFrame, *, factor: str) -> Figure:
     left, right = panels[0]
     left.set_yticks(range(len(levels)), levels)
     left.set_ylim(len(levels) - 0.5, -0.5)
-    left.set_xlim(0, max(1.0, float(told["throughput_per_s"].max()) * 1.05))
+    left.set_xlim(0, max(1.0, float(told["measurement_s"].max()) * 1.05))
     right.set_xlim(-2, 102)
-    left.set_xlabel("right answers / s")
+    left.set_xlabel("time to the last answer / s")
     right.set_xlabel("of what was asked for, answered rightly / % (cross: overloaded)")
     legend(right, names, styles, lines=False)
     return figure

@@ -32,9 +32,9 @@ def throughput_latency(table: pd.DataFrame, knees: Mapping[str, Estimate]) -> Fi
     Raises:
         InputError: no trial has a p99 and a throughput under a known load.
     """
-    wanted = ["offered_per_s", "throughput_per_s", "latency_p99_s"]
+    wanted = ["offered_per_s", "sustained_per_s", "latency_p99_s"]
     told = table[~table["duplicate"].astype(bool)].dropna(subset=wanted)
-    told = told[(told["throughput_per_s"] > 0) & (told["latency_p99_s"] > 0)]
+    told = told[(told["sustained_per_s"] > 0) & (told["latency_p99_s"] > 0)]
     if told.empty:
         raise InputError("no trial has a p99 under a known load", found="0 trials", allowed="at least one")
     styles = looks(table)
@@ -42,14 +42,14 @@ def throughput_latency(table: pd.DataFrame, knees: Mapping[str, Estimate]) -> Fi
     axes = panels[0, 0]
     for name in ordered(told):
         mine, look = told[told["variant"] == name], styles[name]
-        axes.plot(mine["throughput_per_s"], mine["latency_p99_s"] * 1e3, zorder=2, **look.dots)
+        axes.plot(mine["sustained_per_s"], mine["latency_p99_s"] * 1e3, zorder=2, **look.dots)
         curve = _Curve(mine)
         x, y = curve.along(*curve.ends)
         axes.plot(x, y, color=look.colour, linestyle=look.line, linewidth=0.9, zorder=3)
         _knee(axes, curve, knees.get(name), look)
     log_scale(axes, "y")
     axes.set_xlim(left=0)
-    axes.set_xlabel("right answers / s")
+    axes.set_xlabel("right answers / s, while requests were offered")
     axes.set_ylabel("p99 latency / ms (log)")
     _legend(axes, ordered(told), styles, any(one.value is not None for one in knees.values()))
     return figure
@@ -59,9 +59,9 @@ class _Curve:
     """The medians at each offered load, and what lies between: straight in throughput, and in log latency."""
 
     def __init__(self, mine: pd.DataFrame) -> None:
-        middle = mine.groupby("offered_per_s")[["throughput_per_s", "latency_p99_s"]].median().sort_index()
+        middle = mine.groupby("offered_per_s")[["sustained_per_s", "latency_p99_s"]].median().sort_index()
         self._load = middle.index.to_numpy(dtype=np.float64)
-        self._right = middle["throughput_per_s"].to_numpy(dtype=np.float64)
+        self._right = middle["sustained_per_s"].to_numpy(dtype=np.float64)
         self._log_ms = np.log(middle["latency_p99_s"].to_numpy(dtype=np.float64) * 1e3)
 
     @property

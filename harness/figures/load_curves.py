@@ -35,7 +35,7 @@ def under_load(table: pd.DataFrame, knees: Mapping[str, Estimate]) -> Figure:
     for name in ordered(told):
         mine = shown[shown["variant"] == name]
         _dots(latency, mine, "p99_ms", styles[name])
-        _dots(right, mine, "throughput_per_s", styles[name])
+        _dots(right, mine, "sustained_per_s", styles[name])
         _dots(failed, mine, "failed", styles[name])
     most = float(told["offered_per_s"].max())
     failed.set_xlim(0, most * 1.05)
@@ -45,7 +45,7 @@ def under_load(table: pd.DataFrame, knees: Mapping[str, Estimate]) -> Figure:
     if shown["p99_ms"].notna().any():
         log_scale(latency, "y")
     latency.set_ylabel("p99 latency / ms (log)")
-    right.set_ylabel("right answers / s")
+    right.set_ylabel("right answers / s,\nwhile offered")
     failed.set_ylabel("failed / %")
     right.set_ylim(bottom=0)
     failed.set_ylim(bottom=-1, top=max(5.0, float(shown["failed"].max()) * 1.1))

@@ -21,6 +21,8 @@ MOST_PROCESSES = 64
 #: Of one open load.
 MOST_PARTS = 100
 GeneratorName = Literal["jmeter", "locust", "wrk", "wrk2", "k6", "oha", "vegeta"]
+#: Tools that print totals and write no row per request.
+TOTALS_ONLY: frozenset[GeneratorName] = frozenset({"wrk", "wrk2"})
 #: Who tells several generators what to do: nobody, or the tool's own distribution (a master, a controller).
 Coordination = Literal["independent", "tool"]
 #: How arrivals are spaced in time.

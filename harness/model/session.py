@@ -106,3 +106,8 @@ class SessionHeader(Frozen):
     provenance: Provenance
     unavailable: tuple[Unavailable, ...] = ()
     notes: dict[str, JsonValue] = Field(default_factory=dict)
+
+    @property
+    def settle_s(self) -> float:
+        """For how long each load of the session settles, in seconds: no metric counts that head."""
+        return self.experiment.profiles[self.plan.profile].settle_s

@@ -10,9 +10,9 @@ from pydantic import Field, model_validator
 
 from harness.model.backing import BackingSettings, SettingValue
 from harness.model.base import Frozen
-from harness.model.load import Load, OpenLoad
+from harness.model.load import TOTALS_ONLY, ClosedLoad, Load, OpenLoad
 from harness.model.runtime import RuntimeSettings
-from harness.model.scaled_load import CalibrationOrder, OpenShare, ScaledLoad
+from harness.model.scaled_load import CalibrationOrder, ClosedShare, OpenShare, ScaledLoad
 
 #: Stands for a capacity nobody has measured yet: a plan's order and length do not depend on it.
 NOMINAL_PER_S = 100.0
@@ -68,22 +68,27 @@ class ProfileDefinition(Frozen):
     settle_s: float = Field(
         default=0.0,
         ge=0,
-        description="head of each load in which generator and service still warm up: kept, but no part of "
-        "what is said of peaks and their causes",
+        description="head of each load in which generator and service still warm up: kept in the data, and no part "
+        "of any metric",
     )
     large_host: bool = Field(default=False, description="planned for a large host")
 
     @model_validator(mode="after")
     def _something_is_left_when_settled(self) -> Self:
-        offered = {name: load.profile for name, load in self.loads.items()}
-        shares = {name: load.profile for name, load in self.scaled_loads.items()}
+        loads: dict[str, Load | ScaledLoad] = {**self.loads, **self.scaled_loads}
         short = sorted(
             name
-            for name, profile in {**offered, **shares}.items()
-            if isinstance(profile, OpenLoad | OpenShare) and profile.duration_s <= self.settle_s
+            for name, load in loads.items()
+            if (lasts_s := _lasts_s(load.profile)) is not None and lasts_s <= self.settle_s
         )
         if short:
             raise ValueError(f"settle_s = {self.settle_s:g} leaves nothing of loads {short}")
+        totals = sorted(name for name, load in loads.items() if load.generator in TOTALS_ONLY)
+        if self.settle_s and totals:
+            raise ValueError(
+                f"settle_s = {self.settle_s:g} needs single requests, which the generators of loads {totals} "
+                "do not write"
+            )
         return self
 
     @model_validator(mode="after")
@@ -101,6 +106,13 @@ class ProfileDefinition(Frozen):
     def load(self, name: str, capacity_per_s: float = NOMINAL_PER_S) -> Load:
         """Return a load by its name; a scaled one for this capacity (the nominal one: for planning only)."""
         return self.loads[name] if name in self.loads else self.scaled_loads[name].at(capacity_per_s)
+
+
+def _lasts_s(profile: ClosedLoad | OpenLoad | ClosedShare | OpenShare) -> float | None:
+    """How long a load, or the first part of one, lasts; ``None``: until every user has made its loops."""
+    if isinstance(profile, OpenLoad | OpenShare):
+        return profile.duration_s
+    return profile.whole_s if isinstance(profile, ClosedLoad) else None
 
 
 class Experiment(Frozen):

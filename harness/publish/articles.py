@@ -77,8 +77,9 @@ def publish_pressure(
 def pressure_cells(
     table: pd.DataFrame, labels: Mapping[str, str], *, by: Sequence[str]
 ) -> list[Mapping[str, Cell] | None]:
-    """Return rows for ``Publisher.table``: variant, levels, trials and how they ended, offered and right answers,
-    right share, p99, failed share, errors by kind, drain, connections; overloaded trials included."""
+    """Return rows for ``Publisher.table``: variant, levels, trials and how they ended, offered requests and right
+    answers per second while they were offered (``right``), time to serve a fixed amount of work (``serve``), right
+    share, p99, failed share, errors by kind, drain, connections; overloaded trials included."""
     rows: list[Mapping[str, Cell] | None] = []
     groups = table[~table["duplicate"].astype(bool)].groupby([*by, "variant"], sort=False)
     for key, mine in groups:
@@ -93,7 +94,8 @@ def pressure_cells(
                 "trials": len(mine),
                 "ended": ", ".join(f"{n} {end}" for end, n in ends.items()),
                 "offered": mean_of(trials, "offered_per_s", "1/s"),
-                "right": mean_of(trials, "throughput_per_s", "1/s"),
+                "right": mean_of(trials, "sustained_per_s", "1/s"),
+                "serve": _time_to_serve(trials),
                 "share": mean_of(trials, "right_share", "share"),
                 "mean": mean_of(trials, "latency_mean_s", "s"),
                 "p99": mean_of(trials, "latency_p99_s", "s"),
@@ -260,6 +262,13 @@ def mean_of(trials: pd.DataFrame, column: str, unit: str) -> Estimate:
     low = None if found.low is None else max(found.low, 0.0)
     high = found.high if found.high is None or unit != "share" else min(found.high, 1.0)
     return found.model_copy(update={"unit": unit, "low": low, "high": high})
+
+
+def _time_to_serve(trials: pd.DataFrame) -> Estimate:
+    found = mean_of(trials, "serve_s", "s")
+    if found.value is not None:
+        return found
+    return found.model_copy(update={"warnings": ("no time to serve, as passes failed in every trial",)})
 
 
 def _kinds(trials: pd.DataFrame) -> str | None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
+from harness.analysis.answered import wanted
 from harness.analysis.comparisons import Comparison
 from harness.analysis.decisions import FEWEST_FOR_P
 from harness.evidence.articles import effect_between
@@ -19,7 +20,7 @@ from harness.publish.pages import Published, joined
 from harness.publish.publisher import Publisher, slug
 
 #: column of the pressure table -> unit in the paper
-_UNITS = {"throughput_per_s": "1/s", "right_share": "share"}
+_UNITS = {"serve_s": "s", "right_share": "share"}
 FACTOR = "connections"
 _SAID = {
     Verdict.DIFFERENT: "a difference",
@@ -37,13 +38,16 @@ def publish_bearing(
     levels: Sequence[str],
     prefix: str,
 ) -> Published:
-    """Publish ``<prefix>.<level>.{right,share,overloaded,survivors}.<variant>`` for levels of ``connections``.
+    """Publish ``<prefix>.passes`` and ``<prefix>.<level>.{serve,serve_words,share,overloaded,survivors}.<variant>``.
 
-    ``right``: right answers per second; ``share``: of passes, those answered rightly; ``overloaded``: so many of
-    so many trials; ``survivors``: the trials that were not, which latencies and CPU times are of.
+    ``passes``: how many passes a trial asks for; ``serve``: the time to serve them all, of trials in which all were
+    answered rightly, and in words that say so where there are none; ``share``: of passes, those answered rightly;
+    ``overloaded``: so many of so many trials; ``survivors``: the trials that were not, which latencies and CPU times
+    are of. The levels are those of ``connections``.
     """
     said = []
     with publisher.together():
+        said.append(publisher.text(f"{prefix}.passes", passes_words(table)))
         for level in levels:
             for name in variants:
                 mine = _mine(table, level, name)
@@ -54,6 +58,8 @@ def publish_bearing(
                         if mine is None
                         else publisher.number(key, mean_of(every(mine), column, _UNITS[column]))
                     )
+                words = NOT_MEASURED if mine is None else _serve_words(mine)
+                said.append(publisher.text(f"{prefix}.{slug(level)}.serve_words.{slug(name)}", words))
                 for word, n in (("overloaded", n_overloaded(mine)), ("survivors", _n_kept(mine))):
                     text = NOT_MEASURED if mine is None else f"{n} of {len(mine)} trials"
                     said.append(publisher.text(f"{prefix}.{slug(level)}.{word}.{slug(name)}", text))
@@ -69,8 +75,9 @@ def publish_pooled(
     pool: str,
     prefix: str,
 ) -> Published:
-    """Publish ``<prefix>.{right,share}.{ratio,verdict}.<variant>`` of the pool over the level ``over``, all trials
-    in, and ``<prefix>.claim`` and ``.claim_why`` on the claim that the connections were the cause."""
+    """Publish ``<prefix>.{serve,share}.{ratio,verdict}.<variant>`` of the pool over the level ``over``, all trials
+    in that have them, ``<prefix>.serve.words.<variant>`` where time to serve needs words, and ``<prefix>.claim`` and
+    ``.claim_why`` on the claim that the connections were the cause."""
     effects = {
         name: {
             word: effect_with_all(table, FACTOR, column, variant=name, base=over, other=pool)
@@ -85,6 +92,9 @@ def publish_pooled(
             for name, mine in effects.items()
             for word, found in mine.items()
         ]
+        for name, mine in effects.items():
+            words = _serve_ratio_words(mine["serve"], _mine(table, over, name))
+            said.append(publisher.text(f"{prefix}.serve.words.{slug(name)}", words))
         said.append(publisher.text(f"{prefix}.claim", claim.verdict))
         said.append(publisher.text(f"{prefix}.claim_why", claim.why))
     return joined(said)
@@ -145,7 +155,7 @@ def bearing_cells(
     table: pd.DataFrame, labels: Mapping[str, str], *, pool: str
 ) -> list[Mapping[str, Cell] | None]:
     """Return the rows of ``pressure_cells`` by ``connections``, with how many trials were overloaded (``over``) and
-    the right answers per second of the pool over those of the level (``pooled``)."""
+    the time to serve of the pool over that of the level (``pooled``)."""
     rows: list[Mapping[str, Cell] | None] = []
     names = {label: name for name, label in labels.items()}
     for row in pressure_cells(table, labels, by=[FACTOR]):
@@ -162,6 +172,37 @@ def bearing_cells(
             }
         )
     return rows
+
+
+def passes_words(table: pd.DataFrame | None) -> str:
+    """Return how many passes (of a plain mix, requests) a trial asks for: one number, or from the least to the most."""
+    if table is None or table.empty:
+        return NOT_MEASURED
+    asked = wanted(table).dropna()
+    if asked.empty:
+        return "an unknown number of"
+    low, high = (f"{round(float(n)):,}" for n in (asked.min(), asked.max()))
+    return low if low == high else f"{low} to {high}"
+
+
+def _serve_words(mine: pd.DataFrame) -> str:
+    """The time to serve over the trials that have one, and of how many that is."""
+    there = int(mine["serve_s"].notna().sum())
+    if not there:
+        return f"not known, as passes failed in {len(mine)} of {len(mine)} trials"
+    said = show(mean_of(every(mine), "serve_s", "s")).interval
+    return (
+        said if there == len(mine) else f"{said} in the {there} of {len(mine)} trials without a failed pass"
+    )
+
+
+def _serve_ratio_words(found: Comparison | None, mine: pd.DataFrame | None) -> str:
+    if mine is None:
+        return NOT_MEASURED
+    if found is None or found.ratio.value is None:
+        failed = int(mine["serve_s"].isna().sum())
+        return f"not known, as without the pool passes failed in {failed} of {len(mine)} trials"
+    return show(found.ratio).interval
 
 
 def n_overloaded(trials: pd.DataFrame | None) -> int:
@@ -186,7 +227,7 @@ def _n_kept(trials: pd.DataFrame | None) -> int:
 def _ratio(table: pd.DataFrame, level: str, variant: str, pool: str) -> Estimate | None:
     if level == pool:
         return None
-    found = effect_with_all(table, FACTOR, OUTCOMES["right"], variant=variant, base=level, other=pool)
+    found = effect_with_all(table, FACTOR, OUTCOMES["serve"], variant=variant, base=level, other=pool)
     return None if found is None else found.ratio
 
 

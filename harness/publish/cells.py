@@ -62,3 +62,23 @@ def inputs_of(rows: Sequence[Mapping[str, Cell] | None]) -> list[str]:
     """Return the trials behind all estimates of a table, sorted."""
     cells = [cell for row in rows if row is not None for cell in row.values()]
     return sorted({key for cell in cells if isinstance(cell, Estimate) for key in cell.inputs})
+
+
+def estimates_of(
+    rows: Sequence[Mapping[str, Cell] | None], columns: Mapping[str, str]
+) -> list[dict[str, object]]:
+    """Return what each printed estimate with a value is of: its row and column, ``value``, ``estimand``, and the
+    places of its trials in ``inputs_of``."""
+    place = {key: index for index, key in enumerate(inputs_of(rows))}
+    return [
+        {
+            "row": number,
+            "column": name,
+            "value": cell.value,
+            "estimand": cell.estimand,
+            "inputs": [place[key] for key in cell.inputs],
+        }
+        for number, row in enumerate(rows)
+        for name in columns
+        if row is not None and isinstance(cell := row.get(name), Estimate) and cell.value is not None
+    ]

@@ -66,8 +66,8 @@ def published_bank(*, root: Path | None = None) -> pd.DataFrame:
 
 def most_right(table: pd.DataFrame) -> pd.DataFrame:
     """Return of each variant and block the trial with the most right answers per second under any load."""
-    mine = every(table[~table["duplicate"].astype(bool)]).dropna(subset=["throughput_per_s"])
-    best = mine.groupby(["session_id", "block", "variant"], sort=False)["throughput_per_s"].idxmax()
+    mine = every(table[~table["duplicate"].astype(bool)]).dropna(subset=["sustained_per_s"])
+    best = mine.groupby(["session_id", "block", "variant"], sort=False)["sustained_per_s"].idxmax()
     return mine.loc[best].assign(configuration=lambda frame: frame["variant"])
 
 
@@ -78,7 +78,7 @@ def capacity_effect(table: pd.DataFrame | None, *, variant: str, reference: str)
     both = most_right(table[table["variant"].isin([variant, reference])])
     if not {variant, reference} <= set(both["variant"]):
         return None
-    return next(iter(compare(both, "throughput_per_s", reference=reference)), None)
+    return next(iter(compare(both, "sustained_per_s", reference=reference)), None)
 
 
 def publish_published_bank(
@@ -139,8 +139,8 @@ def published_cells(
 
 def our_loads(table: pd.DataFrame, reference: str) -> dict[str, float]:
     """Return level of ``users`` -> offered over the most that the reference answered rightly in a second."""
-    trials = table.dropna(subset=["offered_per_s", "throughput_per_s"])
-    right = trials[trials["variant"] == reference].groupby("users", sort=False)["throughput_per_s"].mean()
+    trials = table.dropna(subset=["offered_per_s", "sustained_per_s"])
+    right = trials[trials["variant"] == reference].groupby("users", sort=False)["sustained_per_s"].mean()
     if right.empty or not right.max() > 0:
         return {}
     offered = trials.groupby("users", sort=False)["offered_per_s"].mean()

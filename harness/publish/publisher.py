@@ -22,7 +22,7 @@ from harness.figures.style import png_of, save, stamp
 from harness.model import Estimate
 from harness.project import find_root
 from harness.publish import contribution
-from harness.publish.cells import Cell, cell_texts, inputs_of
+from harness.publish.cells import Cell, cell_texts, estimates_of, inputs_of
 from harness.publish.formatting import NOT_COMPARED, NOT_MEASURED, show, verdict_words
 from harness.publish.latex import render_table
 from harness.publish.pages import Published, Result, figure_page, joined, plain_table, table_page
@@ -237,6 +237,7 @@ class Publisher:
                 "notes": below,
                 "files": [name],
                 "inputs": inputs_of(rows),
+                "estimates": estimates_of(rows, columns),
             },
         )
         return Published(plain_table(heads, body), page=table_page(heads, body, caption, below, numeric))

@@ -85,9 +85,13 @@ def make_session(
     bundled: bool = False,
     unavailable: Sequence[Unavailable] = (),
     launcher: Literal["process", "container"] = "process",
+    settle_s: float = 0.0,
 ) -> SessionFolder:
-    """Write a session; the last ``missing`` trials of its plan are not made, nor those of ``unavailable`` variants."""
-    defined = _calibrated(load_study(ROOT, experiment), profile)
+    """Write a session; the last ``missing`` trials of its plan are not made, nor those of ``unavailable`` variants.
+
+    ``settle_s`` stands for the profile's: made-up loads are over before real ones have settled.
+    """
+    defined = _calibrated(_settling(load_study(ROOT, experiment), profile, settle_s), profile)
     fit = memory_fit_of(defined, profile)
     study = defined if fit is None else _fitted(defined, fit)
     plan = plan_without(study.experiment, profile, unavailable, host="local", seed=seed, launcher=launcher)
@@ -105,6 +109,12 @@ def make_session(
         writer.finish(under_way, made if launcher == "process" else in_container(made))
     writer.close()
     return session
+
+
+def _settling(study: Study, profile: ProfileName, settle_s: float) -> Study:
+    profiles = dict(study.experiment.profiles)
+    profiles[profile] = profiles[profile].model_copy(update={"settle_s": settle_s})
+    return study.model_copy(update={"experiment": study.experiment.model_copy(update={"profiles": profiles})})
 
 
 def _calibrated(study: Study, profile: ProfileName) -> Study:

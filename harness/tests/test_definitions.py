@@ -55,6 +55,18 @@ def root(tmp_path: Path) -> Path:
             'profile = { model = "open", rate_per_s = 9, duration_s = 2 } }\n',
             ["profiles.smoke", "settle_s = 2 leaves nothing of loads ['more']"],
         ),
+        (
+            "blocks = 1\n",
+            'blocks = 1\nsettle_s = 2\nloads.more = { generator = "jmeter", '
+            'profile = { model = "closed", users = 9, duration_s = 2 } }\n',
+            ["profiles.smoke", "settle_s = 2 leaves nothing of loads ['more']"],
+        ),
+        (
+            "blocks = 1\n",
+            'blocks = 1\nsettle_s = 2\nloads.more = { generator = "wrk", '
+            'profile = { model = "closed", users = 9, duration_s = 5 } }\n',
+            ["profiles.smoke", "settle_s = 2 needs single requests", "['more']"],
+        ),
         ("loops = 5", "loops = 5, duration_s = 1", ["exactly one of loops, duration_s"]),
         (
             'generator = "locust"',

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from harness.analysis.gc_table import attribution_table
 from harness.analysis.memory_words import memory_fit, memory_words
 from harness.analysis.noise import aa_noise
 from harness.analysis.tidy import tidy
-from harness.evidence import Evidence, peaks
+from harness.evidence import Evidence
 from harness.evidence.equal_memory import MemoryPair, defined_pairs, memory_pairs
 from harness.evidence.peaks import attribute_peaks, defined_variants, one_of_each
 from harness.model import SessionHeader, Verdict
@@ -34,14 +33,6 @@ from harness.tests.synthetic_trial import HELD_MIB
 MIB = 2**20
 
 
-@pytest.fixture(scope="module", autouse=True)
-def all_settled() -> Iterator[None]:
-    """The made-up loads are over before real ones have settled."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(peaks, "settle_s", lambda evidence: 0.0)
-        yield
-
-
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = make_project(tmp_path_factory.mktemp("equal"), experiments=())
@@ -59,7 +50,7 @@ def evidence(project: Path) -> Evidence:
 
 @pytest.fixture(scope="module")
 def pairs(evidence: Evidence) -> tuple[MemoryPair, ...]:
-    return memory_pairs(evidence, attribute_peaks(evidence))
+    return memory_pairs(evidence)
 
 
 def test_each_go_variant_stands_beside_the_java_variant_whose_memory_it_was_given(
@@ -180,7 +171,7 @@ def test_a_session_from_before_memory_was_measured_is_read_as_it_is(evidence: Ev
     assert memory_words(header, "serial-1.3x") == "64 MiB"
     assert memory_words(header, "go-gogc-100") == "GOGC 100"
     assert memory_words(header, "go-as-g1-3x") == "limit: 64 MiB"
-    assert memory_pairs(None, ()) == ()
+    assert memory_pairs(None) == ()
 
 
 def old(header: SessionHeader) -> SessionHeader:

@@ -179,7 +179,8 @@ def under_growing_load() -> pd.DataFrame:
                     "variant": variant, "label": variant.upper(), "implementation": variant,
                     "language": variant.partition("-")[0], "excluded": late > 100, "users": f"{offered:g}",
                     "outcome": "overloaded" if late > 100 else "ok", "offered_per_s": offered,
-                    "throughput_per_s": min(offered, capacity) * rng.normal(1, 0.01), "right_share": min(1, capacity / offered),
+                    "sustained_per_s": min(offered, capacity) * rng.normal(1, 0.01), "measurement_s": 5.0 + rng.normal(0, 0.1),
+                    "right_share": min(1, capacity / offered),
                     "latency_p99_s": 0.02 * 2 ** (late / 30) * rng.normal(1, 0.05), "error_share": 0.0,
                 })  # fmt: skip
     return pd.DataFrame(rows)

@@ -17,6 +17,7 @@ from harness.analysis.latency_counts import BIN_SHARE, LatencyCounts, counted, p
 from harness.analysis.lives import lived
 from harness.analysis.pooled import leave_one_out
 from harness.analysis.pooled_share import WithoutPauses, pooled_share, without_pauses
+from harness.analysis.settled import settled_requests
 from harness.formats.detect import read_any
 from harness.model import Estimate
 from harness.store import Store
@@ -173,7 +174,7 @@ def test_without_a_pause_the_share_is_nothing() -> None:
 
 def test_each_collector_of_the_session_that_comes_with_the_project_has_a_share_with_an_interval() -> None:
     (session,) = Store(ROOT).sessions("gc-peaks", bundled=True)
-    settle_s = session.header.experiment.profiles[session.header.plan.profile].settle_s
+    settle_s = session.header.settle_s
     of_each = {
         name for name in session.header.experiment.variants if f"-{name}" in "".join(session.finished())
     }
@@ -182,8 +183,7 @@ def test_each_collector_of_the_session_that_comes_with_the_project_has_a_share_w
     for trial in sorted(session.finished()):
         if trial.partition("-")[2] in of_each:
             requests = read_any(session.path(trial, "load/samples.jtl")).to_frame()  # type: ignore[union-attr]  # a JTL
-            settled = requests["start_epoch_s"] >= requests["start_epoch_s"].min() + settle_s
-            trials.append(attribute_trial(session, trial, requests[settled]))
+            trials.append(attribute_trial(session, trial, settled_requests(requests, settle_s)))
     rows = {row.variant: row for row in attribution_table(trials)}
     assert set(rows) == of_each
     for row in rows.values():

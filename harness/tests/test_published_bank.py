@@ -38,7 +38,7 @@ def ours(levels: dict[str, float], *, go: float = 100.0, java: float = 150.0) ->
                     "experiment": "bank-original", "source": "measured", "session_id": "s", "trial_id": f"{len(rows):04d}",
                     "block": block, "position": len(rows) + 1, "duplicate": False, "variant": variant, "users": level,
                     "configuration": f"{variant},{level}", "excluded": offered > 2 * capacity, "flags": "",
-                    "offered_per_s": offered, "throughput_per_s": right, "error_share": 1 - min(1.0, right / offered),
+                    "offered_per_s": offered, "sustained_per_s": right, "error_share": 1 - min(1.0, right / offered),
                     "latency_mean_s": 0.02,
                 })  # fmt: skip
     return pd.DataFrame(rows)
