@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from harness.analysis.comparisons import Comparison
 from harness.model import Estimate
+from harness.model.digits import plain
 from harness.publish.formatting import DASH, show
 
 Cell = Estimate | str | int | None
@@ -20,7 +21,7 @@ def comparison_rows(found: Sequence[Comparison], labels: Mapping[str, str]) -> l
             **c.levels,
             "ratio": c.ratio,
             "hodges_lehmann": c.hodges_lehmann,
-            "p": None if c.p_adjusted is None else f"{c.p_adjusted:.2g}",
+            "p": None if c.p_adjusted is None else plain(c.p_adjusted, 2),
             "verdict": str(c.verdict).replace("_", " "),
             "blocks": c.n_blocks,
         }
