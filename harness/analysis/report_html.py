@@ -13,7 +13,9 @@ from jinja2 import Environment
 
 from harness.analysis.report_plots import latency_by_percentile, latency_over_time, words
 from harness.analysis.report_result import QUANTILES, Report
+from harness.analysis.report_words import CANNOT_SAY, latency_cell, latency_cells, share_words
 from harness.analysis.spans import Span
+from harness.model.digits import plain
 
 FloatArray = npt.NDArray[np.float64]
 _STALLS_SHOWN = 50
@@ -50,7 +52,7 @@ def render_html(
     return page.render(
         report=report, plots=plots, began=began, latencies=_latency_rows(report),
         notes=[said for said in report.warnings if said not in {one.text for one in report.units}],
-        stalls=rows, n_stalls=n_stalls, share_names=names, shares=shares, gone=gone,
+        stalls=rows, n_stalls=n_stalls, share_names=names, shares=shares, gone=gone, plain=plain,
     )  # fmt: skip
 
 
@@ -61,8 +63,7 @@ def _latency_rows(report: Report) -> list[tuple[str, ...]]:
         value, bounds = report.latency_ms.get(name), report.intervals.get(name)
         rows.append((
             name,
-            "cannot say" if value is None else f"{value:,.3f}",
-            "" if bounds is None else f"{bounds[0]:,.3f} to {bounds[1]:,.3f}",
+            *latency_cells(value, bounds),
             *(() if corrected is None else (_corrected(corrected, name),)),
         ))  # fmt: skip
     return rows
@@ -71,8 +72,7 @@ def _latency_rows(report: Report) -> list[tuple[str, ...]]:
 def _corrected(corrected: Mapping[str, float | None], name: str) -> str:
     if name not in corrected:
         return ""
-    value = corrected[name]
-    return "cannot say" if value is None else f"{value:,.3f}"
+    return latency_cell(corrected[name])
 
 
 def _stall_rows(report: Report) -> tuple[list[tuple[str, ...]], int]:
@@ -105,11 +105,4 @@ def _shares(report: Report) -> tuple[list[str], list[tuple[str, list[str]]], lis
 
 
 def _percent(share: dict[str, float | None] | None) -> str:
-    if share is None or share["value"] is None:
-        return "cannot say"
-    text = f"{share['value']:.0%}"
-    return (
-        text
-        if share["low"] is None or share["high"] is None
-        else f"{text} ({share['low']:.0%} to {share['high']:.0%})"
-    )
+    return CANNOT_SAY if share is None else share_words(share)

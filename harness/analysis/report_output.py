@@ -14,6 +14,7 @@ from rich.table import Table
 from harness.analysis.report import report_table
 from harness.analysis.report_requests import Gathered, gather_file
 from harness.analysis.report_result import QUANTILES, Report
+from harness.analysis.report_words import latency_cell, latency_cells, share_words
 from harness.errors import InputError
 from harness.formats.detect import open_any
 from harness.formats.gc_events import GcLog
@@ -24,6 +25,7 @@ from harness.formats.jvm_log import read_jvm_log
 from harness.formats.source import read_head
 from harness.formats.table import AggregateTable
 from harness.formats.unified_log import rotated_parts
+from harness.model.digits import percent, plain
 
 #: Stalls shown on a page; all of them stand in the JSON.
 SHOWN = 10
@@ -120,16 +122,18 @@ def read_runtime_log(path: Path, process_start_epoch_s: float | None = None) -> 
 def show(report: Report, console: Console) -> None:
     """Print one report for a person."""
     console.print(f"[bold]{report.path}[/bold]  ({report.source}, resolution {report.resolution_ms:g} ms)")
-    share = f" ({report.errors / report.requests:.2%})" if report.requests else ""
+    share = f" ({percent(report.errors / report.requests)})" if report.requests else ""
     console.print(f"{report.requests:,} requests, {report.errors:,} errors{share}")
     if report.start_epoch_s is not None and report.duration_s is not None:
         began = datetime.fromtimestamp(report.start_epoch_s, UTC).isoformat(sep=" ", timespec="milliseconds")
         console.print(f"from {began} for {report.duration_s:.3f} s")
     if report.throughput_per_s is not None:
         correct = (
-            f", {report.correct_per_s:,.1f} of them correct" if report.errors and report.correct_per_s else ""
+            f", {plain(report.correct_per_s)} of them correct"
+            if report.errors and report.correct_per_s
+            else ""
         )
-        console.print(f"{report.throughput_per_s:,.1f} answers per second{correct}")
+        console.print(f"{plain(report.throughput_per_s)} answers per second{correct}")
     if report.loop is not None:
         console.print(
             f"{report.loop.words}: {'; '.join(report.loop.evidence)}", markup=False, highlight=False
@@ -160,15 +164,10 @@ def _latency_table(report: Report) -> Table:
         value, interval = report.latency_ms.get(name), report.intervals.get(name)
         table.add_row(
             name,
-            "cannot say" if value is None else f"{value:,.3f}",
-            "" if interval is None else f"{interval[0]:,.3f} to {interval[1]:,.3f}",
-            *(() if corrected is None else (_ms(corrected[name]) if name in corrected else "",)),
+            *latency_cells(value, interval),
+            *(() if corrected is None else (latency_cell(corrected[name]) if name in corrected else "",)),
         )
     return table
-
-
-def _ms(value: float | None) -> str:
-    return "cannot say" if value is None else f"{value:,.3f}"
 
 
 def _show_stalls(report: Report, console: Console) -> None:
@@ -178,7 +177,7 @@ def _show_stalls(report: Report, console: Console) -> None:
     console.print(f"{len(hard)} stalls, {len(report.stalls) - len(hard)} slow periods")
     if report.shortest_visible_ms is not None:
         console.print(
-            f"  a stall shorter than {report.shortest_visible_ms:,.1f} ms would not show", highlight=False
+            f"  a stall shorter than {plain(report.shortest_visible_ms)} ms would not show", highlight=False
         )
     longest = sorted(zip(report.stalls, report.causes, strict=True), key=lambda pair: -pair[0].duration_s)[
         :SHOWN
@@ -204,7 +203,7 @@ def _show_attribution(report: Report, console: Console) -> None:
         part = report.attribution[name]
         share = part["share"]
         causes = ", ".join(
-            f"{cause} {share['value']:.0%}"
+            f"{cause} {percent(share['value'])}"
             for cause, share in part["causes"].items()
             if share["value"] is not None
         )
@@ -213,8 +212,7 @@ def _show_attribution(report: Report, console: Console) -> None:
         if share["value"] is None:
             console.print(f"  too few requests clear of pauses to say how much of {name} they explain")
             continue
-        bounds = f" ({share['low']:.0%} to {share['high']:.0%})" if share["low"] is not None else ""
-        console.print(f"  {share['value']:.0%}{bounds} of {name} goes away with the pauses and their wakes")
+        console.print(f"  {share_words(share)} of {name} goes away with the pauses and their wakes")
 
 
 def _show_resources(report: Report, console: Console) -> None:
@@ -222,8 +220,9 @@ def _show_resources(report: Report, console: Console) -> None:
         said = [f"{used.n_samples:,} samples over {used.lasted_s:.1f} s"]
         if used.rss_max_bytes is not None and used.rss_median_bytes is not None:
             said.append(
-                f"memory {used.rss_median_bytes / _MIB:,.1f} MiB (median), {used.rss_max_bytes / _MIB:,.1f} MiB (most)"
+                f"memory {plain(used.rss_median_bytes / _MIB)} MiB (median), "
+                f"{plain(used.rss_max_bytes / _MIB)} MiB (most)"
             )
         if used.cpu_s is not None and used.cores is not None:
-            said.append(f"CPU {used.cpu_s:,.2f} s, {used.cores:.2f} cores")
+            said.append(f"CPU {plain(used.cpu_s)} s, {plain(used.cores)} cores")
         console.print(f"{name}: {'; '.join(said)}", markup=False, highlight=False)

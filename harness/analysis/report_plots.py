@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 from harness.analysis.quantiles import FEWEST_BEYOND, N_BATCHES, rank, woodruff_ranks
 from harness.analysis.report_result import QUANTILES, Report
 from harness.analysis.spans import Span
+from harness.model.digits import plain
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -163,7 +164,7 @@ def latency_by_percentile(
     axes.minorticks_off()
     axes.grid(visible=True, axis="x", color="#dddddd")
     said = ", ".join(
-        f"{name} {float(np.quantile(latency, q)) * 1e3:.3g} ms"
+        f"{name} {plain(float(np.quantile(latency, q)) * 1e3)} ms"
         for name, q in QUANTILES.items()
         if 1 / (1 - q) <= _last_nine(n) * (1 + 1e-9)
     )

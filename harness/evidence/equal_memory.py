@@ -23,6 +23,7 @@ from harness.definitions import load_study
 from harness.evidence import Evidence
 from harness.evidence.peaks import settled
 from harness.model import Estimate, Frozen, Verdict
+from harness.model.digits import whole_percent
 from harness.project import find_root
 
 #: Memory within this is called equal, as a share; within the noise between equal trials, where that is larger.
@@ -46,7 +47,7 @@ class MemoryPair(Frozen):
     def words(self) -> str:
         """Whether memory was equal: what must be said before anything else is compared."""
         margin = self.memory.margin
-        share = f"{margin * 100:.0f} %"
+        share = whole_percent(margin)
         if self.memory.verdict in (Verdict.EQUIVALENT, Verdict.DIFFERENT_BUT_NEGLIGIBLE):
             return f"equal within {share}" + (", the noise between equal trials" if margin > MARGIN else "")
         if self.memory.verdict is Verdict.DIFFERENT:

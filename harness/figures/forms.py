@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from harness.errors import InputError
 from harness.figures.looks import looks, ordered
 from harness.figures.style import INK, PAGE_INCHES, canvas, log_scale, styled
+from harness.model.digits import plain
 
 #: column -> (axis label, factor)
 _PANELS = {
@@ -40,15 +41,10 @@ def forms(trials: pd.DataFrame) -> Figure:
             axes.plot(mine[metric] * factor, y - spread, **styles[name].dots)
             middle = float(mine[metric].median() * factor)
             axes.plot([middle, middle], [y - 0.32, y + 0.32], color=INK, linewidth=1.0)
-            axes.text(1.01, y, _plain(middle), transform=axes.get_yaxis_transform(), fontsize=6, va="center")
+            axes.text(1.01, y, plain(middle), transform=axes.get_yaxis_transform(), fontsize=6, va="center")
         axes.set_ylim(-0.6, len(order) - 0.4)
         if axes.lines:
             log_scale(axes, "x")
         axes.set_xlabel(f"{label} (log)")
     panels[0, 0].set_yticks(range(len(order)), [styles[name].label for name in order])
     return figure
-
-
-def _plain(value: float) -> str:
-    """Three digits that count, and no power of ten."""
-    return f"{float(f'{value:.3g}'):,.10g}"

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from harness.errors import InputError
 from harness.figures.looks import looks, ordered
 from harness.figures.style import INK, canvas, label_ends, log_scale, styled
+from harness.model.digits import plain
 
 _PHASE_SHADES = {"start-up": "#DDDDDD", "warm-up": "#F0F0F0", "measurement": "#FFF4D6", "idle": "#F7F7F7"}
 
@@ -33,7 +34,9 @@ def startup(
         axes.plot(mine[metric] * 1e3, y - spread, **styles[name].dots)
         middle = float(mine[metric].median() * 1e3)
         axes.plot([middle, middle], [y - 0.32, y + 0.32], color=INK, linewidth=1.0)
-        axes.text(1.01, y, f"{middle:,.0f} ms", transform=axes.get_yaxis_transform(), fontsize=6, va="center")
+        axes.text(
+            1.01, y, f"{plain(middle)} ms", transform=axes.get_yaxis_transform(), fontsize=6, va="center"
+        )
     axes.set_yticks(range(len(order)), [styles[name].label for name in order])
     axes.set_ylim(-0.6, len(order) - 0.4)
     log_scale(axes, "x")

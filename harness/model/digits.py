@@ -2,8 +2,8 @@
 """How many digits of a measured number are printed, and how an interval is written. The one place that rounds.
 
 The rule: the interval's half-width has two significant digits, and the value and both bounds end at that decimal
-place, ``67.188 (67.104 to 67.273)``; where the half-width is larger than the value, at the place of the value's
-second digit. A number without an interval has three significant digits, a count all of them. An interval is
+place, ``67.188 (67.104 to 67.273)``. Where the half-width is larger than the value, the shorter side of the interval
+stands for it, or a skew interval would leave no digit of the value: ``0.87 (0.02 to 36.40)``. A number without an interval has three significant digits, a count all of them. An interval is
 written ``low to high``, in a sentence and in a table.
 """
 
@@ -56,16 +56,22 @@ def percent(share: float, digits: int = 2) -> str:
     return f"{fixed(100 * share, max(_place(100 * share, digits), 0) if share else 0)} %"
 
 
+def whole_percent(share: float) -> str:
+    """Return a limit that was chosen, such as a margin, in whole percent."""
+    return f"{fixed(100 * share, 0)} %"
+
+
 def decimals(value: float, low: float | None = None, high: float | None = None) -> int:
     """Return how many decimals the rule leaves; negative: tens, hundreds..."""
-    ends = [bound for bound in (low, high) if bound is not None]
-    if len(ends) == 2:  # noqa: SIM108
-        half = abs(ends[1] - ends[0]) / 2
-    else:
-        half = abs(ends[0] - value) if ends else 0.0
-    if not half:
+    if low is None and high is None:
         return _place(value, WITHOUT_INTERVAL)
-    return max(_place(half, _OF_HALF_WIDTH), _place(value, _OF_HALF_WIDTH) if value else -_MOST)
+    sides = [abs(value - bound) for bound in (low, high) if bound is not None]
+    half = sides[0]
+    if low is not None and high is not None:
+        half = abs(high - low) / 2
+        if half > abs(value) and low < value < high:
+            half = min(sides)
+    return _place(half, _OF_HALF_WIDTH) if half else _place(value, WITHOUT_INTERVAL)
 
 
 def fixed(value: float, places: int) -> str:
@@ -75,9 +81,6 @@ def fixed(value: float, places: int) -> str:
     rounded = round(value, places) + 0.0
     text = f"{rounded:,.{max(places, 0)}f}"
     return text.replace("-", "−")
-
-
-_MOST = 300
 
 
 def _place(value: float, digits: int) -> int:

@@ -7,6 +7,7 @@ import pandas as pd
 
 from harness.evidence import Evidence
 from harness.model import Estimate, Provenance
+from harness.model.digits import plain
 from harness.opening import open_evidence
 from harness.project import find_root
 from harness.publish.cells import Cell
@@ -80,11 +81,11 @@ def publish_rounds(publisher: Publisher, audited: pd.DataFrame) -> Published:
                 "application": str(row["application"]),
                 "logging": str(row["logging"]),
                 "warm_up": str(row["warm_up"]),
-                "latency": f"{row['latency_mean_ms']:.2f}",
-                "throughput": f"{row['throughput_per_s']:,.0f}",
-                "ratio": f"{row['audit_ratio']:.3f}",
-                "busy": f"{row['busy_users']:.0f}",
-                "ramp": f"{100 * row['ramp_share']:.0f}",
+                "latency": plain(row["latency_mean_ms"]),
+                "throughput": plain(row["throughput_per_s"]),
+                "ratio": plain(row["audit_ratio"]),
+                "busy": plain(row["busy_users"]),
+                "ramp": plain(100 * row["ramp_share"]),
             }
         )
     return publisher.table(
@@ -148,7 +149,7 @@ def _machine(evidence: Evidence) -> list[tuple[str, str]]:
     return [
         ("machine.cpu", machine.cpu_model),
         ("machine.cores", str(machine.n_cpus)),
-        ("machine.memory", f"{machine.memory_bytes / 2**30:.0f}\N{NARROW NO-BREAK SPACE}GiB"),
+        ("machine.memory", f"{plain(machine.memory_bytes / 2**30)}\N{NARROW NO-BREAK SPACE}GiB"),
         ("machine.kernel", machine.kernel),
         ("machine.distribution", machine.distribution),
         ("machine.virtualisation", machine.virtualisation or "none found"),

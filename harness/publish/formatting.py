@@ -12,7 +12,7 @@ from pydantic import Field
 
 from harness.model import Estimate, Verdict
 from harness.model.base import Frozen
-from harness.model.digits import decimals, fixed, interval, percent
+from harness.model.digits import decimals, fixed, interval, whole_percent
 
 DASH = "–"
 #: Why there is no number, and the words of a verdict that was not reached: the paper leaves out what speaks of them.
@@ -93,6 +93,6 @@ def verdict_words(said: Verdict, ratio: Estimate, margin: float) -> str:
     return {
         Verdict.DIFFERENT: side,
         Verdict.DIFFERENT_BUT_NEGLIGIBLE: f"negligibly {side}",
-        Verdict.EQUIVALENT: f"equivalent (within {percent(margin)}) to",
+        Verdict.EQUIVALENT: f"equivalent (within {whole_percent(margin)}) to",
         Verdict.INCONCLUSIVE: "not shown to differ from",
     }[said]

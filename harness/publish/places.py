@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from harness.analysis.decisions import MOST_NOISE
 from harness.analysis.places import PlaceRow, place_rows
 from harness.evidence import Evidence
+from harness.model.digits import whole_percent
 from harness.publish.cells import Cell
 from harness.publish.formatting import NOT_COMPARED, NOT_MEASURED, verdict_words
 from harness.publish.pages import Published
@@ -101,7 +102,7 @@ def _margin_words(rows: Sequence[PlaceRow]) -> str:
         return NOT_MEASURED
     if margins[-1] > MOST_NOISE:
         return "none, as this machine is too noisy to call anything equal"
-    words = list(dict.fromkeys(f"{margin * 100:.0f} %" for margin in (margins[0], margins[-1])))
+    words = list(dict.fromkeys(whole_percent(margin) for margin in (margins[0], margins[-1])))
     return " to ".join(words)
 
 
