@@ -3,8 +3,9 @@
 
 The rule: the interval's half-width has two significant digits, and the value and both bounds end at that decimal
 place, ``67.188 (67.104 to 67.273)``. Where the half-width is larger than the value, the shorter side of the interval
-stands for it, or a skew interval would leave no digit of the value: ``0.87 (0.02 to 36.40)``. A number without an interval has three significant digits, a count all of them. An interval is
-written ``low to high``, in a sentence and in a table.
+stands for it, or a skew interval would leave no digit of the value: ``0.87 (0.02 to 36.40)``. A number without an
+interval has three significant digits, a count all of them. An interval is written ``low to high``, in a sentence and
+in a table.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ class Estimate(Frozen):
     low: float | None = None
     high: float | None = None
     level: float = 0.95
-    unit: str = Field(description="s, B, 1/s, ratio, cores, ...; values are kept unrounded")
+    unit: str = Field(description="s, B, 1/s, ratio, share, relative, cores, ...; values are kept unrounded")
     support: Support = Field(default=Support.REAL, description="absent: by the unit, see support_of")
     method: str
     estimand: str = Field(description="what is estimated: geometric mean over trials of ..., ...")

@@ -22,7 +22,7 @@ _LEVEL = 0.95
 #: part of the key, field of ``BlocksNeeded``, unit, what it is
 _BLOCKS = (
     ("made", "n_blocks", "1", "blocks of the comparison that has the fewest"),
-    ("half_width", "half_width", "share", "half-width of a ratio's interval, median"),
+    ("half_width", "half_width", "relative", "half-width of a ratio's interval, median"),
     ("needed", "needed", "1", "blocks for +-2 %, median comparison"),
     ("unseen", "unseen_share", "share", "a mode rarer than this may be unseen"),
 )
@@ -123,9 +123,9 @@ def publish_worth(
         for part, unit, values in (
             ("requests", "1", [one.n_requests for one in ones]),
             ("effective", "1", [one.effective for one in ones]),
-            ("independent", "share", [one.as_if_independent for one in ones]),
-            ("batches", "share", [one.batch_means for one in ones]),
-            ("bootstrap", "share", [one.block_bootstrap for one in ones]),
+            ("independent", "relative", [one.as_if_independent for one in ones]),
+            ("batches", "relative", [one.batch_means for one in ones]),
+            ("bootstrap", "relative", [one.block_bootstrap for one in ones]),
         ):
             key, told = f"validity.worth.{part}.{slug(name)}", [v for v in values if v is not None]
             if not told:

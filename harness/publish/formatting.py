@@ -32,6 +32,7 @@ _SCALES: dict[str, tuple[tuple[float, float, str], ...]] = {
     "1": ((0.0, 1.0, ""),),
     "": ((0.0, 1.0, ""),),
     "share": ((0.0, 100.0, "%"),),
+    "relative": ((0.0, 100.0, "%"),),  # of something else, so it may be above 100 %: a spread, a half-width
 }
 
 
