@@ -51,7 +51,8 @@ def coverage(sims: int, seed: int) -> VerifyResult:
         )
     )
     return result(
-        "coverage", bar="coverage of log-t and logit-t in [.93, .97] in every cell", control="per-request interval < .70",
+        "coverage", bar="coverage of log-t and logit-t in [.93, .97] in every cell",
+        control="per-request interval < .70",
         cells=cells, sims=sims, seed=seed,
     )  # fmt: skip
 
