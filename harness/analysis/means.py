@@ -24,6 +24,12 @@ from harness.model import Estimate, Support, support_of
 Scale = Literal["log", "logit", "reduction", "linear"]
 
 
+#: A share nearer to 0 or 1 than this is rounding: its log odds would speak louder than all other trials.
+_EDGE = 1e-9
+#: Two trials span a t interval of 13 standard errors, on a logarithmic scale a factor of any size.
+FEWEST = 3
+
+
 class _Way(NamedTuple):
     """There and back. ``outside``: a value has no place on the scale; ``edge``: where such a value lies, in words."""
 
@@ -43,7 +49,7 @@ _WAYS: dict[Scale, _Way] = {
     ),
     "logit": _Way(
         special.logit, special.expit, "share of the mean log odds", "logit-t", Support.SHARE,
-        lambda x: bool(x.min() <= 0 or x.max() >= 1), "0 % or 100 %",
+        lambda x: bool(x.min() <= _EDGE or x.max() >= 1 - _EDGE), "0 % or 100 %",
     ),
     "reduction": _Way(
         lambda x: np.log1p(-x), lambda y: -np.expm1(y), "1 less the geometric mean of what is left",
@@ -137,7 +143,7 @@ def mean_within(
     """Return the mean over trials on the scale of the quantity's support, so that its interval stays inside.
 
     Where a trial's value lies on the edge (no pause at all, a share of 0 or 1) the scale has no place for it.
-    Then the value is the arithmetic mean and there is no interval: the warning says so.
+    Then, and for two trials, the value is the arithmetic mean and there is no interval: the warning says so.
 
     Args:
         values: one number per trial, shape (k,). support: absent: by the unit, or real where a value is outside
@@ -149,11 +155,13 @@ def mean_within(
     x = trial_values(values, "values")
     kept = widest(x, support_of(unit) if support is None else support)
     way = _WAYS[_SCALE_OF[kept]]
-    if not way.outside(x):
+    if not way.outside(x) and x.size != FEWEST - 1:
         return mean_ci(x, scale=_SCALE_OF[kept], level=level, unit=unit, what=what, inputs=inputs)
     mean = float(np.clip(x.mean(), *kept.ends))  # of the rounding only: every value is inside
     if intervals.is_constant(x):
         why = f"{mean:g} in all {x.size} trials: no interval" if x.size > 1 else ONE_TRIAL
+    elif x.size < FEWEST:
+        why = "two trials: the arithmetic mean, no interval"
     else:
         why = f"{way.edge} in some of {x.size} trials: the arithmetic mean, no interval"
     return Estimate(

@@ -74,6 +74,12 @@ def test_where_a_trial_has_nothing_the_mean_is_arithmetic_and_says_that_it_has_n
         assert "arithmetic" in found.estimand and "no interval" in found.warnings[0]
 
 
+def test_two_trials_have_no_interval_and_a_share_of_nearly_one_does_not_outweigh_the_others() -> None:
+    assert mean_within([0.5, 1.3], unit="s").low is None
+    found = mean_within([0.4, 0.5, 0.6, 0.7, 1 - 1e-15], unit="share")
+    assert found.value == pytest.approx(0.64) and found.low is None
+
+
 def test_an_arithmetic_mean_whose_interval_would_be_impossible_has_none_and_says_why() -> None:
     found = mean_ci([1.0, 1.0, 40.0], scale="linear", unit="s")
     assert found.low is None and "beyond what can be" in found.warnings[0]
