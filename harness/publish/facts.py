@@ -7,7 +7,7 @@ import pandas as pd
 
 from harness.evidence import Evidence
 from harness.model import Estimate, Provenance
-from harness.model.digits import plain
+from harness.model.digits import fixed, plain
 from harness.opening import open_evidence
 from harness.project import find_root
 from harness.publish.cells import Cell
@@ -149,7 +149,7 @@ def _machine(evidence: Evidence) -> list[tuple[str, str]]:
     return [
         ("machine.cpu", machine.cpu_model),
         ("machine.cores", str(machine.n_cpus)),
-        ("machine.memory", f"{plain(machine.memory_bytes / 2**30)}\N{NARROW NO-BREAK SPACE}GiB"),
+        ("machine.memory", f"{fixed(machine.memory_bytes / 2**30, 0)}\N{NARROW NO-BREAK SPACE}GiB"),
         ("machine.kernel", machine.kernel),
         ("machine.distribution", machine.distribution),
         ("machine.virtualisation", machine.virtualisation or "none found"),
