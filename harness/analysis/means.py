@@ -113,7 +113,8 @@ def mean_ci(
     found = intervals.student(work, fraction(level, "level"))
     back = intervals.Bounds(
         # the greater end of what is left is the lesser end of what is gone
-        centre=way.back(found.centre),
+        # equal trials have their own value, not what logarithms and back make of it: 5, not 4.999...
+        centre=np.asarray(x[0]) if intervals.is_constant(x) else way.back(found.centre),
         low=np.minimum(way.back(found.low), way.back(found.high)),
         high=np.maximum(way.back(found.low), way.back(found.high)),
     )
