@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from harness.analysis.collector_cost import CollectorOverhead, lower_bound_overhead
     from harness.analysis.comparisons import Comparison, compare
     from harness.analysis.decisions import adjust_pvalues, default_margin, grade, verdict
-    from harness.analysis.effects import effect_size_ci, mean_ci
+    from harness.analysis.effects import effect_size_ci
     from harness.analysis.equivalence import EquivalenceTest, equivalence_test
     from harness.analysis.matching import (
         Coincidence,
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         match_events,
         precision_recall,
     )
+    from harness.analysis.means import mean_ci, mean_within
     from harness.analysis.noise import AANoise, aa_noise
     from harness.analysis.omission import (
         OmissionCheck,
@@ -99,13 +100,14 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
         "grade",
         "verdict",
     ),
-    "effects": (
-        "effect_size_ci",
-        "mean_ci",
-    ),
+    "effects": ("effect_size_ci",),
     "equivalence": (
         "EquivalenceTest",
         "equivalence_test",
+    ),
+    "means": (
+        "mean_ci",
+        "mean_within",
     ),
     "matching": (
         "Coincidence",
@@ -226,6 +228,7 @@ __all__ = [
     "lower_bound_overhead",
     "match_events",
     "mean_ci",
+    "mean_within",
     "metered_latency",
     "plan_repetitions",
     "pooled_quantile",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from harness.model import Estimate, Frozen
+from harness.model import Estimate, Frozen, Support
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -40,22 +40,28 @@ def share_of_quantile(
     words: str,
     clear: npt.NDArray[np.bool_] | None = None,
 ) -> Estimate:
-    """Return the share of the quantile that is gone in ``counterfactual``, of the ``clear`` requests only."""
+    """Return the share of the quantile that is gone in ``counterfactual``.
+
+    Of the ``clear`` requests only it is a reduction: they are others than those that met a pause, and may be slower.
+    """
     measured = float(np.quantile(latency, facts.quantile))
     estimand = f"share of p{facts.quantile * 100:g} that goes {words}"
+    support = Support.SHARE if clear is None else Support.REDUCTION
     kept = np.ones(len(latency), dtype=bool) if clear is None else clear
     if np.count_nonzero(kept) * (1 - facts.quantile) < MIN_TAIL or measured <= 0:
-        none = estimate_from(None, np.empty(0), facts, estimand)
+        none = estimate_from(None, np.empty(0), facts, estimand, support)
         return none.model_copy(update={"warnings": (*none.warnings, "too few requests clear of every pause")})
     without = float(np.quantile(counterfactual[kept], facts.quantile))
     low = max(float(min(latency.min(), counterfactual.min())), 1e-9)
     edges = np.geomspace(low, max(float(latency.max()), low * 1.001), _BINS)
     with_q = resampled_quantile(latency, blocks, weights, edges, facts.quantile)
     without_q = resampled_quantile(counterfactual[kept], blocks[kept], weights, edges, facts.quantile)
-    return estimate_from(1 - without / measured, 1 - without_q / with_q, facts, estimand)
+    return estimate_from(1 - without / measured, 1 - without_q / with_q, facts, estimand, support)
 
 
-def estimate_from(value: float | None, draws: FloatArray, facts: Facts, estimand: str) -> Estimate:
+def estimate_from(
+    value: float | None, draws: FloatArray, facts: Facts, estimand: str, support: Support = Support.SHARE
+) -> Estimate:
     """Return a value with the percentile interval of its ``draws``; none for too few requests in the tail."""
     tail = (1 - facts.level) / 2
     few = facts.n_requests * (1 - facts.quantile) < MIN_TAIL
@@ -76,6 +82,7 @@ def estimate_from(value: float | None, draws: FloatArray, facts: Facts, estimand
         high=high,
         level=facts.level,
         unit="share",
+        support=support,
         method=f"bootstrap over time blocks, {facts.resamples} resamples",
         estimand=estimand,
         n_trials=1,

@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from harness.analysis.estimates import CONSTANT, ONE_TRIAL
 from harness.analysis.inputs import finite, fraction
-from harness.analysis.intervals import is_constant, t_critical
+from harness.analysis.means import mean_within
 from harness.errors import InputError
 from harness.model import Estimate, Frozen
 
@@ -69,15 +68,7 @@ def lower_bound_overhead(
 
 
 def _overhead(ratio: FloatArray, cheapest: str, level: float) -> Estimate:
-    k = len(ratio)
-    constant = k > 1 and is_constant(ratio)
-    half = None
-    if k > 1 and not constant:
-        half = float(t_critical(level, k - 1)) * float(ratio.std(ddof=1)) / float(np.sqrt(k))
-    mean = float(ratio.mean())
-    return Estimate(
-        value=mean, low=None if half is None else mean - half, high=None if half is None else mean + half,
-        level=level, unit="ratio", method="t interval over trials, base held fixed",
-        estimand=f"total cost over the distilled cost of {cheapest}: a lower bound of the overhead", n_trials=k,
-        warnings=(CONSTANT,) if constant else () if k > 1 else (ONE_TRIAL,),
+    return mean_within(
+        ratio, level=level, unit="ratio",
+        what=f"total cost over the distilled cost of {cheapest}, held fixed: a lower bound of the overhead",
     )  # fmt: skip

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Means and ratios over trials, with intervals. The trial is the unit; the paired log-t is the default.
+"""Ratios over trials, with intervals. The trial is the unit; the paired log-t is the default.
 
 With a run-to-run variation of 3-5 % and correlated requests, an interval over requests covers the
 truth in a fifth to a half of all experiments where 95 % are promised (``harness verify coverage``
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from harness.analysis import intervals
 from harness.analysis.estimates import from_bounds, nothing
-from harness.analysis.inputs import Floats, Unit, arms, fraction, trial_values
+from harness.analysis.inputs import Floats, Unit, arms, fraction
 from harness.analysis.ratio_of_means import fieller_ratio, hierarchical_ratio
 from harness.analysis.resampling import bootstrap_t
 from harness.errors import InputError
@@ -25,61 +25,8 @@ from harness.model import Estimate
 Estimator = Literal[
     "log_t", "welch_log_t", "fieller", "bootstrap_t", "hierarchical_bootstrap", "hodges_lehmann"
 ]
-Scale = Literal["log", "linear"]
 
 NOT_POSITIVE = "a value is zero or negative: its logarithm does not exist, so no ratio on the log scale"
-
-
-def mean_ci(
-    values: ArrayLike,
-    *,
-    scale: Scale = "log",
-    level: float = 0.95,
-    unit: str = "",
-    what: str = "the trial's value",
-    inputs: tuple[str, ...] = (),
-    unit_of_analysis: Unit = "trial",
-) -> Estimate:
-    """Return the mean over trials with a t interval.
-
-    Args:
-        values: one number per trial, shape (k,).
-        scale: ``log`` gives the geometric mean (t interval of the logarithms, then exp),
-            ``linear`` the arithmetic mean.
-        unit: the unit of the values, copied into the estimate.
-
-    Returns:
-        The estimate; bounds are ``None`` with a warning for one trial or constant values, the
-        value too for values that have no logarithm.
-
-    Raises:
-        InputError, PseudoReplicationError: see :mod:`harness.analysis.inputs`.
-    """
-    x = trial_values(values, "values", unit=unit_of_analysis)
-    name = "geometric" if scale == "log" else "arithmetic"
-    if scale == "log" and x.min() <= 0:
-        return nothing(
-            "a value is zero or negative: there is no geometric mean; use the arithmetic",
-            method="log-t over trials",
-            estimand=f"geometric mean over trials of {what}",
-            unit=unit,
-            n_trials=x.size,
-            level=level,
-            inputs=inputs,
-        )
-    work = np.log(x) if scale == "log" else x
-    bounds = intervals.student(work, fraction(level, "level"))
-    return from_bounds(
-        np.exp if scale == "log" else None,
-        bounds,
-        method=f"{'log-' if scale == 'log' else ''}t over trials",
-        estimand=f"{name} mean over trials of {what}",
-        unit=unit,
-        n_trials=x.size,
-        level=level,
-        inputs=inputs,
-        constant=intervals.is_constant(work, least=1.0 if scale == "log" else 0.0),
-    )
 
 
 def effect_size_ci(

@@ -5,11 +5,19 @@ from __future__ import annotations
 
 import numpy as np
 
+from harness.analysis.inputs import Floats
 from harness.analysis.intervals import Bounds
-from harness.model import Estimate
+from harness.model import Estimate, Support, support_of
 
 CONSTANT = "no variation between trials (below the resolution?): an interval cannot be had from them"
+BEYOND = "the interval reaches beyond what can be: too noisy for this method, no interval"
 ONE_TRIAL = "one trial: a value without an interval; repeat it with a fresh process"
+
+
+def widest(values: Floats, support: Support) -> Support:
+    """Return the support, or a wider one where values are given that lie outside of it."""
+    wider = (support, Support.NOT_NEGATIVE, Support.REAL)
+    return next(one for one in wider if all(one.has(value) for value in values.ravel().tolist()))
 
 
 def nothing(
@@ -50,8 +58,12 @@ def from_bounds(
     n_requests: int | None = None,
     extra: tuple[str, ...] = (),
     unbounded: str = "too few trials for an interval",
+    support: Support | None = None,
 ) -> Estimate:
-    """Turn bounds into an estimate: NaN or meaningless bounds become ``None``, and a warning says why."""
+    """Turn bounds into an estimate: NaN or meaningless bounds become ``None``, and a warning says why.
+
+    Bounds outside of the support (absent: by the unit) are meaningless, too: they are withheld, never cut.
+    """
     centre, low, high = (
         float(v if back is None else back(v)) for v in (bounds.centre, bounds.low, bounds.high)
     )
@@ -59,8 +71,12 @@ def from_bounds(
     has_ends = bool(np.isfinite(low) and np.isfinite(high))
     # Ties may leave both ends of a rank interval on one value: that is the resolution, not certainty.
     constant = constant or (has_ends and low == high)
-    has_interval = has_ends and not constant
-    if not has_interval and not extra:
+    kept = support_of(unit) if support is None else support
+    possible = not has_ends or (kept.has(low) and kept.has(high))
+    has_interval = has_ends and not constant and possible
+    if not possible and not constant:
+        warnings += (BEYOND,)
+    elif not has_interval and not extra:
         warnings += (CONSTANT if constant and n_trials > 1 else ONE_TRIAL if n_trials < 2 else unbounded,)
     elif constant and n_trials > 1:
         warnings += (CONSTANT,)
@@ -70,6 +86,7 @@ def from_bounds(
         high=high if has_interval else None,
         level=level,
         unit=unit,
+        support=kept,
         method=method,
         estimand=estimand,
         n_trials=n_trials,

@@ -25,7 +25,7 @@ from harness.analysis.attribution_intervals import MIN_TAIL, block_weights, time
 from harness.analysis.inputs import starts_and_latencies
 from harness.analysis.spans import Span
 from harness.errors import InputError
-from harness.model import Estimate, Frozen
+from harness.model import Estimate, Frozen, Support
 
 FloatArray = npt.NDArray[np.float64]
 #: Fewer requests on either side than this, and the two cannot be compared.
@@ -95,6 +95,7 @@ def exposure(
             high=float(np.quantile(usable, 1 - side)) if said else None,
             level=level,
             unit="share",
+            support=Support.REDUCTION,
             method=f"bootstrap over time blocks, {resamples} resamples",
             estimand=f"share of requests beyond p{quantile * 100:g} that comes with a collection under way",
             n_trials=1,

@@ -5,16 +5,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import Literal
 
-from harness.analysis.effects import mean_ci
 from harness.analysis.gc_logs import TrialAttribution
 from harness.analysis.gc_rows import AttributionRow
 from harness.analysis.gc_shares import share_over_trials
+from harness.analysis.means import mean_within
 from harness.analysis.pooled_share import Way
 from harness.analysis.sources import SERVICE_CAUSES
 from harness.analysis.spans import CauseName
-from harness.model import Estimate
+from harness.model import Estimate, Support
 
 #: What the load tool itself tells of its requests.
 _WITHOUT_CLOCKS = frozenset({"generator_stall", "connect"})
@@ -45,12 +44,12 @@ def _row(group: Sequence[TrialAttribution], quantile: str, level: float) -> Attr
         what: str,
         unit: str,
         of: Quantity,
-        scale: Literal["log", "linear"] = "linear",
         of_cause: CauseName | None = None,
         why: str | None = None,
+        support: Support | None = None,
     ) -> Estimate:
         why = why or _not_recorded(group, of_cause) or _why_nothing(group, quantile)
-        return _over(group, f"{what}, {first.label}", unit, of, scale, level, why)
+        return _over(group, f"{what}, {first.label}", unit, of, level, why, support)
 
     def share(way: Way, what: str) -> Estimate:
         return share_over_trials(
@@ -108,46 +107,39 @@ def _row(group: Sequence[TrialAttribution], quantile: str, level: float) -> Attr
         ),
         longest_pause_s=over("longest pause", "s", lambda t: t.longest_pause_s, why=log),
         median_pause_s=_of_pauses(group, over("median pause", "s", lambda t: t.median_pause_s, why=log)),
-        collections=over("collections in a trial", "", lambda t: t.n_collections, why=log),
-        detectability_s=over(
-            "shortest pause that latencies alone show", "s", lambda t: t.detectability_s, "log"
-        ),
+        collections=over("collections in a trial", "1", lambda t: t.n_collections, why=log),
+        detectability_s=over("shortest pause that latencies alone show", "s", lambda t: t.detectability_s),
         share=share("clear", "behind pauses and their wakes"),
         share_lower=share("unpaused", "in the pauses' own time"),
         share_upper=share("drained", "with wakes at the median"),
         most_share=over(
             f"most of {quantile} that pauses can have taken", "share", lambda t: t.most_share.get(quantile)
         ),
-        service_tail=part(over("share of the tail: the service's pauses", "share", tail(*SERVICE_CAUSES))),
-        generator_tail=part(
-            over(
-                "share of the tail: the generator's pauses",
-                "share",
-                tail("generator_stall"),
-                of_cause="generator_stall",
-            )
+        service_tail=over("share of the tail: the service's pauses", "share", tail(*SERVICE_CAUSES)),
+        generator_tail=over(
+            "share of the tail: the generator's pauses",
+            "share",
+            tail("generator_stall"),
+            of_cause="generator_stall",
         ),
-        connect_tail=part(
-            over("share of the tail: connecting", "share", tail("connect"), of_cause="connect")
+        connect_tail=over("share of the tail: connecting", "share", tail("connect"), of_cause="connect"),
+        unexplained_tail=over("share of the tail: unexplained", "share", tail("unexplained")),
+        throttle_most=over(
+            "most of the tail: CPU denied by a quota",
+            "share",
+            most("cgroup_throttle"),
+            of_cause="cgroup_throttle",
         ),
-        unexplained_tail=part(over("share of the tail: unexplained", "share", tail("unexplained"))),
-        throttle_most=part(
-            over(
-                "most of the tail: CPU denied by a quota",
-                "share",
-                most("cgroup_throttle"),
-                of_cause="cgroup_throttle",
-            )
-        ),
-        jit_most=part(over("most of the tail: compilers at work", "share", most("jit"), of_cause="jit")),
-        run_queue_most=part(
-            over("most of the tail: waiting for a CPU", "share", most("run_queue"), of_cause="run_queue")
+        jit_most=over("most of the tail: compilers at work", "share", most("jit"), of_cause="jit"),
+        run_queue_most=over(
+            "most of the tail: waiting for a CPU", "share", most("run_queue"), of_cause="run_queue"
         ),
         cycles_per_s=over("collections at work beside the program", "1/s", lambda t: t.cycles_per_s, why=log),
         cycle_excess=over(
             f"share of requests beyond {quantile} that come with a collection at work",
             "share",
             excess,
+            support=Support.REDUCTION,
             why=_why_no_excess(group, quantile),
         ),
     )
@@ -160,26 +152,14 @@ def _of_pauses(group: Sequence[TrialAttribution], estimate: Estimate) -> Estimat
     return estimate
 
 
-def part(share: Estimate) -> Estimate:
-    """Return a share of a whole with an interval that stays one: t knows nothing of 0 and 1.
-
-    To cut an interval at what is possible takes no coverage away from it.
-    """
-    if share.low is None or share.high is None:
-        return share
-    return share.model_copy(
-        update={"low": min(max(share.low, 0.0), 1.0), "high": max(min(share.high, 1.0), 0.0)}
-    )
-
-
 def _over(
     group: Sequence[TrialAttribution],
     what: str,
     unit: str,
     of: Quantity,
-    scale: Literal["log", "linear"],
     level: float,
     why_nothing: str,
+    support: Support | None,
 ) -> Estimate:
     found = [(trial, value) for trial in group if (value := of(trial)) is not None]
     if not found:
@@ -192,9 +172,9 @@ def _over(
             n_trials=0,
             warnings=(why_nothing,),
         )
-    estimate = mean_ci(
+    estimate = mean_within(
         [value for _, value in found],
-        scale=scale if all(value > 0 for _, value in found) else "linear",
+        support=support,
         level=level,
         unit=unit,
         what=what,

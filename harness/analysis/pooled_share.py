@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The share of a quantile that pauses explain, of the requests of all trials together; the trial is the unit.
+"""By how much a quantile is lower without pauses, of the requests of all trials together; the trial is the unit.
 
 One trial has too few requests clear of every pause to tell its own p99 without them, where pauses are many.
-All trials together have enough: 1 - Q(clear requests of all trials) / Q(all requests of all trials). The interval
-leaves out one trial at a time. ``harness verify attribution`` holds its coverage against simulated sessions.
+All trials together have enough: 1 - Q(clear requests of all trials) / Q(all requests of all trials). That is a
+reduction and no part of a whole: the clear requests are others than those that met a pause, and may be slower,
+so it is negative at times, and an interval that holds 0 says that no reduction is shown. What takes time away
+from the same requests (``unpaused``, ``drained``) can only lower a quantile: those two are shares, 0 to 1.
+The interval leaves out one trial at a time. ``harness verify attribution`` holds its coverage against simulated
+sessions.
 """
 
 from __future__ import annotations
@@ -14,13 +18,14 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+from scipy import special
 
 from harness.analysis.intervals import t_critical
 from harness.analysis.latency_counts import BIN_LOG, BIN_SHARE, LatencyCounts, counted, pooled_and_without
 from harness.analysis.lives import Lives
 from harness.analysis.pooled import jackknife_variance
 from harness.analysis.quantiles import EXTREME, FEWEST_BEYOND_EXTREME, n_beyond
-from harness.model import Estimate
+from harness.model import Estimate, Support
 
 FloatArray = npt.NDArray[np.float64]
 Way = Literal["clear", "unpaused", "drained"]
@@ -68,8 +73,9 @@ def pooled_share(
 ) -> Estimate:
     """Return the share of the pooled quantile that would vanish, with a delete-one-trial jackknife t interval.
 
-    The jackknife works on the logarithm of the ratio of both quantiles. Where the ratio stays the same whichever
-    trial is left out, and the quantiles do not, the interval is what bins can tell apart.
+    The jackknife works on the logarithm of the ratio of both quantiles for ``clear`` (at most 1, negative where the
+    clear requests are slower), and on the log odds of the share for the other two ways (0 to 1). Where it stays the
+    same whichever trial is left out, and the quantiles do not, the interval is what bins can tell apart.
 
     Args:
         what: the estimand in words, and whose.
@@ -77,13 +83,15 @@ def pooled_share(
     Returns:
         The estimate; ``n_requests`` are those that the quantile without pauses was read from. Refused (value
         ``None``, the reason in ``warnings``) where too few of them lie beyond the quantile. Never a cut interval:
-        a share whose interval reaches below zero is not shown to be above it.
+        a reduction whose interval reaches below zero is not shown. A share of 0 has no odds, so no interval.
     """
     kept: list[LatencyCounts] = [getattr(trial, way) for trial in trials]
     facts = {
         "level": level,
         "unit": "share",
-        "method": "delete-one-trial jackknife t (log scale of the ratio of pooled quantiles)",
+        "support": Support.REDUCTION if way == "clear" else Support.SHARE,
+        "method": "delete-one-trial jackknife t "
+        + ("(log scale of the ratio of pooled quantiles)" if way == "clear" else "(log odds of the share)"),
         "estimand": f"pooled {what}",
         "n_trials": len(trials),
         "n_requests": sum(one.n for one in kept),
@@ -95,37 +103,61 @@ def pooled_share(
     (measured, measured_without), (left, left_without) = (
         pooled_and_without(counts, quantile) for counts in ([trial.measured for trial in trials], kept)
     )
-    log_ratio = float(np.log(left / measured))
-    low, high = jackknifed(log_ratio, np.log(left_without / measured_without), level)
-    entered = (
-        f"{len(trials)} trials, {facts['n_requests']:,} requests clear of every pause and its wake"
-        if way == "clear"
-        else f"{len(trials)} trials, {facts['n_requests']:,} requests"
-    )
-    bounds: dict[str, object] = {"warnings": (entered,)}
-    if high - low <= 1e-9 and np.ptp(measured_without) > 0:
-        # Trials differ and their ratio does not, as far as bins can tell: so far, and no further.
-        low, high = (round(log_ratio + by, 12) for by in (-BIN_LOG, BIN_LOG))
-        bounds = {
-            "warnings": (entered, f"the same without any one trial: the interval is one bin, {BIN_SHARE:.1%}")
-        }
+    log_ratio, log_ratios = float(np.log(left / measured)), np.log(left_without / measured_without)
+    value = float(-np.expm1(log_ratio)) + 0.0
+    entered = f"{len(trials)} trials, {facts['n_requests']:,} requests"
+    entered += " clear of every pause and its wake" if way == "clear" else ""
+    same = bool(np.ptp(log_ratios) <= 1e-9)
+    bounds: dict[str, object]
     if len(trials) < 3:
         bounds = {"warnings": (entered, "fewer than three trials: no interval over trials")}
-    elif high - low > 1e-9:
-        bounds |= {"low": 0.0 - float(np.expm1(high)), "high": 0.0 - float(np.expm1(low))}
-    else:
+    elif same and np.ptp(measured_without) > 0:
+        # Trials differ and their ratio does not, as far as bins can tell: so far, and no further.
+        low, high = _one_bin(log_ratio, least=-1.0 if way == "clear" else 0.0)
+        why = f"the same without any one trial: the interval is one bin, {BIN_SHARE:.1%}"
+        bounds = {"low": low, "high": high, "warnings": (entered, why)}
+    elif same:
         bounds = {"warnings": (entered, "no variation between trials: no interval")}
-    return Estimate.model_validate(facts | {"value": 0.0 - float(np.expm1(log_ratio))} | bounds)
+    elif way != "clear" and max(log_ratio, float(log_ratios.max())) >= 0:
+        bounds = {
+            "warnings": (entered, "a share of 0 without one of the trials: it has no odds, no interval")
+        }
+    elif way == "clear":
+        low, high = jackknifed(log_ratio, log_ratios, level)
+        bounds = {
+            "warnings": (entered,),
+            "low": 0.0 - float(np.expm1(high)),
+            "high": 0.0 - float(np.expm1(low)),
+        }
+    else:
+        low, high = jackknifed(float(_log_odds(log_ratio)), _log_odds(log_ratios), level)
+        bounds = {
+            "warnings": (entered,),
+            "low": float(special.expit(low)),
+            "high": float(special.expit(high)),
+        }
+    return Estimate.model_validate(facts | {"value": value} | bounds)
 
 
-def jackknifed(log_ratio: float, without: FloatArray, level: float) -> tuple[float, float]:
-    """Return the ends of the interval from the log ratio and those without each trial in turn, shape (k,).
+def _log_odds(log_ratio: float | FloatArray) -> FloatArray:
+    """Log odds of a share of which the logarithm of what is left is known, and below 0."""
+    return np.asarray(np.log(-np.expm1(log_ratio)) - log_ratio)
+
+
+def _one_bin(log_ratio: float, least: float) -> tuple[float, float]:
+    """Return one bin to each side: what counts in bins leave open, and no further than ``least``."""
+    low, high = (0.0 - float(np.expm1(round(log_ratio + by, 12))) for by in (BIN_LOG, -BIN_LOG))
+    return max(low, least), high
+
+
+def jackknifed(value: float, without: FloatArray, level: float) -> tuple[float, float]:
+    """Return the ends of the interval from a value and those without each trial in turn, shape (k,).
 
     Student's t has k - 2 degrees of freedom: with k - 1, as for one quantile, five trials cover three points too
     little. NaN for fewer than three trials.
     """
     half = float(t_critical(level, len(without) - 2)) * float(np.sqrt(jackknife_variance(without)))
-    return log_ratio - half, log_ratio + half
+    return value - half, value + half
 
 
 def _refused(sizes: Sequence[int], quantile: float, whose: str) -> str | None:

@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
+from harness.analysis.estimates import widest
 from harness.analysis.inputs import Floats, finite, fraction
 from harness.analysis.intervals import t_critical
-from harness.model import Estimate
+from harness.model import Estimate, support_of
 
 QuantileMethod = Literal["woodruff", "order_statistic", "bootstrap"]
 
@@ -125,6 +126,7 @@ def quantile_ci(
         high=high,
         level=level,
         unit=unit,
+        support=widest(x, support_of(unit)),
         method=_NAMES[method],
         estimand=f"p{q * 100:g} of the requests of this trial",
         n_trials=1,

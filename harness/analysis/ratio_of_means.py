@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from harness.analysis import intervals
-from harness.analysis.estimates import ONE_TRIAL, from_bounds, nothing
+from harness.analysis.estimates import ONE_TRIAL, from_bounds, nothing, widest
 from harness.analysis.inputs import Floats, Unit, request_arrays, trial_values
 from harness.analysis.resampling import hierarchical_bootstrap
 from harness.errors import InputError
-from harness.model import Estimate
+from harness.model import Estimate, Support
 
 
 def fieller_ratio(
@@ -50,6 +50,7 @@ def fieller_ratio(
         level=level,
         inputs=inputs,
         constant=constant,
+        support=widest(np.concatenate([left, right]), Support.NOT_NEGATIVE),
         unbounded="the mean of b may be zero: the interval has no end",
     )
 
@@ -98,6 +99,7 @@ def hierarchical_ratio(
         n_trials=n_trials,
         level=level,
         inputs=inputs,
+        support=widest(np.concatenate([*left, *right]), Support.NOT_NEGATIVE),
         constant=all(intervals.is_constant(np.concatenate(arm)) for arm in (left, right)),
         seed=seed,
         n_requests=sum(t.size for t in (*left, *right)),

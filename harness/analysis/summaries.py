@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
 import numpy as np
 import pandas as pd
 
 from harness.analysis.checks import Statistic, judge_resolution
-from harness.analysis.effects import mean_ci
+from harness.analysis.means import mean_within
 from harness.analysis.trial_table import inputs_of, require, split_excluded, split_missing, unit_of
 from harness.model import Estimate
 
@@ -20,15 +19,18 @@ def summarise(
     metric: str,
     *,
     by: Sequence[str] = ("variant",),
-    mean: Literal["geometric", "arithmetic"] = "geometric",
     level: float = 0.95,
+    unit: str | None = None,
 ) -> pd.DataFrame:
     """Return one row per group with the estimate over its trials.
 
     Args:
         trials: one row per trial. metric: a numeric column of it, per trial.
         by: columns that make the groups; rows keep the order in which groups first appear.
-        mean: the geometric mean (log-t) for what is compared as a ratio; arithmetic where zeros occur.
+        level: of the intervals. unit: of the metric; absent: the one that its name carries.
+
+    The mean is geometric (log-t), of shares that of the log odds; where a trial has zero it is arithmetic, without
+    an interval (:func:`harness.analysis.means.mean_within`).
 
     Returns:
         Columns: those of ``by``, ``metric``, ``n_trials``, ``n_excluded``, ``value``, ``low``, ``high``
@@ -41,7 +43,7 @@ def summarise(
     rows = []
     for key, group in trials.groupby(list(by), sort=False, dropna=False, observed=True):
         kept, n_excluded = split_excluded(group[~group["duplicate"].astype(bool)])
-        estimate = _summary(kept, metric, mean=mean, level=level, n_excluded=n_excluded)
+        estimate = _summary(kept, metric, unit=unit or unit_of(metric), level=level, n_excluded=n_excluded)
         rows.append(
             dict(zip(by, key, strict=True))
             | {"metric": metric, "n_trials": estimate.n_trials, "n_excluded": n_excluded}
@@ -57,19 +59,19 @@ def _summary(
     kept: pd.DataFrame,
     metric: str,
     *,
-    mean: Literal["geometric", "arithmetic"],
+    unit: str,
     level: float,
     n_excluded: int,
 ) -> Estimate:
     present, warnings = split_missing(kept, metric)
     if n_excluded:
         warnings += (f"{n_excluded} trials excluded",)
-    estimand = f"{mean} mean over trials of {metric}"
+    estimand = f"mean over trials of {metric}"
     if present.empty:
         return Estimate(
             value=None,
             level=level,
-            unit=unit_of(metric),
+            unit=unit,
             method="none",
             estimand=estimand,
             n_trials=0,
@@ -80,18 +82,17 @@ def _summary(
         return Estimate(
             value=None,
             level=level,
-            unit=unit_of(metric),
+            unit=unit,
             method="refused",
             estimand=estimand,
             n_trials=len(present),
             inputs=inputs_of(present),
             warnings=(*warnings, *notes),
         )
-    estimate = mean_ci(
+    estimate = mean_within(
         present[metric].to_numpy(dtype=np.float64),
-        scale="log" if mean == "geometric" else "linear",
         level=level,
-        unit=unit_of(metric),
+        unit=unit,
         what=metric,
         inputs=inputs_of(present),
     )

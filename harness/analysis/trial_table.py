@@ -28,6 +28,7 @@ _UNITS = (
     ("_bytes", "B"),
     ("_cores", "cores"),
     ("_ratio", "ratio"),
+    ("_share", "share"),
     ("cpu_s_at_first_response", "s"),
     ("_s", "s"),
 )

@@ -85,7 +85,7 @@ def equal_arms(trials: pd.DataFrame, metric: str, *, level: float = 0.95, seed: 
         ),
         spread=Estimate(
             value=float(np.std(np.log(values), ddof=1)),
-            unit="share",
+            unit="relative",
             method="standard deviation of logarithms",
             estimand=f"spread of {metric} over equal trials",
             n_trials=len(kept),

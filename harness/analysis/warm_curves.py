@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from harness.analysis.effects import mean_ci
+from harness.analysis.means import mean_within
 from harness.analysis.steady_state import MIN_WINDOWS, SteadyState, WarmUp, classify_warmup
 from harness.errors import InputError
 from harness.model import Estimate, Frozen
@@ -37,7 +37,8 @@ class WarmUpCurve(Frozen):
     @property
     def steady_from_s(self) -> float | None:
         """When the steady state begins, seconds since the first request; ``None``: never, or cannot be said."""
-        return None if self.found.steady_from is None else self.at_s[self.found.steady_from]
+        first = self.found.steady_from
+        return None if first is None else self.at_s[first] if first else 0.0
 
     @property
     def cold_ratio(self) -> float | None:
@@ -133,9 +134,8 @@ def _mean(settled: list[tuple[WarmUpCurve, float]], level: float) -> Estimate:
             value=None, level=level, unit="s", method="none", estimand="start of the steady state", n_trials=0,
             warnings=(why,),
         )  # fmt: skip
-    return mean_ci(
-        [at for _, at in settled],
-        scale="linear",  # a trial that is steady from the start has zero
+    return mean_within(
+        [at for _, at in settled],  # a trial that is steady from the start has zero
         level=level,
         unit="s",
         what="the start of the steady state",
@@ -152,4 +152,4 @@ def _cold(group: list[WarmUpCurve], level: float) -> Estimate:
             warnings=(f"fewer than {MIN_COLD_WINDOWS} windows in a trial",),
         )  # fmt: skip
     inputs = tuple(curve.trial for curve, _ in told)
-    return mean_ci([ratio for _, ratio in told], level=level, unit="ratio", what=what, inputs=inputs)
+    return mean_within([ratio for _, ratio in told], level=level, unit="ratio", what=what, inputs=inputs)

@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import Field
 
+from harness.analysis.estimates import widest
 from harness.analysis.inputs import Floats, Unit, finite, fraction
 from harness.analysis.intervals import is_constant, t_critical
 from harness.analysis.quantiles import N_BATCHES, quantile_refused, rank
 from harness.errors import InputError, PseudoReplicationError
-from harness.model import Estimate
+from harness.model import Estimate, support_of
 from harness.model.base import Frozen
 
 DEFAULT_QUANTILES = (0.5, 0.9, 0.95, 0.99, 0.999)
@@ -112,7 +113,10 @@ def batch_means_ci(
         means = _batches(x, n_batches)
         half = float(t_critical(level, n_batches - 1)) * float(means.std(ddof=1)) / np.sqrt(n_batches)
         low, high = value - half, value + half
-        if n_batches >= 10 and _lag_one(means) > 2 / np.sqrt(n_batches):
+        if low < 0 <= x.min():
+            low = high = None
+            warnings = ("a few batches hold most of the time: the interval reaches below 0, no interval",)
+        elif n_batches >= 10 and _lag_one(means) > 2 / np.sqrt(n_batches):
             warnings = (
                 "neighbouring batches still correlate (drift or warm-up?): the interval is too narrow",
             )
@@ -122,6 +126,7 @@ def batch_means_ci(
         high=high,
         level=level,
         unit=unit,
+        support=widest(x, support_of(unit)),
         method=f"batch means, {n_batches} batches",
         estimand="mean of the requests of this trial",
         n_trials=1,
@@ -173,6 +178,7 @@ def block_bootstrap_ci(
         high=high,
         level=level,
         unit=unit,
+        support=widest(x, support_of(unit)),
         method=f"circular block bootstrap, blocks of {length}, {n_resamples} resamples",
         estimand=f"{what} of the requests of this trial",
         n_trials=1,

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from harness.bench.result import BenchResult, BenchRow
+from harness.model.digits import plain
 
 PAGE = Path("docs") / "benchmarks.md"
 HEAD = """# Benchmarks of the harness
@@ -78,4 +79,4 @@ def number(value: float | None) -> str:
     """Three digits that count; ``unknown`` for ``None``."""
     if value is None:
         return "unknown"
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    return plain(value)

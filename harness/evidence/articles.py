@@ -27,6 +27,7 @@ from harness.definitions import load_requests
 from harness.errors import InputError
 from harness.evidence import Evidence
 from harness.model import Calibration, ClosedLoad, Estimate, Load, OpenLoad, TrialRecord
+from harness.model.digits import plain
 from harness.store import SessionFolder
 
 #: Of a trial, what the table of its parts keeps.
@@ -179,7 +180,7 @@ def calibration_words(evidences: Sequence[Evidence | None]) -> str:
         if evidence is not None and found is not None:
             what = "requests" if found.n_steps == 1 else f"passes of {found.n_steps} requests"
             said.append(
-                f"{evidence.experiment}: {found.capacity_per_s:,.0f} {what} per second, "
+                f"{evidence.experiment}: {plain(found.capacity_per_s)} {what} per second, "
                 f"{evidence.variants[found.variant]}, {found.order.users} users without a pause"
             )
     return "; ".join(said) or "none: the loads are plain numbers"

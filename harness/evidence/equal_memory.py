@@ -17,6 +17,7 @@ from harness.analysis.summaries import summarise
 from harness.definitions import load_study
 from harness.evidence import Evidence
 from harness.model import Estimate, Frozen, Verdict
+from harness.model.digits import whole_percent
 from harness.project import find_root
 
 #: Memory within this is called equal, as a share; within the noise between equal trials, where that is larger.
@@ -43,7 +44,7 @@ class MemoryPair(Frozen):
         if margin is None:
             different = "NOT EQUAL" if memory.verdict is Verdict.DIFFERENT else "NOT SHOWN EQUAL"
             return f"{different} ({memory.why_not_equivalent})"
-        share = f"{margin * 100:.0f} %"
+        share = whole_percent(margin)
         if memory.verdict in (Verdict.EQUIVALENT, Verdict.DIFFERENT_BUT_NEGLIGIBLE):
             return f"equal within {share}" + (", the noise between equal trials" if margin > MARGIN else "")
         return (

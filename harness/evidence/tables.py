@@ -119,12 +119,7 @@ class Evidence:
         Rows are grouped by ``by`` first, with ``None`` (a gap) between groups.
         """
         groups = [*by, "variant"]
-        frames = [
-            summarise(
-                trials, metric, by=groups, mean="arithmetic" if (trials[metric] == 0).any() else "geometric"
-            )
-            for metric in metrics
-        ]
+        frames = [summarise(trials, metric, by=groups) for metric in metrics]
         rows = [
             {"variant": self.variants[str(first["variant"])]}
             | {level: str(first[level]) for level in by}

@@ -13,7 +13,7 @@ from harness.analysis.summaries import summarise
 from harness.figures.looks import Look
 from harness.figures.style import INK
 from harness.model import Estimate
-from harness.publish.formatting import show
+from harness.model.digits import decimals, fixed
 
 
 def row_of_trials(axes: Axes, y: float, mine: pd.DataFrame, metric: str, factor: float, look: Look) -> None:
@@ -35,11 +35,10 @@ def row_of_trials(axes: Axes, y: float, mine: pd.DataFrame, metric: str, factor:
         return
     middle = found.value * factor
     axes.plot([middle, middle], [y - 0.32, y + 0.32], color=INK, linewidth=1.0)
-    if found.low is not None and found.high is not None:
-        axes.plot([found.low * factor, found.high * factor], [y - 0.32, y - 0.32], color=INK, linewidth=1.0)
-    said = show(found, like=1 / factor).bare.partition(" [")[
-        0
-    ]  # the digits of the tables, in the unit of the axis
+    low, high = (None if bound is None else bound * factor for bound in (found.low, found.high))
+    if low is not None and high is not None:
+        axes.plot([low, high], [y - 0.32, y - 0.32], color=INK, linewidth=1.0)
+    said = fixed(middle, decimals(middle, low, high))  # the digits of the tables, in the unit of the axis
     axes.text(1.01, y, said, transform=axes.get_yaxis_transform(), fontsize=6, va="center")
 
 

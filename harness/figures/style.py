@@ -19,6 +19,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from harness.figures.looks import Look
+from harness.model.digits import span
 
 P = ParamSpec("P")
 
@@ -87,11 +88,7 @@ def describe(trials: pd.DataFrame) -> str:
     seconds = counted["measurement_s"].dropna() if "measurement_s" in counted else pd.Series(dtype=float)
     if len(seconds):
         low, high = float(seconds.min()), float(seconds.max())
-        parts.append(
-            f"measured for {low:.2g} s to {high:.2g} s each"
-            if f"{low:.2g}" != f"{high:.2g}"
-            else f"measured for {low:.2g} s each"
-        )
+        parts.append(f"measured for {span(low, high, ' s')} each")
     return ", ".join(parts) + "."
 
 

@@ -3,7 +3,7 @@
 
 from harness.model.backing import BackingName, BackingSettings
 from harness.model.base import Frozen
-from harness.model.estimate import Estimate, Verdict
+from harness.model.estimate import Estimate, Support, Verdict, support_of
 from harness.model.implementation import Implementation, JavaForms, PreparedImage
 from harness.model.load import ClosedLoad, GeneratorName, Load, LoadProfile, OpenLoad
 from harness.model.load_summary import AnswerCount, LoadSummary
@@ -122,10 +122,12 @@ __all__ = [
     "StartUp",
     "StoredFile",
     "StoredReading",
+    "Support",
     "TrialRecord",
     "Unavailable",
     "Variant",
     "Verdict",
     "configurations",
     "make_plan",
+    "support_of",
 ]

@@ -250,18 +250,15 @@ def parts_cells(parts: pd.DataFrame, evidence: Evidence) -> list[Mapping[str, Ce
 
 
 def mean_of(trials: pd.DataFrame, column: str, unit: str) -> Estimate:
-    """Return the arithmetic mean over trials, as shares and drains may be zero; no bound is below zero, nor a
-    share's above one."""
+    """Return the mean over trials: geometric, of log odds for a share, arithmetic without an interval where a trial
+    has 0, or 100 % (:func:`harness.analysis.means.mean_within`)."""
     if column not in trials or trials[column].isna().all():
         return Estimate(
             value=None, unit=unit, method="none", estimand=column, n_trials=0, inputs=inputs_of(trials),
             warnings=(f"no trial has a {column}",),
         )  # fmt: skip
-    by_variant = trials.assign(variant="all")
-    found: Estimate = summarise(by_variant, column, mean="arithmetic").iloc[0]["estimate"]
-    low = None if found.low is None else max(found.low, 0.0)
-    high = found.high if found.high is None or unit != "share" else min(found.high, 1.0)
-    return found.model_copy(update={"unit": unit, "low": low, "high": high})
+    found: Estimate = summarise(trials.assign(variant="all"), column, unit=unit).iloc[0]["estimate"]
+    return found
 
 
 def _time_to_serve(trials: pd.DataFrame) -> Estimate:

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from harness.analysis.effects import mean_ci
 from harness.analysis.load_laws import LAW
+from harness.analysis.means import mean_within
 from harness.analysis.trial_table import inputs_of
 from harness.evidence import Evidence
 from harness.evidence.audit import between_shares
@@ -62,8 +62,8 @@ def publish_between(publisher: Publisher, measured: Mapping[str, Evidence | None
         said.append(
             publisher.number(
                 key,
-                mean_ci(
-                    list(shares.values()), scale="linear", unit="share", inputs=tuple(shares),
+                mean_within(
+                    list(shares.values()), unit="share", inputs=tuple(shares),
                     what="share of a user's cycle inside the generator",
                 ),
             )

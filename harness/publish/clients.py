@@ -217,15 +217,15 @@ def _plain(value: float, unit: str) -> Estimate | None:
 
 
 def _mean(trials: pd.DataFrame, column: str, unit: str, *, absent: str | None = None) -> Estimate:
-    """The arithmetic mean over the trials that have a number; without any, why there is none."""
+    """The mean over the trials that have a number; without any, why there is none."""
     told = trials.dropna(subset=[column])
     if told.empty:
         percentile = PERCENTILES.get(column)
         few = None if percentile is None else f"no trial has requests enough for p{percentile * 100:.6g}"
         why = absent or few or f"no trial has a {column}"
         return Estimate(value=None, unit=unit, method="none", estimand=column, n_trials=0, warnings=(why,))
-    found: Estimate = summarise(told.assign(variant="all"), column, mean="arithmetic").iloc[0]["estimate"]
-    return found.model_copy(update={"unit": unit, "low": None if found.low is None else max(found.low, 0.0)})
+    found: Estimate = summarise(told.assign(variant="all"), column, unit=unit).iloc[0]["estimate"]
+    return found
 
 
 __all__ = [

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from harness.analysis.comparisons import Comparison
 from harness.analysis.decisions import ALPHA, FEWEST_FOR_P, smallest_p
+from harness.model.digits import plain, whole_percent
 from harness.publish.cells import Cell
 from harness.publish.formatting import NOT_MEASURED
 from harness.publish.pages import Published
@@ -32,7 +33,7 @@ def comparison_rows(found: Sequence[Comparison], labels: Mapping[str, str]) -> l
             **c.levels,
             "ratio": c.ratio,
             "hodges_lehmann": c.hodges_lehmann,
-            "p": None if c.p_adjusted is None else f"{c.p_adjusted:.2g}",
+            "p": None if c.p_adjusted is None else plain(c.p_adjusted, 2),
             "verdict": str(c.verdict).replace("_", " "),
             "blocks": c.n_blocks,
         }
@@ -115,7 +116,7 @@ def publish_noise(
 
 
 def _margin(c: Comparison) -> str:
-    return f"none, {c.why_not_equivalent}" if c.margin is None else f"{c.margin * 100:.0f} %"
+    return f"none, {c.why_not_equivalent}" if c.margin is None else whole_percent(c.margin)
 
 
 def _cell(c: Comparison) -> str:

@@ -12,6 +12,7 @@ from harness.analysis.enough import BlocksNeeded, EqualCell
 from harness.analysis.one_trial import PooledPercentile, Worth
 from harness.evidence.enough import Enough, Measured
 from harness.model import Estimate
+from harness.model.digits import percent, plain, span, spoken
 from harness.publish.cells import Cell
 from harness.publish.formatting import NOT_MEASURED
 from harness.publish.pages import Published, joined
@@ -21,7 +22,7 @@ _LEVEL = 0.95
 #: part of the key, field of ``BlocksNeeded``, unit, what it is
 _BLOCKS = (
     ("made", "n_blocks", "1", "blocks of the comparison that has the fewest"),
-    ("half_width", "half_width", "share", "half-width of a ratio's interval, median"),
+    ("half_width", "half_width", "relative", "half-width of a ratio's interval, median"),
     ("needed", "needed", "1", "blocks for +-2 %, median comparison"),
     ("unseen", "unseen_share", "share", "a mode rarer than this may be unseen"),
 )
@@ -73,11 +74,11 @@ def block_cells(found: Enough) -> list[Mapping[str, Cell] | None]:
                 "metric": {"throughput_per_s": "throughput", "latency_mean_s": "mean latency"}[one.metric],
                 "comparisons": one.n_comparisons,
                 "blocks": one.n_blocks,
-                "half_width": _percent(one.half_width),
+                "half_width": percent(one.half_width),
                 "needed": "beyond any practical number" if one.needed is None else one.needed,
                 "needed_most": "beyond any practical number" if one.needed_most is None else one.needed_most,
-                "unseen": _percent(one.unseen_share),
-                "noise": _percent(max(noise)) if noise else None,
+                "unseen": percent(one.unseen_share),
+                "noise": percent(max(noise)) if noise else None,
             }
         )
     return rows
@@ -120,9 +121,9 @@ def publish_worth(
         for part, unit, values in (
             ("requests", "1", [one.n_requests for one in ones]),
             ("effective", "1", [one.effective for one in ones]),
-            ("independent", "share", [one.as_if_independent for one in ones]),
-            ("batches", "share", [one.batch_means for one in ones]),
-            ("bootstrap", "share", [one.block_bootstrap for one in ones]),
+            ("independent", "relative", [one.as_if_independent for one in ones]),
+            ("batches", "relative", [one.batch_means for one in ones]),
+            ("bootstrap", "relative", [one.block_bootstrap for one in ones]),
         ):
             key, told = f"validity.worth.{part}.{slug(name)}", [v for v in values if v is not None]
             if not told:
@@ -162,10 +163,10 @@ def pooled_cells(found: Enough) -> list[Mapping[str, Cell] | None]:
             "p99": one.jackknife,
             "cluster": None
             if one.cluster_low is None or one.cluster_high is None
-            else f"{one.cluster_low * 1e3:.3g} to {one.cluster_high * 1e3:.3g} ms",
+            else span(one.cluster_low * 1e3, one.cluster_high * 1e3, " ms"),
             # the reason is the same for all, and stands below the table once
             "p999": "refused" if found.p999[label].jackknife.value is None else found.p999[label].jackknife,
-            "step": None if found.step_s is None else f"{found.step_s * 1e3:.3g} ms",
+            "step": None if found.step_s is None else f"{plain(found.step_s * 1e3)} ms",
         }
         for label, one in found.p99.items()
     ]
@@ -205,17 +206,13 @@ def publish_pooled(
     return joined(said)
 
 
-def _percent(share: float) -> str:
-    return f"{share * 100:.2g} %" if share < 1 else f"{share * 100:.0f} %"
-
-
 def _median_percent(values: Sequence[float | None]) -> str | None:
     told = [value for value in values if value is not None]
-    return _percent(float(np.median(told))) if told else None
+    return percent(float(np.median(told))) if told else None
 
 
 def _spread(values: Sequence[float | None]) -> str | None:
     told = sorted(value for value in values if value is not None)
     if not told:
         return None
-    return f"{np.median(told):,.0f} ({told[0]:,.0f} to {told[-1]:,.0f})"
+    return spoken(float(np.median(told)), told[0], told[-1])

@@ -9,6 +9,7 @@ import pandas as pd
 
 from harness.evidence import Evidence
 from harness.model import Estimate
+from harness.model.digits import fixed, plain
 from harness.opening import open_evidence
 from harness.project import find_root
 from harness.publish.cells import Cell
@@ -99,11 +100,11 @@ def publish_rounds(publisher: Publisher, audited: pd.DataFrame) -> Published:
                 "application": str(row["application"]),
                 "logging": str(row["logging"]),
                 "warm_up": str(row["warm_up"]),
-                "latency": f"{row['latency_mean_ms']:.2f}",
-                "throughput": f"{row['throughput_per_s']:,.0f}",
-                "ratio": f"{row['audit_ratio']:.3f}",
-                "busy": f"{row['busy_users']:.0f}",
-                "ramp": f"{100 * row['ramp_share']:.0f}",
+                "latency": plain(row["latency_mean_ms"]),
+                "throughput": plain(row["throughput_per_s"]),
+                "ratio": plain(row["audit_ratio"]),
+                "busy": plain(row["busy_users"]),
+                "ramp": plain(100 * row["ramp_share"]),
             }
         )
     return publisher.table(
@@ -169,7 +170,10 @@ def _machine(opened: Sequence[Evidence]) -> list[tuple[str, str]]:
         ("machine.cores", _each(str(machine.n_cpus) for machine in machines)),
         (
             "machine.memory",
-            _each(f"{machine.memory_bytes / 2**30:.0f}\N{NARROW NO-BREAK SPACE}GiB" for machine in machines),
+            _each(
+                f"{fixed(machine.memory_bytes / 2**30, 0)}\N{NARROW NO-BREAK SPACE}GiB"
+                for machine in machines
+            ),
         ),
         ("machine.kernel", _each(machine.kernel for machine in machines)),
         ("machine.distribution", _each(machine.distribution for machine in machines)),

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """How a number is printed: as many digits as its interval carries, in a unit a reader can picture; and a verdict.
 
-Values stay unrounded everywhere else; this is the only place that rounds.
+Values stay unrounded; the digits are those of :mod:`harness.model.digits`.
 """
 
 from __future__ import annotations
 
-from math import floor, isfinite, log10
+from math import isfinite
 
 from pydantic import Field
 
 from harness.model import Estimate, Verdict
 from harness.model.base import Frozen
+from harness.model.digits import decimals, fixed, interval, whole_percent
 
 DASH = "–"
 #: Why there is no number, and the words of a verdict that was not reached: the paper leaves out what speaks of them.
@@ -31,9 +32,8 @@ _SCALES: dict[str, tuple[tuple[float, float, str], ...]] = {
     "1": ((0.0, 1.0, ""),),
     "": ((0.0, 1.0, ""),),
     "share": ((0.0, 100.0, "%"),),
+    "relative": ((0.0, 100.0, "%"),),  # of something else, so it may be above 100 %: a spread, a half-width
 }
-#: Nobody reads more than this of a number that came without an interval.
-_DIGITS_WITHOUT_INTERVAL = 3
 
 
 class Shown(Frozen):
@@ -41,7 +41,7 @@ class Shown(Frozen):
 
     text: str = Field(description="12.3 ms; a dash when absent")
     interval: str = Field(description="12.3 ms (11.9 to 12.7); the same dash when absent")
-    bare: str = Field(description="12.3 [11.9, 12.7] without unit: a table's column heads carry it")
+    bare: str = Field(description="12.3 (11.9 to 12.7) without unit: a table's column heads carry it")
     unit: str
     reason: str | None = Field(default=None, description="why there is nothing to show")
 
@@ -63,45 +63,22 @@ def show(estimate: Estimate, *, like: float | None = None) -> Shown:
         reason = "; ".join(estimate.warnings) or "not measured"
         return Shown(text=DASH, interval=DASH, bare=DASH, unit=estimate.unit, reason=reason)
     factor, name = scale_of(estimate.unit, estimate.value if like is None else like)
-    value = estimate.value * factor
+    value = float(estimate.value * factor)
     low, high = (None if bound is None else bound * factor for bound in (estimate.low, estimate.high))
-    places = decimals(
-        value, low, high, whole=estimate.unit in ("1", "") and float(estimate.value).is_integer()
-    )
+    counted = low is None and high is None and estimate.unit in ("1", "") and value.is_integer()
+    places = 0 if counted else decimals(value, low, high)
     text = fixed(value, places)
     unit = joined(name)
-    if low is None and high is None:
+    inside = interval(low, high, places)
+    if not inside:
         return Shown(text=text + unit, interval=text + unit, bare=text, unit=name)
-    if low is None or high is None:
-        end = fixed(high if low is None else low, places)  # type: ignore[arg-type]  # one of them is there
-        open_end = f"up to {end}, open below" if low is None else f"from {end}, open above"
-        bare = f"{text} […, {end}]" if low is None else f"{text} [{end}, …]"
-        return Shown(text=text + unit, interval=f"{text}{unit} ({open_end})", bare=bare, unit=name)
-    bounds = fixed(low, places), fixed(high, places)
+    open_end = ", open below" if low is None else ", open above" if high is None else ""
     return Shown(
         text=text + unit,
-        interval=f"{text}{unit} ({bounds[0]} to {bounds[1]})",
-        bare=f"{text} [{bounds[0]}, {bounds[1]}]",
+        interval=f"{text}{unit} ({inside}{open_end})",
+        bare=f"{text} ({inside})",
         unit=name,
     )
-
-
-def decimals(value: float, low: float | None, high: float | None, *, whole: bool = False) -> int:
-    """Return the decimals worth printing: two digits of half the interval, never fewer than two of the value."""
-    if whole and low is None:
-        return 0
-    size = floor(log10(abs(value))) if value else 0
-    if low is None or high is None or high <= low:
-        return min(6, _DIGITS_WITHOUT_INTERVAL - 1 - size)
-    half = floor(log10((high - low) / 2))
-    return min(6, max(1 - half, 1 - size))
-
-
-def fixed(value: float, places: int) -> str:
-    """Return the value with that many decimals (negative: rounded to tens, hundreds...), thousands apart."""
-    rounded = round(value, places)
-    text = f"{rounded:,.{max(places, 0)}f}"
-    return text.replace("-", "−")
 
 
 def joined(unit: str) -> str:
@@ -117,6 +94,6 @@ def verdict_words(said: Verdict, ratio: Estimate, margin: float | None) -> str:
     return {
         Verdict.DIFFERENT: side,
         Verdict.DIFFERENT_BUT_NEGLIGIBLE: f"negligibly {side}",
-        Verdict.EQUIVALENT: f"equivalent (within {(margin or 0) * 100:.0f} %) to",
+        Verdict.EQUIVALENT: f"equivalent (within {whole_percent(margin or 0)}) to",
         Verdict.INCONCLUSIVE: "not shown to differ from",
     }[said]

@@ -8,7 +8,6 @@ it: ``forms.``, ``forms.clients.``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
 
 from harness.analysis.comparisons import Comparison, compare
 from harness.analysis.summaries import summarise
@@ -149,10 +148,7 @@ def _mean(evidence: Evidence | None, variant: str, part: str) -> Estimate:
     if evidence is not None:
         mine = evidence.trials[evidence.trials["variant"] == variant]
         if not mine.empty:
-            mean: Literal["arithmetic", "geometric"] = (
-                "arithmetic" if (mine[metric] == 0).any() else "geometric"
-            )
-            found: Estimate = summarise(mine, metric, mean=mean).iloc[0]["estimate"]
+            found: Estimate = summarise(mine, metric).iloc[0]["estimate"]
             return found
         why = _unavailable(evidence).get(variant, NOT_MEASURED)
     return _nothing(unit, why)

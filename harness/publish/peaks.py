@@ -21,7 +21,7 @@ _GC: Mapping[str, tuple[str, str]] = {
     "paused": ("paused_share", "share"),
     "longest": ("longest_pause_s", "s"),
     "median": ("median_pause_s", "s"),
-    "collections": ("collections", ""),
+    "collections": ("collections", "1"),
     "limit": ("detectability_s", "s"),
     "share": ("share", "share"),
     "lower": ("share_lower", "share"),

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from harness.analysis.places import PlaceRow, place_rows
 from harness.evidence import Evidence
+from harness.model.digits import whole_percent
 from harness.publish.cells import Cell
 from harness.publish.formatting import NOT_COMPARED, NOT_MEASURED, verdict_words
 from harness.publish.pages import Published
@@ -96,7 +97,7 @@ def _margin_words(rows: Sequence[PlaceRow]) -> str:
     margins = sorted({row.margin for row in rows if row.margin is not None})
     if not margins:
         return "none, as this machine is too noisy to call anything equivalent"
-    words = list(dict.fromkeys(f"{margin * 100:.0f} %" for margin in (margins[0], margins[-1])))
+    words = list(dict.fromkeys(whole_percent(margin) for margin in (margins[0], margins[-1])))
     return " to ".join(words)
 
 

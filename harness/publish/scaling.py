@@ -165,7 +165,7 @@ def _misfit(row: ScalingRow) -> Estimate | None:
         return None
     return Estimate(
         value=row.fit.worst_residual,
-        unit="share",
+        unit="relative",
         method="as is",
         estimand="largest share by which the mean of a size is off the fitted law",
         n_trials=row.fit.per_core_per_s.n_trials,

@@ -20,7 +20,7 @@ from harness.publish.publisher import Publisher, slug
 GENERATOR = "factor_generator"
 #: The generators that others are held against: under users, and at a rate.
 BASES = ("wrk", "k6-open")
-_AA = {"blocked": "share", "ordered": "ratio", "spread": "share"}
+_AA = {"blocked": "share", "ordered": "ratio", "spread": "relative"}
 
 
 def publish_coverage(publisher: Publisher, found: VerifyResult) -> Published:

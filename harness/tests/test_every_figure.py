@@ -68,7 +68,7 @@ def real_latencies() -> dict[str, list[np.ndarray]]:
 def estimate(value: float | None, unit: str = "share") -> Estimate:
     known = value is not None
     return Estimate(
-        value=value, low=value - 0.05 if known else None, high=value + 0.05 if known else None,  # type: ignore[operator]  # known
+        value=value, low=0.9 * value if known else None, high=1.1 * value if known else None,  # type: ignore[operator]  # known
         unit=unit, method="", estimand="", n_trials=5, warnings=() if known else ("cannot be said",),
     )  # fmt: skip
 

@@ -37,7 +37,7 @@ def estimate(
         (estimate(190 * 2**20, None, None, "B"), "190 MiB", "190 MiB"),
         (estimate(4.2e-5, 4.1e-5, 4.3e-5, "s/request"), "42.0 µs", "42.0 µs (41.0 to 43.0)"),
         (estimate(80, None, None, "1"), "80", "80"),
-        (estimate(-0.5, -0.6, -0.4, "ratio"), "−0.50", "−0.50 (−0.60 to −0.40)"),
+        (estimate(-0.5, -0.6, -0.4, ""), "−0.50", "−0.50 (−0.60 to −0.40)"),
     ],
 )
 def test_a_number_has_the_digits_its_interval_carries(given: Estimate, text: str, interval: str) -> None:
@@ -159,7 +159,7 @@ def test_a_table_shows_a_dash_and_says_why_below(tmp_path: Path) -> None:
         [{"v": "x_1", "t": estimate(0.012, 0.011, 0.013)}, None, {"v": "y", "t": nothing}], caption="Times & more",
     )  # fmt: skip
     text = (tmp_path / "paper/generated/tables/a-table.tex").read_text()
-    assert r"x\_1 & 12.0 [11.0, 13.0] \\" in text
+    assert r"x\_1 & 12.0 (11.0 to 13.0) \\" in text
     assert "variant & time (ms)" in text
     assert "--: below resolution." in text
     assert r"\caption{Times \& more}" in text

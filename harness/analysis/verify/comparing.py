@@ -16,6 +16,7 @@ from harness.analysis.inputs import Floats
 from harness.analysis.randomization import sign_flip_exact
 from harness.analysis.verify.laws import DRIFTS, LAWS, Law, ar_series, drift, trial_effects
 from harness.analysis.verify.result import Cell, VerifyResult, average, result, share
+from harness.analysis.verify.scales import scale_cells
 
 LEVEL = 0.95
 TRUE_RATIO = 1.1
@@ -43,13 +44,15 @@ def coverage(sims: int, seed: int) -> VerifyResult:
                         sims, name=name, value=covered(bounds, log(TRUE_RATIO)), at_least=0.93, at_most=0.97
                     )
                 )
+    cells += scale_cells(sims, seed)
     cells.append(
         share(
             sims, name="per-request interval, worst law", value=max(per_request), at_most=0.70, control=True
         )
     )
     return result(
-        "coverage", bar="log-t coverage in [.93, .97] in every cell", control="per-request interval < .70",
+        "coverage", bar="coverage of log-t and logit-t in [.93, .97] in every cell",
+        control="per-request interval < .70",
         cells=cells, sims=sims, seed=seed,
     )  # fmt: skip
 

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Means over trials, and estimates at large, say nothing that cannot be."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from harness.analysis import effect_size_ci, mean_ci, mean_within
+from harness.analysis.verify.scales import impossible_by_plain_t, scale_cells
+from harness.model import Estimate, Support, support_of
+
+
+def made(low: float, high: float, unit: str, **more: object) -> Estimate:
+    facts = {
+        "value": 0.5,
+        "low": low,
+        "high": high,
+        "unit": unit,
+        "method": "t",
+        "estimand": "mean",
+        "n_trials": 5,
+    }
+    return Estimate.model_validate(facts | more)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "unit"),
+    [(-40e-6, 206e-6, "s"), (-1.59, 2.29, "share"), (-0.004, 0.092, "share"), (0.48, 1.15, "share"),
+     (-9.91, 11.65, "s"), (-0.1, 0.9, "ratio"), (-1.0, 2.0, "B"), (0.9, 0.1, "share")],
+)  # fmt: skip
+def test_an_estimate_with_an_impossible_interval_cannot_be_built(low: float, high: float, unit: str) -> None:
+    with pytest.raises(ValidationError, match=r"cannot be|is above high"):
+        made(low, high, unit)
+
+
+def test_nor_can_a_copy_be_made_impossible() -> None:
+    with pytest.raises(ValidationError, match="cannot be"):
+        made(0.1, 0.9, "share").model_copy(update={"high": 1.2})
+
+
+def test_a_reduction_may_be_negative_and_is_never_above_one() -> None:
+    assert made(-0.03, 0.27, "share", support=Support.REDUCTION).low == -0.03
+    with pytest.raises(ValidationError, match="cannot be"):
+        made(-0.03, 1.27, "share", support=Support.REDUCTION)
+
+
+@given(
+    st.lists(st.floats(0, 1, allow_subnormal=False), min_size=1, max_size=8),
+    st.sampled_from(["share", "s", "ratio", "1", ""]),
+)
+def test_whatever_the_trials_say_a_mean_stays_where_its_quantity_can_be(
+    values: list[float], unit: str
+) -> None:
+    found = mean_within(values, unit=unit)
+    assert found.support is support_of(unit)
+    assert found.value is not None and min(values) - 1e-9 <= found.value <= max(values) + 1e-9
+
+
+def test_pauses_that_differ_by_much_have_a_positive_interval() -> None:
+    found = mean_within([30e-6, 44e-6, 51e-6, 260e-6, 31e-6], unit="s")
+    assert found.estimand.startswith("geometric mean")
+    assert found.low is not None and found.high is not None and 0 < found.low < found.high
+
+
+def test_where_a_trial_has_nothing_the_mean_is_arithmetic_and_says_that_it_has_no_interval() -> None:
+    for values, unit in (([0.0, 0.2, 0.4], "s"), ([1.0, 0.9, 0.8], "share"), ([0.0, 0.0, 0.3], "share")):
+        found = mean_within(values, unit=unit)
+        assert found.value == pytest.approx(np.mean(values))
+        assert found.low is None and found.high is None
+        assert "arithmetic" in found.estimand and "no interval" in found.warnings[0]
+
+
+def test_two_trials_have_no_interval_and_a_share_of_nearly_one_does_not_outweigh_the_others() -> None:
+    assert mean_within([0.5, 1.3], unit="s").low is None
+    found = mean_within([0.4, 0.5, 0.6, 0.7, 1 - 1e-15], unit="share")
+    assert found.value == pytest.approx(0.64) and found.low is None
+
+
+def test_an_arithmetic_mean_whose_interval_would_be_impossible_has_none_and_says_why() -> None:
+    found = mean_ci([1.0, 1.0, 40.0], scale="linear", unit="s")
+    assert found.low is None and "beyond what can be" in found.warnings[0]
+
+
+def test_fiellers_interval_is_withheld_where_it_reaches_below_zero() -> None:
+    found = effect_size_ci([1.0, 2.0, 30.0], [10.0, 11.0, 10.5], paired=False, estimator="fieller")
+    assert found.low is None and found.warnings
+
+
+def test_every_scale_covers_what_it_promises_and_a_plain_t_interval_would_be_impossible() -> None:
+    for cell in scale_cells(600, 1):
+        assert cell.holds or cell.close, cell
+    assert impossible_by_plain_t(600, 1) > 0.3
