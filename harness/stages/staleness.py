@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness import api_modules
+from harness.import_closure import closure, module_path
 from harness.publish.contribution import GENERATED
 from harness.stages import fingerprint
 from harness.stages.expected import expected_s
 from harness.stages.fingerprint import Memory, in_short, read_memory
-from harness.stages.notebook import closure, module_path
 from harness.stages.parameters import StageParameters
 from harness.stages.planned import PlannedStage
 from harness.store import Store
