@@ -21,24 +21,10 @@ from harness.analysis.processed import Processed, Source
 from harness.analysis.trial_files import damage_of, read_requests, read_samples
 from harness.analysis.trial_runtime import native_memory, runtime_columns
 from harness.errors import InputError
+from harness.import_closure import SOURCES, closure_sha256
 from harness.model import BuildRecord, TrialRecord
 from harness.model.base import Frozen
 from harness.store import SessionFolder, Store
-
-_PACKAGE = Path(__file__).resolve().parent.parent
-#: Code that decides what a trial's tables hold; a change of it makes every table stale.
-_CODE = (
-    "analysis/settled.py",
-    "analysis/tidy.py",
-    "analysis/trial_files.py",
-    "analysis/trial_resources.py",
-    "analysis/trial_rows.py",
-    "analysis/trial_runtime.py",
-    "analysis/schema.py",
-    "analysis/quantiles.py",
-    "formats/*.py",
-    "model/*.py",
-)
 
 
 class Excluded(Frozen):
@@ -236,6 +222,6 @@ def _hash(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
-def _code_hash() -> str:
-    files = sorted({path for pattern in _CODE for path in _PACKAGE.glob(pattern)})
-    return _hash(*(path.read_text(encoding="utf-8") for path in files))
+def _code_hash(root: Path = SOURCES) -> str:
+    """Return a hash of this module and all it imports: a change of that code makes every table stale."""
+    return closure_sha256(root, {__name__})

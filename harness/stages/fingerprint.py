@@ -11,8 +11,9 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError
 
+from harness.import_closure import module_path
 from harness.model.base import Frozen
-from harness.stages.notebook import NotebookFile, module_path
+from harness.stages.notebook import NotebookFile
 
 LOCK = "requirements.lock"
 

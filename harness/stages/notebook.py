@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import json
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from harness.errors import InputError
+from harness.import_closure import closure, imports
 
 FOLDER = Path("notebooks")
 #: Notebooks from this number on analyse; the ones before check, measure and tidy.
@@ -76,7 +76,7 @@ class NotebookFile:
         """
         found: set[str] = set()
         for source in self.code_cells:
-            for module, names in _imports(source):
+            for module, names in imports(source):
                 if module == "harness":
                     found |= {exports[name] for name in names if name in exports}
                 elif module.startswith("harness."):
@@ -91,47 +91,4 @@ def analysis_notebooks(root: Path) -> tuple[NotebookFile, ...]:
         for path in sorted((root / FOLDER).glob("[0-9][0-9]-*.ipynb"))
         if int(path.name[:2]) >= FIRST_ANALYSIS
     ]
-    return tuple(found)
-
-
-def closure(root: Path, modules: set[str]) -> tuple[str, ...]:
-    """Return these modules of the project and everything of it they import, sorted."""
-    seen: set[str] = set()
-    waiting = sorted(modules)
-    while waiting:
-        module = waiting.pop()
-        path = module_path(root, module)
-        if module in seen or path is None:
-            continue
-        seen.add(module)
-        for target, names in _imports(path.read_text("utf-8")):
-            if target.split(".")[0] == "harness":
-                waiting += [target, *(f"{target}.{name}" for name in names)]
-    return tuple(sorted(seen))
-
-
-def module_path(root: Path, module: str) -> Path | None:
-    """Return the file of a module of this project; ``None`` when the name is not one."""
-    stem = root.joinpath(*module.split("."))
-    for path in (stem.with_suffix(".py"), stem / "__init__.py"):
-        if path.is_file():
-            return path
-    return None
-
-
-@cache  # a plan reads the same modules for every notebook, twice, and again at each one's turn
-def _imports(source: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Return (module, names) of every import that can run; those for type checkers alone cannot."""
-    found: list[tuple[str, tuple[str, ...]]] = []
-    waiting: list[ast.AST] = [ast.parse(source)]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
-            waiting += node.orelse
-            continue
-        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found.append((node.module, tuple(alias.name for alias in node.names)))
-        elif isinstance(node, ast.Import):
-            found += [(alias.name, ()) for alias in node.names]
-        waiting += ast.iter_child_nodes(node)
     return tuple(found)

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from harness import api_modules
 from harness.analysis.processed import Source, tables_folder
+from harness.import_closure import closure, module_path
 from harness.publish.contribution import GENERATED
 from harness.stages import fingerprint
 from harness.stages.expected import expected_s
 from harness.stages.fingerprint import Memory, in_short, read_memory
-from harness.stages.notebook import closure, module_path
 from harness.stages.parameters import StageParameters
 from harness.stages.planned import PlannedStage
 from harness.store import Store

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from harness.errors import InputError
+from harness.import_closure import closure
 from harness.stages import RunAllParameters, StageFailed, StageParameters, check_parameters, make_plan, run
 from harness.stages.fingerprint import Memory, of_files, why_stale
-from harness.stages.notebook import closure
 from harness.stages.planned import PlannedStage, StagePlan
 from harness.stages.progress import LineProgress
 from harness.stages.staleness import judge, remember

@@ -4,6 +4,9 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +20,7 @@ from harness.analysis.noise import aa_noise
 from harness.analysis.summaries import summarise
 from harness.analysis.tidy import tidy
 from harness.errors import InputError
+from harness.import_closure import closure, module_path
 from harness.model import (
     Boundary,
     ClockReading,
@@ -40,6 +44,7 @@ from harness.model import (
     Variant,
     make_plan,
 )
+from harness.project import find_root
 from harness.store import SessionFolder, SessionWriter
 from harness.store.writing import TrialFolder
 from harness.tests.oha_output import oha_db
@@ -270,6 +275,36 @@ def test_changed_code_makes_every_table_stale(tmp_path: Path, monkeypatch: pytes
     tidy(tmp_path)
     monkeypatch.setattr(tidy_module, "_code_hash", lambda: "another make")
     assert tidy(tmp_path).n_fresh == 10
+
+
+def test_editing_any_module_that_tidying_imports_makes_every_table_stale(tmp_path: Path) -> None:
+    root = find_root(Path(__file__).parent)
+    sources = tmp_path / "sources"
+    shutil.copytree(
+        root / "harness", sources / "harness", ignore=shutil.ignore_patterns("tests", "__pycache__")
+    )
+    before = tidy_module._code_hash(sources)
+    assert before == tidy_module._code_hash(), "the same code gives the same hash at any place"
+    for module in closure(root, {tidy_module.__name__}):
+        path = module_path(sources, module)
+        assert path is not None
+        text = path.read_text("utf-8")
+        path.write_text(f"{text}# changed\n", "utf-8")
+        assert tidy_module._code_hash(sources) != before, module
+        path.write_text(text, "utf-8")
+    assert tidy_module._code_hash(sources) == before
+
+
+def test_every_module_that_a_process_loads_to_tidy_is_one_whose_change_is_noticed() -> None:
+    """Packages may be loaded on the way to their modules: what they hold themselves makes no table."""
+    program = (
+        f"import sys, {tidy_module.__name__}\n"
+        "print(*(n for n, m in sys.modules.items() if n.startswith('harness.') and not hasattr(m, '__path__')))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert tidy_module.__name__ in loaded
+    assert loaded <= set(closure(find_root(Path(__file__).parent), {tidy_module.__name__}))
 
 
 def test_a_table_that_was_deleted_is_made_again(tmp_path: Path) -> None:

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which modules of the project a module imports, directly and through others, read from the sources.
+
+What is computed by code is stale when that code changes: the planner hashes the modules a notebook
+imports, ``rematch tidy`` the modules that make tables. Nothing is imported to find them.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from functools import cache
+from pathlib import Path
+
+#: The folder that holds the package ``harness``.
+SOURCES = Path(__file__).resolve().parent.parent
+
+
+def closure_sha256(root: Path, modules: set[str]) -> str:
+    """Return one hash of the sources of these modules and of everything of the project they import."""
+    digest = hashlib.sha256()
+    for module in closure(root, modules):
+        path = module_path(root, module)
+        assert path is not None, module  # closure() returns modules that have a file
+        digest.update(f"{module}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def closure(root: Path, modules: set[str]) -> tuple[str, ...]:
+    """Return these modules of the project and everything of it they import, sorted."""
+    seen: set[str] = set()
+    waiting = sorted(modules)
+    while waiting:
+        module = waiting.pop()
+        path = None if module in seen else module_path(root, module)
+        if path is None:
+            continue
+        seen.add(module)
+        for target, names in imports(path.read_text("utf-8")):
+            if target.split(".")[0] == "harness":
+                waiting += [target, *(f"{target}.{name}" for name in names)]
+    return tuple(sorted(seen))
+
+
+def module_path(root: Path, module: str) -> Path | None:
+    """Return the file of a module of this project; ``None`` when the name is not one."""
+    stem = root.joinpath(*module.split("."))
+    for path in (stem.with_suffix(".py"), stem / "__init__.py"):
+        if path.is_file():
+            return path
+    return None
+
+
+@cache  # a plan reads the same modules for every notebook, twice, and again at each one's turn
+def imports(source: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return (module, names) of every import that can run; those for type checkers alone cannot."""
+    found: list[tuple[str, tuple[str, ...]]] = []
+    waiting: list[ast.AST] = [ast.parse(source)]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            waiting += node.orelse
+            continue
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.append((node.module, tuple(alias.name for alias in node.names)))
+        elif isinstance(node, ast.Import):
+            found += [(alias.name, ()) for alias in node.names]
+        waiting += ast.iter_child_nodes(node)
+    return tuple(found)
