@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One tree of results, two renderings: the keys do not depend on what was measured, tables have the same leaves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from harness.analysis.comparisons import Comparison, compare
+from harness.errors import InputError
+from harness.model import Estimate
+from harness.publish import Publisher, read_values
+from harness.publish.results import Absent, Tree, leaves, put, rows_of
+
+
+def estimate(value: float | None, unit: str = "s") -> Estimate:
+    return Estimate(
+        value=value, unit=unit, method="as is", estimand="a number", n_trials=3, inputs=("e/s/0001-a",)
+    )
+
+
+@pytest.fixture(scope="module")
+def comparison() -> Comparison:
+    trials = pd.DataFrame(
+        [
+            {
+                "experiment": "e", "session_id": "s", "trial_id": f"{block}-{variant}", "source": "measured",
+                "variant": variant, "block": block, "duplicate": False, "excluded": False, "outcome": "ok", "position": block,
+                "throughput_per_s": rate * (1 + 0.01 * block), "n_requests": 1000,
+            }
+            for block in range(6)
+            for variant, rate in (("go", 100.0), ("java", 150.0 + block))
+        ]
+    )  # fmt: skip
+    (found,) = compare(trials, "throughput_per_s", reference="go")
+    return found
+
+
+def tree(comparison: Comparison | None) -> Tree:
+    """What a question says of two variants, the second of which was never measured."""
+    nothing = Absent(kind="comparison")
+    return {
+        "growth": {"off": {"java-a": comparison or nothing, "java-b": nothing}},
+        "law": {
+            "off": {
+                "contention": {
+                    "java-a": estimate(0.25, "share") if comparison else Absent(unit="share"),
+                    "java-b": Absent(unit="share", why="fewer than three sizes"),
+                }
+            }
+        },
+        "fewest": "1" if comparison else Absent(kind="text"),
+    }
+
+
+def published(root: Path, comparison: Comparison | None) -> dict[str, object]:
+    put(Publisher("50-a", root=root), "scaling", tree(comparison), guards=("law",))
+    return dict(read_values(root))
+
+
+def test_a_key_is_the_path_of_its_leaf_and_a_comparison_is_ratio_and_verdict(
+    tmp_path: Path, comparison: Comparison
+) -> None:
+    values = read_values(tmp_path) if published(tmp_path, comparison) else {}
+    assert values["scaling.law.off.contention.java_a"]["value"] == 0.25
+    assert values["scaling.growth.off.ratio.java_a"]["value"] == comparison.ratio.value
+    assert values["scaling.growth.off.verdict.java_a"]["text"]
+    assert values["scaling.fewest"]["text"] == "1"
+    assert values["scaling.law.off.contention.java_b"]["reason"] == "fewer than three sizes"
+
+
+def test_the_keys_are_the_same_whether_measured_or_not(tmp_path: Path, comparison: Comparison) -> None:
+    with_data = published(tmp_path / "a", comparison)
+    without = published(tmp_path / "b", None)
+    guards = {"scaling.measured", "scaling.law.measured"}
+    assert guards <= set(with_data) and not guards & set(without)
+    assert set(with_data) - guards == set(without)
+
+
+def test_a_branch_is_measured_when_one_of_its_leaves_says_anything(
+    tmp_path: Path, comparison: Comparison
+) -> None:
+    partly: Tree = {"a": {"x": comparison}, "b": {"x": Absent()}, "c": {"x": estimate(None)}}
+    put(Publisher("50-a", root=tmp_path), "q", partly, guards=("a", "b", "c"))
+    values = read_values(tmp_path)
+    assert "q.measured" in values and "q.a.measured" in values
+    assert "q.b.measured" not in values and "q.c.measured" not in values
+    with pytest.raises(InputError, match="no branch"):
+        put(Publisher("50-a", root=tmp_path), "q", partly, guards=("d",))
+
+
+def test_two_leaves_of_one_key_are_refused(tmp_path: Path) -> None:
+    twice: Tree = {"java-a": estimate(1.0), "java_a": estimate(2.0)}
+    with pytest.raises(InputError, match="two results of one key"):
+        put(Publisher("50-a", root=tmp_path), "q", twice)
+
+
+def test_rows_are_made_of_the_same_leaves(comparison: Comparison) -> None:
+    columns = {
+        "growth": "growth.off.*", "verdict": "growth.off.*:verdict", "blocks": "growth.off.*:blocks",
+        "contention": "law.off.contention.*",
+    }  # fmt: skip
+    rows = rows_of(tree(comparison), columns, labels={"java-b": "Java B", "java-a": "Java A"})
+    assert rows == [
+        {
+            "name": "Java A", "growth": comparison.ratio, "blocks": 6, "contention": estimate(0.25, "share"),
+            "verdict": str(comparison.verdict).replace("_", " "),
+        }
+    ], "a variant of which nothing was measured has no row"  # fmt: skip
+    assert rows_of(tree(None), columns) == []
+
+
+def test_a_row_may_stand_at_any_level_and_keeps_a_reason_for_what_it_lacks(comparison: Comparison) -> None:
+    found: Tree = {"rates": {"slow": {"p99": estimate(0.1), "gain": Absent(why="one rate")}}}
+    (row,) = rows_of(found, {"p99": "rates.*.p99", "gain": "rates.*.gain"})
+    assert row is not None
+    assert row["name"] == "slow" and row["p99"] == estimate(0.1)
+    gain = row["gain"]
+    assert isinstance(gain, Estimate) and gain.value is None and gain.warnings == ("one rate",)
+
+
+def test_leaves_come_in_the_order_of_the_tree(comparison: Comparison) -> None:
+    assert [".".join(path) for path, _ in leaves(tree(comparison))] == [
+        "growth.off.java-a", "growth.off.java-b", "law.off.contention.java-a", "law.off.contention.java-b", "fewest",
+    ]  # fmt: skip
