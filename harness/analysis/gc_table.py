@@ -89,10 +89,8 @@ def _row(group: Sequence[TrialAttribution], quantile: str, level: float) -> Attr
         n_refused=sum(refusals.values()),
         why_refused=refusals.most_common(1)[0][0] if refusals else None,
         memory=group[-1].memory,
-        rss_bytes=over("rss_after_bytes", "B", lambda t: t.rss_bytes, "log", why="not read after the load"),
-        latency_s=over(
-            f"latency_{quantile.replace('.', '')}_s", "s", lambda t: t.latency_s.get(quantile), "log"
-        ),
+        rss_bytes=over("rss_after_bytes", "B", lambda t: t.rss_bytes, why="not read after the load"),
+        latency_s=over(f"latency_{quantile.replace('.', '')}_s", "s", lambda t: t.latency_s.get(quantile)),
         pauses_per_s=over(
             "pauses per second",
             "1/s",

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from harness.cli.lines import counted, table, tally, wrapped
 from harness.evidence.results import CellResult, Metric, MetricResult, Results, VariantResult
 from harness.model import Verdict
+from harness.model.digits import whole_percent
 from harness.publish.doubts import FLAG_WORDS
-from harness.publish.formatting import DASH, fixed, show
+from harness.publish.formatting import DASH, show
 
 #: Exclusion reasons that are printed; all of them stand in the JSON.
 REASONS_SHOWN = 3
@@ -216,8 +217,8 @@ def _verdict(row: VariantResult, metric: Metric, *, conclusive: bool) -> str:
     if side is not None:
         return side
     return {
-        Verdict.EQUIVALENT: f"equivalent (within {fixed(found.margin * 100, 0)} %)",
-        Verdict.DIFFERENT_BUT_NEGLIGIBLE: f"differs by less than {fixed(found.margin * 100, 0)} %",
+        Verdict.EQUIVALENT: f"equivalent (within {whole_percent(found.margin or 0)})",
+        Verdict.DIFFERENT_BUT_NEGLIGIBLE: f"differs by less than {whole_percent(found.margin or 0)}",
     }.get(found.verdict, "not shown to differ")
 
 

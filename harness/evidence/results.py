@@ -146,14 +146,11 @@ def results_of(evidence: Evidence, metrics: Sequence[Metric] = METRICS) -> Resul
 def _cells(evidence: Evidence, metric: Metric) -> tuple[CellResult, ...]:
     trials, factors = evidence.trials, evidence.factors
     compared = compare(trials, metric.column, reference=evidence.reference, by=factors)
-    mean: Literal["arithmetic", "geometric"] = (
-        "arithmetic" if (trials[metric.column] == 0).any() else "geometric"
-    )
     found: list[CellResult] = []
     for levels in evidence.cells():
         cell = evidence.cell(**levels)
         if cell.loc[~cell["excluded"].astype(bool), metric.column].notna().any():
-            frame = summarise(cell, metric.column, mean=mean)
+            frame = summarise(cell, metric.column)
             mine = {one.variant: one for one in compared if one.levels == levels}
             variants = [
                 VariantResult(

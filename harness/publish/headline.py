@@ -12,6 +12,7 @@ from harness.analysis.summaries import summarise
 from harness.evidence import Evidence
 from harness.evidence.load_course import COMPILING, FIRST, LAST, load_course
 from harness.model import ClosedLoad, Estimate, Experiment, Load
+from harness.model.digits import percent
 from harness.publish.formatting import NOT_MEASURED, show
 from harness.publish.load_words import TOOL_NAMES, load_in_words, number
 from harness.publish.pages import Published
@@ -114,7 +115,7 @@ def _generator_sentence(evidence: Evidence, trials: pd.DataFrame) -> str:
         said += f" The generator used more CPU than the service for: {labels}."
     if share >= BUSY_SHARE:
         said += (
-            f" Together they used {100 * share:.0f} % of the CPU, so throughput here depends on the generator as "
+            f" Together they used {percent(share)} of the CPU, so throughput here depends on the generator as "
             "well as on the service."
         )
     return said
@@ -150,11 +151,8 @@ def _warm_up_sentence(evidence: Evidence, trials: pd.DataFrame) -> str:
 def _of_variants(trials: pd.DataFrame, metric: str) -> dict[str, Estimate]:
     if trials.empty:
         return {}
-    found = summarise(trials, metric, mean="arithmetic" if (trials[metric] <= 0).any() else "geometric")
-    unit = "share" if metric == COMPILING else ""
-    estimates = {
-        str(row["variant"]): row["estimate"].model_copy(update={"unit": unit}) for _, row in found.iterrows()
-    }
+    found = summarise(trials, metric, unit="share" if metric == COMPILING else "")
+    estimates = {str(row["variant"]): row["estimate"] for _, row in found.iterrows()}
     return {name: one for name, one in estimates.items() if one.value is not None}
 
 

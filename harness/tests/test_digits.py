@@ -112,7 +112,7 @@ def test_nothing_that_prints_measured_numbers_formats_them_itself() -> None:
 
 
 def test_no_notebook_formats_a_number_itself() -> None:
-    found = {}
+    found: dict[str, list[str]] = {}
     for path in sorted(NOTEBOOKS.glob("*.ipynb")):
         cells = json.loads(path.read_text("utf-8"))["cells"]
         for cell in cells:

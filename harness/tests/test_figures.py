@@ -123,12 +123,14 @@ def test_a_row_marks_the_mean_that_tables_print_and_the_duplicate_is_hollow_and_
     rows = summarise(both, "time_to_first_response_s").set_index("variant")["estimate"]
     texts = {text.get_text() for text in axes.texts}
     assert texts == {show(one, like=1e-3).text.removesuffix("\N{NARROW NO-BREAK SPACE}ms") for one in rows}
-    bars = [x for line in axes.lines if len(set(x := list(line.get_xdata()))) == 1 and len(x) == 2]
+    bars = [
+        x for line in axes.lines if len(set(x := np.asarray(line.get_xdata()).tolist())) == 1 and len(x) == 2
+    ]
     assert sorted(bar[0] for bar in bars) == pytest.approx(sorted(one.value * 1e3 for one in rows))
     hollow = [
         line for line in axes.lines if line.get_markerfacecolor() == "none" and line.get_marker() != "None"
     ]
-    assert [list(line.get_xdata()) for line in hollow] == [[10_000.0] * 5]
+    assert [np.asarray(line.get_xdata()).tolist() for line in hollow] == [[10_000.0] * 5]
 
 
 def test_the_stamp_is_put_once(trials: pd.DataFrame) -> None:
