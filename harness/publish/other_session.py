@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from harness.analysis.summaries import summarise
 from harness.evidence import Evidence
 from harness.model import Estimate, Variant
-from harness.publish.formatting import show
+from harness.publish.formatting import NOT_MEASURED, show
 from harness.publish.load_words import go_in_words, java_in_words
 from harness.publish.pages import Published
 from harness.publish.publisher import Publisher
 from harness.publish.sources import day_of
 
-MEASURED = "startup.other_session"
+KEY = "startup.other_session"
 
 
 def publish_other_session(
@@ -23,11 +23,12 @@ def publish_other_session(
     """Publish ``startup.other_session``: a paragraph on the programs that two sessions measured in the same form.
 
     It gives each program's numbers in both, and what the sessions' plans and records say is not the same.
+    ``startup.other_session.measured`` is published where there are any.
     """
-    if other is None:
-        return Published("the other session was not measured in this profile")
-    said = compared_in_words(one, other, metric)
-    return publisher.text(MEASURED, said) if said else Published("no program was measured in both sessions")
+    said = "" if other is None else compared_in_words(one, other, metric)
+    if said:
+        publisher.text(f"{KEY}.measured", "measured")
+    return publisher.text(KEY, said or NOT_MEASURED)
 
 
 def compared_in_words(one: Evidence, other: Evidence, metric: str) -> str:
