@@ -14,6 +14,7 @@ from typing import Literal
 from harness.analysis.comparisons import Comparison
 from harness.errors import InputError
 from harness.model import Estimate
+from harness.model.digits import plain
 from harness.publish.cells import Cell
 from harness.publish.formatting import NOT_MEASURED
 from harness.publish.pages import Published
@@ -151,7 +152,7 @@ def _cell(leaf: Leaf, what: str) -> Cell:
         if what == "verdict":
             return str(leaf.verdict).replace("_", " ")
         if what == "p":
-            return None if leaf.p_adjusted is None else f"{leaf.p_adjusted:.2g}"
+            return None if leaf.p_adjusted is None else plain(leaf.p_adjusted, 2)
         return leaf.n_blocks if what == "blocks" else leaf.ratio
     if isinstance(leaf, Absent):
         return None if leaf.kind == "text" or what else _nothing(leaf)
