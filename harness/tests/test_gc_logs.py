@@ -301,7 +301,7 @@ def test_the_table_has_an_interval_over_trials_and_counts_what_was_refused(sessi
         for trial in sorted(session.finished())
     }
     with_pair = {row.variant: row for row in attribution_table(list(both.values()))}["go-gogc-100"]
-    assert with_pair.n_trials == 4 and with_pair.latency_s.low is not None
+    assert with_pair.n_trials == 4 and with_pair.paused_share.low is not None
     rows = {
         row.variant: row
         for row in attribution_table([one for trial, one in both.items() if not trial.endswith("-aa")])
