@@ -55,7 +55,7 @@ def lower_bound_overhead(
             raise InputError(
                 f"{name}: each trial needs a total and a smaller part of it", allowed="0 <= part < total"
             )
-        distilled[name] = float((whole - part).mean())
+        distilled[name] = float(np.exp(np.log(whole - part).mean()))  # the mean that totals have, too
     cheapest = min(distilled, key=lambda name: distilled[name])
     return tuple(
         CollectorOverhead(

@@ -13,6 +13,27 @@ CONSTANT = "no variation between trials (below the resolution?): an interval can
 BEYOND = "the interval reaches beyond what can be: too noisy for this method, no interval"
 ONE_TRIAL = "one trial: a value without an interval; repeat it with a fresh process"
 
+#: An interval that holds both of these says nothing: nearly none and nearly all; a half less and twice as much.
+_BOTH_WAYS = {Support.SHARE: (0.1, 0.9), Support.REDUCTION: (-1.0, 0.5)}
+
+
+def withheld(estimate: Estimate) -> Estimate:
+    """Return the estimate, without value and interval where the interval leaves open which way it goes.
+
+    Of a share: from below 10 % to above 90 %. Of a reduction: from below -100 % (twice as much) to above 50 %
+    (half as much). A value beside such an interval reads as a finding and is none. Other supports have no such ends.
+    """
+    ends = _BOTH_WAYS.get(estimate.support)
+    if ends is None or estimate.low is None or estimate.high is None:
+        return estimate
+    if estimate.low >= ends[0] or estimate.high <= ends[1]:
+        return estimate
+    reach = f"from below {ends[0]:.0%} to above {ends[1]:.0%}"
+    why = f"cannot be said: the interval over {estimate.n_trials} trials reaches {reach}"
+    return estimate.model_copy(
+        update={"value": None, "low": None, "high": None, "warnings": (*estimate.warnings, why)}
+    )
+
 
 def widest(values: Floats, support: Support) -> Support:
     """Return the support, or a wider one where values are given that lie outside of it."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from harness.analysis.estimates import withheld
 from harness.analysis.gc_logs import TrialAttribution
 from harness.analysis.laid_pauses import over_all_places
 from harness.analysis.pooled_share import Way, pooled_share
@@ -46,7 +47,7 @@ def share_over_trials(
     found = refused or (over_all_places(at_each[0], at_each[1:]) if places > 1 else at_each[0])
     if len(laid) == 1 < len(group):  # one trial does not speak for all
         return found.model_copy(update={"value": None, "warnings": short})
-    return found.model_copy(update={"warnings": (*found.warnings, *short)})
+    return withheld(found.model_copy(update={"warnings": (*found.warnings, *short)}))
 
 
 def _short(group: Sequence[TrialAttribution], n_laid: int) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from harness.analysis import intervals
-from harness.analysis.estimates import ONE_TRIAL, from_bounds, nothing, widest
+from harness.analysis.estimates import ONE_TRIAL, from_bounds, nothing, widest, withheld
 from harness.analysis.inputs import Floats, Unit, fraction, trial_values
 from harness.model import Estimate, Support, support_of
 
@@ -145,6 +145,7 @@ def mean_within(
 
     Where a trial's value lies on the edge (no pause at all, a share of 0 or 1) the scale has no place for it.
     Then, and for two trials, the value is the arithmetic mean and there is no interval: the warning says so.
+    A share or reduction whose interval holds both ends of what matters has no value either, see ``withheld``.
 
     Args:
         values: one number per trial, shape (k,). support: absent: by the unit, or real where a value is outside
@@ -157,7 +158,7 @@ def mean_within(
     kept = widest(x, support_of(unit) if support is None else support)
     way = _WAYS[_SCALE_OF[kept]]
     if not way.outside(x) and x.size != FEWEST - 1:
-        return mean_ci(x, scale=_SCALE_OF[kept], level=level, unit=unit, what=what, inputs=inputs)
+        return withheld(mean_ci(x, scale=_SCALE_OF[kept], level=level, unit=unit, what=what, inputs=inputs))
     mean = float(np.clip(x.mean(), *kept.ends))  # of the rounding only: every value is inside
     if intervals.is_constant(x):
         why = f"{mean:g} in all {x.size} trials: no interval" if x.size > 1 else ONE_TRIAL

@@ -5,7 +5,8 @@ One trial has too few requests clear of every pause to tell its own p99 without 
 All trials together have enough: 1 - Q(clear requests of all trials) / Q(all requests of all trials). That is a
 reduction and no part of a whole: the clear requests are others than those that met a pause, and may be slower,
 so it is negative at times, and an interval that holds 0 says that no reduction is shown. What takes time away
-from the same requests (``unpaused``, ``drained``) can only lower a quantile: those two are shares, 0 to 1.
+from the same requests (``unpaused``, ``drained``) can only lower a quantile: those two are shares, 0 to 1. Their
+intervals never reach 0, whatever the data: they bound the reduction, and none of them is evidence that there is one.
 The interval leaves out one trial at a time. ``harness verify attribution`` holds its coverage against simulated
 sessions.
 """

@@ -14,7 +14,14 @@ from harness.analysis import report_words
 from harness.analysis.omission import with_missing_requests
 from harness.analysis.report_course import Course
 from harness.analysis.report_course_plot import course_over_time
-from harness.analysis.report_numbers import interval, length, milliseconds, percent, resolution
+from harness.analysis.report_numbers import (
+    interval,
+    length,
+    milliseconds,
+    percent,
+    percent_between,
+    resolution,
+)
 from harness.analysis.report_plots import latency_by_percentile, latency_over_time, words
 from harness.analysis.report_result import Report
 from harness.analysis.report_rows import LABEL_STATISTICS, label_cells, label_latencies, latency_rows
@@ -137,9 +144,4 @@ def _shares(report: Report) -> tuple[list[str], list[tuple[str, list[str]]], lis
 def _percent(share: dict[str, float | None] | None) -> str:
     if share is None or share["value"] is None:
         return "cannot say"
-    text = f"{share['value']:.0%}"
-    return (
-        text
-        if share["low"] is None or share["high"] is None
-        else f"{text} ({share['low']:.0%} to {share['high']:.0%})"
-    )
+    return percent_between(share["value"], share["low"], share["high"])

@@ -14,7 +14,7 @@ from rich.text import Text
 from harness.analysis import report_words as words
 from harness.analysis.report import report_table
 from harness.analysis.report_course import Course, course_of_history
-from harness.analysis.report_numbers import counted, length, percent, resolution
+from harness.analysis.report_numbers import counted, length, percent, percent_between, resolution
 from harness.analysis.report_requests import Gathered, gather_file
 from harness.analysis.report_result import Report
 from harness.analysis.report_rows import label_cells, latency_rows
@@ -28,6 +28,7 @@ from harness.formats.jvm_log import read_jvm_log
 from harness.formats.source import read_head
 from harness.formats.table import AggregateTable
 from harness.formats.unified_log import rotated_parts
+from harness.model.digits import plain
 
 #: Stalls shown on a page; all of them stand in the JSON.
 SHOWN = 10
@@ -239,7 +240,7 @@ def _show_attribution(report: Report, console: Console) -> None:
         part = report.attribution[name]
         share = part["share"]
         causes = ", ".join(
-            f"{cause} {share['value']:.0%}"
+            f"{cause} {percent_between(share['value'])}"
             for cause, share in part["causes"].items()
             if share["value"] is not None
         )
@@ -248,17 +249,16 @@ def _show_attribution(report: Report, console: Console) -> None:
         if share["value"] is None:
             console.print(f"  too few requests clear of pauses to say how much of {name} they explain")
             continue
-        bounds = f" ({share['low']:.0%} to {share['high']:.0%})" if share["low"] is not None else ""
-        console.print(f"  {share['value']:.0%}{bounds} of {name} goes away with the pauses and their wakes")
+        said = percent_between(share["value"], share["low"], share["high"])
+        console.print(f"  {said} of {name} goes away with the pauses and their wakes")
 
 
 def _show_resources(report: Report, console: Console) -> None:
     for name, used in (report.resources or {}).items():
-        said = [f"{used.n_samples:,} samples over {used.lasted_s:.1f} s"]
+        said = [f"{used.n_samples:,} samples over {plain(used.lasted_s)} s"]
         if used.rss_max_bytes is not None and used.rss_median_bytes is not None:
-            said.append(
-                f"memory {used.rss_median_bytes / _MIB:,.1f} MiB (median), {used.rss_max_bytes / _MIB:,.1f} MiB (most)"
-            )
+            median, most = plain(used.rss_median_bytes / _MIB), plain(used.rss_max_bytes / _MIB)
+            said.append(f"memory {median} MiB (median), {most} MiB (most)")
         if used.cpu_s is not None and used.cores is not None:
-            said.append(f"CPU {used.cpu_s:,.2f} s, {used.cores:.2f} cores")
+            said.append(f"CPU {plain(used.cpu_s)} s, {plain(used.cores)} cores")
         console.print(f"{name}: {'; '.join(said)}", markup=False, highlight=False)

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from harness.analysis.report_numbers import counted, length, milliseconds, percent, significant
+from harness.analysis.report_numbers import counted, length, milliseconds, percent
 from harness.analysis.report_result import Report
+from harness.model.digits import plain
 
 #: The percentile of the summary: the farthest of these that the file can tell.
 _WITHIN = {"p99": "99 %", "p95": "95 %", "p90": "90 %", "p50": "half"}
@@ -35,8 +36,8 @@ def summary(report: Report) -> str:
 
 
 def rate(per_s: float) -> str:
-    """Return a rate: whole numbers from a hundred on."""
-    return f"{per_s:,.0f}" if per_s >= 100 else significant(per_s)
+    """Return a rate, in three digits."""
+    return plain(per_s)
 
 
 def errors(report: Report) -> str:

@@ -16,6 +16,7 @@ from harness.errors import InputError
 from harness.figures.looks import Look, looks, ordered
 from harness.figures.style import BAND, INK, cannot_be_said, canvas, label_ends, log_scale, styled
 from harness.model import Estimate, Verdict
+from harness.model.digits import percent, plain
 
 _SIGNS = {
     Verdict.DIFFERENT: "different",
@@ -76,7 +77,7 @@ def forest(comparisons: Sequence[Comparison], trials: pd.DataFrame, *, quantity:
 
 def _itself(axes: Axes, noise: AANoise, look: Look) -> None:
     """Draw the reference against its duplicate; where the pair was made in another cell, name that one instead."""
-    size = None if noise.noise is None else f"noise {noise.noise * 100:.0f} %"
+    size = None if noise.noise is None else f"noise {percent(noise.noise)}"
     if noise.elsewhere is not None:
         axes.text(
             0.01, 0, f"only in: {noise.elsewhere}", transform=axes.get_yaxis_transform(), fontsize=_WORD,
@@ -104,7 +105,7 @@ def _says(row: Comparison) -> str:
     told = row.verdict in (Verdict.DIFFERENT, Verdict.DIFFERENT_BUT_NEGLIGIBLE)
     if told or row.p_adjusted is None or low is None or high is None or low <= 1 <= high:
         return word
-    return f"{word}, p {row.p_adjusted:.2g}"
+    return f"{word}, p {plain(row.p_adjusted, 2)}"
 
 
 def _word(axes: Axes, y: int, word: str) -> None:

@@ -14,6 +14,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from harness.model.digits import plain
 from harness.publish.contribution import GENERATED, contributions
 
 #: Of what is one number, computed in two ways.
@@ -36,8 +37,8 @@ class Checked(NamedTuple):
         """Both numbers in one line."""
         above, below = self.cells
         return (
-            f"{self.key} is {self.ratio:.4g}, the cells of table {self.table} it comes from are {above:.4g} and "
-            f"{below:.4g}, a ratio of {above / below:.4g}"
+            f"{self.key} is {plain(self.ratio, 4)}, the cells of table {self.table} it comes from are "
+            f"{plain(above, 4)} and {plain(below, 4)}, a ratio of {plain(above / below, 4)}"
         )
 
 

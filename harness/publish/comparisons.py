@@ -54,7 +54,7 @@ def p_note(found: Sequence[Comparison]) -> str:
         lost = "" if len(told) == len(found) else " A dash: too few blocks for one."
         return (
             f"p adj.: sign flips over blocks, adjusted by {_ADJUSTED_BY[told[0].family]} over {family} comparisons; "
-            f"above {ALPHA:.2f} nothing is called different.{lost}"
+            f"above {plain(ALPHA, 1)} nothing is called different.{lost}"
         )
     blocks = max(c.n_blocks for c in found)
     if blocks < FEWEST_FOR_P:
@@ -62,7 +62,7 @@ def p_note(found: Sequence[Comparison]) -> str:
     times = f", times {family} comparisons" if family > 1 else ""
     return (
         f"No p-values: with {blocks} blocks the smallest p of sign flips is 1/{round(1 / smallest_p(blocks))}{times}, "
-        f"above {ALPHA:.2f}. Each verdict rests on its own intervals, without adjustment for their number."
+        f"above {plain(ALPHA, 1)}. Each verdict rests on its own intervals, without adjustment for their number."
     )
 
 

@@ -15,6 +15,7 @@ from harness.analysis.comparisons import Comparison
 from harness.analysis.metric_words import MetricWords, metric_name, metric_words
 from harness.analysis.noise import AANoise
 from harness.errors import InputError
+from harness.model.digits import percent, plain
 from harness.publish.formatting import show, verdict_words
 from harness.publish.pages import Published, plain_table, table_page
 
@@ -39,7 +40,7 @@ class TrialValues:
 
     def spread(self) -> pd.DataFrame:
         """Return the largest over the smallest value of each variant."""
-        found = (self.frame.max() / self.frame.min()).map("{:.2f}".format)
+        found = (self.frame.max() / self.frame.min()).map(plain)
         return found.rename_axis("variant").to_frame("largest / smallest")
 
     def wrong_order(self) -> pd.DataFrame:
@@ -52,7 +53,7 @@ class TrialValues:
         if found.empty:
             return pd.DataFrame({"every pair of trials": ["orders the variants as their means do"]})
         found = found.sort_values("wrong order", ascending=False, kind="stable").reset_index(drop=True)
-        return found.assign(**{name: found[name].map("{:.0%}".format) for name in ("wrong order", "tie")})
+        return found.assign(**{name: found[name].map(percent) for name in ("wrong order", "tie")})
 
     def _as_text(self) -> pd.DataFrame:
         middle = float(np.nanmedian(self.frame.to_numpy(dtype=np.float64)))
@@ -117,7 +118,7 @@ def noise_words(noise: AANoise) -> str:
     return (
         f"The same program, run twice in each of {noise.n_blocks} blocks: ratio of its two values in "
         f"{metric_name(noise.metric)} {show(noise.ratio).interval}.\n"
-        f"Differences below {noise.noise:.0%} cannot be told from noise on this machine."
+        f"Differences below {percent(noise.noise)} cannot be told from noise on this machine."
     )
 
 

@@ -205,6 +205,16 @@ def _one_sample() -> list[Row]:
            make=_one_arm, permuted=(0,))
         for scale in ("log", "linear")
     ]  # fmt: skip
+    rows.append(
+        of(
+            "mean_within",
+            "s",
+            lambda x: analysis.mean_within(x, unit="s"),
+            bounds,
+            make=_one_arm,
+            permuted=(0,),
+        )
+    )
     rows += [
         of("quantile_ci", method, lambda x, m=method: analysis.quantile_ci(x, 0.9, method=m), bounds,
            permuted=() if method == "woodruff" else (0,))

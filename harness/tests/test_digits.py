@@ -74,6 +74,7 @@ _FLOAT = re.compile(r"[.\d,+]*[eEfFgG%]$")
 _NO_MEASUREMENT = {
     "publish/pages.py": {".0f"},
     "publish/clients.py": {".6g"},
+    "publish/load_words.py": {",.10g"},
     "figures/comparisons.py": {".3g"},
     "figures/scaling.py": {"g"},
     "figures/style.py": {"g"},

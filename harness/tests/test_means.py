@@ -57,7 +57,10 @@ def test_whatever_the_trials_say_a_mean_stays_where_its_quantity_can_be(
 ) -> None:
     found = mean_within(values, unit=unit)
     assert found.support is support_of(unit)
-    assert found.value is not None and min(values) - 1e-9 <= found.value <= max(values) + 1e-9
+    if found.value is None:
+        assert "cannot be said" in found.warnings[-1]
+    else:
+        assert min(values) - 1e-9 <= found.value <= max(values) + 1e-9
 
 
 def test_pauses_that_differ_by_much_have_a_positive_interval() -> None:
@@ -72,6 +75,26 @@ def test_where_a_trial_has_nothing_the_mean_is_arithmetic_and_says_that_it_has_n
         assert found.value == pytest.approx(np.mean(values))
         assert found.low is None and found.high is None
         assert "arithmetic" in found.estimand and "no interval" in found.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("values", "support"),
+    [
+        ([0.9, 0.95, -8.0, 0.2, 0.97], Support.REDUCTION),  # left between a fiftieth and ten times as much
+        ([0.001, 0.999, 0.5, 0.01, 0.99], Support.SHARE),
+    ],
+)
+def test_a_mean_whose_interval_holds_nearly_none_and_nearly_all_has_no_value(
+    values: list[float], support: Support
+) -> None:
+    found = mean_within(values, support=support, unit="share")
+    assert (found.value, found.low, found.high) == (None, None, None)
+    assert "cannot be said: the interval over 5 trials reaches from below" in found.warnings[-1]
+
+
+def test_a_mean_whose_interval_tells_one_end_apart_keeps_it() -> None:
+    assert mean_within([0.3, 0.5, -0.1, 0.2, 0.4], support=Support.REDUCTION, unit="share").low is not None
+    assert mean_within([0.1, 0.2, 0.15, 0.3], unit="share").high is not None
 
 
 def test_two_trials_have_no_interval_and_a_share_of_nearly_one_does_not_outweigh_the_others() -> None:

@@ -188,7 +188,12 @@ def test_each_collector_of_the_session_that_comes_with_the_project_has_a_share_w
     assert set(rows) == of_each
     for row in rows.values():
         for one in (row.share, row.share_lower, row.share_upper):
-            assert one.value is not None and one.low is not None and one.high is not None
+            assert one.value is not None and one.estimand.startswith("pooled share of p99")
+            if (
+                one is not row.share and one.low is None
+            ):  # pauses of ZGC are shorter than a bin in most trials
+                assert "a share of 0 without one of the trials" in " ".join(one.warnings)
+                continue
+            assert one.low is not None and one.high is not None
             assert one.low < one.value < one.high <= 1
-            assert one.estimand.startswith("pooled share of p99")
             assert len(one.inputs) == one.n_trials == 5

@@ -14,9 +14,8 @@ from scipy import special
 
 from harness.analysis import intervals
 from harness.analysis.inputs import Floats
-from harness.analysis.means import mean_within
+from harness.analysis.means import Scale, mean_ci
 from harness.analysis.verify.result import Cell, share
-from harness.model import Support
 
 LEVEL = 0.95
 _N_TRIALS = (5, 10)
@@ -35,14 +34,14 @@ def _left(rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
     return np.asarray(1 - _gamma(rng, shape) / _GAMMA)
 
 
-_LAWS: dict[Support, tuple[str, Callable[[np.random.Generator, tuple[int, int]], Floats], float]] = {
-    Support.NOT_NEGATIVE: ("log-t, gamma trials", _gamma, float(np.exp(special.digamma(_GAMMA)))),
-    Support.SHARE: (
+_LAWS: dict[Scale, tuple[str, Callable[[np.random.Generator, tuple[int, int]], Floats], float]] = {
+    "log": ("log-t, gamma trials", _gamma, float(np.exp(special.digamma(_GAMMA)))),
+    "logit": (
         "logit-t of shares, beta trials",
         _beta,
         float(special.expit(special.digamma(_BETA[0]) - special.digamma(_BETA[1]))),
     ),
-    Support.REDUCTION: (
+    "reduction": (
         "log-t of what is left of a reduction, gamma trials",
         _left,
         1 - float(np.exp(special.digamma(_GAMMA))) / _GAMMA,
@@ -53,10 +52,10 @@ _LAWS: dict[Support, tuple[str, Callable[[np.random.Generator, tuple[int, int]],
 def scale_cells(sims: int, seed: int) -> list[Cell]:
     """Return the coverage of each scale for five and ten trials."""
     cells = []
-    for number, (support, (name, draw, truth)) in enumerate(_LAWS.items()):
+    for number, (scale, (name, draw, truth)) in enumerate(_LAWS.items()):
         for k in _N_TRIALS:
             trials = draw(np.random.default_rng([seed, 11, number, k]), (sims, k))
-            found = [mean_within(row, support=support, level=LEVEL, unit="relative") for row in trials]
+            found = [mean_ci(row, scale=scale, level=LEVEL, unit="relative") for row in trials]
             held = sum(
                 one.low is not None and one.high is not None and one.low <= truth <= one.high for one in found
             )
