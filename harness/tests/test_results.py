@@ -116,7 +116,9 @@ def test_a_session_in_which_every_trial_failed_says_why_and_ends_with_1(failed: 
 def test_a_bundled_session_names_who_is_ahead_with_ratio_and_interval(said_of_bundled: str) -> None:
     summary = in_one_line(said_of_bundled.partition("\n\n")[0])
     assert summary.startswith("bundled/strings-rounds/")
-    winners = re.findall(r"(?:better|worse) than go-nethttp: ([a-z-]+) ([\d.]+) \(([\d.]+) to ([\d.]+)\)", summary)
+    winners = re.findall(
+        r"(?:better|worse) than go-nethttp: ([a-z-]+) ([\d.]+) \(([\d.]+) to ([\d.]+)\)", summary
+    )
     assert winners
     for _, ratio, low, high in winners:
         assert float(low) <= float(ratio) <= float(high)
@@ -124,7 +126,9 @@ def test_a_bundled_session_names_who_is_ahead_with_ratio_and_interval(said_of_bu
 
 
 def test_every_compared_variant_has_an_interval_around_its_ratio(said_of_bundled: str) -> None:
-    rows = re.findall(r"^  (?:go|java)-[a-z]+ .* {2}([\d.]+)  (\S+) to (\S+)  ", said_of_bundled, re.MULTILINE)
+    rows = re.findall(
+        r"^  (?:go|java)-[a-z]+ .* {2}([\d.]+)  (\S+) to (\S+)  ", said_of_bundled, re.MULTILINE
+    )
     compared = [line for line in said_of_bundled.splitlines() if re.match(r"  (go-kit|java-)", line)]
     assert len(rows) == len(compared) > 0
     for ratio, low, high in rows:
@@ -145,7 +149,10 @@ def test_the_table_and_the_json_of_a_session_agree(bundled: Path) -> None:
         assert one["better"] in ("higher", "lower")
         for cell in one["cells"]:
             for row in cell["variants"]:
-                assert re.search(rf"^  {re.escape(row['variant'])} ", text, re.MULTILINE) or len(cell["variants"]) == 1
+                assert (
+                    re.search(rf"^  {re.escape(row['variant'])} ", text, re.MULTILINE)
+                    or len(cell["variants"]) == 1
+                )
                 if row["comparison"] and row["comparison"]["ratio"] is not None:
                     assert row["comparison"]["low"] <= row["comparison"]["ratio"] <= row["comparison"]["high"]
 
@@ -174,7 +181,9 @@ def test_the_newest_session_is_taken_where_none_is_named(tmp_path: Path) -> None
     measure_tiny(root, seed=2)
     measure_tiny(root, seed=1)
     assert rematch(root, "results", "tiny")[1].startswith("tiny/smoke-local-1: ")
-    assert rematch(root, "results", "tiny", "--session", "smoke-local-2")[1].startswith("tiny/smoke-local-2: ")
+    assert rematch(root, "results", "tiny", "--session", "smoke-local-2")[1].startswith(
+        "tiny/smoke-local-2: "
+    )
 
 
 @pytest.mark.parametrize(
