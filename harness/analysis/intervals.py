@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy  # loads its slow submodules when they are first used
 from numpy.typing import ArrayLike
-from scipy import special
 
 from harness.analysis.inputs import Floats
 
@@ -33,13 +33,13 @@ class Bounds:
 def t_critical(level: float, degrees: ArrayLike) -> Floats:
     """Return the two-sided critical value of Student's t; NaN where ``degrees`` is not positive."""
     df = np.asarray(degrees, dtype=np.float64)
-    return np.where(df > 0, special.stdtrit(np.where(df > 0, df, 1.0), 0.5 + level / 2), np.nan)
+    return np.where(df > 0, scipy.special.stdtrit(np.where(df > 0, df, 1.0), 0.5 + level / 2), np.nan)
 
 
 def t_two_sided_p(statistic: ArrayLike, degrees: ArrayLike) -> Floats:
     """Return the two-sided p of a t statistic."""
     df, t = np.asarray(degrees, dtype=np.float64), np.asarray(statistic, dtype=np.float64)
-    return np.asarray(2.0 * special.stdtr(df, -np.abs(t)), dtype=np.float64)
+    return np.asarray(2.0 * scipy.special.stdtr(df, -np.abs(t)), dtype=np.float64)
 
 
 def is_constant(values: Floats, *, least: float = 0.0) -> bool:
@@ -158,7 +158,7 @@ def depth_from_cdf(cdf: Floats, level: float) -> tuple[int, float]:
 
 def normal_depth(mean: float, deviation: float, level: float) -> int:
     """Return the normal approximation of :func:`depth_from_cdf`, with continuity correction."""
-    return max(0, int(np.floor(mean + 0.5 - float(special.ndtri(0.5 + level / 2)) * deviation)))
+    return max(0, int(np.floor(mean + 0.5 - float(scipy.special.ndtri(0.5 + level / 2)) * deviation)))
 
 
 def signed_rank_depth(k: int, level: float) -> tuple[int, float]:

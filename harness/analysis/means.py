@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 import numpy as np
+import scipy  # loads its slow submodules when they are first used
 from numpy.typing import ArrayLike
-from scipy import special
 
 from harness.analysis import intervals
 from harness.analysis.estimates import ONE_TRIAL, from_bounds, nothing, widest, withheld
@@ -48,7 +48,7 @@ _WAYS: dict[Scale, _Way] = {
         lambda x: bool(x.min() <= 0), "zero",
     ),
     "logit": _Way(
-        special.logit, special.expit, "share of the mean log odds", "logit-t", Support.SHARE,
+        scipy.special.logit, scipy.special.expit, "share of the mean log odds", "logit-t", Support.SHARE,
         lambda x: bool(x.min() <= _EDGE or x.max() >= 1 - _EDGE), "0 % or 100 %",
     ),
     "reduction": _Way(

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import scipy  # loads its slow submodules when they are first used
 from pydantic import Field
-from scipy import special
 
 from harness.analysis.inputs import Floats
 from harness.analysis.pooled import cluster_bootstrap_quantile, pooled_quantile
@@ -49,7 +49,7 @@ def worth_of(latency_s: Floats, trial: str, *, seed: int = 0) -> Worth:
         InputError: empty, or not finite.
     """
     effective = effective_sample_size(latency_s)
-    z = float(special.ndtri(0.5 + LEVEL / 2))
+    z = float(scipy.special.ndtri(0.5 + LEVEL / 2))
     mean = float(latency_s.mean())
     return Worth(
         trial=trial,

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
+import scipy  # loads its slow submodules when they are first used
 
 FloatArray = npt.NDArray[np.float64]
 _PAIRS = 100_000
@@ -33,7 +33,7 @@ class Law:
     def score(self, value: FloatArray) -> FloatArray:
         """Normal score, same shape; beyond the largest value seen it stays at the largest's."""
         survival = np.exp(self.log_survival(value))
-        return np.asarray(-special.ndtri(np.clip(survival, 1e-12, 1 - 1e-12)))
+        return np.asarray(-scipy.special.ndtri(np.clip(survival, 1e-12, 1 - 1e-12)))
 
 
 class Ordinary:
@@ -80,7 +80,9 @@ class Ordinary:
             opening = np.minimum(a, np.append(a[1:], a[-1]))
             first = np.maximum(
                 *(
-                    special.log_ndtr((rho**distance * last - opening) / np.sqrt(1 - rho ** (2 * distance)))
+                    scipy.special.log_ndtr(
+                        (rho**distance * last - opening) / np.sqrt(1 - rho ** (2 * distance))
+                    )
                     for rho in (self.rho, self.rho_all)
                 )
             )
@@ -92,13 +94,13 @@ class Ordinary:
     def _log_following(self, a: FloatArray, last: FloatArray, distance: npt.NDArray[np.intp]) -> FloatArray:
         """Log of the chance of each to exceed ``a`` when the one before it did, or was answered with a known ratio."""
         # Given that the previous one exceeded a: mean and variance of a truncated normal.
-        hazard = np.exp(-0.5 * a**2 - 0.5 * np.log(2 * np.pi) - special.log_ndtr(-a))
+        hazard = np.exp(-0.5 * a**2 - 0.5 * np.log(2 * np.pi) - scipy.special.log_ndtr(-a))
         variance = np.clip(1 + a * hazard - hazard**2, 0.0, 1.0)
         step2 = 1 - self.rho**2
         known = distance == 1
         mean = np.where(known, last, np.append(0.0, self.rho * hazard[:-1]))
         spread = np.sqrt(step2 + np.where(known, 0.0, np.append(0.0, self.rho**2 * variance[:-1])))
-        return np.asarray(special.log_ndtr((mean - a) / spread))
+        return np.asarray(scipy.special.log_ndtr((mean - a) / spread))
 
 
 def log_sum(values: FloatArray) -> float:

@@ -7,9 +7,9 @@ import random
 from collections.abc import Sequence
 
 import numpy as np
+import scipy  # loads its slow submodules when they are first used
 from numpy.typing import ArrayLike
 from pydantic import Field
-from scipy import special
 
 from harness.analysis.decisions import FEWEST_FOR_P
 from harness.analysis.inputs import arms, finite, fraction, trial_values
@@ -97,7 +97,7 @@ def plan_repetitions(
             )
     assured = None
     if n_pilot:
-        upper = sd * np.sqrt((n_pilot - 1) / float(special.chdtri(n_pilot - 1, ASSURANCE)))
+        upper = sd * np.sqrt((n_pilot - 1) / float(scipy.special.chdtri(n_pilot - 1, ASSURANCE)))
         assured = _blocks(float(upper), half_width, level)
     return PlannedRepetitions(
         n_blocks=_blocks(sd, half_width, level),

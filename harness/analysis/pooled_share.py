@@ -19,7 +19,7 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
+import scipy  # loads its slow submodules when they are first used
 
 from harness.analysis.intervals import t_critical
 from harness.analysis.latency_counts import BIN_LOG, BIN_SHARE, LatencyCounts, counted, pooled_and_without
@@ -134,8 +134,8 @@ def pooled_share(
         low, high = jackknifed(float(_log_odds(log_ratio)), _log_odds(log_ratios), level)
         bounds = {
             "warnings": (entered,),
-            "low": float(special.expit(low)),
-            "high": float(special.expit(high)),
+            "low": float(scipy.special.expit(low)),
+            "high": float(scipy.special.expit(high)),
         }
     return Estimate.model_validate(facts | {"value": value} | bounds)
 

@@ -10,8 +10,8 @@ from math import ceil
 from typing import Literal
 
 import numpy as np
+import scipy  # loads its slow submodules when they are first used
 from numpy.typing import ArrayLike
-from scipy import special
 
 from harness.analysis.estimates import widest
 from harness.analysis.inputs import Floats, finite, fraction
@@ -187,6 +187,6 @@ def woodruff_ranks(
 
 def order_statistic_ranks(n: int, q: float, level: float) -> tuple[int, int]:
     """Return the ranks (from 1) whose interval holds the q quantile of n independent requests."""
-    half = float(special.ndtri(0.5 + level / 2)) * np.sqrt(n * q * (1 - q))
+    half = float(scipy.special.ndtri(0.5 + level / 2)) * np.sqrt(n * q * (1 - q))
     # the binomial law is normal enough from ten requests beyond the quantile on, and rounding is outwards
     return max(1, int(np.floor(n * q - half))), min(n, int(np.ceil(n * q + half)) + 1)

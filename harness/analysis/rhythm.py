@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
+import scipy  # loads its slow submodules when they are first used
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -84,4 +84,4 @@ def _p_fewer(few: npt.NDArray[np.int64], many: npt.NDArray[np.int64]) -> float:
     above = float(ranks[: len(few)].sum()) - a * (a + 1) / 2
     ties = float((counts.astype(np.float64) ** 3 - counts).sum()) / (n * (n - 1))
     spread = float(np.sqrt(a * b / 12 * (n + 1 - ties)))
-    return float(special.ndtr((above - a * b / 2 + 0.5) / spread)) if spread > 0 else 1.0
+    return float(scipy.special.ndtr((above - a * b / 2 + 0.5) / spread)) if spread > 0 else 1.0

@@ -13,8 +13,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import scipy  # loads its slow submodules when they are first used
 from pydantic import Field
-from scipy import special
 
 from harness.analysis.ordinary import Ordinary, log_sum
 from harness.model import Frozen
@@ -166,23 +166,25 @@ def _log_chance(
     Written out, because the module of laws takes as long to load as the rest of a report's imports.
     """
     if law is None:
-        choose = special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
-        return np.asarray(choose + special.xlogy(k, share) + special.xlog1py(n - k, -share))
+        choose = (
+            scipy.special.gammaln(n + 1) - scipy.special.gammaln(k + 1) - scipy.special.gammaln(n - k + 1)
+        )
+        return np.asarray(choose + scipy.special.xlogy(k, share) + scipy.special.xlog1py(n - k, -share))
     a, b = law
-    choose = -np.log(n + 1) - special.betaln(n - k + 1, k + 1)
-    return np.asarray(choose + special.betaln(k + a, n - k + b) - special.betaln(a, b))
+    choose = -np.log(n + 1) - scipy.special.betaln(n - k + 1, k + 1)
+    return np.asarray(choose + scipy.special.betaln(k + a, n - k + b) - scipy.special.betaln(a, b))
 
 
 def _alike(n: int, share: float, rho: float) -> float:
     """Mean correlation of being slow over all pairs among ``n`` consecutive requests."""
     if n < 2 or rho <= 0:
         return 0.0
-    a = -special.ndtri(share)
+    a = -scipy.special.ndtri(share)
     hazard = np.exp(-0.5 * a**2) / np.sqrt(2 * np.pi) / share
     variance = np.clip(1 + a * hazard - hazard**2, 0.0, 1.0)
     lag = np.arange(1, n)
     r = rho**lag
-    both = special.ndtr((r * hazard - a) / np.sqrt(1 - r**2 + r**2 * variance))
+    both = scipy.special.ndtr((r * hazard - a) / np.sqrt(1 - r**2 + r**2 * variance))
     return float(np.sum((n - lag) * np.maximum(both - share, 0.0)) / (n * (n - 1) / 2) / (1 - share))
 
 

@@ -25,7 +25,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
-from scipy import ndimage
+import scipy  # loads its slow submodules when they are first used
 
 from harness.analysis.inputs import starts_and_latencies
 from harness.analysis.ordinary import Ordinary
@@ -118,7 +118,7 @@ class _Trial:
         """Set the ordinary latency at each moment from the ``calm`` requests around it."""
         used = np.flatnonzero(calm) if np.count_nonzero(calm) >= MIN_REQUESTS else np.arange(len(calm))
         window = min(LEVEL_WINDOW, len(used) // 4 * 2 + 1)
-        smooth = ndimage.median_filter(np.log(self.latency[used]), size=window, mode="nearest")
+        smooth = scipy.ndimage.median_filter(np.log(self.latency[used]), size=window, mode="nearest")
         self.level = np.exp(np.interp(np.arange(len(calm)), used, smooth))
         self.ratio = self.latency / self.level
 

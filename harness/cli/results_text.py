@@ -163,11 +163,7 @@ def _ratio(row: VariantResult) -> str:
 
 
 def _interval(row: VariantResult) -> str:
-    ratio = None if row.comparison is None else row.comparison.ratio
-    if ratio is None or ratio.value is None or ratio.low is None or ratio.high is None:
-        return DASH
-    bounds = show(ratio).bare.partition(" [")[2].removesuffix("]").split(", ")
-    return " to ".join(bounds)
+    return (show(row.comparison.ratio).bounds if row.comparison else "") or DASH
 
 
 def _print_cell(cell: CellResult, metric: Metric, *, conclusive: bool) -> None:

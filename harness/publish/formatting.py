@@ -42,6 +42,7 @@ class Shown(Frozen):
     text: str = Field(description="12.3 ms; a dash when absent")
     interval: str = Field(description="12.3 ms (11.9 to 12.7); the same dash when absent")
     bare: str = Field(description="12.3 (11.9 to 12.7) without unit: a table's column heads carry it")
+    bounds: str = Field(default="", description="11.9 to 12.7; empty when there is no interval")
     unit: str
     reason: str | None = Field(default=None, description="why there is nothing to show")
 
@@ -77,6 +78,7 @@ def show(estimate: Estimate, *, like: float | None = None) -> Shown:
         text=text + unit,
         interval=f"{text}{unit} ({inside}{open_end})",
         bare=f"{text} ({inside})",
+        bounds=inside,
         unit=name,
     )
 

@@ -47,8 +47,11 @@ def session_s(assembly: Assembly, prepared: Prepared) -> float:
 
 def _memory_s(assembly: Assembly, prepared: Prepared) -> float:
     """What is measured of memory: each least heap is tried under the load that trials have, too."""
-    asked, first, experiment = memory_asked(prepared), first_configuration(prepared), prepared.experiment
-    if not asked or first.load is None:
+    asked, experiment = memory_asked(prepared), prepared.experiment
+    if not asked:  # nor is there a first configuration where no variant can be measured here
+        return 0.0
+    first = first_configuration(prepared)
+    if first.load is None:
         return 0.0
     load = tried(first.load, experiment.profiles[prepared.plan.profile].settle_s)
     variant = experiment.variants[next(iter(asked))]

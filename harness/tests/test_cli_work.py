@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -112,21 +113,26 @@ def test_the_help_of_a_command_imports_no_more_than_typer_does_itself(command: s
     assert imported([command, "--help"], others) == []
 
 
-def imported(words: list[str], libraries: tuple[str, ...]) -> list[str]:
-    """Run a command in a process of its own and return which of the libraries it imported."""
-    code = (
+def test_a_report_imports_what_it_computes_with_no_sooner_than_there_is_a_file(tmp_path: Path) -> None:
+    later = ("scipy.special", "scipy.ndimage", "scipy.stats", "pandas", "paramiko", "psycopg", "matplotlib")
+    assert imported(["report", str(tmp_path / "none.jtl")], later, code=2) == []
+
+
+def imported(words: list[str], libraries: tuple[str, ...], *, code: int = 0) -> list[str]:
+    """Run a command in a process of its own and return which of the libraries it imported; ``code``: its exit code."""
+    program = (
         "import sys\n"
         f"sys.argv = ['rematch', *{words!r}]\n"
         "from harness.cli import main\n"
         "try:\n    main()\n"
-        "except SystemExit as end:\n    assert not end.code, end.code\n"
-        f"print(*[name for name in {libraries!r} if name in sys.modules], file=sys.stderr)\n"
+        f"except SystemExit as end:\n    assert (end.code or 0) == {code}, end.code\n"
+        f"print(*[name for name in {libraries!r} if name in sys.modules])\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code],
+        [sys.executable, "-c", program],
         env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
         capture_output=True,
         text=True,
         check=True,
     )
-    return done.stderr.split()
+    return done.stdout.splitlines()[-1].split()

@@ -114,7 +114,7 @@ def test_a_dry_run_says_what_will_be_measured_and_starts_nothing(
     assembly, prepared = memory_session(root)
     assert memory_asked(prepared) == {"java-2x": "heap_max = 2x", "go-as-java": "gomemlimit = rss of java-2x"}
     _print_plan(assembly, prepared, as_json=False)
-    said = capsys.readouterr().out
+    said = " ".join(capsys.readouterr().out.split())
     assert "are measured first" in said and "gomemlimit = rss of java-2x" in said
     assert not folder_of(root).folder.exists()
 
