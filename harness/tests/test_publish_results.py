@@ -56,7 +56,7 @@ def tree(comparison: Comparison | None) -> Tree:
 
 
 def published(root: Path, comparison: Comparison | None) -> dict[str, object]:
-    put(Publisher("50-a", root=root), "scaling", tree(comparison), guards=("law",))
+    put(Publisher("50-a", root=root, publish=True), "scaling", tree(comparison), guards=("law",))
     return dict(read_values(root))
 
 
@@ -83,18 +83,18 @@ def test_a_branch_is_measured_when_one_of_its_leaves_says_anything(
     tmp_path: Path, comparison: Comparison
 ) -> None:
     partly: Tree = {"a": {"x": comparison}, "b": {"x": Absent()}, "c": {"x": estimate(None)}}
-    put(Publisher("50-a", root=tmp_path), "q", partly, guards=("a", "b", "c"))
+    put(Publisher("50-a", root=tmp_path, publish=True), "q", partly, guards=("a", "b", "c"))
     values = read_values(tmp_path)
     assert "q.measured" in values and "q.a.measured" in values
     assert "q.b.measured" not in values and "q.c.measured" not in values
     with pytest.raises(InputError, match="no branch"):
-        put(Publisher("50-a", root=tmp_path), "q", partly, guards=("d",))
+        put(Publisher("50-a", root=tmp_path, publish=True), "q", partly, guards=("d",))
 
 
 def test_two_leaves_of_one_key_are_refused(tmp_path: Path) -> None:
     twice: Tree = {"java-a": estimate(1.0), "java_a": estimate(2.0)}
     with pytest.raises(InputError, match="two results of one key"):
-        put(Publisher("50-a", root=tmp_path), "q", twice)
+        put(Publisher("50-a", root=tmp_path, publish=True), "q", twice)
 
 
 def test_rows_are_made_of_the_same_leaves(comparison: Comparison) -> None:
