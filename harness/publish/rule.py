@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from harness.analysis.decisions import ALPHA, DEFAULT_MARGIN, FEWEST_FOR_P, MOST_NOISE, TAIL_MARGIN
 from harness.evidence.equal_memory import MARGIN
-from harness.model.digits import plain, whole_percent
+from harness.model.digits import fixed, whole_percent
 from harness.publish.pages import Published, joined
 from harness.publish.publisher import Publisher
 
@@ -14,7 +14,7 @@ def publish_rule(publisher: Publisher) -> Published:
     r"""Publish ``rule.{alpha,level,inner_level,margin,tail_margin,most_noise,memory_margin,fewest_blocks}``
     from the constants of the analysis; ``inner_level`` is that of the interval of two one-sided tests."""
     limits = {
-        "alpha": plain(ALPHA),
+        "alpha": fixed(ALPHA, 2),
         "level": whole_percent(1 - ALPHA),
         "inner_level": whole_percent(1 - 2 * ALPHA),
         "margin": whole_percent(DEFAULT_MARGIN),
