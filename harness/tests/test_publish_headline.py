@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -76,6 +77,7 @@ def test_the_sentences_name_generator_cpu_and_compiling_with_the_numbers_of_the_
     said = {key: values[f"headline.{key}"]["text"] for key in ("cell", "load", "generator", "warm_up")}
     assert said["cell"] == "no log line per request, 1,000 warm-up requests"
     assert said["load"].startswith("Load: JMeter 5.6.3 (closed: 100 users, 100 requests each, ramp 1 s).")
+    assert re.search(r"It used [\d.]+ to [\d.]+ of them, the service [\d.]+ to [\d.]+ \(", said["generator"])
     assert (
         values["headline.generator_cores.go_nethttp"]["value"]
         > values["headline.service_cores.go_nethttp"]["value"]
