@@ -29,18 +29,25 @@ def load_trials(root: Path, experiment: str, profile: Profile | None = None) -> 
     source: Source = "measured"
     if profile == "sample" or (profile is None and not _has_trials(root, experiment, "measured")):
         source = "bundled"
+    only_bundled = source == "measured" and not _has_trials(root, experiment, "measured")
+    if only_bundled and _has_trials(root, experiment, "bundled"):
+        raise _not_of_profile(experiment, profile, ["sample"])
     frame = Processed(root, experiment, source).read_trials()
     chosen = frame if profile in (None, "sample") else frame[frame["profile"] == profile]
     if chosen.empty:
         there = sorted(set(frame["profile"].astype(str)))
         there += ["sample"] if _has_trials(root, experiment, "bundled") else []
-        raise InputError(
-            f"no trial of {experiment} for this profile",
-            place="profile",
-            found=profile,
-            allowed=", ".join(there),
-        )
+        raise _not_of_profile(experiment, profile, sorted(there))
     return chosen.reset_index(drop=True)
+
+
+def _not_of_profile(experiment: str, profile: Profile | None, there: list[str]) -> InputError:
+    return InputError(
+        f"no trial of {experiment} for this profile",
+        place="profile",
+        found=profile,
+        allowed=", ".join(there),
+    )
 
 
 def _has_trials(root: Path, experiment: str, source: Source) -> bool:

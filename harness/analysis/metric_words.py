@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -39,6 +40,10 @@ _METRICS = {
 }
 
 
+#: Words joined by underscores, as the columns of a table are named.
+_COLUMN = re.compile(r"\b[a-z0-9]+(?:_[a-z0-9]+)+\b")
+
+
 def metric_words(metric: str) -> MetricWords | None:
     """Return a metric in words; ``None``: a column without an entry here."""
     return _METRICS.get(metric)
@@ -51,7 +56,5 @@ def metric_name(metric: str) -> str:
 
 
 def in_words(text: str) -> str:
-    """Return a text with the columns that it names called by their words."""
-    for column, found in _METRICS.items():
-        text = text.replace(column, found.name)
-    return text
+    """Return a text with the columns that it names called as by ``metric_name``."""
+    return _COLUMN.sub(lambda found: metric_name(found[0]), text)

@@ -17,6 +17,7 @@ from harness.publish.contribution import read_values
 from harness.publish.doubts import flag_counts, publish_doubts
 from harness.publish.pages import Published, joined_pages
 from harness.publish.publisher import Publisher, slug
+from harness.publish.rule import publish_rule
 from harness.publish.settings import publish_setup
 from harness.publish.sources import publish_sources
 from harness.publish.versions import tool_versions
@@ -30,7 +31,7 @@ _TOOLS = {"Go": "go", "JDK": "jdk", "JMeter": "jmeter", "Locust": "locust", "wrk
 def describe_session(settings: StageParameters, publisher: Publisher) -> pd.DataFrame:
     """Publish machine, versions, and the counts of trials of each experiment; return them as a table.
 
-    Keys: ``machine.*``, ``tool.*``, ``session.*``, ``profile``, ``status``, and
+    Keys: ``machine.*``, ``rule.*``, ``tool.*``, ``session.*``, ``profile``, ``status``, and
     ``<experiment>.trials.{planned,made,kept,bottleneck}``, of the sessions that are analysed and no others;
     and the table ``session.doubts``.
     """
@@ -50,6 +51,7 @@ def describe_session(settings: StageParameters, publisher: Publisher) -> pd.Data
         blocks = evidence.header.plan.n_blocks
         publisher.value(f"{name}.blocks", blocks, "1", f"blocks of {evidence.experiment}")
     publish_doubts(publisher, opened)
+    publish_rule(publisher)
     return pd.DataFrame(rows, columns=["key", "value"])
 
 

@@ -12,7 +12,7 @@ from harness.analysis.summaries import summarise
 from harness.evidence import Evidence
 from harness.evidence.load_course import COMPILING, FIRST, LAST, load_course
 from harness.model import ClosedLoad, Estimate, Experiment, Load
-from harness.model.digits import percent
+from harness.model.digits import percent, span
 from harness.publish.formatting import NOT_MEASURED, show
 from harness.publish.load_words import TOOL_NAMES, load_in_words, number
 from harness.publish.pages import Published
@@ -168,9 +168,8 @@ def _ratios(evidence: Evidence, trials: pd.DataFrame, metric: str) -> dict[str, 
 
 
 def _range(found: Mapping[str, Estimate]) -> str:
-    ordered = sorted(found.values(), key=_value)
-    values = [show(one).text for one in ordered]
-    return values[0] if len(set(values)) == 1 else f"{values[0]} to {values[-1]}"
+    values = [_value(one) for one in found.values()]
+    return span(min(values), max(values))
 
 
 def _value(estimate: Estimate) -> float:

@@ -88,12 +88,19 @@ def trial_values(trials: pd.DataFrame, metric: str, labels: Mapping[str, str]) -
         trials: of one combination of factor levels. labels: variant -> what it is called.
 
     Raises:
-        InputError: a metric without a unit and a direction.
+        InputError: a metric without a unit and a direction, or no trial was kept.
     """
     words = metric_words(metric)
     if words is None:
         raise InputError("no unit is known of this metric", place="metric", found=metric)
     kept = trials[~trials["duplicate"].astype(bool) & ~trials["excluded"].astype(bool)]
+    if kept.empty:
+        raise InputError(
+            "no trial of this combination of factor levels",
+            place="trials",
+            found="none",
+            allowed="measured levels",
+        )
     wide = kept.pivot(index="block", columns="variant", values=metric) * words.factor
     return TrialValues(wide.rename(columns=dict(labels)), words)
 

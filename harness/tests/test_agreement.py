@@ -38,7 +38,7 @@ def trials(slow: float = 1.0) -> pd.DataFrame:
 
 
 def published(root: Path, *, ratio_of: pd.DataFrame, table_of: pd.DataFrame) -> None:
-    publisher = Publisher("99-test", root=root)
+    publisher = Publisher("99-test", root=root, publish=True)
     (found,) = compare(ratio_of, "latency_p99_s", reference="go")
     publisher.comparison("loops.p99", "java", found)
     frame = summarise(table_of, "latency_p99_s")

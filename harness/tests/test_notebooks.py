@@ -165,13 +165,12 @@ def _text_of(cell: Any) -> str:
 
 
 def test_a_notebook_opened_alone_shows_the_same_and_leaves_the_paper_as_it_is(
-    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     execute_in_process(project, "30-strings")
     before = snapshot(project)
-    monkeypatch.delenv("REMATCH_PUBLISH")
     capsys.readouterr()
-    shown = execute_in_process(project, "30-strings")["said"]
+    shown = execute_in_process(project, "30-strings", publishing=False)["said"]
     assert capsys.readouterr().out.startswith("strings-rounds: measured here, session smoke-local-1 of ")
     assert "smallest margin at which the reference equals itself" in repr(shown)
     assert snapshot(project) == before
@@ -193,11 +192,19 @@ def test_a_notebook_opened_alone_shows_the_same_and_leaves_the_paper_as_it_is(
     ids=["as it is", "median", "CPU", "p99", "logging", "profile"],
 )
 def test_the_workshop_and_each_of_its_exercises_run(
-    project: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, str], heading: str
+    project: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    changes: dict[str, str],
+    heading: str,
 ) -> None:
     sample = {'profile = "sample"': 'profile = "newest"'}  # the made-up session is measured here
-    monkeypatch.delenv("REMATCH_PUBLISH")
-    found = execute_in_process(project, WORKSHOP, changes if "profile" in str(changes) else sample | changes)
+    changes = changes if "profile" in str(changes) else sample | changes
+    if ', "off"\n' in changes:  # a smoke session has no trial with logging
+        project = make_project(tmp_path, profile="quick", experiments=("strings-rounds",))
+        tidy_all(StageParameters(profile="quick", experiments="strings-rounds"), root=project)
+        monkeypatch.setenv("REMATCH_ROOT", str(project))
+    found = execute_in_process(project, WORKSHOP, changes, publishing=False)
     values = found["values"]
     assert isinstance(values, TrialValues)
     table = values.all_blocks()[heading]

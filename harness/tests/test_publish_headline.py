@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -71,11 +72,12 @@ def test_a_jvm_records_how_long_it_compiled_during_the_load_and_go_has_nothing_t
 def test_the_sentences_name_generator_cpu_and_compiling_with_the_numbers_of_the_records(
     recorded: Evidence,
 ) -> None:
-    publish_headline(Publisher("30-strings", root=recorded.root), recorded, MAIN)
+    publish_headline(Publisher("30-strings", root=recorded.root, publish=True), recorded, MAIN)
     values = read_values(recorded.root)
     said = {key: values[f"headline.{key}"]["text"] for key in ("cell", "load", "generator", "warm_up")}
     assert said["cell"] == "no log line per request, 1,000 warm-up requests"
     assert said["load"].startswith("Load: JMeter 5.6.3 (closed: 100 users, 100 requests each, ramp 1 s).")
+    assert re.search(r"It used [\d.]+ to [\d.]+ of them, the service [\d.]+ to [\d.]+ \(", said["generator"])
     assert (
         values["headline.generator_cores.go_nethttp"]["value"]
         > values["headline.service_cores.go_nethttp"]["value"]
@@ -89,7 +91,7 @@ def test_the_sentences_name_generator_cpu_and_compiling_with_the_numbers_of_the_
 
 def test_what_was_not_recorded_is_said_to_be_so_and_claims_nothing_of_warm_services(made_up: Path) -> None:
     evidence = open_evidence(StageParameters(experiments="strings-rounds"), "strings-rounds", root=made_up)
-    publish_headline(Publisher("30-strings", root=made_up), evidence, MAIN)
+    publish_headline(Publisher("30-strings", root=made_up, publish=True), evidence, MAIN)
     said = read_values(made_up)["headline.warm_up"]["text"]
     assert "Whether the JVMs were still compiling was not recorded." in said
     assert said.endswith("These numbers are no statement about services that have warmed up.")

@@ -27,7 +27,7 @@ def comparison() -> Comparison:
         [
             {
                 "experiment": "e", "session_id": "s", "trial_id": f"{block}-{variant}", "source": "measured",
-                "variant": variant, "block": block, "duplicate": False, "excluded": False, "outcome": "ok", "position": block, "configuration": variant, "flags": "",
+                "variant": variant, "configuration": variant, "block": block, "duplicate": False, "excluded": False, "outcome": "ok", "flags": "", "position": block,
                 "throughput_per_s": rate * (1 + 0.01 * block), "n_requests": 1000,
             }
             for block in range(6)

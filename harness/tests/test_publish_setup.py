@@ -105,7 +105,9 @@ def test_a_frameworks_version_comes_with_the_place_where_it_was_read(tmp_path: P
 def test_a_session_with_uncommitted_changes_is_named_with_its_own_commit(tmp_path: Path) -> None:
     dirty, clean = bundled("aa"), bundled("strings-rounds")
     assert dirty.header.provenance.dirty and not clean.header.provenance.dirty
-    publisher = Publisher("20-tidy", root=make_project(tmp_path, profile="smoke", experiments=()))
+    publisher = Publisher(
+        "20-tidy", root=make_project(tmp_path, profile="smoke", experiments=()), publish=True
+    )
     table = repr(publish_sources(publisher, [dirty, clean]))
     rows = {line.split(" | ")[0]: line for line in table.splitlines()}
     assert str(dirty.header.provenance.commit)[:12] in rows["aa"] and "| yes |" in rows["aa"]
@@ -122,7 +124,7 @@ def test_the_tables_hold_every_experiment_that_was_measured(tmp_path: Path) -> N
         Evidence(root=root, experiment=name, sessions=tuple(Store(root).sessions(name)))
         for name in ("gc-peaks", "strings-startup")
     ]
-    loads, runtimes, _ = publish_setup(Publisher("20-tidy", root=root), opened)
+    loads, runtimes, _ = publish_setup(Publisher("20-tidy", root=root, publish=True), opened)
     assert "strings-startup | none | none: start and idle" in repr(loads)
     assert "gc-peaks | JMeter | open: 400/s (Poisson)" in repr(loads)
     for collector in ("Serial", "Parallel", "G1", "ZGC"):

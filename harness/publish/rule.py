@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The limits of the rule that decides what a comparison says, as values that the text of the paper uses."""
+
+from __future__ import annotations
+
+from harness.analysis.decisions import ALPHA, DEFAULT_MARGIN, FEWEST_FOR_P, MOST_NOISE, TAIL_MARGIN
+from harness.evidence.equal_memory import MARGIN
+from harness.model.digits import fixed, whole_percent
+from harness.publish.pages import Published, joined
+from harness.publish.publisher import Publisher
+
+
+def publish_rule(publisher: Publisher) -> Published:
+    r"""Publish ``rule.{alpha,level,inner_level,margin,tail_margin,most_noise,memory_margin,fewest_blocks}``
+    from the constants of the analysis; ``inner_level`` is that of the interval of two one-sided tests."""
+    limits = {
+        "alpha": fixed(ALPHA, 2),
+        "level": whole_percent(1 - ALPHA),
+        "inner_level": whole_percent(1 - 2 * ALPHA),
+        "margin": whole_percent(DEFAULT_MARGIN),
+        "tail_margin": whole_percent(TAIL_MARGIN),
+        "most_noise": whole_percent(MOST_NOISE),
+        "memory_margin": whole_percent(MARGIN),
+        "fewest_blocks": str(FEWEST_FOR_P),
+    }
+    with publisher.together():
+        said = [publisher.text(f"rule.{name}", text) for name, text in limits.items()]
+    return joined(said)
