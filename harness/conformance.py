@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from pydantic import JsonValue
 
-from harness.exchange import Answer, Connection, ExchangeError, request_bytes
+from harness.agent.http_exchange import Answer, Connection, ExchangeError, request_bytes
 from harness.loadgen.base import Endpoint
 from harness.loadgen.captures import (
     CaptureFault,

@@ -15,7 +15,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from harness.machine_facts import machine_facts, text_of
+from harness.agent.machine_info import machine_facts, text_of
 from harness.model import Machine, Provenance
 from harness.repository import commit_of, has_changes
 

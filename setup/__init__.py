@@ -4,6 +4,6 @@
 Standard library only: it runs on any Python >= 3.11 before anything is installed.
 """
 
-from harness.platforms import refuse_windows
+from harness.agent.platforms import refuse_windows
 
 refuse_windows()

@@ -20,8 +20,8 @@ from pathlib import Path
 
 from harness.agent.containers import CONTAINERS, remove_containers
 from harness.agent.files import SCRATCH, remove_scratch
+from harness.agent.processes import alive, kill_group, this_process
 from harness.agent.server import Server
-from harness.processes import alive, kill_group, this_process
 
 #: What is known of a daemon, in its folder.
 ABOUT = "agent.json"

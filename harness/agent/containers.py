@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from harness.engine import (
+from harness.agent.docker_api import (
     EngineRequest,
     exchange_in_a_row,
     made_by,

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from harness.contents import file_sha256, folder_bytes
+from harness.agent.hashing import file_sha256, folder_bytes
 from harness.errors import HostError
 
 #: Below the agent's folder: a file per folder that stands elsewhere and goes with it; in it, where that is.

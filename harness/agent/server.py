@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from harness.agent.orders import SLOW, Orders
+from harness.agent.handlers import SLOW, Orders
 from harness.agent.relay import SOCKET
 from harness.errors import HostError
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from harness.contents import file_sha256
+from harness.agent.hashing import file_sha256
 from harness.errors import InputError
 from harness.formats.detect import read_any
 from harness.formats.table import RequestTable, together

@@ -27,7 +27,7 @@ from harness.backing.postgres_lent import Lent
 from harness.backing.postgres_server import Server
 from harness.backing.postgres_watch import WATCH_FILE, Watch
 from harness.errors import InputError, MissingTool, TrialFailure
-from harness.hosts import Host
+from harness.hosts.base import Host
 from harness.model import BackingName, Outcome
 from harness.toolchains import Tool
 

@@ -13,6 +13,7 @@ import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from harness.agent.processes import alive, this_process
 from harness.backing.base import BackingNeed
 from harness.backing.postgres_client import (
     MAINTENANCE,
@@ -34,9 +35,8 @@ from harness.backing.postgres_server import (
 from harness.backing.postgres_template import ADMISSION, LETS_IN, NEAR, Templates
 from harness.backing.tree_copy import restore
 from harness.errors import InputError
-from harness.hosts import Command, Host
+from harness.hosts.base import Command, Host
 from harness.model import BackingSettings
-from harness.processes import alive, this_process
 
 COPY_WITHIN_S = 120.0
 

@@ -29,8 +29,8 @@ from harness.backing.postgres_far_server import Database, FarServer
 from harness.backing.postgres_home import MEMORY
 from harness.backing.postgres_template import INITDB_WITHIN_S, fill, sql_files, template_key
 from harness.errors import HostError, InputError, MissingTool, TrialFailure
+from harness.hosts.ssh import SshHost
 from harness.model import BackingName, BackingSettings, Outcome
-from harness.remote import SshHost
 
 
 class FarPostgres:

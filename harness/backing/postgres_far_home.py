@@ -10,8 +10,8 @@ from pathlib import Path
 
 from harness.backing.postgres_home import ACCOUNTS
 from harness.errors import InputError, MissingTool
-from harness.hosts import Command
-from harness.remote import SshHost
+from harness.hosts.base import Command
+from harness.hosts.ssh import SshHost
 
 #: Where distributions put the programs, the newest first; then whatever is on PATH.
 USUAL = (

@@ -31,10 +31,10 @@ from harness.backing.postgres_server import (
 )
 from harness.backing.postgres_template import ADMISSION, LETS_IN, NEAR
 from harness.errors import HostError, TrialFailure
-from harness.hosts import Command, Process, StopSignal
+from harness.hosts.base import Command, Process, StopSignal
+from harness.hosts.ssh import SshHost
 from harness.loadgen.base import Endpoint
 from harness.model import BackingSettings, Outcome
-from harness.remote import SshHost
 
 LOG_TAIL_BYTES = 8192
 READY = b"database system is ready to accept connections"

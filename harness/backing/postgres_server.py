@@ -20,13 +20,13 @@ from pathlib import Path
 
 import psycopg
 
+from harness.agent.ports import free_port
+from harness.agent.processes import GONE_WITHIN_S, PROC
 from harness.backing.postgres_client import ADDRESS, Login, connect
 from harness.backing.postgres_home import PostgresHome
 from harness.errors import HostError, TrialFailure
-from harness.hosts import Command, Host, Process, Stopped, StopSignal
+from harness.hosts.base import Command, Host, Process, Stopped, StopSignal
 from harness.model import BackingSettings, Outcome
-from harness.ports import free_port
-from harness.processes import GONE_WITHIN_S, PROC
 
 READY_WITHIN_S = 60.0
 #: A fast stop writes what is in memory to disk first.

@@ -32,7 +32,7 @@ from harness.backing.postgres_client import (
 from harness.backing.postgres_home import PostgresHome, refuse_full
 from harness.backing.postgres_server import end_leftovers, server_settings, start_server
 from harness.errors import HostError
-from harness.hosts import Command, Host
+from harness.hosts.base import Command, Host
 from harness.model import BackingSettings
 
 #: Part of the key: to be raised when templates are made in another way.

@@ -7,9 +7,10 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from harness.agent.http_exchange import Connection, ExchangeError, request_bytes
 from harness.backing.base import BackingNeed
 from harness.errors import HostError, InputError, TrialFailure
-from harness.exchange import Connection, ExchangeError, request_bytes
+from harness.hosts.measuring import Station
 from harness.launchers.base import Instance, Launcher, LaunchOrder
 from harness.launchers.last_words import STDERR, TAIL_BYTES
 from harness.loadgen.base import Endpoint
@@ -22,7 +23,6 @@ from harness.model import (
     Outcome,
     Variant,
 )
-from harness.station import Station
 
 IMPLEMENTATION = "upstream-api"
 FOLDER = "upstream"

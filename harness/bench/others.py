@@ -7,9 +7,9 @@ import os
 import time
 from collections.abc import Sequence
 
+from harness.agent.machine_counters import read_machine
+from harness.agent.platforms import usable_cpus
 from harness.bench.result import at_most
-from harness.platforms import usable_cpus
-from harness.sampling import read_machine
 
 #: Beyond this share of its CPU time used by others the machine is not idle.
 BUSY_SHARE = 0.1

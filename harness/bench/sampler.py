@@ -15,13 +15,13 @@ from typing import NamedTuple
 
 import psutil
 
+from harness.agent.processes import read_stat
+from harness.agent.sampler import SLOW_HZ, Sampler, Watched
+from harness.agent.ticks import Calls, Glancer, InterpreterGlancer, Schedule
 from harness.bench.others import Others, judge, words
 from harness.bench.place import describe_place
 from harness.bench.result import BenchResult, BenchRow, over
-from harness.processes import read_stat
-from harness.sampling import Sampler, Watched, glancer_here
-from harness.sampling.glancer import Calls, Glancer, InterpreterGlancer, Schedule
-from harness.sampling.sampler import SLOW_HZ
+from harness.sampling import glancer_here
 
 HZ = 100.0
 #: As long as the load of a short trial, in turn with the peers.

@@ -5,7 +5,7 @@ Exit codes: 0 fine; 1 what was asked did not hold; 2 bad input or a machine that
 128 + n when signal n ended it.
 """
 
-from harness.platforms import refuse_windows
+from harness.agent.platforms import refuse_windows
 
 refuse_windows()
 

@@ -105,7 +105,7 @@ def _containers(root: Path) -> dict[str, str | None]:
 
 def _watch(n_cpus: int) -> dict[str, float | None]:
     """Shares of the machine's CPU time over a second: steal, busy; and tasks waiting for a CPU."""
-    from harness.sampling import read_machine
+    from harness.agent.machine_counters import read_machine
 
     before, began = read_machine(), time.monotonic()
     time.sleep(WATCHED_S)

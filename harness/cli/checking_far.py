@@ -23,8 +23,8 @@ from harness.cli.lines import wrapped
 from harness.project import find_root
 
 if TYPE_CHECKING:
+    from harness.hosts.ssh import HostSettings, SshHost
     from harness.model import HostClock
-    from harness.remote import HostSettings, SshHost
 
 PROGRAMS = ("go", "wrk", "wrk2", "k6", "oha", "vegeta", "locust", "docker", "taskset")
 #: Artifacts, a runtime or two, and one trial's files.
@@ -48,7 +48,7 @@ def check_far(name: str, *, as_json: bool) -> None:
 
 
 def _look(name: str) -> dict[str, Any]:
-    from harness.remote import SshHost, load_settings
+    from harness.hosts.ssh import SshHost, load_settings
 
     settings = load_settings(find_root(), name)
     host = SshHost(name, settings, alone=False)
@@ -59,9 +59,9 @@ def _look(name: str) -> dict[str, Any]:
 
 
 def _look_at(host: SshHost, settings: HostSettings) -> dict[str, Any]:
+    from harness.hosts.ssh.host import LOOPBACK
+    from harness.hosts.ssh.jdks import find_far_jdks
     from harness.launchers.docker_engine import engine_on
-    from harness.remote.host import LOOPBACK
-    from harness.remote.jdks import find_far_jdks
 
     machine, clock = host.machine_facts, host.clock()
     before, began = host.machine(), time.monotonic()

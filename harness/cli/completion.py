@@ -60,7 +60,7 @@ def profiles(incomplete: str) -> list[str]:
 
 def hosts(incomplete: str) -> list[str]:
     """Names of the hosts that are described."""
-    from harness.remote.settings import host_names
+    from harness.hosts.ssh.settings import host_names
 
     try:
         names = host_names(find_root())

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from harness.sampling import MachineReading
+    from harness.agent.machine_counters import MachineReading
 
 #: How long steal and pressure are watched.
 WATCHED_S = 1.0

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from harness.errors import HostError, InputError, MissingTool
 
 if TYPE_CHECKING:
-    from harness.remote import HostSettings, SshHost
+    from harness.hosts.ssh import HostSettings, SshHost
     from harness.toolchains import Jdk
 
 #: Load generators that a far machine can run, JMeter last: it is the one that wants a JDK.

@@ -11,8 +11,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
+from harness.agent.cpu_stat import CpuStat, parse_cpu_stat
 from harness.errors import InputError
-from harness.formats.cpu_stat import CpuStat, parse_cpu_stat
 
 __all__ = ["CpuStat", "parse_cpu_stat", "throttle_spans"]
 

@@ -11,13 +11,13 @@ from pathlib import Path
 
 from pydantic import Field
 
+from harness.agent.http_exchange import Connection, request_bytes
+from harness.agent.sampler import Watched
 from harness.errors import HostError, RematchError
-from harness.exchange import Connection, request_bytes
-from harness.hosts import Command, Host, Process
+from harness.hosts.base import Command, Host, Process
+from harness.hosts.measuring import Station
 from harness.loadgen.base import Endpoint
 from harness.model import Frozen, Request
-from harness.sampling import Watched
-from harness.station import Station
 
 #: JEP 514: the cache is made in one step since this release.
 AOT_SINCE = 25

@@ -15,14 +15,14 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from harness.contents import file_sha256
+from harness.agent.hashing import file_sha256
+from harness.agent.processes import alive, this_process
 from harness.errors import MissingTool, RematchError
-from harness.hosts import Command, Host
+from harness.hosts.base import Command, Host
 from harness.launchers.arguments import expand
 from harness.launchers.sources import copy_artifact, copy_sources, source_sha256
 from harness.launchers.tools import Tools
 from harness.model import BuildRecord, Frozen, Implementation
-from harness.processes import alive, this_process
 from harness.toolchains import Surroundings, how_to_get, wanted
 
 BUILD_FILE = "build.json"

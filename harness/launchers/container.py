@@ -15,9 +15,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.engine import EngineReply
+from harness.agent.docker_api import EngineReply
 from harness.errors import InputError, RematchError, TrialFailure
-from harness.hosts import Command
+from harness.hosts.base import Command
+from harness.hosts.measuring import Station
 from harness.launchers.arguments import cpu_limit, expand, native_start, runtime_arguments, setting_flags
 from harness.launchers.base import LaunchOrder, masked
 from harness.launchers.build_images import BuildImages
@@ -44,7 +45,6 @@ from harness.model import (
     RuntimeSettings,
     Variant,
 )
-from harness.station import Station
 
 if TYPE_CHECKING:
     from docker import DockerClient

@@ -11,15 +11,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.engine import MADE, EngineReply, EngineRequest
+from harness.agent.docker_api import MADE, EngineReply, EngineRequest
 from harness.errors import HostError, TrialFailure
+from harness.hosts.measuring import Station
 from harness.launchers.base import LaunchOrder
 from harness.launchers.control_group import bytes_of
 from harness.launchers.docker_engine import owner
 from harness.launchers.docker_problems import asking
 from harness.launchers.images import LABEL, OWNER, Image, project_label
 from harness.model import Outcome, RuntimeSettings
-from harness.station import Station
 
 if TYPE_CHECKING:
     from docker import DockerClient

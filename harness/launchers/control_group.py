@@ -17,11 +17,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
+from harness.agent.cgroup import group_folders, read_folders
+from harness.agent.cgroup_files import pairs_of, text_of
+from harness.agent.processes import alive, this_process
 from harness.errors import HostError
 from harness.model import GroupReading
-from harness.processes import alive, this_process
-from harness.sampling.group import group_folders, read_folders
-from harness.sampling.group_files import pairs_of, text_of
 
 PREFIX = "rematch-"
 PERIOD_US = 100_000

@@ -16,10 +16,10 @@ import requests
 from requests.adapters import BaseAdapter
 from requests.structures import CaseInsensitiveDict
 
-from harness.engine import EngineReply, EngineRequest
+from harness.agent.docker_api import EngineReply, EngineRequest
 from harness.errors import HostError
+from harness.hosts.measuring import Station
 from harness.launchers.docker_problems import with_advice
-from harness.station import Station
 
 #: Where the SDK sets no limit: an image is built in one exchange.
 WITHIN_S = 1800.0

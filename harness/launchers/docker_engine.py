@@ -8,13 +8,13 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.engine import SILENT, EngineRequest
+from harness.agent.docker_api import SILENT, EngineRequest
+from harness.agent.machine_info import hostname_hash
+from harness.agent.processes import alive, this_process
 from harness.errors import HostError, RematchError
+from harness.hosts.local import LocalHost
+from harness.hosts.measuring import Station
 from harness.launchers.images import LABEL, OWNER, project_label
-from harness.local_host import LocalHost
-from harness.machine_facts import hostname_hash
-from harness.processes import alive, this_process
-from harness.station import Station
 from harness.toolchains import Surroundings, how_to_get, wanted
 
 if TYPE_CHECKING:

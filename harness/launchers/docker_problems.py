@@ -6,10 +6,10 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from harness.engine import SILENT
+from harness.agent.docker_api import SILENT
 from harness.errors import HostError, TrialFailure
+from harness.hosts.measuring import Station
 from harness.model import Outcome
-from harness.station import Station
 
 
 @contextlib.contextmanager

@@ -17,9 +17,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
-from harness.contents import file_sha256, folder_bytes
+from harness.agent.hashing import file_sha256, folder_bytes
 from harness.errors import HostError, RematchError
-from harness.hosts import Command, Completed, Host
+from harness.hosts.base import Command, Completed, Host
 from harness.launchers.arguments import expand
 from harness.launchers.builds import Built
 from harness.launchers.jlink import RUNTIME, WORDS, link_argv, modules_argv, read_modules

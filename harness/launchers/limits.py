@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from harness.agent.cgroup import read_group
+from harness.agent.platforms import usable_cpus
 from harness.launchers.control_group import ControlGroup, bytes_of, find_parents, make_group
 from harness.model import GroupReading, LimitsRecord, RuntimeSettings
-from harness.platforms import usable_cpus
-from harness.sampling.group import read_group
 
 NOT_ENFORCED = (
     "no control group enforces the limits ({}): pinned to {} CPU(s), of memory the heap alone is limited"

@@ -10,7 +10,8 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from harness.errors import HostError, TrialFailure
-from harness.hosts import Command, Host
+from harness.hosts.base import Command, Host
+from harness.hosts.measuring import Station
 from harness.launchers import aot
 from harness.launchers.arguments import cpu_limit, jvm_flags, misfit
 from harness.launchers.base import LaunchOrder, masked
@@ -24,7 +25,6 @@ from harness.launchers.start_commands import StartCommands
 from harness.launchers.tools import Tools
 from harness.loadgen.base import Endpoint
 from harness.model import BackingSettings, BuildRecord, Implementation, InstanceRecord, Outcome, Variant
-from harness.station import Station
 from harness.workloads import load_all_requests
 
 #: The contract gives a service 5 s to finish what is in flight.

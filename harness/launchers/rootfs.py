@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from harness.errors import RematchError
-from harness.hosts import Command, Host
+from harness.hosts.base import Command, Host
 
 _LIBRARY = re.compile(r"(?:=>\s+)?(/\S+) \(0x[0-9a-f]+\)")
 _ELF = b"\x7fELF"

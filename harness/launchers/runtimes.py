@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.errors import HostError
-from harness.hosts import Command, Host
+from harness.hosts.base import Command, Host
+from harness.hosts.measuring import Station
 from harness.launchers.builds import Built
 from harness.launchers.forms import Form
 from harness.launchers.tools import Tools
 from harness.model import BuildRecord, Implementation
-from harness.station import Station
 from harness.toolchains import Jdk
 
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from harness.hosts import Command
+from harness.hosts.base import Command
+from harness.hosts.measuring import Station
 from harness.launchers import aot
 from harness.launchers.arguments import (
     cpu_limit,
@@ -21,7 +22,6 @@ from harness.launchers.forms import Forms, form_of, program_in
 from harness.launchers.last_words import STDERR, STDOUT
 from harness.launchers.runtimes import Runtimes
 from harness.model import Implementation, Variant
-from harness.station import Station
 
 
 class StartCommands:

@@ -12,8 +12,8 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+from harness.agent.http_exchange import Connection
 from harness.errors import TrialFailure
-from harness.exchange import Connection
 from harness.loadgen.base import Endpoint
 from harness.model import Outcome, Request
 from harness.runner.warming import User

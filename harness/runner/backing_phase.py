@@ -10,13 +10,14 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
+from harness.agent.sampler import Watched
 from harness.backing import BackingNeed, BackingService, source_of
 from harness.errors import TrialFailure
+from harness.hosts.measuring import Sampling
 from harness.model import BackingSettings, InvariantReading, Outcome
 from harness.runner.order import Notes, Parts, TrialOrder, phase
 from harness.runner.promises import compare_promises, words
-from harness.sampling import Watched, merge
-from harness.station import Sampling
+from harness.sampling import merge
 
 #: Of a machine that only backing services stand on: its sampler's files, in a folder of their own meanwhile.
 OWN_FOLDER, OWN_SAMPLES, OWN_MACHINE = "backing", "backing-samples.csv", "machine-database.csv"

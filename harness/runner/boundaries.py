@@ -6,14 +6,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
+from harness.agent.http_exchange import Connection, ExchangeError, request_bytes
+from harness.agent.sampler import Watched
 from harness.errors import HostError
-from harness.exchange import Connection, ExchangeError, request_bytes
-from harness.hosts import Command, Host
+from harness.hosts.base import Command, Host
+from harness.hosts.local import LocalHost
+from harness.hosts.measuring import Station
 from harness.loadgen.base import Endpoint
-from harness.local_host import LocalHost
 from harness.model import Boundary
-from harness.sampling import Watched
-from harness.station import Station
 
 BoundaryName = Literal["first-response", "before-load", "after-load", "idle"]
 METRICS_PATH = "/metrics"

@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.hosts import Command, Process
+from harness.agent.sampler import Watched
+from harness.hosts.base import Command, Process
+from harness.hosts.measuring import Sampling
 from harness.loadgen.base import LoadCommand
 from harness.model import GeneratorRecord
 from harness.runner.order import LoadPlace, Notes, Parts, TrialOrder
-from harness.sampling import Watched
-from harness.station import Sampling
 
 #: What a sampler on the load's own host writes, beside the load's files.
 OWN_SAMPLES, OWN_MACHINE = "generator-samples.csv", "machine-load.csv"

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 from harness.backing import refuse_ended
 from harness.errors import HostError, TrialFailure
-from harness.hosts import Command
+from harness.hosts.base import Command
+from harness.hosts.measuring import Sampling
 from harness.launchers.base import Instance
 from harness.model import MachineWindow
 from harness.runner.backing_phase import backing_cpu_s
@@ -21,7 +22,6 @@ from harness.runner.order import Notes, Parts, TrialOrder, compare_clocks, phase
 from harness.runner.promises import note_before
 from harness.runner.verdicts import crash, judge_load
 from harness.sampling import machine_window
-from harness.station import Sampling
 
 _POLL_S = 0.05
 #: Turning a tool's own form into a readable one takes seconds even for millions of requests.

@@ -9,8 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
+from harness.agent.machine_counters import MachineReading
+from harness.agent.sampler import Watched
 from harness.backing import BackingService, BackingSource
-from harness.hosts import now
+from harness.hosts.base import now
+from harness.hosts.measuring import Station
 from harness.launchers.base import Instance, Launcher
 from harness.loadgen.base import LoadGenerator
 from harness.model import (
@@ -37,8 +40,6 @@ from harness.model import (
     StoredReading,
 )
 from harness.runner.placement import Placement
-from harness.sampling import MachineReading, Watched
-from harness.station import Station
 from harness.workloads import Case
 
 PhaseName = Literal["backing", "start-up", "conformance", "warm-up", "measurement", "cool-down", "idle"]

@@ -9,9 +9,9 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Literal
 
+from harness.agent.machine_info import cpu_list
 from harness.errors import HostError, InputError, TrialFailure
-from harness.hosts import Host
-from harness.machine_facts import cpu_list
+from harness.hosts.base import Host
 from harness.model import Frozen
 
 #: ``limit``: the service on exactly as many CPUs as its limit says, the generator on the other half of the

@@ -9,16 +9,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+from harness.agent.http_exchange import request_bytes
+from harness.agent.sampler import Watched
 from harness.conformance import judge
 from harness.errors import HostError, TrialFailure
-from harness.exchange import request_bytes
-from harness.hosts import Host
+from harness.hosts.base import Host
+from harness.hosts.local import LocalHost
+from harness.hosts.measuring import Station
 from harness.launchers.base import Instance
 from harness.loadgen.base import Endpoint
-from harness.local_host import LocalHost
 from harness.model import Outcome, Request, StartUp
-from harness.sampling import Watched
-from harness.station import Station
 
 ATTEMPTS_WHEN_PORT_TAKEN = 3
 AnInstance = TypeVar("AnInstance", bound=Instance)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.errors import HostError
-from harness.hosts import Command, Host
+from harness.hosts.base import Command, Host
 from harness.launchers.arguments import RECORDING
 
 PRINTED = "recording.json"

@@ -20,6 +20,7 @@ from types import MappingProxyType
 
 from harness.conformance import check
 from harness.errors import TrialFailure
+from harness.hosts.measuring import Sampling
 from harness.launchers.base import Instance, LaunchOrder
 from harness.loadgen.flow import readiness_request
 from harness.model import Outcome, Phase, RuntimeSettings, TrialRecord
@@ -33,7 +34,6 @@ from harness.runner.record import SAMPLES, trial_record
 from harness.runner.recordings import keep_recording
 from harness.runner.verdicts import crash
 from harness.runner.warming import warm_up
-from harness.station import Sampling
 from harness.workloads import Face
 
 __all__ = ["Limits", "Parts", "TrialOrder", "placement_of", "run_trial"]

@@ -30,7 +30,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from harness.errors import HostError, TrialFailure
-from harness.hosts import Host
+from harness.hosts.base import Host
 from harness.model import (
     CoordinatorRecord,
     Flag,

@@ -12,9 +12,9 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+from harness.agent.http_exchange import Answer, Connection, ExchangeError
 from harness.conformance import judge
 from harness.errors import TrialFailure
-from harness.exchange import Answer, Connection, ExchangeError
 from harness.loadgen.base import Endpoint
 from harness.loadgen.captures import Scalar, Values, filled
 from harness.loadgen.flow import in_order, is_flow

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from harness.agent.machine_info import physical_cores
+from harness.agent.platforms import usable_cpus
 from harness.backing import BackingNeed, BackingSource, running
 from harness.backing.postgres import Postgres
 from harness.backing.postgres_far import FarPostgres
@@ -19,6 +21,9 @@ from harness.backing.upstream import IMPLEMENTATION as UPSTREAM
 from harness.backing.upstream import Upstream
 from harness.definitions import contract_folder, load_implementations
 from harness.errors import InputError, MissingTool
+from harness.hosts.local import LocalHost
+from harness.hosts.measuring import Station
+from harness.hosts.ssh import SshHost
 from harness.launchers.base import Launcher
 from harness.launchers.container import ContainerLauncher
 from harness.launchers.process import ProcessLauncher, Training
@@ -34,15 +39,10 @@ from harness.loadgen.several import shares
 from harness.loadgen.vegeta import Vegeta
 from harness.loadgen.wrk import Wrk
 from harness.loadgen.wrk2 import Wrk2
-from harness.local_host import LocalHost
-from harness.machine_facts import physical_cores
 from harness.model import BackingName, BackingSettings, Implementation, Load, LoadProfile, Variant
-from harness.platforms import usable_cpus
-from harness.remote import SshHost
 from harness.runner.load_coordination import meeting_addresses
 from harness.runner.order import LoadPlace
 from harness.session.stations import Stations, load_words, stations
-from harness.station import Station
 from harness.toolchains import Surroundings, Tool, find_jdks, find_tool
 
 #: What measuring needs; asking every tool on the machine for its version takes seconds.

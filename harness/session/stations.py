@@ -9,18 +9,18 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from harness.agent.machine_info import physical_cores
+from harness.agent.platforms import usable_cpus
 from harness.errors import HostError, InputError, MissingTool
-from harness.hosts import Command
+from harness.hosts.base import Command
+from harness.hosts.local import LocalHost
+from harness.hosts.measuring import Station
+from harness.hosts.ssh import SshHost, load_settings
+from harness.hosts.ssh.host import LOOPBACK
+from harness.hosts.ssh.jdks import find_far_jdks
+from harness.hosts.ssh.settings import FILE, LOCAL
 from harness.launchers.runtimes import Elsewhere
-from harness.local_host import LocalHost
-from harness.machine_facts import physical_cores
 from harness.model import Machine
-from harness.platforms import usable_cpus
-from harness.remote import SshHost, load_settings
-from harness.remote.host import LOOPBACK
-from harness.remote.jdks import find_far_jdks
-from harness.remote.settings import FILE, LOCAL
-from harness.station import Station
 from harness.toolchains import Jdk
 
 #: Generators that are one program, wanted on the load's host itself.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from harness.platforms import usable_cpus
+from harness.agent.platforms import usable_cpus
 from harness.stages.notebook import NotebookFile
 from harness.stages.parameters import StageParameters
 from harness.stages.table import StageTable

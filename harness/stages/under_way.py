@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.agent.platforms import die_with_parent
 from harness.papermill_engine import ENGINE
-from harness.platforms import die_with_parent
 from harness.publish.contribution import PUBLISHING
 from harness.stages.planned import PlannedStage, StagePlan
 

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pandas as pd
 
+from harness.agent.platforms import die_with_parent
 from harness.analysis.processed import Source
 from harness.analysis.tidy import tidy
 from harness.errors import InputError, RematchError
-from harness.platforms import die_with_parent
 from harness.project import find_root
 from harness.stages.parameters import StageParameters
 from harness.stages.sessions import chosen_experiments, newest_session, sessions_read

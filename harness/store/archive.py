@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from functools import cache, cached_property
 from pathlib import Path, PurePosixPath
 
-from harness.contents import file_sha256
+from harness.agent.hashing import file_sha256
 from harness.errors import InputError, StoreError
 from harness.store import layout
 from harness.store.durable import explained, sync_folder

@@ -14,7 +14,7 @@ from typing import IO, Any
 
 from pydantic import TypeAdapter
 
-from harness.contents import file_sha256
+from harness.agent.hashing import file_sha256
 from harness.errors import StoreError
 from harness.model import (
     BuildRecord,

@@ -6,13 +6,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from harness.hosts.local import LocalHost
+from harness.hosts.measuring import Station
 from harness.launchers.container import ContainerLauncher
 from harness.launchers.container_instance import ContainerInstance
 from harness.launchers.images import LABEL, project_label
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.tools import Tools
-from harness.local_host import LocalHost
-from harness.station import Station
 from harness.tests.dockerd import Daemon
 from harness.tests.instances import Started, make_project
 

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import psutil
 
+from harness.hosts.local import LocalHost
 from harness.launchers.images import LABEL, import_root
 from harness.launchers.rootfs import is_elf, lay_out, libraries
-from harness.local_host import LocalHost
 from harness.tests.available import not_run
 from harness.tests.instances import eventually
 

@@ -10,11 +10,11 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from harness.agent.ports import free_port
 from harness.backing import BackingNeed
 from harness.errors import TrialFailure
-from harness.hosts import Command, Host, Process
+from harness.hosts.base import Command, Host, Process
 from harness.model import BackingName, BackingRecord, InvariantReading, Outcome
-from harness.ports import free_port
 
 PROGRAM = Path(__file__).with_name("fake_database.py")
 

@@ -14,16 +14,16 @@ from harness.backing import BackingSource
 from harness.backing.postgres_far import FarPostgres
 from harness.backing.upstream import Upstream
 from harness.definitions import load_implementations
+from harness.hosts.local import LocalHost
+from harness.hosts.measuring import Station
+from harness.hosts.ssh import SshHost
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.process_instance import ProcessInstance
 from harness.launchers.runtimes import Elsewhere
 from harness.launchers.tools import Tools
-from harness.local_host import LocalHost
 from harness.model import BackingName, TrialRecord
-from harness.remote import SshHost
 from harness.session import Assembly, measure, prepare
 from harness.session.stations import Stations
-from harness.station import Station
 from harness.store import SessionFolder
 from harness.tests.instances import Started, make_project
 from harness.tests.sessions import LIMITS, tiny_assembly

@@ -12,14 +12,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Generic, TypeVar
 
+from harness.hosts.local import LocalHost
+from harness.hosts.measuring import Station
 from harness.launchers.base import Instance, Launcher, LaunchOrder
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.process_instance import ProcessInstance
 from harness.launchers.tools import Tools
-from harness.local_host import LocalHost
 from harness.model import Implementation, Variant
 from harness.model.backing import SettingValue
-from harness.station import Station
 
 SERVICE = Path(__file__).with_name("misbehaving_service")
 CONTRACT = SERVICE / "contract"

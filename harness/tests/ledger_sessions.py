@@ -14,9 +14,9 @@ from harness.backing import BackingSource
 from harness.backing.postgres import Postgres
 from harness.backing.upstream import Upstream
 from harness.definitions import load_implementations
+from harness.hosts.local import LocalHost
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.tools import Tools
-from harness.local_host import LocalHost
 from harness.model import BackingName
 from harness.session import Assembly, measure, prepare
 from harness.session.assembly import training_of

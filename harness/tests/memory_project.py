@@ -10,9 +10,9 @@ import shutil
 import sys
 from pathlib import Path
 
+from harness.hosts.local import LocalHost
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.tools import Tools
-from harness.local_host import LocalHost
 from harness.session import Assembly, Prepared, prepare
 from harness.tests.fakes import FakeLoadGenerator
 from harness.tests.instances import SERVICE

@@ -14,7 +14,7 @@ import psycopg
 from harness.backing import BackingNeed
 from harness.backing.postgres import Postgres
 from harness.backing.postgres_lent import Lent
-from harness.local_host import LocalHost
+from harness.hosts.local import LocalHost
 from harness.project import find_root
 from harness.toolchains import Surroundings, Tool, find_tool
 

@@ -8,8 +8,8 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
-from harness.processes import read_stat
-from harness.sampling import Watched
+from harness.agent.processes import read_stat
+from harness.agent.sampler import Watched
 
 
 class Puppet:

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import harness.session
+from harness.hosts.local import LocalHost
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.tools import Tools
-from harness.local_host import LocalHost
 from harness.runner import Limits
 from harness.session import Assembly, Prepared, measure, prepare
 from harness.store import SessionFolder, Store

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import psutil
 
-from harness.ports import free_port
-from harness.remote.settings import HostSettings
+from harness.agent.ports import free_port
+from harness.hosts.ssh.settings import HostSettings
 from harness.tests.available import not_run
 
 SSHD = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin:/sbin:/usr/bin") or "/usr/sbin/sshd"

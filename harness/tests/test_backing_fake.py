@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from harness.local_host import LocalHost
+from harness.hosts.local import LocalHost
 from harness.tests.contracts.backing import BackingContract, Database
 from harness.tests.fake_backing import FakeDatabase, ask
 

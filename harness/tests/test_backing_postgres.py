@@ -15,6 +15,8 @@ import psycopg
 import pytest
 
 import harness.backing.postgres_server as server_module
+from harness.agent.ports import free_port
+from harness.agent.processes import alive, read_stat
 from harness.backing import BackingNeed
 from harness.backing.postgres_client import scram_verifier
 from harness.backing.postgres_home import MEMORY, Account, base_folder, reachable, refuse_full
@@ -23,8 +25,6 @@ from harness.backing.postgres_server import workers_in
 from harness.backing.tree_copy import restore
 from harness.errors import InputError, TrialFailure
 from harness.model import BackingSettings
-from harness.ports import free_port
-from harness.processes import alive, read_stat
 from harness.tests.contracts.backing import BackingContract, Database, write_contract
 from harness.tests.instances import eventually
 from harness.tests.postgres import RealDatabase, client, one, reachable_folder

@@ -19,8 +19,8 @@ import pytest
 from harness.backing.postgres_server import workers_in
 from harness.definitions import load_study
 from harness.errors import InputError
+from harness.hosts.local import LocalHost
 from harness.launchers.base import MASK
-from harness.local_host import LocalHost
 from harness.model import BackingSettings, Outcome, TrialRecord
 from harness.session import prepare
 from harness.store import SessionFolder

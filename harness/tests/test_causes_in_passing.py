@@ -14,9 +14,9 @@ import pytest
 
 from harness.analysis.machine_waits import waiting
 from harness.formats.jfr_json import read_jfr_json
-from harness.hosts import Command
+from harness.hosts.base import Command
+from harness.hosts.local import LocalHost
 from harness.launchers.arguments import recording_flags
-from harness.local_host import LocalHost
 from harness.model import TrialRecord
 from harness.runner.recordings import keep_recording
 from harness.store import SessionFolder

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from harness.agent.http_exchange import Answer
 from harness.conformance import SHOWN, answer_fault, applicable, check, load_cases, load_requests
 from harness.errors import InputError
-from harness.exchange import Answer
 from harness.model import Expectation
 from harness.runner.readiness import wait_first_response
 from harness.tests.accounts_server import accounts_server

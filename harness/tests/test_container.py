@@ -13,17 +13,17 @@ from pathlib import Path
 
 import pytest
 
-from harness.engine import SILENT, EngineReply, EngineRequest, exchange_in_a_row
+from harness.agent.docker_api import SILENT, EngineReply, EngineRequest, exchange_in_a_row
+from harness.agent.processes import alive
 from harness.errors import HostError, InputError, RematchError, TrialFailure
+from harness.hosts.local import LocalHost
 from harness.launchers.base import Launcher
 from harness.launchers.container import ContainerLauncher
 from harness.launchers.images import LABEL, OWNER, project_label
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.rootfs import libraries
 from harness.launchers.tools import Tools
-from harness.local_host import LocalHost
 from harness.model import Outcome, RuntimeSettings, Variant
-from harness.processes import alive
 from harness.runner.readiness import wait_first_response
 from harness.runner.warming import warm_up
 from harness.session import assemble, measure, prepare
@@ -141,7 +141,7 @@ def test_a_signal_while_a_container_comes_up_leaves_none(
     seen: list[str] = []
     project.launcher.build(project.implementation, Variant(implementation="misbehaving"))
     with monkeypatch.context() as patch:
-        patch.setattr("harness.local_host.exchange_in_a_row", interrupted)
+        patch.setattr("harness.hosts.local.exchange_in_a_row", interrupted)
         with pytest.raises(KeyboardInterrupt):
             project.launch()
     assert seen == ["created" if n_done == 1 else "running"]
@@ -160,7 +160,7 @@ def test_a_container_whose_end_cannot_be_read_is_removed_all_the_same(
 
     instance = project.launch()
     with monkeypatch.context() as patch:
-        patch.setattr("harness.local_host.exchange_in_a_row", silent_about_ends)
+        patch.setattr("harness.hosts.local.exchange_in_a_row", silent_about_ends)
         with pytest.raises(HostError, match="timed out; start the daemon again"):
             instance.stop()
     assert not alive(instance.record.pid, instance.record.process_start_ticks)

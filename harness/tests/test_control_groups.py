@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.agent.cgroup import group_folders
 from harness.errors import TrialFailure
 from harness.launchers.control_group import (
     Parents,
@@ -24,7 +25,6 @@ from harness.model import InstanceRecord, RuntimeSettings, Variant
 from harness.runner.readiness import wait_first_response
 from harness.runner.verdicts import trial_flags
 from harness.runner.warming import warm_up
-from harness.sampling.group import group_folders
 from harness.tests.available import needs
 from harness.tests.contracts.launcher import HELLO
 from harness.tests.instances import Project

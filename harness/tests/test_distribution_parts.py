@@ -9,6 +9,7 @@ import pytest
 
 from harness.errors import TrialFailure, UnsupportedLoad
 from harness.formats.jtl import read_jtl
+from harness.hosts.local import LocalHost
 from harness.loadgen.base import Endpoint, LoadOrder
 from harness.loadgen.distribution import Seats, divided
 from harness.loadgen.jmeter import JMeter
@@ -17,7 +18,6 @@ from harness.loadgen.jtl_split import split_by_engine
 from harness.loadgen.locust import Locust
 from harness.loadgen.rmi_key import KEY, KEY_PROPERTIES, new_key
 from harness.loadgen.wrk import Wrk
-from harness.local_host import LocalHost
 from harness.model import ClosedLoad, CoordinatorRecord, Load, OpenLoad
 from harness.runner.load_coordination import meeting_addresses
 from harness.runner.verdicts import trial_flags

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.agent.orders import Orders
-from harness.engine import (
+from harness.agent.docker_api import (
     EngineReply,
     EngineRequest,
     exchange_in_a_row,
@@ -21,6 +20,7 @@ from harness.engine import (
     removed_by,
     usual_address,
 )
+from harness.agent.handlers import Orders
 from harness.errors import HostError
 
 ID = "0123456789abcdef"

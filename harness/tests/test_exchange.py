@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.exchange import Connection, ConnectionEnded, ExchangeError, request_bytes
+from harness.agent.http_exchange import Connection, ConnectionEnded, ExchangeError, request_bytes
 from harness.loadgen.base import Endpoint
 from harness.tests.scripted_server import CLOSE, HEAD_ONLY, RESET, scripted
 

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.contents import file_sha256
+from harness.agent.hashing import file_sha256
 from harness.definitions import load_study
 from harness.errors import TrialFailure
-from harness.hosts import Command
+from harness.hosts.base import Command
+from harness.hosts.local import LocalHost
 from harness.launchers.arguments import misfit, native_flags, native_start
 from harness.launchers.base import LaunchOrder
 from harness.launchers.builds import Built
@@ -23,7 +24,6 @@ from harness.launchers.native import image_argv, label, peak_rss_bytes, write_re
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.sources import copy_artifact
 from harness.launchers.tools import Tools
-from harness.local_host import LocalHost
 from harness.model import (
     BuildRecord,
     FormBuild,

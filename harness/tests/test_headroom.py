@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from harness.agent.http_exchange import Answer
 from harness.analysis.comparisons import Comparison
 from harness.conformance import judge
 from harness.definitions import load_study
 from harness.errors import TrialFailure
 from harness.evidence import Evidence
-from harness.exchange import Answer
 from harness.formats.wrk_histogram import LEFT, UNDONE
 from harness.loadgen.captures import Scalar
 from harness.loadgen.flow import flow_fault

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from harness.agent.processes import alive, group_members, kill_group, parse_stat, read_stat, signal_group
 from harness.errors import HostError
-from harness.hosts import Command, Host
-from harness.local_host import LocalHost, LocalProcess
-from harness.processes import alive, group_members, kill_group, parse_stat, read_stat, signal_group
+from harness.hosts.base import Command, Host
+from harness.hosts.local import LocalHost, LocalProcess
 from harness.tests.contracts.host import HostContract
 from harness.tests.instances import eventually
 
@@ -29,7 +29,7 @@ class TestLocalHost(HostContract):
 
 def test_a_killed_harness_takes_its_processes_with_it(tmp_path: Path) -> None:
     code = (
-        "import sys, time; from pathlib import Path; from harness.hosts import Command; from harness.local_host import LocalHost\n"
+        "import sys, time; from pathlib import Path; from harness.hosts.base import Command; from harness.hosts.local import LocalHost\n"
         "p = LocalHost().spawn(Command(argv=('sleep', '63'), folder=Path(sys.argv[1])))\n"
         "print(p.pid, p.start_ticks, flush=True); time.sleep(63)"
     )
@@ -173,7 +173,7 @@ def test_only_root_may_start_as_somebody_else_and_the_process_still_dies_with_th
 ) -> None:
     somebody = (65534, 65534) if os.geteuid() == 0 else (0, 0)
     code = (
-        "import sys, time; from pathlib import Path; from harness.hosts import Command; from harness.local_host import LocalHost\n"
+        "import sys, time; from pathlib import Path; from harness.hosts.base import Command; from harness.hosts.local import LocalHost\n"
         f"p = LocalHost().spawn(Command(argv=('sleep', '66'), folder=Path('/'), run_as={somebody}))\n"
         "print(p.pid, p.start_ticks, flush=True); time.sleep(66)"
     )

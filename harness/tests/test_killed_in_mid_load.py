@@ -19,8 +19,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.agent.processes import read_stat
 from harness.model import Outcome
-from harness.processes import read_stat
 from harness.tests.available import only_when_long
 from harness.tests.instances import eventually
 from harness.tests.postgres import reachable_folder

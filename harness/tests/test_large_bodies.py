@@ -14,17 +14,17 @@ from pathlib import Path
 
 import pytest
 
+from harness.agent.http_exchange import Connection, request_bytes
 from harness.backing import BackingNeed, BackingSource
 from harness.backing.base import running
 from harness.backing.upstream import Upstream
 from harness.definitions import load_implementations
-from harness.exchange import Connection, request_bytes
+from harness.hosts.local import LocalHost
 from harness.launchers.base import LaunchOrder
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.process_instance import ProcessInstance
 from harness.launchers.tools import find_tools
 from harness.loadgen.base import Endpoint
-from harness.local_host import LocalHost
 from harness.model import (
     BackingName,
     BackingSettings,

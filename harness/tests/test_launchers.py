@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from harness.agent.ports import free_port
+from harness.agent.processes import group_members
 from harness.errors import InputError, TrialFailure
 from harness.launchers.base import Launcher
 from harness.model import Implementation, Outcome, RuntimeSettings, Variant
-from harness.ports import free_port
-from harness.processes import group_members
 from harness.runner.readiness import wait_first_response
 from harness.runner.warming import warm_up
 from harness.tests.contracts.launcher import HELLO

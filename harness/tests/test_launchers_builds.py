@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from harness.errors import InputError, MissingTool, RematchError
-from harness.hosts import Command, Host
+from harness.hosts.base import Command, Host
+from harness.hosts.local import LocalHost
 from harness.launchers import aot
 from harness.launchers.base import LaunchOrder
 from harness.launchers.builds import Builder
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.sources import copy_artifact, source_sha256
 from harness.launchers.tools import Tools
-from harness.local_host import LocalHost
 from harness.model import BackingSettings, Implementation, RuntimeSettings, Variant
 from harness.runner.readiness import wait_first_response
 from harness.session.assembly import training_of
@@ -241,7 +241,7 @@ def test_the_first_jdk_that_is_new_enough_is_used() -> None:
 
 
 def _run(host: LocalHost, folder: Path, *argv: str) -> None:
-    from harness.hosts import Command
+    from harness.hosts.base import Command
 
     completed = host.run(Command(argv=argv, folder=folder), 60)
     assert completed.exit_code == 0, json.dumps(completed.stderr)

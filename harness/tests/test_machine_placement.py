@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.agent.machine_info import cpu_list, physical_cores
 from harness.errors import InputError, TrialFailure
-from harness.local_host import LocalHost
-from harness.machine_facts import cpu_list, physical_cores
+from harness.hosts.local import LocalHost
 from harness.runner.placement import APART_FROM_CPUS, Policy, check_pinned, cpus_allowed, place, place_on_two
 
 

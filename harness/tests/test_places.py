@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.agent.processes import alive
 from harness.backing.base import BackingNeed
 from harness.backing.postgres_client import MAINTENANCE
 from harness.backing.postgres_far import FarPostgres
@@ -26,14 +27,13 @@ from harness.backing.postgres_home import find_home
 from harness.cli.checking_far import check_far
 from harness.cli.measuring import measure_command
 from harness.errors import HostError, InputError
+from harness.hosts.local import LocalHost
+from harness.hosts.ssh import SshHost
 from harness.launchers.container import ContainerLauncher
 from harness.launchers.images import LABEL, project_label
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.tools import Tools
-from harness.local_host import LocalHost
 from harness.model import BackingSettings, Outcome, TrialRecord, Variant
-from harness.processes import alive
-from harness.remote import SshHost
 from harness.session import Assembly, measure, prepare
 from harness.session.stations import stations
 from harness.store import SessionFolder, Store
@@ -316,8 +316,8 @@ def test_a_controller_that_is_gone_leaves_no_container_on_the_far_host(
 ) -> None:
     settings = sshd.settings(tmp_path, docker=far_daemon.address, grace_s=6.0)
     code = (
-        "import json, sys, time; from harness.engine import EngineRequest\n"
-        "from harness.remote import HostSettings, SshHost\n"
+        "import json, sys, time; from harness.agent.docker_api import EngineRequest\n"
+        "from harness.hosts.ssh import HostSettings, SshHost\n"
         "host = SshHost('bighost', HostSettings.model_validate_json(sys.argv[1]))\n"
         "row = [EngineRequest('POST', '/containers/create', {'Content-Type': 'application/json'}, sys.argv[2].encode()),"
         " EngineRequest('POST', '/containers/{Id}/start')]\n"

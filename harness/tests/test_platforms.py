@@ -27,7 +27,7 @@ def test_only_one_module_asks_which_cpus_may_be_used() -> None:
         for path in (ROOT / folder).rglob("*.py")
         if "tests" not in path.parts and re.search(r"os\.sched_getaffinity", path.read_text("utf-8"))
     }
-    assert asking == {"harness/platforms.py"}
+    assert asking == {"harness/agent/platforms.py"}
 
 
 @pytest.mark.parametrize(

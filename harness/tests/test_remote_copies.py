@@ -10,9 +10,9 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from harness.errors import HostError
-from harness.hosts import Command
-from harness.remote import HostSettings, SshHost, files
-from harness.remote.channel import AgentChannel
+from harness.hosts.base import Command
+from harness.hosts.ssh import HostSettings, SshHost, files
+from harness.hosts.ssh.channel import AgentChannel
 from harness.tests.sshd import Sshd
 
 MADE_LATER = ("aot-",)

@@ -13,16 +13,16 @@ from pathlib import Path
 
 import pytest
 
+from harness.agent.http_exchange import Connection, request_bytes
+from harness.agent.processes import alive
+from harness.agent.sampler import Watched
 from harness.errors import HostError, InputError, OrphanError
-from harness.exchange import Connection, request_bytes
-from harness.hosts import Command, Host, now
+from harness.hosts.base import Command, Host, now
+from harness.hosts.ssh import SshHost, load_settings
+from harness.hosts.ssh.agent_zip import agent_file
+from harness.hosts.ssh.clock import Question, estimate_offset
 from harness.loadgen.base import Endpoint
 from harness.model import ClockReading
-from harness.processes import alive
-from harness.remote import SshHost, load_settings
-from harness.remote.clock import Question, estimate_offset
-from harness.remote.package import agent_file
-from harness.sampling import Watched
 from harness.tests.contracts.host import HostContract
 from harness.tests.instances import eventually
 from harness.tests.small_disk import small_disk
@@ -103,7 +103,7 @@ def test_a_second_session_is_refused_while_the_first_is_at_work(
     sshd: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = SshHost("bighost", sshd.settings(tmp_path, grace_s=20.0))
-    monkeypatch.setattr("harness.remote.start.LEEWAY_S", -20.0)
+    monkeypatch.setattr("harness.hosts.ssh.agent_start.LEEWAY_S", -20.0)
     try:
         with pytest.raises(OrphanError, match="another session is at work there"):
             SshHost("bighost", sshd.settings(tmp_path, grace_s=20.0))
@@ -123,8 +123,8 @@ def test_close_ends_what_was_started_and_leaves_no_folder(sshd: Sshd, tmp_path: 
 def test_a_killed_controller_is_noticed_and_what_it_started_is_ended(sshd: Sshd, tmp_path: Path) -> None:
     settings = sshd.settings(tmp_path, grace_s=3.0)
     code = (
-        "import sys, time; from pathlib import Path; from harness.hosts import Command\n"
-        "from harness.remote import HostSettings, SshHost\n"
+        "import sys, time; from pathlib import Path; from harness.hosts.base import Command\n"
+        "from harness.hosts.ssh import HostSettings, SshHost\n"
         "host = SshHost('bighost', HostSettings.model_validate_json(sys.argv[1]))\n"
         "p = host.spawn(Command(argv=('sleep', '300'), folder=Path(sys.argv[2])))\n"
         "print(p.pid, p.start_ticks, flush=True); time.sleep(300)"
@@ -182,7 +182,7 @@ def test_a_folder_is_installed_once_per_content(far: SshHost, tmp_path: Path) ->
 def test_an_artifact_that_arrives_damaged_is_refused(
     far: SshHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from harness.remote import files
+    from harness.hosts.ssh import files
 
     (tmp_path / "art").mkdir()
     (tmp_path / "art" / "a").write_text("as it is here")

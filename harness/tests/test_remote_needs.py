@@ -17,10 +17,10 @@ from pathlib import Path
 import pytest
 
 from harness.errors import HostError
-from harness.hosts import Host
+from harness.hosts.base import Host
+from harness.hosts.ssh import SshHost
+from harness.hosts.ssh.agent_zip import agent_file
 from harness.loadgen.base import Endpoint
-from harness.remote import SshHost
-from harness.remote.package import agent_file
 from harness.tests.available import not_run
 from harness.tests.contracts.host import HostContract
 from harness.tests.sshd import Sshd

@@ -13,11 +13,11 @@ import paramiko
 import pytest
 
 from harness.errors import HostError
-from harness.local_host import LocalHost
+from harness.hosts.local import LocalHost
+from harness.hosts.measuring import Station
+from harness.hosts.ssh import SshHost
 from harness.model import Outcome, TrialRecord
-from harness.remote import SshHost
 from harness.session.orphans import RunningProcesses
-from harness.station import Station
 from harness.store import SessionFolder, Store
 from harness.tests.far import measure_far, running_with, shape, when
 from harness.tests.instances import eventually

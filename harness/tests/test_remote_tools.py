@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from harness.hosts import Command
+from harness.hosts.base import Command
+from harness.hosts.local import LocalHost
+from harness.hosts.ssh import SshHost
 from harness.launchers.base import LaunchOrder
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.runtimes import Elsewhere
 from harness.launchers.tools import Tools
 from harness.loadgen.jmeter import JMeter
-from harness.local_host import LocalHost
 from harness.model import Outcome, RuntimeSettings, Variant
-from harness.remote import SshHost
 from harness.runner import Limits
 from harness.runner.readiness import wait_first_response
 from harness.session import measure, prepare

@@ -17,13 +17,13 @@ from pathlib import Path
 
 import pytest
 
+from harness.agent.processes import alive, read_stat
 from harness.errors import HostError, InputError
-from harness.hosts import Command
+from harness.hosts.base import Command
+from harness.hosts.ssh import HostSettings, SshHost, load_settings
+from harness.hosts.ssh.connection import connect
+from harness.hosts.ssh.destination import connecting
 from harness.loadgen.base import Endpoint
-from harness.processes import alive, read_stat
-from harness.remote import HostSettings, SshHost, load_settings
-from harness.remote.connection import connect
-from harness.remote.route import connecting
 from harness.tests.instances import eventually
 from harness.tests.sshd import Sshd
 

@@ -13,11 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from harness.agent.sampler import Watched
 from harness.launchers.base import Instance
 from harness.loadgen.base import LoadCommand, LoadOrder
 from harness.model import Flag, GeneratorRecord, LoadSummary, Outcome, TrialRecord
 from harness.runner.verdicts import judge_load, trial_flags
-from harness.sampling import Watched, glancer_here
+from harness.sampling import glancer_here
 from harness.session import measure
 from harness.tests.fakes import FakeLoadGenerator
 from harness.tests.instances import eventually

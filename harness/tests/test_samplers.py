@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.local_host import LocalHost
-from harness.sampling import Sampler, glancer_here, native_glancer
-from harness.sampling.glancer import Glancer, InterpreterGlancer
-from harness.sampling.native_glancer import NativeGlancer
+from harness.agent.sampler import Sampler
+from harness.agent.ticks import Glancer, InterpreterGlancer
+from harness.hosts.local import LocalHost
+from harness.sampling import glancer_here, native_ticks
+from harness.sampling.native_ticks import NativeGlancer
 from harness.tests.available import program_or_not_run
 from harness.tests.contracts.glancer import GlancerContract
 from harness.tests.contracts.sampler import SamplerContract
@@ -68,11 +69,11 @@ def test_what_was_built_of_another_source_is_not_loaded(
     library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tools, source = library.parent.parent, tmp_path / "glances.c"
-    monkeypatch.setattr(native_glancer, "_TOOLS", tools)
+    monkeypatch.setattr(native_ticks, "_TOOLS", tools)
     assert ticks_by(tmp_path) == "native"
     source.write_text(GLANCES_SOURCE.read_text() + "\n")
     assert glances_library(tools, source) != library
-    monkeypatch.setattr(native_glancer, "glances_library", lambda tools: glances_library(tools, source))
+    monkeypatch.setattr(native_ticks, "glances_library", lambda tools: glances_library(tools, source))
     assert ticks_by(tmp_path) == "interpreter"
     _, why_not = glancer_here()
     assert why_not is not None and "make setup" in why_not
@@ -81,7 +82,7 @@ def test_what_was_built_of_another_source_is_not_loaded(
 def test_a_library_that_is_none_is_said_and_the_interpreter_takes_the_ticks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(native_glancer, "_TOOLS", tmp_path)
+    monkeypatch.setattr(native_ticks, "_TOOLS", tmp_path)
     library = glances_library(tmp_path)
     library.parent.mkdir()
     library.write_bytes(b"of another machine")

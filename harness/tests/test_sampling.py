@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.processes import read_stat
-from harness.sampling import TreeReader, read_resources
+from harness.agent.process_tree import TreeReader
+from harness.agent.processes import read_stat
+from harness.sampling import read_resources
 from harness.tests.instances import eventually
 from harness.tests.puppet import Puppet, puppet_maker
 

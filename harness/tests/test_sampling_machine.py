@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.sampling import MachineReading, machine_window, read_machine, read_throttling
-from harness.sampling.machine import MachineReader
+from harness.agent.cgroup_throttling import read_throttling
+from harness.agent.machine_counters import MachineReader, MachineReading, read_machine
+from harness.sampling import machine_window
 
 V1_MOUNTS = """\
 31 23 0:28 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755

@@ -23,13 +23,13 @@ from harness.analysis.placed_logs import generator_log
 from harness.analysis.tidy import tidy
 from harness.errors import InputError, UnsupportedLoad
 from harness.formats.locust_samples import read_samples
+from harness.hosts.local import LocalHost
+from harness.hosts.ssh import SshHost
 from harness.loadgen.base import LoadCommand, LoadGenerator, LoadOrder
 from harness.loadgen.jmeter import JMeter
 from harness.loadgen.locust import Locust
 from harness.loadgen.several import merge_summaries, seed_of, shares
-from harness.local_host import LocalHost
 from harness.model import ClosedLoad, LoadSummary, OpenLoad, Outcome, TrialRecord
-from harness.remote import SshHost
 from harness.runner import Limits
 from harness.runner.order import LoadPlace
 from harness.session import Assembly, measure, prepare

@@ -234,7 +234,7 @@ def test_analysing_needs_nothing_of_the_measuring_side() -> None:
     code = (
         "import sys, harness\n"
         "for name in harness.__all__: getattr(harness, name)\n"
-        "heavy = {'locust', 'docker', 'paramiko', 'gevent', 'harness.session', 'harness.runner', 'harness.hosts', 'harness.station', 'harness.local_host'}\n"
+        "heavy = {'locust', 'docker', 'paramiko', 'gevent', 'harness.session', 'harness.runner', 'harness.hosts.base', 'harness.hosts.measuring', 'harness.hosts.local'}\n"
         "print(sorted(heavy & set(sys.modules)))\n"
     )
     path = {**os.environ, "PYTHONPATH": str(ROOT)}

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from harness.agent.hashing import file_sha256
 from harness.cli import app
-from harness.contents import file_sha256
 from harness.errors import InputError, StoreError
 from harness.project import find_root
 from harness.store import Archive, SessionFolder, Store, archive_of, pack

@@ -12,11 +12,11 @@ import pytest
 
 from harness.definitions import load_study
 from harness.errors import InputError, UnsupportedLoad
+from harness.hosts.local import LocalHost
 from harness.launchers.base import LaunchOrder
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.tools import find_tools
 from harness.loadgen.base import Endpoint
-from harness.local_host import LocalHost
 from harness.model import Expectation, Request, Variant, configurations, make_plan
 from harness.runner.readiness import wait_first_response
 from harness.session import prepare

@@ -20,13 +20,13 @@ import pytest
 from harness.analysis.loading import load_requests, load_samples, load_trials
 from harness.analysis.tidy import tidy
 from harness.formats.locust_samples import read_samples
+from harness.hosts.local import LocalHost
+from harness.hosts.ssh import SshHost
 from harness.loadgen.base import LoadCommand, LoadOrder
 from harness.loadgen.jmeter import JMeter
 from harness.loadgen.locust import Locust
 from harness.loadgen.rmi_key import KEY, KEY_PROPERTIES
-from harness.local_host import LocalHost
 from harness.model import CoordinatorRecord, Outcome, TrialRecord
-from harness.remote import SshHost
 from harness.runner import Limits
 from harness.runner.order import LoadPlace
 from harness.session import Assembly, measure, prepare

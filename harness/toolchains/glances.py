@@ -11,7 +11,7 @@ from .asking import as_tool
 from .tool import Surroundings, Tool
 from .wanted import wanted
 
-GLANCES_SOURCE = Path(__file__).resolve().parent.parent / "sampling" / "native" / "glances.c"
+GLANCES_SOURCE = Path(__file__).resolve().parents[1] / "sampling" / "native" / "ticks.c"
 #: A warning is an error: nobody would read it in the middle of a set-up.
 GLANCES_FLAGS = (
     *("-std=c11", "-O2", "-fPIC", "-shared"),

@@ -22,14 +22,14 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from harness.agent.ports import free_port
 from harness.analysis.matching import match_events
 from harness.analysis.spans import Span
 from harness.analysis.stalls import detect_stalls
 from harness.analysis.verify.result import Cell, VerifyResult, result, share
 from harness.errors import RematchError
-from harness.hosts import Command
-from harness.local_host import LocalHost
-from harness.ports import free_port
+from harness.hosts.base import Command
+from harness.hosts.local import LocalHost
 from harness.project import find_root
 from harness.toolchains import Surroundings, build_environment, find_go
 from harness.verify.run_queue import RunQueue

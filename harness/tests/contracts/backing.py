@@ -12,10 +12,10 @@ from typing import Protocol
 
 import pytest
 
+from harness.agent.processes import alive
 from harness.backing import BackingNeed, BackingSource
 from harness.errors import TrialFailure
 from harness.model import BackingSettings
-from harness.processes import alive
 from harness.tests.instances import eventually
 
 SQL = {

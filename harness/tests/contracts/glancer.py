@@ -12,9 +12,9 @@ from contextlib import ExitStack
 
 import pytest
 
-from harness.processes import read_stat
-from harness.sampling import ProcessReader, ProcessReading
-from harness.sampling.glancer import Calls, Glancer, Schedule
+from harness.agent.process_tree import ProcessReader, ProcessReading
+from harness.agent.processes import read_stat
+from harness.agent.ticks import Calls, Glancer, Schedule
 from harness.tests.instances import eventually
 from harness.tests.puppet import Puppet, puppet_maker
 

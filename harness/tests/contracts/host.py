@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from harness.agent.processes import alive, group_members, read_stat
 from harness.errors import HostError
-from harness.hosts import Command, Host, Process
-from harness.processes import alive, group_members, read_stat
+from harness.hosts.base import Command, Host, Process
 from harness.tests.instances import eventually
 
 

@@ -8,14 +8,14 @@ from typing import Protocol
 
 import pytest
 
+from harness.agent.http_exchange import Connection, request_bytes
+from harness.agent.processes import alive
 from harness.errors import InputError, TrialFailure
-from harness.exchange import Connection, request_bytes
+from harness.hosts.measuring import Station
 from harness.launchers.base import Instance, LaunchOrder
 from harness.model import Implementation, Outcome, StartUp, Variant
 from harness.model.backing import SettingValue
-from harness.processes import alive
 from harness.runner.readiness import wait_first_response
-from harness.station import Station
 from harness.tests.instances import CONTRACT, eventually
 from harness.workloads import load_requests
 

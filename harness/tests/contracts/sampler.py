@@ -14,8 +14,9 @@ from typing import Protocol
 
 import pytest
 
-from harness.sampling import ProcessReading, Sampler, TreeReader, Watched
-from harness.sampling.glancer import Glancer
+from harness.agent.process_tree import ProcessReading, TreeReader
+from harness.agent.sampler import Sampler, Watched
+from harness.agent.ticks import Glancer
 from harness.tests.instances import eventually
 from harness.tests.puppet import Puppet, puppet_maker
 

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the agent can do, each as plain data in and plain data out. Moments are on this machine's clocks."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import os
+import platform
+import shutil
+import socket
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from harness.agent.cgroup import read_group
+from harness.agent.containers import ENDING, ContainerOrders
+from harness.agent.files import FileOrders
+from harness.agent.machine_counters import read_machine
+from harness.agent.machine_info import machine_facts, physical_cores
+from harness.agent.platforms import usable_cpus
+from harness.agent.ports import free_port
+from harness.agent.process_tree import read_tree
+from harness.agent.processes import read_stat
+from harness.agent.readiness_probe import gone_check, poll_first_answer
+from harness.agent.sampler import Sampler, Watched
+from harness.agent.spawn import Spawned, Spawner
+from harness.errors import HostError
+
+#: These may take their time, so each gets a thread; the others are answered in the order they come.
+SLOW = frozenset(
+    {
+        "spawn",
+        "run",
+        "wait",
+        "stop",
+        "resources",
+        "sampler_stop",
+        "first_answer",
+        "inventory",
+        "folder_bytes",
+        "remove",
+        "docker",
+        "bye",
+    }
+)
+
+
+class _Endpoint:
+    def __init__(self, host: str, port: int) -> None:
+        self.host, self.port = host, port
+
+
+class Orders:
+    """Everything that was started for one controller. ``skew_s``: the clocks are wrong by so much, for tests."""
+
+    def __init__(self, folder: Path, skew_s: float) -> None:
+        self._folder = folder
+        self._running = folder / "running"
+        self._running.mkdir()
+        self._spawner = Spawner(folder / "spawn_stub.py", host=socket.gethostname(), skew_s=skew_s)
+        self._lock = threading.Lock()
+        self._processes: dict[int, Spawned] = {}
+        self._samplers: dict[int, Sampler] = {}
+        self._ended = threading.Event()
+        self._files = FileOrders(folder)
+        self._containers = ContainerOrders(folder, self._ended)
+
+    def carry_out(self, what: str, told: dict[str, Any]) -> dict[str, Any]:
+        """Do one thing.
+
+        Raises:
+            HostError, OSError: it cannot be done.
+        """
+        for part in (self, self._files, self._containers):
+            order: Callable[..., dict[str, Any] | None] | None = getattr(part, f"do_{what}", None)
+            if order is not None:
+                return order(**told) or {}
+        raise HostError(f"the agent knows no {what!r}")
+
+    def end_all(self) -> None:
+        """End every process group, container and sampler that was started. Nothing is started after this."""
+        with self._lock:
+            self._ended.set()
+            processes, samplers = list(self._processes.values()), list(self._samplers.values())
+            self._processes.clear()
+            self._samplers.clear()
+        for process in processes:
+            self._end(process, 0.0, "SIGKILL")
+        self._containers.end_all()
+        self._files.end_all()
+        for sampler in samplers:
+            try:
+                sampler.stop()
+            except OSError:  # its files go with the folder
+                continue
+
+    def do_ping(self) -> dict[str, Any]:
+        return {"wall_epoch_s": time.time(), "monotonic_s": time.monotonic()}
+
+    def do_facts(self) -> dict[str, Any]:
+        return {
+            "machine": machine_facts(),
+            "cpus": list(usable_cpus()),
+            "cores": physical_cores(usable_cpus()),
+            "free_bytes": shutil.disk_usage(str(self._folder)).free,
+            "environment": {name: os.environ.get(name, "") for name in ("HOME", "PATH", "JAVA_HOME")},
+            "user": f"{os.getuid()}:{os.getgid()}",
+            "architecture": platform.machine(),
+        }
+
+    def do_which(self, names: list[str]) -> dict[str, Any]:
+        return {name: shutil.which(name) for name in names}
+
+    def do_spawn(self, order: dict[str, Any]) -> dict[str, Any]:
+        process: Spawned = self._spawner.spawn(order)
+        with self._lock:
+            late = self._ended.is_set()
+            if not late:
+                self._processes[process.pid] = process
+        if late:
+            process.end(0.0)
+            raise HostError(ENDING)
+        # found by a later agent if this one is killed
+        (self._running / f"{process.pid}-{process.start_ticks}").touch()
+        return {
+            "pid": process.pid,
+            "start_ticks": process.start_ticks,
+            "wall_epoch_s": process.launched_wall_epoch_s,
+            "monotonic_s": process.launched_monotonic_s,
+            "cpu_at_launch_s": process.cpu_at_launch_s,
+        }
+
+    def do_run(self, order: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+        return asdict(self._spawner.run(order, timeout_s))
+
+    def do_exited(self, pid: int) -> dict[str, Any]:
+        return {"exit_code": self._process(pid).exited()}
+
+    def do_wait(self, pid: int, timeout_s: float) -> dict[str, Any]:
+        process = self._process(pid)
+        return {"exit_code": process.wait(timeout_s), "cpu_s": process.cpu_s()}
+
+    def do_cpu(self, pid: int) -> dict[str, Any]:
+        return {"cpu_s": self._process(pid).cpu_s()}
+
+    def do_stop(self, pid: int, grace_s: float, first: str) -> dict[str, Any]:
+        process = self._process(pid)
+        cpu_s = process.cpu_s()
+        report = self._end(process, grace_s, first)
+        with self._lock:
+            self._processes.pop(pid, None)
+        return {**report, "cpu_s": cpu_s}
+
+    def do_free_port(self, address: str) -> dict[str, Any]:
+        return {"port": free_port(address)}
+
+    def do_resources(self, watched: dict[str, Any], pss: bool) -> dict[str, Any]:
+        return asdict(read_tree(pss=pss, **watched))
+
+    def do_machine(self) -> dict[str, Any]:
+        return asdict(read_machine())
+
+    def do_sampler_start(self, samples: str, machine: str, hz: float) -> dict[str, Any]:
+        sampler = Sampler({}, samples=Path(samples), machine=Path(machine), hz=hz)
+        sampler.start()
+        with self._lock:
+            self._samplers[id(sampler)] = sampler
+        return {"sampler": id(sampler)}
+
+    def do_sampler_add(self, sampler: int, role: str, watched: dict[str, Any]) -> None:
+        self._samplers[sampler].add(role, Watched(**watched))
+
+    def do_sampler_stop(self, sampler: int) -> dict[str, Any]:
+        with self._lock:
+            found = self._samplers.pop(sampler)
+        return asdict(found.stop())
+
+    def do_start_ticks(self, pid: int) -> dict[str, Any]:
+        stat = read_stat(pid)
+        return {"start_ticks": None if stat is None or stat.ended else stat.start_ticks}
+
+    def do_group(self, pid: int, start_ticks: int) -> dict[str, Any]:
+        found = read_group(pid, start_ticks)
+        return {"group": None if found is None else asdict(found)}
+
+    def do_first_answer(
+        self,
+        address: str,
+        port: int,
+        request: str,
+        watched: dict[str, Any],
+        launched_monotonic_s: float,
+        deadline_s: float,
+    ) -> dict[str, Any]:
+        pid, start_ticks = watched["pid"], watched["start_ticks"]
+        ours = self._processes.get(pid)
+        first = poll_first_answer(
+            _Endpoint(address, port),
+            base64.b64decode(request),
+            # of our own process we know the moment itself, not what the controller's clock made of it
+            launched_monotonic_s=ours.launched_monotonic_s if ours is not None else launched_monotonic_s,
+            deadline_s=deadline_s,
+            gone=gone_check(pid, start_ticks),
+        )
+        resources = read_tree(pss=False, **watched)
+        answer = None
+        if first.answer is not None:
+            answer = {
+                "status": first.answer.status,
+                "headers": dict(first.answer.headers),
+                "body": base64.b64encode(first.answer.body).decode(),
+                "received_monotonic_s": first.answer.received_monotonic_s,
+            }
+        told = {"waited_s": first.waited_s, "polls": first.polls, "gone": first.gone}
+        return {**told, "answer": answer, "resources": asdict(resources)}
+
+    def _process(self, pid: int) -> Spawned:
+        with self._lock:
+            if pid not in self._processes:
+                raise HostError(f"process {pid} is none of those that were started here")
+            return self._processes[pid]
+
+    def _end(self, process: Spawned, grace_s: float, first: str) -> dict[str, Any]:
+        report = process.end(grace_s, first)
+        with contextlib.suppress(OSError):
+            (self._running / f"{process.pid}-{process.start_ticks}").unlink()
+        return asdict(report)

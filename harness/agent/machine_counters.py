@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The machine around the service: reasons to distrust a measurement. What is not to be had is ``None``.
+
+Standard library only, Python >= 3.8: the agent on a far host is built of this file too.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from harness.agent.cgroup_throttling import longest_throttling, throttling_folders
+from harness.agent.procfs_file import HeldFile
+
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True)
+class MachineReading:
+    """One row of ``machine.csv``: counters since boot, summed over all CPUs, and the load average."""
+
+    monotonic_s: float
+    psi_cpu_some_s: float | None
+    psi_memory_some_s: float | None
+    psi_io_some_s: float | None
+    steal_s: float | None
+    idle_s: float | None
+    total_cpu_s: float | None
+    load_average_1m: float | None
+    n_throttled: int | None
+    throttled_s: float | None
+
+
+MACHINE_COLUMNS = tuple(field.name for field in fields(MachineReading))
+
+
+class MachineReader:
+    """Reads the machine as often as wanted; where its control groups are is looked up once.
+
+    Use as a context manager, or ``close``. ``root`` is where ``proc`` and ``sys`` are (tests bring their own).
+    ``n_begun``: processes and threads that were begun since boot, as of the last reading; ``None``: the kernel
+    does not tell.
+    """
+
+    def __init__(self, root: Path = Path("/")) -> None:
+        proc = root / "proc"
+        self._stat, self._load = HeldFile(proc / "stat"), HeldFile(proc / "loadavg")
+        self._pressure = {name: HeldFile(proc / "pressure" / name) for name in ("cpu", "memory", "io")}
+        self._groups = [HeldFile(folder / "cpu.stat") for folder in throttling_folders(root)]
+        self.n_begun: int | None = None
+
+    def __enter__(self) -> MachineReader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def read(self) -> MachineReading:
+        """Read the machine now.
+
+        ``total_cpu_s`` is CPU time spent on anything (user, nice, system, interrupts); ``idle_s`` holds
+        waiting for disks too; ``steal_s`` is what the hypervisor gave to others.
+        """
+        stat = self._stat.read()
+        cpu, self.n_begun = _cpu_times(stat), _begun(stat)
+        throttling = longest_throttling(group.read() for group in self._groups)
+        return MachineReading(
+            monotonic_s=time.monotonic(),
+            psi_cpu_some_s=_waited(self._pressure["cpu"].read()),
+            psi_memory_some_s=_waited(self._pressure["memory"].read()),
+            psi_io_some_s=_waited(self._pressure["io"].read()),
+            steal_s=cpu[7] if cpu is not None and len(cpu) > 7 else None,
+            idle_s=cpu[3] + cpu[4] if cpu is not None else None,
+            total_cpu_s=sum(cpu[:3]) + sum(cpu[5:7]) if cpu is not None else None,
+            load_average_1m=_load_average(self._load.read()),
+            n_throttled=throttling.n_throttled if throttling is not None else None,
+            throttled_s=throttling.throttled_s if throttling is not None else None,
+        )
+
+    def close(self) -> None:
+        for file in (self._stat, self._load, *self._pressure.values(), *self._groups):
+            file.close()
+
+
+def read_machine(root: Path = Path("/")) -> MachineReading:
+    """Read the machine once; see ``MachineReader``."""
+    with MachineReader(root) as reader:
+        return reader.read()
+
+
+def _cpu_times(text: str) -> tuple[float, ...] | None:
+    """Seconds as in the first line of ``/proc/stat``: user nice system idle iowait irq softirq steal ..."""
+    if not text.startswith("cpu "):
+        return None
+    times = tuple(int(field) / TICKS_PER_S for field in text.split("\n", 1)[0].split()[1:])
+    return times if len(times) >= 7 else None
+
+
+def _begun(text: str) -> int | None:
+    """Forks and threads since boot, as in the line ``processes`` of ``/proc/stat``."""
+    _, name, rest = text.rpartition("\nprocesses ")
+    return int(rest.split(None, 1)[0]) if name else None
+
+
+def _waited(text: str) -> float | None:
+    """Seconds in which at least one task waited for the resource, since boot; ``None``: nobody counts them."""
+    for line in text.splitlines():
+        if line.startswith("some "):
+            return int(line.rpartition("total=")[2]) / 1e6
+    return None
+
+
+def _load_average(text: str) -> float | None:
+    return float(text.split(None, 1)[0]) if text else None

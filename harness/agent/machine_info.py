@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A machine in the terms a reader needs.
+
+Standard library only, Python >= 3.8: the agent on a far host is built of this file too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import re
+import resource
+import socket
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from harness.agent.platforms import usable_cpus
+
+#: Below this, service, generator and the harness itself cannot each have cores of their own.
+CORES_FOR_ALL = 4
+
+
+def machine_facts() -> dict[str, Any]:
+    """Return this machine as ``model.Machine`` has it, as plain data."""
+    n_cpus = len(usable_cpus())
+    return {
+        "hostname_hash": hostname_hash(),
+        "cpu_model": _field(Path("/proc/cpuinfo"), "model name") or platform.machine() or "unknown",
+        "n_cpus": n_cpus,
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "kernel": platform.release(),
+        "distribution": _distribution(),
+        "cgroup": _cgroup(),
+        "virtualisation": _virtualisation(),
+        "descriptor_limit": resource.getrlimit(resource.RLIMIT_NOFILE)[0],
+        "small": n_cpus < CORES_FOR_ALL,
+    }
+
+
+def physical_cores(cpus: Iterable[int], system: Path = Path("/sys/devices/system/cpu")) -> list[list[int]]:
+    """Return which CPUs share a physical core, one list a core; one of which nothing is told stands alone."""
+    found = set()
+    for cpu in cpus:
+        said = text_of(system / f"cpu{cpu}" / "topology" / "thread_siblings_list")
+        found.add(tuple(cpu_list(said)) if said else (cpu,))
+    return sorted(list(core) for core in found)
+
+
+def cpu_list(text: str) -> list[int]:
+    """``0-2,5`` -> ``[0, 1, 2, 5]``."""
+    cpus: list[int] = []
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        cpus += range(int(first), int(last or first) + 1)
+    return cpus
+
+
+def hostname_hash() -> str:
+    """Return what tells two machines apart without naming them."""
+    return hashlib.sha256(socket.gethostname().encode()).hexdigest()[:12]
+
+
+def text_of(path: Path) -> str | None:
+    """Return what a small file of the kernel says, or ``None`` when there is nothing."""
+    try:
+        return path.read_text("utf-8").strip() or None
+    except OSError:
+        return None
+
+
+def _field(path: Path, name: str) -> str | None:
+    pattern = rf"^{re.escape(name)}\s*[:=]\s*(.+)$"
+    found = re.search(pattern, text_of(path) or "", flags=re.MULTILINE)
+    return found.group(1).strip().strip('"') if found else None
+
+
+def _distribution() -> str:
+    return _field(Path("/etc/os-release"), "PRETTY_NAME") or platform.system()
+
+
+def _cgroup() -> str:
+    if Path("/sys/fs/cgroup/cgroup.controllers").exists():
+        return "v2"
+    return "v1" if Path("/sys/fs/cgroup/memory").exists() else "none"
+
+
+def _virtualisation() -> str | None:
+    if Path("/.dockerenv").exists() or Path("/run/.containerenv").exists():
+        return "container"
+    if "hypervisor" in (_field(Path("/proc/cpuinfo"), "flags") or "").split():
+        return text_of(Path("/sys/class/dmi/id/sys_vendor")) or "virtual machine"
+    return None

@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Resources of a process and its children, cheap enough to be read many times a second.
+
+``/proc/PID/statm`` and ``/proc/PID/stat`` are held open, and a read of a held descriptor fails
+once its process is gone, whoever owns the id by then. CPU time comes from the process's CPU
+clock in nanoseconds; ``stat`` would give whole hundredths of a second.
+
+Standard library only, Python >= 3.8: the agent on a far host is built of this file too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from harness.agent.process_counters import children, count_descriptors, count_threads, pss_bytes
+from harness.agent.processes import PROC, ProcessStat, parse_stat, read_stat
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    #: What the kernel says of one process, not yet understood: CPU clock (ns) and ``statm``; ``None``: it is gone.
+    Glance = tuple[int, bytes] | None
+
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+
+
+def cpu_clock(pid: int) -> int:
+    """Return the id of the clock that counts the CPU time of all threads of ``pid``; see clock_getcpuclockid(3)."""
+    return (~pid << 3) | 2
+
+
+class ProcessReading(NamedTuple):
+    """One reading. Summed over a tree, shared pages count once for each process that maps them.
+
+    A tuple, because many are made in a second.
+    """
+
+    rss_bytes: int | None
+    cpu_s: float | None
+    n_threads: int | None = None
+
+
+class ProcessReader:
+    """Holds the descriptors of one process. Construct with the start time to be sure who it is.
+
+    ``clock`` and ``statm`` (a descriptor) are what a glance reads, for those who read it themselves.
+
+    Raises:
+        ProcessLookupError: it is gone, or the id has another owner.
+    """
+
+    def __init__(self, pid: int, start_ticks: int | None = None) -> None:
+        self.pid = pid
+        self.clock = cpu_clock(pid)
+        self._stat = self.statm = -1
+        try:
+            self._stat = os.open(f"{PROC}/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
+            self.statm = os.open(f"{PROC}/{pid}/statm", os.O_RDONLY | os.O_CLOEXEC)
+            stat = parse_stat(os.pread(self._stat, 2048, 0))
+        except OSError as problem:
+            self.close()
+            raise ProcessLookupError(f"process {pid} is gone") from problem
+        if stat.ended or start_ticks not in (None, stat.start_ticks):
+            self.close()
+            raise ProcessLookupError(f"process {pid} is gone")
+        self.start_ticks = stat.start_ticks
+
+    def glance(self) -> Glance:
+        """Take the raw readings and nothing more: two system calls."""
+        try:
+            cpu_ns = time.clock_gettime_ns(self.clock)
+            # last, because it proves that the clock was this process's
+            return cpu_ns, os.pread(self.statm, 64, 0)
+        except OSError:
+            return None
+
+    def read(self) -> ProcessReading | None:
+        """Return its memory and CPU time now, or ``None`` once it has ended (a zombie has ended)."""
+        return understand(self.glance())
+
+    def stat(self) -> ProcessStat | None:
+        """Return its ``stat``, which is dear: the kernel sums up every thread for it. ``None``: it is gone."""
+        try:
+            return parse_stat(os.pread(self._stat, 2048, 0))
+        except OSError:
+            return None
+
+    def close(self) -> None:
+        for descriptor in (self._stat, self.statm):
+            if descriptor >= 0:
+                os.close(descriptor)
+        self._stat = self.statm = -1
+
+
+def understand(glance: Glance) -> ProcessReading | None:
+    """Return what a glance says."""
+    if glance is None:
+        return None
+    cpu_ns, statm = glance
+    fields = statm.split(None, 2)  # the whole address space, what of it is resident, the rest
+    return reading_of(cpu_ns, int(fields[0]), int(fields[1])) if len(fields) > 1 else None
+
+
+def reading_of(cpu_ns: int, size_pages: int, resident_pages: int) -> ProcessReading | None:
+    """Return the reading, or ``None``: what has ended and was not reaped has given its address space back.
+
+    (Resident pages alone would not tell: newer kernels count those of a very small process as none.)
+    """
+    return ProcessReading(resident_pages * PAGE_BYTES, cpu_ns / 1e9) if size_pages > 0 else None
+
+
+class TreeReader:
+    """A process with its children: one sum. CPU time of ended children stays in the sum.
+
+    ``discover`` looks for children and is dear (one file per thread), so the caller says when.
+    ``short_lived``: most children live too short to be discovered (a database's, one per connection),
+    so the time of ended ones is what the kernel put on their parent's account when it waited for them.
+
+    A tick of a sampler reads the ``processes``; ``account`` sums them up, then or later, but in that order.
+    """
+
+    def __init__(
+        self, pid: int, start_ticks: int, cpu_at_launch_s: float = 0.0, *, short_lived: bool = False
+    ) -> None:
+        self._short_lived = short_lived
+        self._readers = {pid: ProcessReader(pid, start_ticks)}
+        self._root = pid
+        self._last_cpu_s: dict[int, float] = {}
+        self._ended_cpu_s = -cpu_at_launch_s
+
+    def discover(self) -> None:
+        """Take in every child, and theirs, that there is now."""
+        to_look_at = list(self._readers)
+        while to_look_at:
+            for child in children(to_look_at.pop()):
+                if child not in self._readers:
+                    with contextlib.suppress(ProcessLookupError):
+                        self._readers[child] = ProcessReader(child)
+                        to_look_at.append(child)
+
+    def processes(self) -> list[ProcessReader]:
+        """Return the processes of the tree; ``account`` closes those that have ended."""
+        return list(self._readers.values())
+
+    def account(
+        self, readings: Iterable[tuple[int, ProcessReading | None]], reaped_s: float = 0.0
+    ) -> ProcessReading | None:
+        """Return the sum over the tree, or ``None`` once the first process of it has ended.
+
+        Args:
+            readings: id and reading of each process.
+            reaped_s: CPU time of ended children on their parents' account, where that is what counts.
+        """
+        rss_bytes = 0
+        for pid, reading in readings:
+            if reading is not None:
+                rss_bytes += reading.rss_bytes or 0
+                self._last_cpu_s[pid] = reading.cpu_s or 0.0
+            elif pid == self._root:
+                return None
+            elif pid in self._readers:  # else an earlier reading has told
+                last_s = self._last_cpu_s.pop(pid, 0.0)
+                self._ended_cpu_s += 0.0 if self._short_lived else last_s
+                self._readers.pop(pid).close()
+        cpu_s = self._ended_cpu_s + reaped_s + sum(self._last_cpu_s.values())
+        return ProcessReading(rss_bytes=rss_bytes, cpu_s=cpu_s)
+
+    def read(self) -> ProcessReading | None:
+        """Return the sum over the tree with its threads, or ``None`` once the first process has ended."""
+        stats = [stat for reader in self._short_lived_ones() if (stat := reader.stat()) is not None]
+        reaped_s = sum(stat.reaped_ticks for stat in stats) / TICKS_PER_S
+        reading = self.account([(pid, reader.read()) for pid, reader in self._readers.items()], reaped_s)
+        if reading is None:
+            return None
+        return reading._replace(n_threads=sum(count_threads(pid) for pid in self._readers))
+
+    def _short_lived_ones(self) -> Iterable[ProcessReader]:
+        """Those whose ended children stand on their account; ``stat`` is dear, and of the others not needed."""
+        return self._readers.values() if self._short_lived else ()
+
+    def n_descriptors(self) -> int | None:
+        """Return how many descriptors the tree has open, or ``None`` when we may not look."""
+        counts = [count_descriptors(pid) for pid in self._readers]
+        known = [count for count in counts if count is not None]
+        return sum(known) if known else None
+
+    def close(self) -> None:
+        for reader in self._readers.values():
+            reader.close()
+
+
+@dataclass(frozen=True)
+class TreeResources:
+    """A process with its children at one moment, on both clocks. Of one that has ended, all is ``None``."""
+
+    wall_epoch_s: float
+    monotonic_s: float
+    rss_bytes: int | None = None
+    pss_bytes: int | None = None
+    cpu_s: float | None = None
+    n_threads: int | None = None
+    n_descriptors: int | None = None
+
+
+def read_tree(
+    pid: int, start_ticks: int, *, cpu_at_launch_s: float = 0.0, pss: bool = True, short_lived: bool = False
+) -> TreeResources:
+    """Read the process and its children once, for the edge of a phase; ``short_lived``: see ``TreeReader``.
+
+    PSS costs some 17 ms and holds the process's memory map for that long, so say ``pss=False``
+    where time counts.
+    """
+    wall_epoch_s, monotonic_s = time.time(), time.monotonic()
+    try:
+        tree = TreeReader(pid, start_ticks, cpu_at_launch_s, short_lived=short_lived)
+    except ProcessLookupError:
+        return TreeResources(wall_epoch_s, monotonic_s)
+    try:
+        tree.discover()
+        reading = tree.read()
+        if reading is None:
+            return TreeResources(wall_epoch_s, monotonic_s)
+        return TreeResources(
+            wall_epoch_s=wall_epoch_s,
+            monotonic_s=monotonic_s,
+            rss_bytes=reading.rss_bytes,
+            pss_bytes=pss_bytes(tuple(tree._readers)) if pss else None,
+            cpu_s=reading.cpu_s,
+            n_threads=reading.n_threads,
+            n_descriptors=tree.n_descriptors(),
+        )
+    finally:
+        tree.close()
+
+
+__all__ = [
+    "ProcessReader",
+    "ProcessReading",
+    "ProcessStat",
+    "TreeReader",
+    "TreeResources",
+    "cpu_clock",
+    "read_stat",
+    "read_tree",
+]

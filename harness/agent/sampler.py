@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Samples processes and the machine in a background thread and writes them as they come.
+
+The schedule is absolute: a late tick does not shift the later ones. Ticks that could not be
+kept are counted, not made up for.
+
+Standard library only, Python >= 3.8: the agent on a far host is built of this file too.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, NamedTuple
+
+from harness.agent.machine_counters import MACHINE_COLUMNS, MachineReader
+from harness.agent.process_tree import ProcessReading, TreeReader
+from harness.agent.ticks import Calls, InterpreterGlancer, Schedule
+
+if TYPE_CHECKING:
+    from harness.agent.ticks import Glancer, Tick
+
+SAMPLE_COLUMNS = ("monotonic_s", "role", "rss_bytes", "cpu_s", "n_threads", "n_descriptors")
+
+#: How often the dear things are read: threads, descriptors, children, the machine.
+SLOW_HZ = 2.0
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A process to be sampled, with its children.
+
+    ``cpu_at_launch_s`` is taken off: CPU time before the program itself ran. ``short_lived``: many
+    children, most of them short-lived, read at SLOW_HZ; see ``TreeReader``.
+    """
+
+    pid: int
+    start_ticks: int
+    cpu_at_launch_s: float = 0.0
+    short_lived: bool = False
+
+
+@dataclass(frozen=True)
+class SamplerSummary:
+    """How well the schedule was kept. ``ticks_by``: who took the ticks, a ``Glancer.name``."""
+
+    ticks: int
+    missed_ticks: int
+    longest_gap_s: float
+    duration_s: float
+    ticks_by: str = InterpreterGlancer.name
+
+
+class _Taken(NamedTuple):
+    """Ticks between two slow ones, and of whom: role, tree, the ids of its processes."""
+
+    of: list[tuple[str, TreeReader, list[int]]]
+    ticks: list[Tick]
+
+
+class Sampler:
+    """Use as a context manager, or ``start`` and ``stop``. Roles may be added while it works.
+
+    Files: ``samples`` and ``machine`` as CSV, columns as in docs/data.md. A process that ends while
+    it is sampled just has no more rows. A failure of writing (disk full) is raised by ``stop``.
+
+    SLOW_HZ times a second it discovers, counts, and makes rows of what was seen. The ticks between, which
+    only glance, are the ``glancer``'s; ``None``: taken in the interpreter.
+    """
+
+    def __init__(
+        self,
+        processes: dict[str, Watched],
+        *,
+        samples: Path,
+        machine: Path,
+        hz: float = 20.0,
+        glancer: Glancer | None = None,
+    ) -> None:
+        if not 1.0 <= hz <= 1000.0:
+            raise ValueError(f"hz: found {hz}; allowed: 1 to 1000")
+        self._hz = hz
+        self._files = (samples, machine)
+        self._added: list[tuple[str, Watched]] = list(processes.items())
+        self._trees: dict[str, TreeReader] = {}
+        self._only_slow: set[str] = set()
+        self._n_begun: int | None = None
+        self._glancer = glancer or InterpreterGlancer()
+        self._calls = Calls()
+        self._thread = threading.Thread(target=self._work, name="sampler", daemon=True)
+        self._problem: BaseException | None = None
+        self._summary = SamplerSummary(ticks=0, missed_ticks=0, longest_gap_s=0.0, duration_s=0.0)
+
+    def __enter__(self) -> Sampler:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def add(self, role: str, watched: Watched) -> None:
+        """Sample one more process from the next tick on (the generator starts after the service)."""
+        self._added.append((role, watched))
+        self._calls.added = True
+
+    def stop(self) -> SamplerSummary:
+        """Stop, write everything out, and return how well the schedule was kept. Idempotent.
+
+        Raises:
+            OSError: the files could not be written.
+        """
+        self._calls.stop = True
+        if self._thread.ident is not None:
+            self._thread.join()
+        if self._problem is not None:
+            problem, self._problem = self._problem, None
+            raise problem
+        return self._summary
+
+    def _work(self) -> None:
+        try:
+            with self._files[0].open("w") as samples, self._files[1].open("w") as machine:
+                samples.write(",".join(SAMPLE_COLUMNS) + "\n")
+                machine.write(",".join(MACHINE_COLUMNS) + "\n")
+                with MachineReader() as the_machine:
+                    self._keep_schedule(samples, machine, the_machine)
+        except BaseException as problem:  # a thread's exception would vanish: stop() raises it
+            self._problem = problem
+        finally:
+            for tree in self._trees.values():
+                tree.close()
+
+    def _keep_schedule(self, samples: IO[str], machine: IO[str], the_machine: MachineReader) -> None:
+        slow_every = max(1, round(self._hz / SLOW_HZ))
+        schedule = Schedule.beginning_now(self._hz)
+        taken = _Taken([], [])
+        while not self._calls.stop:
+            began_ns = time.monotonic_ns()
+            next_slow = (schedule.number // slow_every + 1) * slow_every
+            self._slow_tick(taken, samples, machine, the_machine)
+            schedule.count(began_ns)
+            taken = self._glance(schedule, next_slow)
+        # the last moment: the window is covered to its end
+        self._slow_tick(taken, samples, machine, the_machine)
+        self._summary = SamplerSummary(
+            ticks=schedule.ticks + 1,
+            missed_ticks=schedule.missed,
+            longest_gap_s=schedule.longest_gap_ns / 1e9,
+            duration_s=(time.monotonic_ns() - schedule.begin_ns) / 1e9,
+            ticks_by=self._glancer.name,
+        )
+
+    def _glance(self, schedule: Schedule, before: int) -> _Taken:
+        of, processes = [], []
+        for role, tree in self._trees.items():
+            if role not in self._only_slow:
+                members = tree.processes()
+                of.append((role, tree, [process.pid for process in members]))
+                processes += members
+        return _Taken(of, self._glancer.take(schedule, before, processes, self._calls))
+
+    def _slow_tick(
+        self, taken: _Taken, samples: IO[str], machine: IO[str], the_machine: MachineReader
+    ) -> None:
+        self._write_taken(taken, samples)
+        self._take_in()
+        now, begun_before = the_machine.read(), self._n_begun
+        self._n_begun = (
+            the_machine.n_begun
+        )  # read before anybody is looked for: who comes later changes it again
+        nobody_new = begun_before is not None and self._n_begun == begun_before
+        for role, tree in tuple(self._trees.items()):
+            if not nobody_new:  # to look for children is the dearest part: one file for each thread
+                tree.discover()
+            n_descriptors = tree.n_descriptors()
+            at = time.monotonic()
+            reading = tree.read()
+            if reading is None:
+                self._trees.pop(role).close()
+                continue
+            samples.write(f"{_row(at, role, reading)},{_cell(reading.n_threads)},{_cell(n_descriptors)}\n")
+        machine.write(",".join(_cell(getattr(now, name)) for name in MACHINE_COLUMNS) + "\n")
+        samples.flush()
+        machine.flush()
+
+    def _write_taken(self, taken: _Taken, samples: IO[str]) -> None:
+        """Rows of the ticks since the last slow one; threads and descriptors were not counted and are empty."""
+        for tick in taken.ticks:
+            glances = iter(tick)
+            for role, tree, pids in taken.of:
+                mine = [(pid, *next(glances)) for pid in pids]
+                if self._trees.get(role) is not tree:  # its end was in an earlier tick
+                    continue
+                reading = tree.account((pid, read) for pid, _, read in mine)
+                if reading is None:
+                    self._trees.pop(role).close()
+                    continue
+                samples.write(f"{_row(mine[0][1], role, reading)},,\n")
+
+    def _take_in(self) -> None:
+        self._calls.added = False  # before looking: what is added meanwhile calls again
+        while self._added:
+            role, watched = self._added.pop(0)
+            try:
+                tree = TreeReader(
+                    watched.pid,
+                    watched.start_ticks,
+                    watched.cpu_at_launch_s,
+                    short_lived=watched.short_lived,
+                )
+            except ProcessLookupError:  # over before it began: it has no rows
+                continue
+            tree.discover()
+            self._trees[role] = tree
+            if watched.short_lived:
+                self._only_slow.add(role)
+
+
+def _row(at_s: float, role: str, reading: ProcessReading) -> str:
+    return f"{at_s:.6f},{role},{reading.rss_bytes},{reading.cpu_s:.6f}"
+
+
+def _cell(value: float | int | None) -> str:
+    return "" if value is None else f"{value:.6f}" if isinstance(value, float) else str(value)
+
+
+__all__ = ["SAMPLE_COLUMNS", "Sampler", "SamplerSummary", "Watched"]

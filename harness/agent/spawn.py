@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Processes started, waited for and stopped for certain.
+
+Standard library only, Python >= 3.8: this machine's host and the agent on a far host both start
+processes with this file, so that a process over there is what it is here.
+
+The kernel's parent-death signal follows the *thread* that started the child, so one
+thread, which lives as long as its owner, starts them all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.agent.process_tree import TICKS_PER_S, TreeReader, cpu_clock
+from harness.agent.processes import kill_group, read_stat, signal_group
+from harness.errors import HostError
+
+#: Taken over from the starter's own environment when they are set there.
+BASE_VARIABLES = ("PATH", "HOME", "USER", "TMPDIR")
+
+
+@dataclass(frozen=True)
+class StopReport:
+    """How a process ended; ``stop_s``: from the first signal until nothing of its group was left."""
+
+    exit_code: int
+    signal: str
+    stop_s: float
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """What a command that ended by itself said."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+    duration_s: float
+
+
+class Spawned:
+    """A started process, leader of a group of its own."""
+
+    def __init__(self, popen: subprocess.Popen[bytes], start_ticks: int, report: Mapping[str, float]) -> None:
+        self._popen = popen
+        self._stopped: StopReport | None = None
+        self._tree: TreeReader | None = None
+        self._cpu_s: float | None = None
+        self.pid = popen.pid
+        self.start_ticks = start_ticks
+        self.launched_wall_epoch_s = report["wall_epoch_s"]
+        self.launched_monotonic_s = report["monotonic_s"]
+        self.cpu_at_launch_s = report["cpu_s"]
+
+    def exited(self) -> int | None:
+        """Return the exit code (128 + n for signal n) once it has ended, else ``None``. Never blocks."""
+        if self._popen.returncode is None:
+            self._read_last_account()
+        return _as_shell(self._popen.poll())
+
+    def wait(self, timeout_s: float) -> int | None:
+        """Return the exit code, or ``None`` when it still runs after ``timeout_s``."""
+        # a descriptor that turns readable at the end: no polling, so the end is seen when it happens
+        if self.exited() is None:
+            try:
+                watched = os.pidfd_open(self.pid)
+            except (OSError, AttributeError):  # a kernel before 5.3, a Python before 3.9
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self._popen.wait(timeout_s)
+            else:
+                try:
+                    poll = select.poll()
+                    poll.register(watched, select.POLLIN)
+                    poll.poll(max(0.0, timeout_s) * 1000)
+                finally:
+                    os.close(watched)
+        return self.exited()
+
+    def cpu_s(self) -> float | None:
+        """Return the CPU time of it and its children; of an ended one, what the kernel last knew."""
+        if self._tree is None:
+            try:
+                self._tree = TreeReader(self.pid, self.start_ticks, self.cpu_at_launch_s)
+            except ProcessLookupError:
+                return self._cpu_s
+        self._tree.discover()
+        reading = self._tree.read()
+        if reading is not None:
+            self._cpu_s = reading.cpu_s
+        return self._cpu_s
+
+    def _read_last_account(self) -> None:
+        """Keep the CPU time of a process that has ended: once its exit code is taken, nobody can tell."""
+        try:
+            ended = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if ended is None:
+                return
+            own_s = time.clock_gettime(cpu_clock(self.pid))
+        except (OSError, ChildProcessError):
+            return
+        stat = read_stat(self.pid)
+        reaped_s = stat.reaped_ticks / TICKS_PER_S if stat is not None else 0.0
+        # children that nobody waited for are in what was last seen, not in the account
+        self._cpu_s = max(self._cpu_s or 0.0, own_s + reaped_s - self.cpu_at_launch_s)
+
+    def end(self, grace_s: float, first: str = "SIGTERM") -> StopReport:
+        """``first`` to the group, SIGKILL after ``grace_s``; nothing of the group is left. Idempotent."""
+        if self._stopped is not None:
+            return self._stopped
+        begin = time.monotonic()
+        how = "exited"
+        if self.exited() is None:
+            how = first
+            signal_group(self.pid, self.start_ticks, signal.Signals[first])
+            try:
+                if self.wait(grace_s) is None:
+                    how = "SIGKILL"
+            except BaseException:  # whoever cannot wait any longer (Ctrl-C) leaves nothing behind either
+                kill_group(self.pid, self.start_ticks)
+                raise
+        left = kill_group(self.pid, self.start_ticks)
+        exit_code = self.wait(1.0)
+        if left or exit_code is None:
+            raise HostError(
+                f"process group {self.pid} does not end after SIGKILL; still there: {left or self.pid}"
+            )
+        if self._tree is not None:
+            self._tree.close()
+            self._tree = None
+        self._stopped = StopReport(exit_code=exit_code, signal=how, stop_s=time.monotonic() - begin)
+        return self._stopped
+
+
+class Spawner:
+    """Starts processes by orders, which are plain data.
+
+    An order has ``argv``, ``folder``, ``environment`` (on top of a small base), ``cpus``, ``stdout``,
+    ``stderr``, ``run_as`` and, where there are any, ``groups``. ``stub`` is where ``spawn_stub.py`` stands
+    as a file; ``make`` is what a process becomes; ``host`` names the place in messages; ``skew_s``: how
+    wrong our clocks were made.
+    """
+
+    def __init__(self, stub: Path, *, host: str, make: type[Spawned] = Spawned, skew_s: float = 0.0) -> None:
+        self._stub, self._host, self._make, self._skew_s = stub, host, make, skew_s
+        self._orders: queue.SimpleQueue[tuple[dict[str, Any], Future[Any]]] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+
+    def spawn(self, order: dict[str, Any]) -> Any:
+        """Start a process and return it (a ``make``) as soon as the program itself runs.
+
+        Raises:
+            HostError: it cannot be started.
+        """
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._serve, name="spawner", daemon=True)
+                self._thread.start()
+        started: Future[Any] = Future()
+        self._orders.put((order, started))
+        try:
+            return started.result()
+        except (KeyboardInterrupt, SystemExit):
+            # the caller will never own it, so whatever comes of this order is ended here
+            started.add_done_callback(_end_unowned)
+            raise
+
+    def run(self, order: dict[str, Any], timeout_s: float) -> RunReport:
+        """Run to the end.
+
+        Raises:
+            HostError: it cannot be started, or took longer than ``timeout_s`` (its group is gone then).
+        """
+        with tempfile.TemporaryDirectory(prefix="rematch-run-") as folder:
+            stdout, stderr = Path(folder, "stdout"), Path(folder, "stderr")
+            process = self.spawn({**order, "stdout": str(stdout), "stderr": str(stderr)})
+            try:
+                exit_code = process.wait(timeout_s)
+            finally:
+                process.end(0.0)
+            if exit_code is None:
+                raise HostError(
+                    f"{order['argv'][0]} on {self._host}: not done after {timeout_s:g} s; it was ended"
+                )
+            return RunReport(
+                exit_code=exit_code,
+                stdout=stdout.read_text(encoding="utf-8", errors="replace"),
+                stderr=stderr.read_text(encoding="utf-8", errors="replace"),
+                duration_s=time.monotonic() - process.launched_monotonic_s,
+            )
+
+    def _serve(self) -> None:
+        while True:
+            order, started = self._orders.get()
+            try:
+                started.set_result(self._start(order))
+            except BaseException as problem:  # handed to the caller, whatever it is
+                started.set_exception(problem)
+
+    def _start(self, order: dict[str, Any]) -> Spawned:
+        program, folder = order["argv"][0], order["folder"]
+        if not hasattr(os, "memfd_create"):
+            raise HostError(f"{program} on {self._host}: services are started and measured on Linux only")
+        whole = {
+            **order,
+            "environment": {**base_environment(), **order["environment"]},
+            "parent": os.getpid(),
+        }
+        # not as an argument: the environment may hold a password, and everybody can read a command line
+        order_file = os.memfd_create("order")
+        os.write(order_file, json.dumps(whole).encode())
+        os.lseek(order_file, 0, os.SEEK_SET)
+        read_end, write_end = os.pipe()
+        try:
+            popen = subprocess.Popen(
+                [sys.executable, "-I", "-S", str(self._stub), str(order_file), str(write_end)],
+                pass_fds=(order_file, write_end),
+            )
+        except OSError as problem:
+            os.close(read_end)
+            raise HostError(f"{program} on {self._host}: cannot start a process: {problem}") from problem
+        finally:
+            os.close(order_file)
+            os.close(write_end)
+        with open(read_end, "rb") as pipe:
+            lines = [json.loads(line) for line in pipe.read().splitlines()]
+        stat = read_stat(popen.pid)  # not reaped yet, so it is there even when it has already ended
+        if not lines or "error" in lines[-1] or stat is None:
+            popen.wait()
+            why = lines[-1]["error"] if lines else "it ended before it was executed"
+            raise HostError(f"{program} on {self._host}: cannot be started in {folder}: {why}")
+        report = lines[0]
+        for clock in ("wall_epoch_s", "monotonic_s"):
+            report[clock] += self._skew_s
+        return self._make(popen, stat.start_ticks, report)
+
+
+def base_environment() -> dict[str, str]:
+    """Return what every command gets: where programs, home and temporary files are, and UTF-8."""
+    known = {name: os.environ[name] for name in BASE_VARIABLES if name in os.environ}
+    return {**known, "LANG": "C.UTF-8"}
+
+
+def _end_unowned(started: Future[Any]) -> None:
+    if started.exception() is None:
+        started.result().end(0.0)
+
+
+def _as_shell(code: int | None) -> int | None:
+    return 128 - code if code is not None and code < 0 else code

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""This machine as a host: commands are spawned here, and the kernel is asked directly."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from harness.agent.cgroup import read_group
+from harness.agent.docker_api import EngineReply, EngineRequest, exchange_in_a_row
+from harness.agent.hashing import folder_bytes
+from harness.agent.machine_counters import MachineReading, read_machine
+from harness.agent.ports import free_port
+from harness.agent.process_tree import read_tree
+from harness.agent.processes import read_stat
+from harness.agent.readiness_probe import gone_check, poll_first_answer
+from harness.agent.sampler import Sampler, Watched
+from harness.agent.spawn import Spawned, Spawner
+from harness.errors import HostError
+from harness.hosts.base import Command, Completed, Stopped, StopSignal
+from harness.hosts.measuring import Sampling, Started
+from harness.loadgen.base import Endpoint
+from harness.model import ClockReading, GroupReading, HostClock, ResourceReading
+from harness.sampling import glancer_here, read_resources
+
+STUB = Path(__file__).resolve().parents[1] / "agent" / "spawn_stub.py"
+
+
+class LocalHost:
+    """This machine; a ``Station``."""
+
+    name = "local"
+    here = True
+
+    def __init__(self, listen_address: str = "127.0.0.1") -> None:
+        self.listen_address = listen_address
+        self._spawner = Spawner(STUB, host=self.name, make=LocalProcess)
+
+    def run(self, command: Command, timeout_s: float) -> Completed:
+        done = self._spawner.run(order_of(command), timeout_s)
+        return Completed(
+            exit_code=done.exit_code, stdout=done.stdout, stderr=done.stderr, duration_s=done.duration_s
+        )
+
+    def spawn(self, command: Command) -> LocalProcess:
+        process: LocalProcess = self._spawner.spawn(order_of(command))
+        return process
+
+    def put(self, source: Path, target: Path) -> None:
+        self._copy(source, target)
+
+    def get(self, source: Path, target: Path) -> None:
+        self._copy(source, target)
+
+    def read(self, path: Path, last_bytes: int | None = None) -> bytes:
+        try:
+            with path.open("rb") as stream:
+                if last_bytes is not None:
+                    stream.seek(max(0, stream.seek(0, 2) - last_bytes))
+                return stream.read()
+        except OSError as problem:
+            raise HostError(f"{path} on {self.name}: cannot be read: {problem.strerror}") from problem
+
+    def resources(self, watched: Watched, *, pss: bool = True) -> ResourceReading:
+        return read_resources(
+            watched.pid,
+            watched.start_ticks,
+            cpu_at_launch_s=watched.cpu_at_launch_s,
+            pss=pss,
+            short_lived=watched.short_lived,
+        )
+
+    def machine(self) -> MachineReading:
+        return read_machine()
+
+    def sampler(self, samples: Path, machine: Path, hz: float) -> Sampling:
+        glancer, _ = glancer_here()
+        sampler = Sampler({}, samples=samples, machine=machine, hz=hz, glancer=glancer)
+        sampler.start()
+        return sampler
+
+    def first_answer(
+        self,
+        endpoint: Endpoint,
+        request: bytes,
+        watched: Watched,
+        *,
+        launched: ClockReading,
+        deadline_s: float,
+    ) -> Started:
+        first = poll_first_answer(
+            endpoint,
+            request,
+            launched_monotonic_s=launched.monotonic_s,
+            deadline_s=deadline_s,
+            gone=gone_check(watched.pid, watched.start_ticks),
+        )
+        resources = read_tree(
+            watched.pid, watched.start_ticks, cpu_at_launch_s=watched.cpu_at_launch_s, pss=False
+        )
+        return Started(first, resources)
+
+    def clock(self) -> HostClock | None:
+        return None
+
+    def free_port(self, address: str) -> int:
+        return free_port(address)
+
+    def reach(self, endpoint: Endpoint) -> Endpoint:
+        return endpoint
+
+    def open_folder(self, ours: Path) -> Path:
+        return ours
+
+    def close_folder(self, ours: Path) -> None:
+        pass  # it is ours
+
+    def folder_bytes(self, folder: Path) -> int | None:
+        return folder_bytes(folder)
+
+    def install(self, folder: Path, *, without: tuple[str, ...] = ()) -> Path:
+        return folder
+
+    def discard(self, folder: Path) -> None:
+        pass  # it is ours
+
+    @property
+    def user(self) -> str:
+        return f"{os.getuid()}:{os.getgid()}"
+
+    def docker(
+        self, requests: Sequence[EngineRequest], *, address: str | None = None, timeout_s: float = 60.0
+    ) -> tuple[EngineReply, ...]:
+        return tuple(exchange_in_a_row(address, requests, timeout_s))
+
+    def start_ticks(self, pid: int) -> int | None:
+        stat = read_stat(pid)
+        return None if stat is None or stat.ended else stat.start_ticks
+
+    def group(self, pid: int, start_ticks: int) -> GroupReading | None:
+        found = read_group(pid, start_ticks)
+        return None if found is None else GroupReading.model_validate(asdict(found))
+
+    def _copy(self, source: Path, target: Path) -> None:
+        try:
+            shutil.copy2(source, target)
+        except OSError as problem:
+            raise HostError(f"{source} -> {target} on {self.name}: {problem.strerror}") from problem
+
+
+class LocalProcess(Spawned):
+    """A process on this machine; see ``Process``."""
+
+    @property
+    def launched(self) -> ClockReading:
+        return ClockReading(wall_epoch_s=self.launched_wall_epoch_s, monotonic_s=self.launched_monotonic_s)
+
+    def stop(self, grace_s: float, first: StopSignal = "SIGTERM") -> Stopped:
+        ended = self.end(grace_s, first)
+        return Stopped.model_validate(
+            {"exit_code": ended.exit_code, "signal": ended.signal, "stop_s": ended.stop_s}
+        )
+
+
+def order_of(command: Command) -> dict[str, object]:
+    """Return a command as plain data; see ``spawning.Spawner``."""
+    return {
+        "argv": list(command.argv),
+        "folder": str(command.folder),
+        "environment": dict(command.environment),
+        "cpus": list(command.cpus) if command.cpus is not None else None,
+        "stdout": str(command.stdout) if command.stdout else None,
+        "stderr": str(command.stderr) if command.stderr else None,
+        "run_as": list(command.run_as) if command.run_as is not None else None,
+        "groups": [str(door) for door in command.groups],
+    }

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A machine as a trial has it: a host that also measures, tells what time it is, and keeps files and ports.
+
+What it is asked for is split into small interfaces; ``Station`` is all of them together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from harness.agent.docker_api import EngineReply, EngineRequest
+from harness.agent.machine_counters import MachineReading
+from harness.agent.process_tree import TreeResources
+from harness.agent.readiness_probe import FirstAnswer
+from harness.agent.sampler import SamplerSummary, Watched
+from harness.hosts.base import Host
+from harness.loadgen.base import Endpoint
+from harness.model import ClockReading, GroupReading, HostClock, ResourceReading
+
+
+class Sampling(Protocol):
+    """A sampler at work on a host."""
+
+    def add(self, role: str, watched: Watched) -> None:
+        """Sample one more process from the next tick on."""
+        ...
+
+    def stop(self) -> SamplerSummary:
+        """Stop and write everything out. Idempotent.
+
+        Raises:
+            OSError, HostError: the files could not be written.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Started:
+    """The first answer of a service, with its resources at that moment."""
+
+    first: FirstAnswer
+    resources: TreeResources
+
+
+class Meter(Protocol):
+    """What is measured on the host itself. Every moment it returns is on this machine's clocks."""
+
+    def resources(self, watched: Watched, *, pss: bool = True) -> ResourceReading:
+        """Read a process and its children once; of one that has ended everything is ``None``."""
+        ...
+
+    def machine(self) -> MachineReading:
+        """Read the machine around the processes."""
+        ...
+
+    def sampler(self, samples: Path, machine: Path, hz: float) -> Sampling:
+        """Start sampling into two files on the host."""
+        ...
+
+    def first_answer(
+        self,
+        endpoint: Endpoint,
+        request: bytes,
+        watched: Watched,
+        *,
+        launched: ClockReading,
+        deadline_s: float,
+    ) -> Started:
+        """Poll for the first final answer of a service just launched there."""
+        ...
+
+
+class Timepiece(Protocol):
+    """A host's clocks, held against ours."""
+
+    def clock(self) -> HostClock | None:
+        """Compare the clocks now; ``None``: they are the same clocks.
+
+        Raises:
+            HostError: the host does not answer.
+        """
+        ...
+
+
+class Place(Protocol):
+    """Where a host stands in the network."""
+
+    @property
+    def here(self) -> bool:
+        """Whether this is the machine that the harness itself runs on."""
+        ...
+
+    @property
+    def listen_address(self) -> str:
+        """Where its services listen."""
+        ...
+
+    def free_port(self, address: str) -> int:
+        """Return a port of it that can be bound right now.
+
+        Raises:
+            HostError: none of many was free.
+        """
+        ...
+
+    def reach(self, endpoint: Endpoint) -> Endpoint:
+        """Return how somebody on this machine reaches what listens there."""
+        ...
+
+
+class Shelf(Protocol):
+    """A host's files, where they are not ours."""
+
+    def open_folder(self, ours: Path) -> Path:
+        """Return the folder on the host that stands for one of ours, with what is in ours.
+
+        Raises:
+            HostError: there is no room for it.
+        """
+        ...
+
+    def close_folder(self, ours: Path) -> None:
+        """Bring back everything that is in the host's folder, checked by hash, and remove it there.
+
+        Raises:
+            HostError: it cannot be had whole.
+        """
+        ...
+
+    def folder_bytes(self, folder: Path) -> int | None:
+        """Return the size of all files below a folder of the host; links count as nothing."""
+        ...
+
+    def install(self, folder: Path, *, without: tuple[str, ...] = ()) -> Path:
+        """Return where the host keeps a copy of a finished folder; it is sent once per content.
+
+        ``without``: files whose relative names begin so stay here.
+
+        Raises:
+            HostError: there is no room for it.
+        """
+        ...
+
+    def discard(self, folder: Path) -> None:
+        """Remove such a copy again; a folder that is ours stays."""
+        ...
+
+
+class Dock(Protocol):
+    """A host's Docker daemon, and the processes that it, and not we, started there."""
+
+    @property
+    def user(self) -> str:
+        """Who we are there, as ``uid:gid``."""
+        ...
+
+    def docker(
+        self, requests: Sequence[EngineRequest], *, address: str | None = None, timeout_s: float = 60.0
+    ) -> tuple[EngineReply, ...]:
+        """Ask the daemon there, one request right after the other; see ``engine.exchange_in_a_row``.
+
+        Moments are on this machine's clocks. ``address``: the daemon's; ``None``: the host's usual one.
+
+        Raises:
+            HostError: no daemon answers there.
+        """
+        ...
+
+    def start_ticks(self, pid: int) -> int | None:
+        """Return the start time of a running process there (see ``Process``); ``None``: it does not run."""
+        ...
+
+    def group(self, pid: int, start_ticks: int) -> GroupReading | None:
+        """Read the control group of a process there; ``None``: it is gone, or its group is not to be seen."""
+        ...
+
+
+class Station(Host, Meter, Timepiece, Place, Shelf, Dock, Protocol):
+    """All that a trial needs of a machine."""
+
+
+__all__ = ["Dock", "Meter", "Place", "Sampling", "Shelf", "Started", "Station", "Timepiece"]

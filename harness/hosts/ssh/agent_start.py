@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bringing the agent up on a far host: find a Python, send one file, start it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import time
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+import paramiko
+
+from harness.errors import HostError, OrphanError
+from harness.hosts.ssh.agent_zip import agent_file, agent_name
+from harness.hosts.ssh.channel import AgentChannel
+from harness.hosts.ssh.connection import connect
+from harness.hosts.ssh.destination import connecting
+from harness.hosts.ssh.settings import HostSettings
+
+PYTHONS = "python3 python3.13 python3.12 python3.11 python3.10 python3.9 python3.8 /usr/bin/python3"
+_OLDEST = "import sys; sys.exit(0 if sys.version_info >= (3, 8) else 1)"
+FOLDER = ".cache/rematch"
+ANSWER_WITHIN_S = 30.0
+#: An agent that lost its controller ends by itself after its grace; this is on top of it.
+LEEWAY_S = 5.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agent:
+    """A started agent: how to ask it, and where things stand on its host."""
+
+    channel: AgentChannel
+    base: PurePosixPath
+    python: str
+    python_version: str
+
+
+def start_agent(name: str, settings: HostSettings, *, alone: bool = True) -> Agent:
+    """Connect and start the agent; ``alone``: wait for one that an ended session left, refuse one at work.
+
+    Raises:
+        HostError: the host cannot be reached, has no Python, or no room.
+        OrphanError: another session measures there.
+    """
+    target = connecting(name, settings)
+    client = connect(target)
+    try:
+        base = _base(client, settings, name)
+        python = _python(client, settings, name)
+        file = base / agent_name()
+        _send(client, file, name)
+        told = [python, "-I", str(file), "start", str(base), "--grace-s", repr(settings.grace_s)]
+        if settings.skew_s:
+            told += ["--skew-s", repr(settings.skew_s)]
+        deadline = time.monotonic() + LEEWAY_S + settings.grace_s
+        while True:
+            started = _started(client, told, name)
+            folder = started["folder"]
+            channel = AgentChannel(target, client, python, str(file), folder, settings.grace_s)
+            if not alone or not started["others"]:
+                return Agent(channel=channel, base=base, python=python, python_version=str(started["python"]))
+            channel.close()
+            if time.monotonic() > deadline:
+                other = started["others"][0]
+                raise OrphanError(
+                    f"{name}: another session is at work there (agent {other['pid']}); wait for it: two at once "
+                    f"would measure each other. If it is nobody's: kill {other['pid']} on {name}"
+                )
+            time.sleep(1.0)
+            client = connect(target)
+    except BaseException:
+        client.close()
+        raise
+
+
+def _base(client: paramiko.SSHClient, settings: HostSettings, name: str) -> PurePosixPath:
+    """The folder of ours, made if need be."""
+    if settings.folder is not None and settings.folder.startswith("/"):
+        base = PurePosixPath(settings.folder)
+    else:
+        home = _say(client, 'printf %s "$HOME"', name)[1]
+        base = PurePosixPath(home or "/tmp") / (settings.folder or FOLDER)
+    code, _, err = _say(client, f"umask 077 && mkdir -p {shlex.quote(str(base))}/artifacts", name)
+    if code != 0:
+        raise HostError(f"{name}: cannot make {base}: {err.strip()}; set another folder in hosts.toml")
+    return base
+
+
+def _python(client: paramiko.SSHClient, settings: HostSettings, name: str) -> str:
+    """The first Python there that is new enough."""
+    tried = shlex.quote(settings.python) if settings.python else PYTHONS
+    script = (
+        f'for p in {tried}; do if "$p" -c {shlex.quote(_OLDEST)} 2>/dev/null; '
+        'then command -v "$p"; exit 0; fi; done; exit 1'
+    )
+    code, out, _ = _say(client, f"sh -c {shlex.quote(script)}", name)
+    if code != 0:
+        raise HostError(
+            f"{name}: no Python >= 3.8 there (tried: {tried}); nothing else is needed: install one "
+            '(apt-get install -y python3), or say in hosts.toml where it is: python = "/path/of/python3"'
+        )
+    return out.strip()
+
+
+def _send(client: paramiko.SSHClient, file: PurePosixPath, name: str) -> None:
+    """Send the agent unless it is there: its name holds its hash, and it gets it only when it is whole."""
+    if _say(client, f"test -s {shlex.quote(str(file))}", name)[0] == 0:
+        return
+    part = file.with_name(f".{file.name}.{time.monotonic_ns()}")
+    try:
+        sftp = client.open_sftp()
+        try:
+            with sftp.open(str(part), "wb") as stream:
+                stream.write(agent_file())
+            if sftp.stat(str(part)).st_size != len(agent_file()):
+                raise OSError("it did not arrive whole")
+            sftp.posix_rename(str(part), str(file))
+        finally:
+            sftp.close()
+    except (OSError, EOFError, paramiko.SSHException) as problem:
+        _say(client, f"rm -f {shlex.quote(str(part))}", name)
+        _, free, _ = _say(client, f"df -Pk {shlex.quote(str(file.parent))} | tail -1", name)
+        said = "the disk there may be full" if str(problem) == "Failure" else str(problem)
+        raise HostError(
+            f"{name}: cannot send the agent to {file}: {said} (df says: {free.strip()})"
+        ) from problem
+
+
+def _started(client: paramiko.SSHClient, told: list[str], name: str) -> dict[str, Any]:
+    code, out, err = _say(client, shlex.join(told), name)
+    try:
+        started: dict[str, Any] = json.loads(out)
+    except ValueError:
+        said = (err.strip().splitlines() or ["it said nothing"])[-1]
+        raise HostError(f"{name}: the agent did not start (exit code {code}): {said}") from None
+    return started
+
+
+def _say(client: paramiko.SSHClient, words: str, name: str) -> tuple[int, str, str]:
+    """Run one short command by the user's shell there; return its exit code and what it said."""
+    try:
+        _, out, err = client.exec_command(words, timeout=ANSWER_WITHIN_S)
+        said, complained = out.read().decode(errors="replace"), err.read().decode(errors="replace")
+        return out.channel.recv_exit_status(), said, complained
+    except (OSError, EOFError, paramiko.SSHException) as problem:
+        raise HostError(f"{name}: no answer to {words[:60]!r}: {problem}") from problem

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Questions to the agent over one long-lived SSH channel, which is opened anew when it breaks.
+
+What was asked and not answered is asked again, with the same number, so nothing is done twice. A host
+that stays silent for the agent's time of grace is given up: by then it has ended what we started.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shlex
+import threading
+import time
+from concurrent.futures import Future
+from typing import Any
+
+import paramiko
+
+from harness.agent.relay import NO_AGENT
+from harness.errors import HostError
+from harness.hosts.ssh.connection import connect
+from harness.hosts.ssh.destination import Connecting
+
+BEAT_S = 1.0
+#: Unanswered for so long, the connection is taken for broken (but no longer than a third of the grace).
+SILENT_S = 8.0
+RETRY_EVERY_S = 0.5
+
+
+class AgentChannel:
+    """Asks the agent in ``folder``. ``client`` is the connection that started it, and is closed with this."""
+
+    def __init__(
+        self,
+        target: Connecting,
+        client: paramiko.SSHClient,
+        python: str,
+        file: str,
+        folder: str,
+        grace_s: float,
+    ) -> None:
+        self._target, self._client, self._grace_s = target, client, grace_s
+        self._attach_words = shlex.join([python, "-I", file, "attach", folder])
+        self._silent_s = min(SILENT_S, grace_s / 3)
+        self._lock = threading.Lock()
+        self._sending = threading.Lock()
+        self._next = 1
+        self._pending: dict[int, tuple[bytes, Future[dict[str, Any]]]] = {}
+        self._channel: paramiko.Channel | None = None
+        self._heard = self._attached = time.monotonic()
+        self._lost: str | None = None
+        self._closing = False
+        self.n_reattached = 0
+        self._attach()
+        self._reader = threading.Thread(target=self._read, name=f"agent on {target.name}", daemon=True)
+        self._reader.start()
+        threading.Thread(target=self._beat, name=f"pulse of {target.name}", daemon=True).start()
+
+    @property
+    def client(self) -> paramiko.SSHClient:
+        """The connection of now, for files and tunnels."""
+        return self._client
+
+    def ask(self, what: str, **told: Any) -> dict[str, Any]:
+        """Have the agent do one thing and return what it says.
+
+        Raises:
+            HostError: it cannot be done, or the host is gone.
+        """
+        answer: Future[dict[str, Any]] = Future()
+        with self._lock:
+            if self._lost is not None:
+                raise HostError(self._lost)
+            number, self._next = self._next, self._next + 1
+            question = {"id": number, "oldest": min(self._pending, default=number), "do": what, "with": told}
+            line = json.dumps(question).encode() + b"\n"
+            self._pending[number] = (line, answer)
+        self._send(line)
+        said = answer.result()
+        if "error" in said:
+            raise HostError(f"{self._target.name}: {said['error']}")
+        result: dict[str, Any] = said["said"]
+        return result
+
+    def close(self) -> None:
+        """Tell the agent to end all and go, and close the connection. Never raises."""
+        answer = threading.Thread(target=self._bye, daemon=True)
+        answer.start()
+        answer.join(5.0)
+        self._closing = True
+        self._give_up(f"{self._target.name}: the connection was closed")
+        self._client.close()
+
+    def _bye(self) -> None:
+        with contextlib.suppress(HostError):
+            self.ask("bye")
+
+    def _send(self, line: bytes) -> None:
+        with (
+            self._sending,
+            contextlib.suppress(OSError, EOFError),
+        ):  # broken: the reader finds out, asks again
+            if self._channel is not None:
+                self._channel.sendall(line)
+
+    def _attach(self) -> None:
+        transport = self._client.get_transport()
+        if transport is None:
+            raise HostError(f"{self._target.name}: the connection is closed")
+        try:
+            channel = transport.open_session(timeout=self._silent_s)
+            channel.exec_command(self._attach_words)
+        except (paramiko.SSHException, OSError, EOFError) as problem:
+            raise HostError(f"{self._target.name}: no channel to the agent: {problem}") from problem
+        self._channel, self._attached = channel, time.monotonic()
+
+    def _read(self) -> None:
+        while not self._closing:
+            assert self._channel is not None
+            with contextlib.suppress(OSError, ValueError, EOFError, paramiko.SSHException):
+                for line in self._channel.makefile("rb"):
+                    self._heard = time.monotonic()
+                    self._hand_over(json.loads(line))
+            if not self._closing and not self._reattach():
+                return
+
+    def _hand_over(self, answer: dict[str, Any]) -> None:
+        with self._lock:
+            _, waiting = self._pending.pop(answer["id"], (b"", None))
+        if waiting is not None:
+            waiting.set_result(answer)
+
+    def _reattach(self) -> bool:
+        """Connect anew until the time of grace is over; then say so to everybody who waits."""
+        why = "the agent there has ended"
+        while not self._closing and time.monotonic() - self._heard < self._grace_s:
+            try:
+                self._client.close()
+                self._client = connect(self._target, within_s=self._silent_s)
+                self._attach()
+            except HostError as problem:
+                why = str(problem)
+                time.sleep(RETRY_EVERY_S)
+                continue
+            self.n_reattached += 1
+            with self._lock:
+                unanswered = [line for _, (line, _) in sorted(self._pending.items())]
+            for line in unanswered:
+                self._send(line)
+            if self._answers_soon():
+                return True
+            if (
+                self._channel is not None
+                and self._channel.exit_status_ready()
+                and self._channel.exit_status == NO_AGENT
+            ):
+                break
+            time.sleep(RETRY_EVERY_S)
+        silent_s = time.monotonic() - self._heard
+        self._give_up(
+            f"{self._target.name} is gone: not heard since {silent_s:.0f} s ({why}); what ran there ends itself. "
+            "Finished trials are kept; the same command goes on when the host is back"
+        )
+        return False
+
+    def _answers_soon(self) -> bool:
+        """Whether the new channel is more than a relay that found no agent: it ends at once then."""
+        assert self._channel is not None
+        until = time.monotonic() + self._grace_s / 2
+        while time.monotonic() < until:
+            if self._channel.exit_status_ready():
+                return False
+            if self._channel.recv_ready():
+                return True
+            self._send(b'{"id": 0, "oldest": 0, "do": "ping"}\n')
+            time.sleep(0.05)
+        return False
+
+    def _beat(self) -> None:
+        """Ask now and then, so that the agent hears us; close a connection that stays silent."""
+        while self._lost is None and not self._closing:
+            with contextlib.suppress(HostError):
+                self._send(b'{"id": 0, "oldest": 0, "do": "ping"}\n')
+            time.sleep(min(BEAT_S, self._silent_s / 3))
+            # a relay that has just been started may take its time to say the first word
+            patience_s = self._silent_s if self._heard > self._attached else self._grace_s / 2
+            if time.monotonic() - max(self._heard, self._attached) > patience_s:
+                with contextlib.suppress(OSError, EOFError):
+                    self._client.close()  # the reader wakes up and attaches anew
+
+    def _give_up(self, why: str) -> None:
+        with self._lock:
+            self._lost = self._lost or why
+            waiting = [answer for _, answer in self._pending.values()]
+            self._pending.clear()
+        for answer in waiting:
+            answer.set_exception(HostError(why))

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A connection to a host whose key is known. One that is unknown, or another than before, is refused."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import logging
+import os
+import shlex
+from pathlib import Path
+
+import paramiko
+
+from harness.errors import HostError
+from harness.hosts.ssh.destination import SSH_PORT, Connecting
+from harness.hosts.ssh.transport import Carrier, carry
+
+CONNECT_WITHIN_S = 15.0
+LOG = "harness.hosts.ssh"
+AGENT = "SSH_AUTH_SOCK"
+
+
+class _Refuse(paramiko.MissingHostKeyPolicy):
+    """Says which key was shown and how to make it known, after looking at it."""
+
+    def __init__(self, target: Connecting) -> None:
+        self._target = target
+
+    def missing_host_key(self, client: paramiko.SSHClient, hostname: str, key: paramiko.PKey) -> None:
+        target = self._target
+        over = f"ssh {shlex.quote(f'ssh://{target.via.name}')} " if target.via is not None else ""
+        named = "" if target.known_as is None else f" | sed 's/^[^ ]*/{target.known_as}/'"
+        raise HostError(
+            f"{target.name}: its host key is unknown: {key.get_name()} {fingerprint(key)}; compare that with "
+            f"`ssh-keygen -lf /etc/ssh/ssh_host_*_key.pub` on the host itself, and only if they are the same: "
+            f"{over}ssh-keyscan -p {target.port} -t {_kind(key)} {target.address}{named} >> {target.known_hosts[0]}"
+        )
+
+
+class Client(paramiko.SSHClient):
+    """A connection together with what carries it: closed together."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.carrier: Carrier | None = None
+
+    def close(self) -> None:
+        super().close()
+        if self.carrier is not None:
+            self.carrier.close()
+
+
+def connect(target: Connecting, within_s: float = CONNECT_WITHIN_S) -> Client:
+    """Connect with a key or the SSH agent, never with a password; over other hosts where the way leads so.
+
+    Raises:
+        HostError: unreachable, not the host that is known, or it does not let us in; of the hosts on the way, too.
+    """
+    via = connect(target.via, within_s) if target.via is not None else None
+    client = Client()
+    _keep_quiet(client)
+    for file in target.known_hosts:
+        with contextlib.suppress(OSError):  # no such file: no host is known from it
+            client.load_host_keys(str(file))
+    client.set_missing_host_key_policy(_Refuse(target))
+    try:
+        client.carrier = carry(target, via, within_s)
+        client.connect(
+            target.name_of_key,
+            port=SSH_PORT,  # of the name above, which has the port in it where it is another one
+            username=target.user,
+            key_filename=list(target.keys) or None,  # type: ignore[arg-type]  # a list is tried in turn
+            allow_agent=True,
+            look_for_keys=not target.keys,
+            timeout=within_s,
+            banner_timeout=within_s,
+            auth_timeout=within_s,
+            sock=client.carrier.socket,
+        )
+    except BaseException as problem:
+        transport = client.get_transport()
+        # it talked to us until it had seen our keys: then it is they, whatever paramiko calls the problem
+        met = transport is not None and transport.is_active() and transport.initial_kex_done
+        last_words = client.carrier.last_words() if client.carrier is not None else None
+        client.close()
+        if via is not None:
+            via.close()
+        said = _why(target, problem, met=met, last_words=last_words)
+        if said is None:
+            raise
+        raise HostError(said) from problem
+    return client
+
+
+def _keep_quiet(client: paramiko.SSHClient) -> None:
+    """What goes wrong is said by whom it concerns; paramiko would write it to stderr a second time."""
+    log = logging.getLogger(LOG)
+    if not log.handlers:
+        log.addHandler(logging.NullHandler())
+    client.set_log_channel(LOG)
+
+
+def fingerprint(key: paramiko.PKey) -> str:
+    """Return it as ``ssh-keygen -l`` prints it."""
+    digest = hashlib.sha256(key.asbytes()).digest()
+    return "SHA256:" + base64.b64encode(digest).decode().rstrip("=")
+
+
+def _kind(key: paramiko.PKey) -> str:
+    return {"ssh-ed25519": "ed25519", "ssh-rsa": "rsa"}.get(key.get_name(), "ecdsa")
+
+
+def _why(target: Connecting, problem: BaseException, *, met: bool, last_words: str | None) -> str | None:
+    if isinstance(problem, paramiko.BadHostKeyException):
+        return _changed(target, problem)
+    if isinstance(problem, paramiko.PasswordRequiredException):
+        return f"{target.where}: the private key has a passphrase; load it into the SSH agent first: ssh-add"
+    if isinstance(problem, paramiko.AuthenticationException) or (
+        met and isinstance(problem, paramiko.SSHException)
+    ):
+        agent = "the SSH agent's keys" if os.environ.get(AGENT) else f"no SSH agent: {AGENT} is not set"
+        tried = ", ".join((agent, *(target.keys or ("no key file",))))
+        return (
+            f"{target.where}: does not let {target.user or 'us'} in (tried: {tried}); put the public key into "
+            "~/.ssh/authorized_keys there, load the private one into the SSH agent (ssh-add), or set user and key "
+            "in hosts.toml"
+        )
+    of_carrier = f" ({last_words})" if last_words else ""
+    if isinstance(problem, paramiko.SSHException):
+        return f"{target.where}: no SSH connection: {problem}{of_carrier}"
+    if isinstance(problem, (OSError, EOFError)):
+        said = getattr(problem, "strerror", None) or str(problem) or "the connection ended"
+        hint = "is it on, is sshd there, is a firewall in between?"
+        return f"{target.where}: cannot be reached: {said}{of_carrier}; {hint}"
+    return None
+
+
+def _changed(target: Connecting, problem: paramiko.BadHostKeyException) -> str:
+    name = target.name_of_key
+    where = next(
+        (file for file in target.known_hosts if _stands_in(file, name, problem)), target.known_hosts[0]
+    )
+    return (
+        f"{target.where}: its host key has CHANGED: known is {fingerprint(problem.expected_key)}, "
+        f"shown was {fingerprint(problem.key)}; somebody may be in between. If the host was really set up "
+        f"anew: ssh-keygen -f {shlex.quote(str(where))} -R {shlex.quote(name)}, then make the new "
+        "key known after comparing it"
+    )
+
+
+def _stands_in(file: Path, name: str, problem: paramiko.BadHostKeyException) -> bool:
+    try:
+        known = paramiko.HostKeys(str(file)).lookup(name)
+    except OSError:
+        return False
+    return known is not None and known.get(problem.expected_key.get_name()) == problem.expected_key

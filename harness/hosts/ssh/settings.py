@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a far host is reached: ``hosts.toml`` in the project, and ``~/.ssh/config`` for what it leaves out."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from pathlib import Path
+
+from pydantic import Field, ValidationError
+
+from harness.errors import InputError
+from harness.hosts.ssh.ssh_config import SSH_CONFIG, is_written
+from harness.model import Frozen
+from harness.schema_errors import describe
+
+FILE = "hosts.toml"
+EXAMPLE = "harness/hosts.example.toml"
+LOCAL = "local"
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
+
+
+class HostSettings(Frozen):
+    """One host. What is ``None`` comes from ``~/.ssh/config``, else from the usual places."""
+
+    address: str | None = Field(default=None, description="name or number, or a Host of ~/.ssh/config")
+    port: int | None = Field(default=None, ge=1, le=65535)
+    user: str | None = None
+    key: str | None = Field(default=None, description="private key file; default: the agent and ~/.ssh/id_*")
+    known_hosts: str | None = Field(default=None, description="default: ~/.ssh/known_hosts")
+    folder: str | None = Field(
+        default=None, description="of ours on the host, absolute; default: .cache/rematch in the user's home"
+    )
+    python: str | None = Field(default=None, description="a Python >= 3.8 on the host; default: found")
+    docker: str | None = Field(
+        default=None, description="its Docker daemon: unix://PATH; default: DOCKER_HOST there, or found"
+    )
+    postgres: str | None = Field(
+        default=None, description="folder of its PostgreSQL's programs (postgres, initdb); default: found"
+    )
+    service_address: str = Field(
+        default="127.0.0.1", description="where its services listen when the load comes from another machine"
+    )
+    grace_s: float = Field(
+        default=30.0, ge=1.0, le=3600.0, description="unheard of for so long, the host ends what we started"
+    )
+    skew_s: float = Field(default=0.0, description="for tests: make the agent's clocks wrong by this")
+
+
+class _File(Frozen):
+    hosts: dict[str, HostSettings] = Field(default_factory=dict)
+
+
+def host_names(root: Path) -> tuple[str, ...]:
+    """Return the names that ``--host`` knows: this machine, and those of ``hosts.toml``.
+
+    Raises:
+        InputError: the file is wrong.
+    """
+    return (LOCAL, *sorted(set(_read(root).hosts) - {LOCAL}))
+
+
+def load_settings(root: Path, name: str) -> HostSettings:
+    """Return the settings of a host, from ``hosts.toml``, or none but its name in ``~/.ssh/config``.
+
+    Raises:
+        InputError: no such host, or the file is wrong.
+    """
+    hosts = _read(root).hosts
+    if name in hosts or name == LOCAL:
+        return hosts.get(name, HostSettings())
+    if _NAME.fullmatch(name) and is_written(name):
+        return HostSettings(address=name)
+    raise InputError(
+        f"unknown host; describe it in {FILE} (copy {EXAMPLE}), or in {SSH_CONFIG}",
+        place="--host",
+        found=name,
+        allowed=", ".join(host_names(root)),
+    )
+
+
+def _read(root: Path) -> _File:
+    path = root / FILE
+    try:
+        data = tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return _File()
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
+        raise InputError(str(problem), file=FILE) from problem
+    for name in data.get("hosts", {}):
+        if not _NAME.fullmatch(name):
+            allowed = "small letters, digits and dashes"
+            raise InputError(
+                "a host's name becomes part of file names", file=FILE, found=name, allowed=allowed
+            )
+    try:
+        return _File.model_validate_json(json.dumps(data))
+    except (ValidationError, TypeError) as problem:
+        if isinstance(problem, ValidationError):
+            raise describe(problem, _File, data, file=FILE) from None
+        raise InputError(str(problem), file=FILE) from problem

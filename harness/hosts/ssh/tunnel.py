@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A port of this machine behind which a far host's own loopback stands, through the SSH connection.
+
+For what is asked between measurements (conformance, warm-up, metrics); no load goes this way.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from collections.abc import Callable
+
+import paramiko
+
+from harness.errors import HostError
+from harness.hosts.ssh.channel import AgentChannel
+from harness.loadgen.base import Endpoint
+
+CHUNK = 65536
+
+
+class Tunnel:
+    """Listens on this machine's loopback until ``close``."""
+
+    def __init__(self, channel: AgentChannel, far: Endpoint) -> None:
+        self._channel, self._far = channel, far
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.endpoint = Endpoint(host="127.0.0.1", port=self._listener.getsockname()[1])
+        threading.Thread(target=self._serve, name=f"tunnel to {far.port}", daemon=True).start()
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                near, address = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._join, args=(near, address), daemon=True).start()
+
+    def _join(self, near: socket.socket, address: tuple[str, int]) -> None:
+        near.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with near, contextlib.suppress(OSError, EOFError, HostError, paramiko.SSHException):
+            far = self._open(address)
+            with contextlib.closing(far):
+                back = threading.Thread(target=_pass, args=(far.recv, near.sendall, near), daemon=True)
+                back.start()
+                _pass(near.recv, far.sendall, None)
+                far.shutdown_write()
+                back.join()
+
+    def _open(self, address: tuple[str, int]) -> paramiko.Channel:
+        for last in (False, True):
+            transport = self._channel.client.get_transport()
+            if transport is not None and transport.is_active():
+                where = (self._far.host, self._far.port)
+                return transport.open_channel("direct-tcpip", where, address, timeout=10.0)
+            if not last:
+                self._channel.ask("ping")  # waits for the next connection, or says that the host is gone
+        raise HostError(f"no connection to carry port {self._far.port}")
+
+
+def _pass(take: Callable[[int], bytes], give: Callable[[bytes], object], end: socket.socket | None) -> None:
+    """Pass bytes on until there are no more; then tell the other side."""
+    with contextlib.suppress(OSError, EOFError):
+        while data := take(CHUNK):
+            give(data)
+    if end is not None:
+        with contextlib.suppress(OSError):
+            end.shutdown(socket.SHUT_RDWR)

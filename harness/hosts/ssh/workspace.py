@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a far host keeps of ours: the folders of trials under way, and copies of finished folders."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+from harness.errors import HostError
+from harness.hosts.ssh.agent_start import Agent
+from harness.hosts.ssh.artifact_cache import keep
+from harness.hosts.ssh.files import fetch_tree, put_file, tree_of
+from harness.sampling import on_our_clock
+
+#: Below this a trial is not begun over there: its samples and logs must fit.
+MIN_FREE_BYTES = 64 << 20
+#: With less left than this when a trial ends, something of it may not have found room.
+FULL_BELOW_BYTES = 1 << 20
+
+
+class FarShelf:
+    """The files of one host over SSH; see ``Shelf``."""
+
+    def __init__(self, agent: Agent, *, host: str, min_free_bytes: int) -> None:
+        self._agent, self._host, self._min_free_bytes = agent, host, min_free_bytes
+        self._ask = agent.channel.ask
+        self._lock = threading.Lock()
+        self._folders: dict[Path, str] = {}
+        self._installed: dict[tuple[Path, tuple[str, ...]], Path] = {}
+        self._sampled: list[Path] = []
+        self._numbers = itertools.count(1)
+
+    def note_samples(self, *files: Path) -> None:
+        """Note files over there whose moments are on the host's clock until their folder is closed."""
+        self._sampled += files
+
+    def open_folder(self, ours: Path) -> Path:
+        name = f"{next(self._numbers):05d}"
+        folder = str(self._ask("make_folder", name=name, wanted_bytes=self._min_free_bytes)["folder"])
+        with self._lock:
+            self._folders[ours] = folder
+        for name in tree_of(ours):
+            self._ask("make_room", folder=folder, files={name: 0})
+            put_file(self._agent.channel, ours / name, Path(folder) / name, host=self._host)
+        return Path(folder)
+
+    def close_folder(self, ours: Path, *, monotonic_offset_s: float) -> None:
+        """Bring the folder back, its samples on our clock; ``monotonic_offset_s``: the host's clock minus ours.
+
+        Raises:
+            HostError: it cannot be had whole.
+        """
+        with self._lock:
+            folder = self._folders.pop(ours, None)
+        if folder is None:
+            return
+        if self._ask("free_bytes")["bytes"] < FULL_BELOW_BYTES:
+            raise HostError(
+                f"{self._host}: no space left for {folder}: what this trial wrote may not be whole, so it is not "
+                "kept; make room, or set another folder in hosts.toml; the same command goes on"
+            )
+        fetch_tree(self._agent.channel, folder, ours, host=self._host)
+        for path in [path for path in self._sampled if str(path.parent) == folder]:
+            on_our_clock(ours / path.name, monotonic_offset_s)
+            self._sampled.remove(path)
+        with suppress(HostError):  # it goes with the agent's folder
+            self._ask("remove", folder=folder)
+
+    def install(self, folder: Path, *, without: tuple[str, ...]) -> Path:
+        key = (folder, without)
+        if key not in self._installed:
+            shelf = self._agent.base / "artifacts"
+            kept = keep(self._agent.channel, folder, shelf, without=without, host=self._host)
+            self._installed[key] = Path(kept)
+        return self._installed[key]
+
+    def discard(self, folder: Path) -> None:
+        for key in [key for key, there in self._installed.items() if there == folder]:
+            del self._installed[key]
+        with suppress(HostError):  # it is in nobody's way
+            self._ask("remove", folder=str(folder))

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ticks outside of the interpreter: ``native/glances.c``, which set-up builds where there is a C compiler."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.agent.process_tree import ProcessReader, reading_of
+from harness.agent.ticks import Calls, Glancer, InterpreterGlancer, Schedule
+from harness.toolchains import glances_library
+
+if TYPE_CHECKING:
+    from harness.agent.ticks import Tick
+
+#: Set-up builds for the sources that it stands beside.
+_TOOLS = Path(__file__).resolve().parents[2] / ".tools"
+
+
+class _Schedule(ctypes.Structure):
+    """``struct schedule``; names and order are those of ``Schedule``, too."""
+
+    _fields_ = (
+        ("begin_ns", ctypes.c_int64),
+        ("period_ns", ctypes.c_double),
+        ("number", ctypes.c_int64),
+        ("ticks", ctypes.c_int64),
+        ("missed", ctypes.c_int64),
+        ("last_ns", ctypes.c_int64),
+        ("longest_gap_ns", ctypes.c_int64),
+    )
+
+
+class _Process(ctypes.Structure):
+    """``struct process``."""
+
+    _fields_ = (("cpu_clock", ctypes.c_int32), ("statm", ctypes.c_int32))
+
+
+#: ``struct glance``: moment, CPU time, pages of the address space (0: it has ended), resident pages.
+_GLANCE = struct.Struct("=4q")
+
+
+class NativeGlancer:
+    """Takes the ticks in one call, during which the interpreter's lock is free.
+
+    Raises:
+        OSError: the library is not there, or not for this machine; says which.
+    """
+
+    name = "native"
+
+    def __init__(self, library: Path) -> None:
+        if not library.is_file():
+            raise FileNotFoundError("not built for this source yet; get it with: make setup")
+        self._take = ctypes.CDLL(str(library)).glances_take
+        self._take.restype = ctypes.c_int64
+        self._take.argtypes = [
+            *(ctypes.POINTER(_Schedule), ctypes.c_int64, ctypes.POINTER(_Process), ctypes.c_int64),
+            *(ctypes.c_void_p, ctypes.c_void_p),
+        ]
+
+    def take(
+        self, schedule: Schedule, before: int, processes: Sequence[ProcessReader], calls: Calls
+    ) -> list[Tick]:
+        n = len(processes)
+        state = _Schedule(*(getattr(schedule, name) for name, _ in _Schedule._fields_))
+        asked = (_Process * n)(*(_Process(process.clock, process.statm) for process in processes))
+        seen = ctypes.create_string_buffer(max(0, before - schedule.number) * n * _GLANCE.size)
+        n_ticks = self._take(state, before, asked, n, calls.address, ctypes.addressof(seen))
+        for name, _ in _Schedule._fields_:
+            setattr(schedule, name, getattr(state, name))
+        rows = memoryview(seen)[: n_ticks * n * _GLANCE.size]
+        glances = [
+            (at_ns / 1e9, reading_of(cpu_ns, size_pages, resident_pages))
+            for at_ns, cpu_ns, size_pages, resident_pages in _GLANCE.iter_unpack(rows)
+        ]
+        return [glances[tick * n : (tick + 1) * n] for tick in range(n_ticks)]
+
+
+def glancer_here() -> tuple[Glancer, str | None]:
+    """Return the cheapest glancer that this machine has, and why it is not the native one (``None``: it is)."""
+    try:
+        return NativeGlancer(glances_library(_TOOLS)), None
+    except OSError as problem:
+        return InterpreterGlancer(), str(problem)
+
+
+__all__ = ["NativeGlancer", "glancer_here"]

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Readings as they stand in records. The readers below this module are plain and know no records."""
+
+from __future__ import annotations
+
+from harness.agent.machine_counters import MachineReading
+from harness.agent.process_tree import TreeResources, read_tree
+from harness.model import ClockReading, MachineWindow, ResourceReading
+
+
+def as_reading(read: TreeResources) -> ResourceReading:
+    """Return a plain reading as a record has it."""
+    return ResourceReading(
+        at=ClockReading(wall_epoch_s=read.wall_epoch_s, monotonic_s=read.monotonic_s),
+        rss_bytes=read.rss_bytes,
+        pss_bytes=read.pss_bytes,
+        cpu_s=read.cpu_s,
+        n_threads=read.n_threads,
+        n_descriptors=read.n_descriptors,
+    )
+
+
+def read_resources(
+    pid: int, start_ticks: int, *, cpu_at_launch_s: float = 0.0, pss: bool = True, short_lived: bool = False
+) -> ResourceReading:
+    """Read a process of this machine and its children once; see ``read_tree``."""
+    return as_reading(
+        read_tree(pid, start_ticks, cpu_at_launch_s=cpu_at_launch_s, pss=pss, short_lived=short_lived)
+    )
+
+
+def machine_window(
+    before: MachineReading,
+    after: MachineReading,
+    service_cpu_s: float | None,
+    generator_cpu_s: float | None,
+    backing_cpu_s: float | None = 0.0,
+) -> MachineWindow:
+    """Return what happened between two readings. The load average is the later one.
+
+    ``other_cpu_s`` is what nobody of the trial used, the harness's own sampling included;
+    the kernel counts it in hundredths of a second, so a small negative difference is zero.
+    """
+    busy_s = _difference(before.total_cpu_s, after.total_cpu_s)
+    ours = (service_cpu_s, generator_cpu_s, backing_cpu_s)
+    used_s = None if None in ours else sum(used for used in ours if used is not None)
+    return MachineWindow(
+        psi_cpu_some_s=_difference(before.psi_cpu_some_s, after.psi_cpu_some_s),
+        psi_memory_some_s=_difference(before.psi_memory_some_s, after.psi_memory_some_s),
+        psi_io_some_s=_difference(before.psi_io_some_s, after.psi_io_some_s),
+        steal_s=_difference(before.steal_s, after.steal_s),
+        idle_s=_difference(before.idle_s, after.idle_s),
+        throttled_s=_difference(before.throttled_s, after.throttled_s),
+        n_throttled=(
+            None
+            if before.n_throttled is None or after.n_throttled is None
+            else after.n_throttled - before.n_throttled
+        ),
+        load_average_1m=after.load_average_1m,
+        other_cpu_s=None if busy_s is None or used_s is None else max(0.0, busy_s - used_s),
+    )
+
+
+def _difference(before: float | None, after: float | None) -> float | None:
+    return None if before is None or after is None else after - before
