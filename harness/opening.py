@@ -11,8 +11,8 @@ from harness.analysis.processed import Source
 from harness.analysis.tidy import tidy
 from harness.errors import InputError
 from harness.evidence import Evidence
+from harness.model.formatting import NOT_MEASURED
 from harness.project import find_root
-from harness.publish.formatting import NOT_MEASURED
 from harness.stages.parameters import StageParameters
 from harness.stages.sessions import measured_experiments, sessions_read
 from harness.store import SessionFolder, Store

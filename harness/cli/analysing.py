@@ -91,8 +91,8 @@ def report_command(
 
         rematch report spreadsheet.csv --decimal , --latency-unit ms
     """
-    from harness.analysis.report_output import main
     from harness.formats.jtl_units import decimal_named, latency_unit_named
+    from harness.report.output import main
 
     main(
         paths,

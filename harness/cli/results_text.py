@@ -10,8 +10,8 @@ from harness.cli.lines import counted, table, tally, wrapped
 from harness.evidence.results import CellResult, Metric, MetricResult, Results, VariantResult
 from harness.model import Verdict
 from harness.model.digits import whole_percent
+from harness.model.formatting import DASH, show
 from harness.publish.doubts import FLAG_WORDS
-from harness.publish.formatting import DASH, show
 
 #: Exclusion reasons that are printed; all of them stand in the JSON.
 REASONS_SHOWN = 3

@@ -5,6 +5,7 @@ A notebook opens one ``Publisher`` and calls ``number``, ``verdict``, ``text``, 
 Everything lands in ``paper/generated/``, which is all the paper reads. ``trace`` follows a number back.
 """
 
+from harness.model.formatting import Shown, show
 from harness.publish.comparisons import (
     comparison_columns,
     comparison_notes,
@@ -13,7 +14,6 @@ from harness.publish.comparisons import (
     publish_noise,
 )
 from harness.publish.contribution import clear, merge, read_values, trace
-from harness.publish.formatting import Shown, show
 from harness.publish.latex import escape
 from harness.publish.pages import Published
 from harness.publish.published import published_rounds

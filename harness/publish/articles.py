@@ -16,8 +16,8 @@ from harness.evidence import Evidence
 from harness.evidence.articles import at_most_load, effect_between
 from harness.evidence.bearing import every
 from harness.model import Estimate
+from harness.model.formatting import NOT_MEASURED
 from harness.publish.cells import Cell
-from harness.publish.formatting import NOT_MEASURED
 from harness.publish.pages import Published, joined
 from harness.publish.publisher import Publisher, slug
 

@@ -14,8 +14,8 @@ from harness.analysis.trial_table import inputs_of
 from harness.evidence import Evidence
 from harness.evidence.audit import between_shares
 from harness.model import Estimate
+from harness.model.formatting import NOT_MEASURED
 from harness.publish.cells import Cell
-from harness.publish.formatting import NOT_MEASURED
 from harness.publish.pages import Published, joined
 from harness.publish.publisher import Publisher, slug
 

@@ -13,9 +13,9 @@ from harness.analysis.decisions import FEWEST_FOR_P
 from harness.evidence.articles import effect_between
 from harness.evidence.bearing import OUTCOMES, alike_claim, effect_with_all, every, pooled_claim
 from harness.model import Estimate, Outcome, Verdict
+from harness.model.formatting import NOT_MEASURED, show
 from harness.publish.articles import mean_of, pressure_cells
 from harness.publish.cells import Cell
-from harness.publish.formatting import NOT_MEASURED, show
 from harness.publish.pages import Published, joined
 from harness.publish.publisher import Publisher, slug
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from harness.model import Estimate
-from harness.publish.formatting import DASH, show
+from harness.model.formatting import DASH, show
 
 Cell = Estimate | str | int | None
 

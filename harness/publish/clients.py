@@ -15,9 +15,9 @@ from harness.errors import InputError
 from harness.evidence import Evidence
 from harness.evidence.articles import effect_between
 from harness.model import Estimate
+from harness.model.formatting import NOT_MEASURED
 from harness.project import find_root
 from harness.publish.cells import Cell
-from harness.publish.formatting import NOT_MEASURED
 from harness.publish.pages import Published, joined
 from harness.publish.publisher import Publisher, slug
 

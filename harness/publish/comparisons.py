@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from harness.analysis.comparisons import Comparison
 from harness.analysis.decisions import ALPHA, FEWEST_FOR_P, smallest_p
 from harness.model.digits import plain, whole_percent
+from harness.model.formatting import NOT_MEASURED
 from harness.publish.cells import Cell
-from harness.publish.formatting import NOT_MEASURED
 from harness.publish.pages import Published
 from harness.publish.publisher import Publisher
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from harness.analysis.summaries import summarise
 from harness.evidence import Evidence
 from harness.model import Estimate
+from harness.model.formatting import NOT_MEASURED, show
 from harness.publish.cells import Cell
-from harness.publish.formatting import NOT_MEASURED, show
 from harness.publish.pages import Published
 from harness.publish.publisher import Publisher, slug
 

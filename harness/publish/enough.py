@@ -13,8 +13,8 @@ from harness.analysis.one_trial import PooledPercentile, Worth
 from harness.evidence.enough import Enough, Measured
 from harness.model import Estimate
 from harness.model.digits import percent, plain, span, spoken
+from harness.model.formatting import NOT_MEASURED
 from harness.publish.cells import Cell
-from harness.publish.formatting import NOT_MEASURED
 from harness.publish.pages import Published, joined
 from harness.publish.publisher import Publisher, slug
 

@@ -10,8 +10,8 @@ from harness.analysis.memory_words import memory_fit
 from harness.evidence import Evidence
 from harness.evidence.equal_memory import MemoryPair
 from harness.model import MemoryFit
+from harness.model.formatting import NOT_MEASURED
 from harness.publish.cells import Cell
-from harness.publish.formatting import NOT_MEASURED
 from harness.publish.pages import Published
 from harness.publish.publisher import Publisher, slug
 

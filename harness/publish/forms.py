@@ -14,9 +14,9 @@ from harness.analysis.summaries import summarise
 from harness.definitions import load_study
 from harness.evidence import Evidence
 from harness.model import BuildRecord, Estimate, Variant
+from harness.model.formatting import NOT_MEASURED
 from harness.project import find_root
 from harness.publish.cells import Cell
-from harness.publish.formatting import NOT_MEASURED
 from harness.publish.pages import Published
 from harness.publish.publisher import Publisher, slug
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import jinja2
 
-from harness.publish.formatting import NOT_COMPARED, NOT_MEASURED
+from harness.model.formatting import NOT_COMPARED, NOT_MEASURED
 
 _ESCAPES = {
     "\\": r"\textbackslash{}",

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from harness.analysis.summaries import summarise
 from harness.evidence import Evidence
 from harness.model import Estimate, Variant
-from harness.publish.formatting import NOT_MEASURED, show
+from harness.model.formatting import NOT_MEASURED, show
 from harness.publish.load_words import go_in_words, java_in_words
 from harness.publish.pages import Published
 from harness.publish.publisher import Publisher

@@ -8,7 +8,7 @@ import html
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from harness.publish.formatting import NOT_MEASURED
+from harness.model.formatting import NOT_MEASURED
 
 
 @dataclass(frozen=True)

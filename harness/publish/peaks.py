@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from harness.analysis.gc_rows import AttributionRow
 from harness.analysis.warm_curves import WarmUpRow
 from harness.model import Estimate
+from harness.model.formatting import NOT_MEASURED
 from harness.publish.cells import Cell
-from harness.publish.formatting import NOT_MEASURED
 from harness.publish.pages import Published, joined
 from harness.publish.publisher import Publisher, slug
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from harness.analysis.places import PlaceRow, place_rows
 from harness.evidence import Evidence
 from harness.model.digits import whole_percent
+from harness.model.formatting import NOT_COMPARED, NOT_MEASURED, verdict_words
 from harness.publish.cells import Cell
-from harness.publish.formatting import NOT_COMPARED, NOT_MEASURED, verdict_words
 from harness.publish.pages import Published
 from harness.publish.peaks import publish_names
 from harness.publish.publisher import Publisher, slug

@@ -20,10 +20,10 @@ from harness.analysis.trial_table import unit_of
 from harness.errors import InputError
 from harness.figures.style import png_of, save, stamp
 from harness.model import Estimate
+from harness.model.formatting import NOT_COMPARED, NOT_MEASURED, show, verdict_words
 from harness.project import find_root
 from harness.publish import contribution
 from harness.publish.cells import Cell, cell_texts, estimates_of, inputs_of
-from harness.publish.formatting import NOT_COMPARED, NOT_MEASURED, show, verdict_words
 from harness.publish.latex import render_table
 from harness.publish.pages import Published, Result, figure_page, joined, plain_table, table_page
 

@@ -15,8 +15,8 @@ from harness.analysis.comparisons import Comparison
 from harness.errors import InputError
 from harness.model import Estimate
 from harness.model.digits import plain
+from harness.model.formatting import NOT_MEASURED
 from harness.publish.cells import Cell
-from harness.publish.formatting import NOT_MEASURED
 from harness.publish.pages import Published
 from harness.publish.publisher import Publisher, slug
 

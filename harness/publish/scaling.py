@@ -9,8 +9,8 @@ from harness.analysis.comparisons import Comparison
 from harness.analysis.core_sweep import ScalingRow
 from harness.evidence.sweeps import OFF, ON, Sweep
 from harness.model import Estimate
+from harness.model.formatting import NOT_MEASURED
 from harness.publish.cells import Cell
-from harness.publish.formatting import NOT_MEASURED
 from harness.publish.pages import Published
 from harness.publish.peaks import publish_names
 from harness.publish.publisher import Publisher, slug

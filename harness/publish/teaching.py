@@ -16,7 +16,7 @@ from harness.analysis.metric_words import MetricWords, metric_name, metric_words
 from harness.analysis.noise import AANoise
 from harness.errors import InputError
 from harness.model.digits import percent, plain
-from harness.publish.formatting import show, verdict_words
+from harness.model.formatting import show, verdict_words
 from harness.publish.pages import Published, plain_table, table_page
 
 _FLAGGED = " trials flagged "

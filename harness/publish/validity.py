@@ -13,7 +13,7 @@ from harness.errors import InputError
 from harness.evidence import Evidence
 from harness.formats.wrk_histogram import UNDONE
 from harness.model import Estimate
-from harness.publish.formatting import NOT_MEASURED
+from harness.model.formatting import NOT_MEASURED
 from harness.publish.pages import Published, joined
 from harness.publish.publisher import Publisher, slug
 

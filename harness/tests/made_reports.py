@@ -9,8 +9,8 @@ from pathlib import Path
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from harness.analysis.report import report_file
-from harness.analysis.report_result import Report
+from harness.report.analyse import report_file
+from harness.report.result import Report
 from harness.tests.made_jtl import BARE, FULL, Load, write_load
 
 SOME = settings(max_examples=12, deadline=None)

@@ -19,13 +19,13 @@ from harness.analysis.gc_logs import TrialAttribution
 from harness.analysis.gc_table import attribution_table
 from harness.analysis.overlap import attribute_latency
 from harness.analysis.peak_causes import peak_causes, stall_causes
-from harness.analysis.report import report_file
 from harness.analysis.slow_periods import Stall
 from harness.analysis.spans import ORDER, CauseName, Span
 from harness.errors import InputError
 from harness.formats.detect import read_any
 from harness.formats.jvm_log import read_jvm_log
 from harness.formats.table import RequestTable
+from harness.report.analyse import report_file
 from harness.store import SessionFolder
 from harness.tests.paused_session import attributed, requests_of, without_pauses
 from harness.tests.synthetic import make_session

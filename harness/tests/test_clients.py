@@ -19,6 +19,7 @@ from harness.evidence.articles import parts_table
 from harness.evidence.clients import use_table
 from harness.evidence.peaks import defined_variants
 from harness.model import Estimate
+from harness.model.formatting import NOT_MEASURED
 from harness.opening import open_evidence
 from harness.publish import Publisher, read_values
 from harness.publish.clients import (
@@ -30,7 +31,6 @@ from harness.publish.clients import (
     published_clients,
     use_cells,
 )
-from harness.publish.formatting import NOT_MEASURED
 from harness.stages import StageParameters
 from harness.stages.work import tidy_all
 from harness.tests.synthetic import ROOT, make_project

@@ -21,7 +21,7 @@ from harness.errors import InputError
 from harness.figures.looks import looks, ordered
 from harness.figures.peaks import TimelineLike
 from harness.model import Estimate
-from harness.publish.formatting import show
+from harness.model.formatting import show
 
 VARIANTS = {
     "go-kit": "go",

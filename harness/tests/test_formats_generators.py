@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.analysis.report import report_file
 from harness.errors import InputError
 from harness.formats.detect import read_any
 from harness.formats.k6_samples import HEADER, read_k6
@@ -19,6 +18,7 @@ from harness.formats.oha_files import CSV_HEADER, read_oha_csv, read_oha_db
 from harness.formats.table import AggregateTable, RequestTable
 from harness.formats.vegeta_csv import read_vegeta
 from harness.formats.wrk2_text import read_wrk2
+from harness.report.analyse import report_file
 from harness.tests.oha_output import oha_db
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.analysis.report import report_file
 from harness.errors import InputError
 from harness.formats.detect import read_any
 from harness.formats.table import AggregateTable, RequestTable
+from harness.report.analyse import report_file
 
 K6 = Path(__file__).parent / "golden" / "k6"
 ROWS = ("own-seconds.csv.gz", "own-milli.csv.gz", "own-rfc3339.csv.gz", "own-points.json.gz")

@@ -24,7 +24,7 @@ def test_counts_have_the_chance_that_scipy_gives_them(n: int) -> None:
 
 def test_a_report_loads_neither_plots_nor_tables_nor_laws_that_it_does_not_use(tmp_path: Path) -> None:
     code = (
-        "import sys, contextlib, io, pathlib; from harness.analysis.report_output import main\n"
+        "import sys, contextlib, io, pathlib; from harness.report.output import main\n"
         "with contextlib.redirect_stdout(io.StringIO()): main([pathlib.Path(sys.argv[1])], as_json=True)\n"
         "print([m for m in ('matplotlib', 'pandas', 'scipy.stats', 'statsmodels') if m in sys.modules])"
     )

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from harness.errors import InputError, MissingTool
+from harness.model.formatting import NOT_COMPARED, NOT_MEASURED
 from harness.paper import PaperFailed, build_paper, explain
 from harness.publish import clear, read_values
-from harness.publish.formatting import NOT_COMPARED, NOT_MEASURED
 from harness.stages import StageParameters
 from harness.stages.work import tidy_all
 from harness.tests.in_process import execute_in_process

@@ -15,10 +15,10 @@ from scipy import stats
 
 from harness.analysis.omission import coordinated_omission_check
 from harness.analysis.quantiles import quantile_ci
-from harness.analysis.report import report_file
-from harness.analysis.report_output import main
-from harness.analysis.report_plots import percentile_band
 from harness.analysis.rhythm import _p_fewer
+from harness.report.analyse import report_file
+from harness.report.output import main
+from harness.report.plots import percentile_band
 from harness.tests.made_jtl import BARE, Load, closed_load, open_load, write_load
 from harness.tests.made_reports import COLUMNS, SOME, accused, reported, seeds, suspected
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.analysis.report_output import main, read_runtime_log
 from harness.errors import InputError
+from harness.report.output import main, read_runtime_log
 
 GOLDEN = Path(__file__).parent / "golden"
 REQUESTS = ("jmeter/*", "k6/*", "locust/*", "oha/*", "vegeta/results.csv", "wrk/*", "wrk2/*")

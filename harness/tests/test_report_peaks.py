@@ -12,10 +12,6 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from harness.analysis.report import report_file
-from harness.analysis.report_output import main, read_runtime_log
-from harness.analysis.report_requests import gather, slowest_of_slices
-from harness.analysis.report_result import Report
 from harness.analysis.verify.queueing import (
     Pauses,
     ServiceLaw,
@@ -28,6 +24,10 @@ from harness.errors import InputError
 from harness.formats import source
 from harness.formats.collect import RequestStream
 from harness.formats.detect import open_any
+from harness.report.analyse import report_file
+from harness.report.output import main, read_runtime_log
+from harness.report.requests import gather, slowest_of_slices
+from harness.report.result import Report
 
 EPOCH_S = 1.7e9
 Spans = list[tuple[float, float]]

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.analysis.report_output import main
-from harness.analysis.report_samples import summarise_samples
 from harness.errors import InputError
+from harness.report.output import main
+from harness.report.samples import summarise_samples
 
 MIB = 1 << 20
 

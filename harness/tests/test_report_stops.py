@@ -19,12 +19,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.agent.ports import free_port
-from harness.analysis.report import report_file
-from harness.analysis.report_output import main
-from harness.analysis.report_result import Report
 from harness.analysis.slow_periods import Stall
 from harness.analysis.stalls import detectability_limit
 from harness.analysis.visible import shortest_visible_s
+from harness.report.analyse import report_file
+from harness.report.output import main
+from harness.report.result import Report
 from harness.tests.made_jtl import Load, open_load, write_load
 
 Span = tuple[float, float]

@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.analysis import report_words
 from harness.analysis.quantiles import quantile_ci
-from harness.analysis.report import report_file
-from harness.analysis.report_numbers import interval, milliseconds, percent
-from harness.analysis.report_output import main
 from harness.errors import InputError
 from harness.formats.error_kinds import MOST_KINDS, OTHER_KINDS, add_kinds, error_kind
+from harness.report import words
+from harness.report.analyse import report_file
+from harness.report.numbers import interval, milliseconds, percent
+from harness.report.output import main
 
 GOLDEN = Path(__file__).parent / "golden"
 HEADER = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,failureMessage\n"
@@ -129,7 +129,7 @@ def test_the_first_line_sums_up_the_file(tmp_path: Path, capsys: pytest.CaptureF
     main([two_labels(tmp_path / "r.jtl")])
     first = " ".join(capsys.readouterr().out.split())
     assert re.match(r"99\.\d answers/s; 99 % within 1\d\d ms; 12 % errors \(200 x HTTP 500 Internal", first)
-    stopped = report_words.summary(report_file(GOLDEN / "jmeter" / "closed-10-users.jtl.gz"))
+    stopped = words.summary(report_file(GOLDEN / "jmeter" / "closed-10-users.jtl.gz"))
     assert (
         stopped == "170 answers/s from 10 users; 99 % within 432 ms; no errors; 6 stalls, the longest 420 ms."
     )

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.analysis.report import report_file
 from harness.analysis.verify.queueing import (
     ServiceLaw,
     arrival_times,
@@ -23,6 +22,7 @@ from harness.errors import InputError
 from harness.formats.jtl import open_jtl, read_jtl
 from harness.formats.jtl_sides import read_sides
 from harness.formats.jtl_units import UNITS_PER_S
+from harness.report.analyse import report_file
 from harness.tests.made_jtl import BARE, EPOCH_S, FULL, Load, closed_load, open_load, write_load
 from harness.tests.made_reports import COLUMNS, SOME, accused, reported, seeds, suspected
 
@@ -161,7 +161,7 @@ def test_microseconds_are_noticed_by_a_log_whose_pauses_show_only_then(tmp_path:
         f"Time since last: 1 ns, Reaching safepoint: 1 ns, Cleanup: 1 ns, At safepoint: 1 ns, Total: {round((b - a) * 1e9)} ns\n"
         for a, b in pauses.spans
     ))  # fmt: skip
-    from harness.analysis.report_output import read_runtime_log
+    from harness.report.output import read_runtime_log
 
     right = report_file(write_load(tmp_path / "ms.jtl", load, BARE), read_runtime_log(log))
     wrong = report_file(write_load(tmp_path / "us.jtl", load, BARE, elapsed_per_s=1e6), read_runtime_log(log))

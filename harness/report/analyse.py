@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.analysis.report_labels import of_aggregate
-from harness.analysis.report_loop import by_design
-from harness.analysis.report_requests import gather, gather_file
-from harness.analysis.report_result import QUANTILES, Report, in_ms
 from harness.errors import InputError
 from harness.formats.detect import open_any
 from harness.formats.gc_events import GcLog
 from harness.formats.jtl_units import Decimal, LatencyUnit
 from harness.formats.table import AggregateTable, RequestTable
+from harness.report.labels import of_aggregate
+from harness.report.loop import by_design
+from harness.report.requests import gather, gather_file
+from harness.report.result import QUANTILES, Report, in_ms
 
 TOTALS_ONLY = "totals only: no interval, stall or attribution can come from them; keep single requests"
 

@@ -8,16 +8,16 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from harness.analysis.report_loop import RHYTHM_ROWS, Loop, corrected, judge_loop
-from harness.analysis.report_unit_columns import contradictions
-from harness.analysis.report_unit_course import pauses_contradict, rhythm_contradicts
-from harness.analysis.report_units import UnitFinding, Units, remarkable
 from harness.analysis.slow_periods import Stall
 from harness.errors import InputError
 from harness.formats.gc_events import GcLog
 from harness.formats.jtl_sides import JtlSides
 from harness.formats.jtl_units import ERA_S, NAMES, UNITS_PER_S, era_unit
 from harness.formats.table import RequestTable
+from harness.report.loop import RHYTHM_ROWS, Loop, corrected, judge_loop
+from harness.report.report_unit_columns import contradictions
+from harness.report.report_unit_course import pauses_contradict, rhythm_contradicts
+from harness.report.units import UnitFinding, Units, remarkable
 
 FloatArray = npt.NDArray[np.float64]
 #: Requests by whose rhythm and pauses loop and unit are judged.

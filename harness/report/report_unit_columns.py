@@ -12,8 +12,8 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from harness.analysis.report_units import FEWEST, LARGER, SMALLER, UnitFinding, Units
 from harness.formats.jtl_sides import JtlSides
+from harness.report.units import FEWEST, LARGER, SMALLER, UnitFinding, Units
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -10,22 +10,15 @@ import numpy as np
 import numpy.typing as npt
 from jinja2 import Environment
 
-from harness.analysis import report_words
 from harness.analysis.omission import with_missing_requests
-from harness.analysis.report_course import Course
-from harness.analysis.report_course_plot import course_over_time
-from harness.analysis.report_numbers import (
-    interval,
-    length,
-    milliseconds,
-    percent,
-    percent_between,
-    resolution,
-)
-from harness.analysis.report_plots import latency_by_percentile, latency_over_time, words
-from harness.analysis.report_result import Report
-from harness.analysis.report_rows import LABEL_STATISTICS, label_cells, label_latencies, latency_rows
 from harness.analysis.spans import Span
+from harness.report import words as report_words
+from harness.report.course import Course
+from harness.report.course_plot import course_over_time
+from harness.report.numbers import interval, length, milliseconds, percent, percent_between, resolution
+from harness.report.plots import latency_by_percentile, latency_over_time, words
+from harness.report.result import Report
+from harness.report.rows import LABEL_STATISTICS, label_cells, label_latencies, latency_rows
 
 FloatArray = npt.NDArray[np.float64]
 _STALLS_SHOWN = 200

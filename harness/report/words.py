@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from harness.analysis.report_numbers import counted, length, milliseconds, percent
-from harness.analysis.report_result import Report
 from harness.model.digits import plain
+from harness.report.numbers import counted, length, milliseconds, percent
+from harness.report.result import Report
 
 #: The percentile of the summary: the farthest of these that the file can tell.
 _WITHIN = {"p99": "99 %", "p95": "95 %", "p90": "90 %", "p50": "half"}

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from harness.analysis.report_numbers import interval, milliseconds
-from harness.analysis.report_result import LABEL_QUANTILES, QUANTILES, LabelRow, Report
-from harness.analysis.report_words import rate
+from harness.report.numbers import interval, milliseconds
+from harness.report.result import LABEL_QUANTILES, QUANTILES, LabelRow, Report
+from harness.report.words import rate
 
 LABEL_STATISTICS = ("mean", *LABEL_QUANTILES, "max")
 

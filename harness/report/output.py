@@ -11,13 +11,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from harness.analysis import report_words as words
-from harness.analysis.report import report_table
-from harness.analysis.report_course import Course, course_of_history
-from harness.analysis.report_numbers import counted, length, percent, percent_between, resolution
-from harness.analysis.report_requests import Gathered, gather_file
-from harness.analysis.report_result import Report
-from harness.analysis.report_rows import label_cells, latency_rows
 from harness.errors import InputError
 from harness.formats.detect import open_any
 from harness.formats.gc_events import GcLog
@@ -29,6 +22,13 @@ from harness.formats.source import read_head
 from harness.formats.table import AggregateTable
 from harness.formats.unified_log import rotated_parts
 from harness.model.digits import plain
+from harness.report import words
+from harness.report.analyse import report_table
+from harness.report.course import Course, course_of_history
+from harness.report.numbers import counted, length, percent, percent_between, resolution
+from harness.report.requests import Gathered, gather_file
+from harness.report.result import Report
+from harness.report.rows import label_cells, latency_rows
 
 #: Stalls shown on a page; all of them stand in the JSON.
 SHOWN = 10
@@ -89,7 +89,7 @@ def main(
 def _write_page(
     target: Path, report: Report, gathered: Gathered | None, course: Course | None, log: GcLog | None
 ) -> None:
-    from harness.analysis.report_html import render_html  # its plots cost a second that no other report needs
+    from harness.report.html import render_html  # its plots cost a second that no other report needs
 
     events = log.events if log is not None and log.clock == "epoch" else ()
     pauses = [(event.cause, (event.start_s, event.end_s)) for event in events]

@@ -8,11 +8,11 @@ from typing import Any
 
 from pydantic import Field
 
-from harness.analysis.report_loop import Loop
-from harness.analysis.report_units import UnitFinding
-from harness.analysis.resources import Resources
 from harness.analysis.slow_periods import Stall
 from harness.model import Frozen
+from harness.report.loop import Loop
+from harness.report.resources import Resources
+from harness.report.units import UnitFinding
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
 LABEL_QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
@@ -96,7 +96,7 @@ class Report(Frozen):
         Raises:
             InputError: the file cannot be read, or holds no samples.
         """
-        from harness.analysis.report_samples import summarise_samples  # pandas: half a second to load
+        from harness.report.samples import summarise_samples  # pandas: half a second to load
 
         window = None
         if self.start_epoch_s is not None and self.duration_s is not None:

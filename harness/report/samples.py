@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from harness.analysis.resources import Resources
 from harness.errors import InputError
 from harness.model import Frozen
+from harness.report.resources import Resources
 
 ROLE, EPOCH, MONOTONIC = "role", "epoch_s", "monotonic_s"
 ALLOWED = (

@@ -6,9 +6,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from harness.analysis.report_latencies import summarise_latencies
-from harness.analysis.report_result import LABEL_QUANTILES, LabelRow, in_ms
 from harness.formats.table import AggregateRow, CodeArray, RequestTable
+from harness.report.latencies import summarise_latencies
+from harness.report.result import LABEL_QUANTILES, LabelRow, in_ms
 
 FloatArray = npt.NDArray[np.float64]
 #: Names with a row of their own, those with the most requests first.

@@ -21,13 +21,13 @@ from harness.analysis.clocks import MIN_PAUSES, SEARCH_S, ClockOffset, estimate_
 from harness.analysis.intervals import t_critical
 from harness.analysis.matching import coincidence_test
 from harness.analysis.peak_causes import TOLERANCE_S, connecting_stalls, stall_causes
-from harness.analysis.report_result import ShortStalls
 from harness.analysis.slow_periods import Stall
 from harness.analysis.spans import CauseName, Paused, Span, inside
 from harness.analysis.stalls import detect_stalls
 from harness.analysis.visible import shortest_visible_s
 from harness.formats.gc_events import GcLog
 from harness.model import Estimate
+from harness.report.result import ShortStalls
 
 FloatArray = npt.NDArray[np.float64]
 #: What is taken apart by cause.

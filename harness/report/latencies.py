@@ -18,10 +18,10 @@ from harness.analysis.quantiles import (
     n_beyond,
     quantile_ci,
 )
-from harness.analysis.report_numbers import resolution
-from harness.analysis.report_result import QUANTILES, in_ms
 from harness.analysis.within_trial import batch_means_ci
 from harness.model import Estimate
+from harness.report.numbers import resolution
+from harness.report.result import QUANTILES, in_ms
 
 FloatArray = npt.NDArray[np.float64]
 FEWEST_FOR_INTERVALS = 100

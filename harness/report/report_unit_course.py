@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.analysis.clocks import MIN_PAUSES, estimate_clock_offset
-from harness.analysis.report_units import FEWEST, LARGER, SMALLER, UnitFinding, Units
 from harness.analysis.spans import Span
+from harness.report.units import FEWEST, LARGER, SMALLER, UnitFinding, Units
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -9,15 +9,6 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from harness.analysis.report_checks import FIRST_ROWS, Checks
-from harness.analysis.report_course import Course, course_of, joined
-from harness.analysis.report_labels import Labels
-from harness.analysis.report_latencies import ONE_TRIAL, resolution_doubts, summarise_latencies
-from harness.analysis.report_loop import HIDES
-from harness.analysis.report_numbers import counted
-from harness.analysis.report_peaks import Peaks
-from harness.analysis.report_result import Report, in_ms
-from harness.analysis.report_units import Units
 from harness.errors import InputError
 from harness.formats.collect import RequestStream
 from harness.formats.error_kinds import add_kinds
@@ -25,6 +16,15 @@ from harness.formats.gc_events import GcLog
 from harness.formats.jtl_sides import JtlSides, read_sides
 from harness.formats.k6_own import WITHOUT_CONNECTING
 from harness.formats.table import RequestTable, Unreadable
+from harness.report.checks import FIRST_ROWS, Checks
+from harness.report.course import Course, course_of, joined
+from harness.report.labels import Labels
+from harness.report.latencies import ONE_TRIAL, resolution_doubts, summarise_latencies
+from harness.report.loop import HIDES
+from harness.report.numbers import counted
+from harness.report.peaks import Peaks
+from harness.report.result import Report, in_ms
+from harness.report.units import Units
 
 FloatArray = npt.NDArray[np.float64]
 #: Points drawn at most of one stretch: the slowest request of each slice of time, so that no peak is lost.

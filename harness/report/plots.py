@@ -18,9 +18,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from harness.analysis.quantiles import FEWEST_BEYOND, N_BATCHES, rank, woodruff_ranks
-from harness.analysis.report_numbers import counted
-from harness.analysis.report_result import QUANTILES, Report
 from harness.analysis.spans import Span
+from harness.report.numbers import counted
+from harness.report.result import QUANTILES, Report
 
 FloatArray = npt.NDArray[np.float64]
 

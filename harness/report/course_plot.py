@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from harness.analysis.report_course import Course
-from harness.analysis.report_plots import INK, plain_log, svg
+from harness.report.course import Course
+from harness.report.plots import INK, plain_log, svg
 
 _ERRORS, _TAIL, _USERS = "#D55E00", "#2A88C8", "#009E73"
 #: Fewer points than this are marked one by one.
