@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from harness.analysis.gc_table import attribution_table
     from harness.analysis.noise import aa_noise
     from harness.analysis.summaries import summarise
-    from harness.analysis.verify import run_verify
-    from harness.analysis.verify.stall_curves import precision_recall_curves
     from harness.analysis.warm_curves import warm_up_table
     from harness.evidence import Evidence
     from harness.evidence.articles import (
@@ -114,6 +112,8 @@ if TYPE_CHECKING:
     from harness.stages.execute import run as run_stages
     from harness.stages.plan import make_plan as plan_stages
     from harness.stages.work import check_machine, measure_all, tidy_all
+    from harness.verify.simulated import run_verify
+    from harness.verify.simulated.stall_curves import precision_recall_curves
 
 #: name in a notebook -> (module, name there; None: the module itself)
 _EXPORTS: dict[str, tuple[str, str | None]] = {
@@ -179,7 +179,7 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "place_cells": ("harness.publish.places", "place_cells"),
     "plan_stages": ("harness.stages.plan", "make_plan"),
     "pooled_cells": ("harness.publish.enough", "pooled_cells"),
-    "precision_recall_curves": ("harness.analysis.verify.stall_curves", "precision_recall_curves"),
+    "precision_recall_curves": ("harness.verify.simulated.stall_curves", "precision_recall_curves"),
     "pressure_cells": ("harness.publish.articles", "pressure_cells"),
     "pressure_table": ("harness.evidence.articles", "pressure_table"),
     "publish_alike": ("harness.publish.bearing", "publish_alike"),
@@ -220,7 +220,7 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "published_clients": ("harness.publish.clients", "published_clients"),
     "published_rounds": ("harness.publish", "published_rounds"),
     "run_stages": ("harness.stages.execute", "run"),
-    "run_verify": ("harness.analysis.verify", "run_verify"),
+    "run_verify": ("harness.verify.simulated", "run_verify"),
     "saturations": ("harness.evidence.articles", "saturations"),
     "scaling_cells": ("harness.publish.scaling", "scaling_cells"),
     "settling": ("harness.evidence.peaks", "settling"),

@@ -11,9 +11,9 @@ import numpy.typing as npt
 from scipy import stats
 
 from harness.analysis.quantiles import bootstrap_quantile, rank
-from harness.bench.others import Others, judge, words
 from harness.bench.place import describe_place
 from harness.bench.result import BenchResult, BenchRow, over
+from harness.verify.machine_load import Others, judge, words
 
 N_VALUES, N_RESAMPLES = 1_000_000, 10_000
 #: What ``scipy.stats.bootstrap`` is asked for; its time is scaled up, for it grows with the count.

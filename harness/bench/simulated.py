@@ -13,7 +13,7 @@ from typing import IO
 import numpy as np
 import pandas as pd
 
-from harness.analysis.verify.queueing import (
+from harness.verify.simulated.queueing import (
     Pauses,
     ServiceLaw,
     arrival_times,

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from harness.analysis.verify.result import VerifyResult
-from harness.analysis.verify.stall_curves import PrecisionRecall
 from harness.analysis.warm_curves import WarmUpCurve
 from harness.errors import InputError
 from harness.figures.style import BAND, FAINT, INK, PAGE_INCHES, cannot_be_said, canvas, log_scale, styled
 from harness.model import Estimate
+from harness.verify.simulated.result import VerifyResult
+from harness.verify.simulated.stall_curves import PrecisionRecall
 
 #: Colour, marker and line of each curve: any one of the three tells them apart.
 _FINDERS = (("#0072B2", "o", "-"), ("#D55E00", "s", "--"), ("#222222", "^", ":"))

@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 
 from harness.analysis.comparisons import Comparison, compare
 from harness.analysis.validity import Drift, EqualArms, drift, equal_arms
-from harness.analysis.verify.result import VerifyResult
-from harness.analysis.verify.stall_curves import PrecisionRecall
 from harness.errors import InputError
 from harness.evidence import Evidence
 from harness.formats.wrk_histogram import UNDONE
@@ -16,6 +14,8 @@ from harness.model import Estimate
 from harness.model.formatting import NOT_MEASURED
 from harness.publish.pages import Published, joined
 from harness.publish.publisher import Publisher, slug
+from harness.verify.simulated.result import VerifyResult
+from harness.verify.simulated.stall_curves import PrecisionRecall
 
 GENERATOR = "factor_generator"
 #: The generators that others are held against: under users, and at a rate.

@@ -13,7 +13,6 @@ from harness.bench import BENCHMARKS, run_bench
 from harness.bench.bootstrap import bench_bootstrap
 from harness.bench.child import Taken, take
 from harness.bench.ingest import JMETER, PANDAS, SMALL, bench_ingest, growth
-from harness.bench.others import judge
 from harness.bench.overhead import wall_time_s
 from harness.bench.page import PAGE, read_sections, write_page
 from harness.bench.result import BenchResult, BenchRow, at_least, at_most, over
@@ -26,6 +25,7 @@ from harness.formats.jvm_log import read_jvm_log
 from harness.formats.table import RequestTable
 from harness.project import find_root
 from harness.sampling import glancer_here
+from harness.verify.machine_load import judge
 
 ROOT = find_root(Path(__file__).parent)
 

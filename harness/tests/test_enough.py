@@ -10,7 +10,7 @@ import pytest
 from harness.analysis.enough import blocks_needed, equal_cells, leading_metric
 from harness.analysis.one_trial import pooled_percentile, worth_of
 from harness.analysis.planning import plan_repetitions
-from harness.analysis.verify.laws import ar_series
+from harness.verify.simulated.distributions import ar_series
 
 
 def session(

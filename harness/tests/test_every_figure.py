@@ -28,7 +28,6 @@ from harness.analysis.comparisons import compare
 from harness.analysis.core_sweep import scaling_rows
 from harness.analysis.gc_rows import AttributionRow
 from harness.analysis.places import place_rows
-from harness.analysis.verify import run_verify
 from harness.analysis.warm_curves import warm_up_curve
 from harness.evidence.peaks import Timeline
 from harness.figures.peaks import TimelineLike
@@ -39,6 +38,7 @@ from harness.store import Store
 from harness.tests.synthetic import ROOT
 from harness.tests.test_core_sweep import place_trials, sweep_trials
 from harness.tests.test_figures import curves, knee_at, made_up_trials, under_growing_load
+from harness.verify.simulated import run_verify
 
 #: Public names of the module that draw nothing themselves.
 NO_FIGURE = {"describe", "save", "stamp"}

@@ -16,12 +16,12 @@ from matplotlib.patches import Rectangle
 
 from harness import figures
 from harness.analysis.summaries import summarise
-from harness.analysis.verify.stall_curves import CurvePoint, PrecisionRecall
 from harness.errors import InputError
 from harness.figures.looks import looks, ordered
 from harness.figures.peaks import TimelineLike
 from harness.model import Estimate
 from harness.model.formatting import show
+from harness.verify.simulated.stall_curves import CurvePoint, PrecisionRecall
 
 VARIANTS = {
     "go-kit": "go",

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from harness.analysis import effect_size_ci, mean_ci, mean_within
-from harness.analysis.verify.scales import impossible_by_plain_t, scale_cells
 from harness.model import Estimate, Support, support_of
+from harness.verify.simulated.scales import impossible_by_plain_t, scale_cells
 
 
 def made(low: float, high: float, unit: str, **more: object) -> Estimate:

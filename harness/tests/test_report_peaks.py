@@ -12,14 +12,6 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from harness.analysis.verify.queueing import (
-    Pauses,
-    ServiceLaw,
-    arrival_times,
-    regular_pauses,
-    service_times,
-    simulate_open,
-)
 from harness.errors import InputError
 from harness.formats import source
 from harness.formats.collect import RequestStream
@@ -28,6 +20,14 @@ from harness.report.analyse import report_file
 from harness.report.output import main, read_runtime_log
 from harness.report.requests import gather, slowest_of_slices
 from harness.report.result import Report
+from harness.verify.simulated.queueing import (
+    Pauses,
+    ServiceLaw,
+    arrival_times,
+    regular_pauses,
+    service_times,
+    simulate_open,
+)
 
 EPOCH_S = 1.7e9
 Spans = list[tuple[float, float]]

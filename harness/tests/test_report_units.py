@@ -11,13 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.analysis.verify.queueing import (
-    ServiceLaw,
-    arrival_times,
-    regular_pauses,
-    service_times,
-    simulate_open,
-)
 from harness.errors import InputError
 from harness.formats.jtl import open_jtl, read_jtl
 from harness.formats.jtl_sides import read_sides
@@ -25,6 +18,13 @@ from harness.formats.jtl_units import UNITS_PER_S
 from harness.report.analyse import report_file
 from harness.tests.made_jtl import BARE, EPOCH_S, FULL, Load, closed_load, open_load, write_load
 from harness.tests.made_reports import COLUMNS, SOME, accused, reported, seeds, suspected
+from harness.verify.simulated.queueing import (
+    ServiceLaw,
+    arrival_times,
+    regular_pauses,
+    service_times,
+    simulate_open,
+)
 
 MANY = settings(max_examples=25, deadline=None)
 #: From a tenth of a millisecond to half a minute.

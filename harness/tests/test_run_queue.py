@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 
-from harness.verify.run_queue import RunQueue
+from harness.verify.real.run_queue import RunQueue
 
 BUSY = "while True: pass"
 

@@ -13,7 +13,8 @@ from harness.analysis.clocks import estimate_clock_offset
 from harness.analysis.matching import coincidence_test, match_events
 from harness.analysis.overlap import attribute_latency
 from harness.analysis.stalls import detect_stalls, detectability_limit
-from harness.analysis.verify.queueing import (
+from harness.errors import InputError
+from harness.verify.simulated.queueing import (
     Arrivals,
     Pauses,
     ServiceLaw,
@@ -23,7 +24,6 @@ from harness.analysis.verify.queueing import (
     simulate_closed,
     simulate_open,
 )
-from harness.errors import InputError
 
 
 def open_trial(

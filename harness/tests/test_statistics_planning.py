@@ -19,8 +19,8 @@ from harness.analysis import (
     unseen_mode_share,
     variance_components,
 )
-from harness.analysis.verify.laws import ar_series
 from harness.errors import InputError, PseudoReplicationError
+from harness.verify.simulated.distributions import ar_series
 
 pytestmark = pytest.mark.computes
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from harness.analysis.steady_state import SteadyState, classify_warmup
-from harness.analysis.verify import VERIFICATIONS
-from harness.analysis.verify.changepoints import compare_with_ruptures
-from harness.analysis.verify.warmup import (
+from harness.verify.simulated import VERIFICATIONS
+from harness.verify.simulated.changepoints import compare_with_ruptures
+from harness.verify.simulated.warmup import (
     STRONG,
     fixed_penalty_spurious,
     gaussian,

@@ -11,8 +11,6 @@ import numpy as np
 import pytest
 
 import harness.verify.rows
-from harness.analysis.verify import VERIFICATIONS
-from harness.analysis.verify.result import Cell, average, f1, frequency, result, share
 from harness.cli.app import app
 from harness.errors import InputError, RematchError
 from harness.project import find_root
@@ -29,6 +27,8 @@ from harness.verify.page import (
     write_page,
 )
 from harness.verify.rows import ROWS, VerifiedRow, verify_row
+from harness.verify.simulated import VERIFICATIONS
+from harness.verify.simulated.result import Cell, average, f1, frequency, result, share
 
 ROOT = find_root(Path(__file__).parent)
 

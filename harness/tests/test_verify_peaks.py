@@ -6,25 +6,27 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness.analysis.verify import attribution, omission, run_verify, shares, stall_scenarios
-from harness.analysis.verify import stalls as row
-from harness.analysis.verify.queueing import Pauses
-from harness.verify.sigstop import sigstop
+from harness.verify.real.sigstop import sigstop
+from harness.verify.simulated import attribution, omission, quantile_shares, run_verify, stall_scenarios
+from harness.verify.simulated import stalls as row
+from harness.verify.simulated.queueing import Pauses
 
 
 @pytest.mark.parametrize("name", ["attribution", "omission"])
 def test_a_row_holds_with_its_control_in_its_short_form(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(omission, "_USERS", omission._USERS[:1])  # the smallest of its closed loops
     monkeypatch.setattr(attribution, "_LOADS", attribution._LOADS[:2])
-    monkeypatch.setattr(shares, "SESSIONS", ())
+    monkeypatch.setattr(quantile_shares, "SESSIONS", ())
     found = run_verify(name, 10, 1)
     assert [cell for cell in found.cells if not cell.holds] == []
     assert any(cell.control for cell in found.cells)
 
 
 def test_the_interval_of_the_pooled_share_holds_the_truth_and_one_over_requests_does_not() -> None:
-    few = next(one for one in shares.SESSIONS if one.rho == 0.9)
-    found = shares.simulate_sessions(few._replace(n_trials=8), 40, np.random.default_rng(1), naive=True)
+    few = next(one for one in quantile_shares.SESSIONS if one.rho == 0.9)
+    found = quantile_shares.simulate_sessions(
+        few._replace(n_trials=8), 40, np.random.default_rng(1), naive=True
+    )
     clear = found.ways["clear"]
     assert clear.n_said >= 20
     assert clear.n_held / clear.n_said >= 0.85

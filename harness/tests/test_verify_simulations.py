@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from harness.analysis import intervals
-from harness.analysis.verify import VERIFICATIONS, run_verify, shares
-from harness.analysis.verify import tails as tails_module
 from harness.errors import InputError
+from harness.verify.simulated import VERIFICATIONS, quantile_shares, run_verify
+from harness.verify.simulated import tails as tails_module
 
 pytestmark = pytest.mark.computes
 
@@ -22,7 +22,7 @@ FEWER = {
 
 @pytest.mark.parametrize("name", sorted(VERIFICATIONS))
 def test_the_bar_holds_and_the_control_bites(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shares, "SESSIONS", ())  # in its short form in test_verify_peaks
+    monkeypatch.setattr(quantile_shares, "SESSIONS", ())  # in its short form in test_verify_peaks
     found = run_verify(name, FEWER.get(name))
     broken = [f"{cell.name}: {cell.value:.4g}" for cell in found.cells if not cell.holds]
     assert found.holds, broken

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from harness.analysis.lives import Lives, lived
-from harness.analysis.verify.queueing import (
+from harness.verify.simulated.queueing import (
     FloatArray,
     Pauses,
     ServiceLaw,

@@ -7,10 +7,10 @@ import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from harness.analysis.verify.result import Cell
-from harness.bench.others import judge, words
 from harness.bench.page import number
+from harness.verify.machine_load import judge, words
 from harness.verify.rows import ROWS, VerifiedRow
+from harness.verify.simulated.result import Cell
 
 PAGE = Path("docs") / "verify.md"
 RECORD = Path("docs") / "verify.json"

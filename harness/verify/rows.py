@@ -7,12 +7,12 @@ import time
 
 from pydantic import Field
 
-from harness.analysis.verify import VERIFICATIONS, run_verify
-from harness.analysis.verify.result import VerifyResult
-from harness.bench.others import Others
 from harness.errors import InputError
 from harness.model import Frozen
-from harness.verify.sigstop import sigstop
+from harness.verify.machine_load import Others
+from harness.verify.real.sigstop import sigstop
+from harness.verify.simulated import VERIFICATIONS, run_verify
+from harness.verify.simulated.result import VerifyResult
 
 SIGSTOP = "sigstop"
 #: Stops that ``verify sigstop`` makes unless told otherwise.

@@ -24,7 +24,8 @@ from harness.analysis.pooled_share import (
     without_pauses,
 )
 from harness.analysis.spans import CauseName, Span
-from harness.analysis.verify.queueing import (
+from harness.model import Estimate
+from harness.verify.simulated.queueing import (
     FloatArray,
     ServiceLaw,
     arrival_times,
@@ -32,8 +33,7 @@ from harness.analysis.verify.queueing import (
     service_times,
     simulate_open,
 )
-from harness.analysis.verify.result import Cell, share
-from harness.model import Estimate
+from harness.verify.simulated.result import Cell, share
 
 QUANTILE, LEVEL = 0.99, 0.95
 #: Of the logarithm, from trial to trial: how often it pauses, how long a pause is.

@@ -26,13 +26,13 @@ from harness.agent.ports import free_port
 from harness.analysis.matching import match_events
 from harness.analysis.spans import Span
 from harness.analysis.stalls import detect_stalls
-from harness.analysis.verify.result import Cell, VerifyResult, result, share
 from harness.errors import RematchError
 from harness.hosts.base import Command
 from harness.hosts.local import LocalHost
 from harness.project import find_root
 from harness.toolchains import Surroundings, build_environment, find_go
-from harness.verify.run_queue import RunQueue
+from harness.verify.real.run_queue import RunQueue
+from harness.verify.simulated.result import Cell, VerifyResult, result, share
 
 RATE_PER_S = 200.0
 EVERY_S = 1.0

@@ -18,7 +18,7 @@ from scipy.signal import lfilter
 
 from harness.analysis.changepoints import detect_changepoints
 from harness.analysis.steady_state import SteadyState, classify_warmup
-from harness.analysis.verify.result import Cell, VerifyResult, frequency, result, share
+from harness.verify.simulated.result import Cell, VerifyResult, frequency, result, share
 
 FloatArray = npt.NDArray[np.float64]
 Noise = Callable[[np.random.Generator, int], FloatArray]

@@ -15,7 +15,8 @@ from harness.analysis.attribution import attributable_fraction
 from harness.analysis.clocks import estimate_clock_offset
 from harness.analysis.matching import coincidence_test
 from harness.analysis.spans import Span
-from harness.analysis.verify.queueing import (
+from harness.verify.simulated.quantile_shares import pooled_cells
+from harness.verify.simulated.queueing import (
     Arrivals,
     FloatArray,
     Pauses,
@@ -25,8 +26,7 @@ from harness.analysis.verify.queueing import (
     service_times,
     simulate_open,
 )
-from harness.analysis.verify.result import Cell, VerifyResult, result, share
-from harness.analysis.verify.shares import pooled_cells
+from harness.verify.simulated.result import Cell, VerifyResult, result, share
 
 SHARE_ERROR, OFFSET_ERROR_S = 0.02, 0.001
 #: Requests beyond the quantile in the counterfactual; with fewer its own sampling error would be measured.

@@ -17,9 +17,9 @@ from scipy import ndimage, signal
 from harness.analysis.matching import match_events
 from harness.analysis.spans import Span
 from harness.analysis.stalls import detect_stalls
-from harness.analysis.verify.queueing import FloatArray, Pauses
-from harness.analysis.verify.result import Cell, VerifyResult, f1, frequency, result
-from harness.analysis.verify.stall_scenarios import closed_loops, fresh, held_out, open_loops
+from harness.verify.simulated.queueing import FloatArray, Pauses
+from harness.verify.simulated.result import Cell, VerifyResult, f1, frequency, result
+from harness.verify.simulated.stall_scenarios import closed_loops, fresh, held_out, open_loops
 
 TOLERANCE_S = 0.005
 F1, FALSE_PER_MINUTE = 0.95, 0.1

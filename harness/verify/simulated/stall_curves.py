@@ -17,11 +17,11 @@ from pydantic import Field
 from harness.analysis.slow_periods import ALPHA
 from harness.analysis.spans import Span
 from harness.analysis.stalls import detect_stalls
-from harness.analysis.verify.queueing import FloatArray, Pauses
-from harness.analysis.verify.stall_scenarios import Scenario, fresh, held_out
-from harness.analysis.verify.stalls import CALM_S, FEWEST_BLOCKED, Score, find_peaks, hampel, scored
 from harness.errors import InputError
 from harness.model import Frozen
+from harness.verify.simulated.queueing import FloatArray, Pauses
+from harness.verify.simulated.stall_scenarios import Scenario, fresh, held_out
+from harness.verify.simulated.stalls import CALM_S, FEWEST_BLOCKED, Score, find_peaks, hampel, scored
 
 #: Of these the slower loads, whose simulation costs little; the faster ones stand in ``verify stalls``.
 _SLOWER = ("400/s", "300/s")

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from harness.analysis.verify import attribution, comparing, crosscheck, omission, stalls, tails
-from harness.analysis.verify.result import Cell, VerifyResult
-from harness.analysis.verify.warmup import simulate_warmup
 from harness.errors import InputError
+from harness.verify.simulated import attribution, comparisons, crosscheck, omission, stalls, tails
+from harness.verify.simulated.result import Cell, VerifyResult
+from harness.verify.simulated.warmup import simulate_warmup
 
 
 class Verification(NamedTuple):
@@ -22,14 +22,14 @@ class Verification(NamedTuple):
 
 VERIFICATIONS: Mapping[str, Verification] = MappingProxyType(
     {
-        "coverage": Verification(comparing.coverage, 2000),
-        "aa": Verification(comparing.aa, 4000),
-        "power": Verification(comparing.power, 4000),
-        "tost": Verification(comparing.tost, 4000),
-        "multiplicity": Verification(comparing.multiplicity, 2000),
+        "coverage": Verification(comparisons.coverage, 2000),
+        "aa": Verification(comparisons.aa, 4000),
+        "power": Verification(comparisons.power, 4000),
+        "tost": Verification(comparisons.tost, 4000),
+        "multiplicity": Verification(comparisons.multiplicity, 2000),
         "quantile": Verification(tails.quantile, 1000),
         "pooled-quantile": Verification(tails.pooled_quantile, 1000),
-        "rare-mode": Verification(comparing.rare_mode, 2000),
+        "rare-mode": Verification(comparisons.rare_mode, 2000),
         "stalls": Verification(stalls.stalls, 60),
         "attribution": Verification(attribution.attribution, 300),
         "omission": Verification(omission.omission, 20),

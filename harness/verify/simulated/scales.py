@@ -15,7 +15,7 @@ from scipy import special
 from harness.analysis import intervals
 from harness.analysis.inputs import Floats
 from harness.analysis.means import Scale, mean_ci
-from harness.analysis.verify.result import Cell, share
+from harness.verify.simulated.result import Cell, share
 
 LEVEL = 0.95
 _N_TRIALS = (5, 10)

@@ -14,7 +14,7 @@ from typing import NamedTuple, get_args
 
 import numpy as np
 
-from harness.analysis.verify.queueing import (
+from harness.verify.simulated.queueing import (
     Arrivals,
     FloatArray,
     Pauses,

@@ -14,9 +14,9 @@ from harness.analysis.decisions import adjust_pvalues
 from harness.analysis.equivalence import one_sided_p
 from harness.analysis.inputs import Floats
 from harness.analysis.randomization import sign_flip_exact
-from harness.analysis.verify.laws import DRIFTS, LAWS, Law, ar_series, drift, trial_effects
-from harness.analysis.verify.result import Cell, VerifyResult, average, result, share
-from harness.analysis.verify.scales import scale_cells
+from harness.verify.simulated.distributions import DRIFTS, LAWS, Law, ar_series, drift, trial_effects
+from harness.verify.simulated.result import Cell, VerifyResult, average, result, share
+from harness.verify.simulated.scales import scale_cells
 
 LEVEL = 0.95
 TRUE_RATIO = 1.1

@@ -10,8 +10,8 @@ from harness.analysis.inputs import Floats
 from harness.analysis.intervals import t_critical
 from harness.analysis.pooled import jackknife_variance, leave_one_out_of_sorted
 from harness.analysis.quantiles import bootstrap_quantile, order_statistic_ranks, rank, woodruff_ranks
-from harness.analysis.verify.laws import ar_series
-from harness.analysis.verify.result import Cell, VerifyResult, result, share
+from harness.verify.simulated.distributions import ar_series
+from harness.verify.simulated.result import Cell, VerifyResult, result, share
 
 LEVEL = 0.95
 REQUEST_SD, TRIAL_SD = 0.5, 0.05

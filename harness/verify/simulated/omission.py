@@ -8,7 +8,7 @@ from typing import NamedTuple, get_args
 import numpy as np
 
 from harness.analysis.omission import coordinated_omission_check
-from harness.analysis.verify.queueing import (
+from harness.verify.simulated.queueing import (
     Arrivals,
     Pauses,
     ServiceLaw,
@@ -18,7 +18,7 @@ from harness.analysis.verify.queueing import (
     simulate_closed,
     simulate_open,
 )
-from harness.analysis.verify.result import Cell, VerifyResult, result, share
+from harness.verify.simulated.result import Cell, VerifyResult, result, share
 
 WITHIN = 0.10
 #: Pauses fill this share of the time, so that the open loop's p99 lies among them.

@@ -13,9 +13,9 @@ from harness.analysis.decisions import adjust_pvalues
 from harness.analysis.effects import effect_size_ci
 from harness.analysis.equivalence import equivalence_test
 from harness.analysis.planning import variance_components
-from harness.analysis.verify.changepoints import compare_with_ruptures
-from harness.analysis.verify.result import Cell, VerifyResult, result
 from harness.errors import MissingTool
+from harness.verify.simulated.changepoints import compare_with_ruptures
+from harness.verify.simulated.result import Cell, VerifyResult, result
 
 MOST_APART = 1e-10
 
