@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from harness import figures
-    from harness.analysis.comparisons import compare
-    from harness.analysis.gc_table import attribution_table
-    from harness.analysis.noise import aa_noise
-    from harness.analysis.summaries import summarise
-    from harness.analysis.warm_curves import warm_up_table
+    from harness.analysis.attribution.table import attribution_table
+    from harness.analysis.stats.aa_noise import aa_noise
+    from harness.analysis.stats.comparisons import compare
+    from harness.analysis.stats.summaries import summarise
+    from harness.analysis.warmup.curves import warm_up_table
     from harness.evidence import Evidence
     from harness.evidence.articles import (
         calibration_words,
@@ -121,13 +121,13 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "Publisher": ("harness.publish", "Publisher"),
     "RunAllParameters": ("harness.stages", "RunAllParameters"),
     "StageParameters": ("harness.stages", "StageParameters"),
-    "aa_noise": ("harness.analysis.noise", "aa_noise"),
+    "aa_noise": ("harness.analysis.stats.aa_noise", "aa_noise"),
     "all_places": ("harness.publish.places", "all_places"),
     "at_one_load": ("harness.evidence.bearing", "at_one_load"),
     "at_one_load_of": ("harness.evidence.bearing", "at_one_load_of"),
     "attribute_peaks": ("harness.evidence.peaks", "attribute_peaks"),
     "attribution_cells": ("harness.publish.peaks", "attribution_cells"),
-    "attribution_table": ("harness.analysis.gc_table", "attribution_table"),
+    "attribution_table": ("harness.analysis.attribution.table", "attribution_table"),
     "audit_cells": ("harness.publish.audit", "audit_cells"),
     "audit_control": ("harness.evidence.audit", "audit_control"),
     "audit_sessions": ("harness.evidence.audit", "audit_sessions"),
@@ -139,7 +139,7 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "cell_in_words": ("harness.publish.headline", "cell_in_words"),
     "check_machine": ("harness.stages.work", "check_machine"),
     "check_parameters": ("harness.stages", "check_parameters"),
-    "compare": ("harness.analysis.comparisons", "compare"),
+    "compare": ("harness.analysis.stats.comparisons", "compare"),
     "compare_generators": ("harness.publish.validity", "compare_generators"),
     "compare_places": ("harness.publish.places", "compare_places"),
     "comparison_columns": ("harness.publish", "comparison_columns"),
@@ -225,7 +225,7 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "scaling_cells": ("harness.publish.scaling", "scaling_cells"),
     "settling": ("harness.evidence.peaks", "settling"),
     "setup_tables": ("harness.publish.facts", "setup_tables"),
-    "summarise": ("harness.analysis.summaries", "summarise"),
+    "summarise": ("harness.analysis.stats.summaries", "summarise"),
     "tidy_all": ("harness.stages.work", "tidy_all"),
     "timelines": ("harness.evidence.peaks", "timelines"),
     "trial_values": ("harness.publish.teaching", "trial_values"),
@@ -234,7 +234,7 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "verdict_table": ("harness.publish.teaching", "verdict_table"),
     "warm_up_cells": ("harness.publish.peaks", "warm_up_cells"),
     "warm_up_curves": ("harness.evidence.peaks", "warm_up_curves"),
-    "warm_up_table": ("harness.analysis.warm_curves", "warm_up_table"),
+    "warm_up_table": ("harness.analysis.warmup.curves", "warm_up_table"),
     "warm_up_words": ("harness.evidence.articles", "warm_up_words"),
     "worth_cells": ("harness.publish.enough", "worth_cells"),
 }

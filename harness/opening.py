@@ -6,9 +6,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-from harness.analysis.loading import load_exclusions
-from harness.analysis.processed import Source
-from harness.analysis.tidy import tidy
+from harness.analysis.tables.layout import Source
+from harness.analysis.tables.load import load_exclusions
+from harness.analysis.tables.tidy import tidy
 from harness.errors import InputError
 from harness.evidence import Evidence
 from harness.model.formatting import NOT_MEASURED

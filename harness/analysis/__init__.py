@@ -10,17 +10,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from harness.analysis.attribution import Attribution, CauseShare, attributable_fraction
-    from harness.analysis.audit import AATest, AuditCheck, PlanAudit, aa_test, audit_plan
-    from harness.analysis.changepoints import ChangePoints, detect_changepoints
-    from harness.analysis.checks import Assumptions, check_assumptions, unseen_mode_share
-    from harness.analysis.clocks import ClockOffset, estimate_clock_offset
-    from harness.analysis.collector_cost import CollectorOverhead, lower_bound_overhead
-    from harness.analysis.comparisons import Comparison, compare
-    from harness.analysis.decisions import adjust_pvalues, default_margin, grade, verdict
-    from harness.analysis.effects import effect_size_ci
-    from harness.analysis.equivalence import EquivalenceTest, equivalence_test
-    from harness.analysis.matching import (
+    from harness.analysis.attribution.attribute import Attribution, CauseShare, attributable_fraction
+    from harness.analysis.attribution.clock_offset import ClockOffset, estimate_clock_offset
+    from harness.analysis.attribution.event_matching import (
         Coincidence,
         Matching,
         PrecisionRecall,
@@ -28,88 +20,61 @@ if TYPE_CHECKING:
         match_events,
         precision_recall,
     )
-    from harness.analysis.means import mean_ci, mean_within
-    from harness.analysis.noise import AANoise, aa_noise
-    from harness.analysis.omission import (
+    from harness.analysis.attribution.overlap import attribute_latency
+    from harness.analysis.attribution.slow_periods import Stall
+    from harness.analysis.attribution.stalls import detect_stalls, detectability_limit
+    from harness.analysis.load.coordinated_omission import (
         OmissionCheck,
         coordinated_omission_check,
         metered_latency,
     )
-    from harness.analysis.overlap import attribute_latency
-    from harness.analysis.planning import (
+    from harness.analysis.stats.aa_noise import AANoise, aa_noise
+    from harness.analysis.stats.aa_test import AATest, AuditCheck, PlanAudit, aa_test, audit_plan
+    from harness.analysis.stats.assumptions import Assumptions, check_assumptions, unseen_mode_share
+    from harness.analysis.stats.comparisons import Comparison, compare
+    from harness.analysis.stats.effects import effect_size_ci
+    from harness.analysis.stats.equivalence import EquivalenceTest, equivalence_test
+    from harness.analysis.stats.lower_bound_overhead import CollectorOverhead, lower_bound_overhead
+    from harness.analysis.stats.means import mean_ci, mean_within
+    from harness.analysis.stats.pooled_quantiles import (
+        cluster_bootstrap_quantile,
+        pooled_quantile,
+        pooled_quantile_ratio_ci,
+    )
+    from harness.analysis.stats.quantiles import bootstrap_quantile, quantile_ci
+    from harness.analysis.stats.randomization import RandomizationTest, randomization_test
+    from harness.analysis.stats.sample_size import (
         PlannedRepetitions,
         VarianceComponents,
         plan_repetitions,
         rmit_order,
         variance_components,
     )
-    from harness.analysis.pooled import cluster_bootstrap_quantile, pooled_quantile, pooled_quantile_ratio_ci
-    from harness.analysis.quantiles import bootstrap_quantile, quantile_ci
-    from harness.analysis.randomization import RandomizationTest, randomization_test
-    from harness.analysis.scaling import BandPoint, ScalingFit, fit_usl
-    from harness.analysis.slow_periods import Stall
-    from harness.analysis.stalls import detect_stalls, detectability_limit
-    from harness.analysis.steady_state import SteadyState, WarmUp, classify_warmup, steady_state_start
-    from harness.analysis.summaries import summarise
-    from harness.analysis.within_trial import (
+    from harness.analysis.stats.summaries import summarise
+    from harness.analysis.stats.usl import BandPoint, ScalingFit, fit_usl
+    from harness.analysis.stats.verdicts import adjust_pvalues, default_margin, grade, verdict
+    from harness.analysis.stats.within_trial import (
         RunStatistics,
         batch_means_ci,
         block_bootstrap_ci,
         effective_sample_size,
         run_statistics,
     )
+    from harness.analysis.warmup.changepoints import ChangePoints, detect_changepoints
+    from harness.analysis.warmup.classify import SteadyState, WarmUp, classify_warmup, steady_state_start
 
 #: module -> the public names that stand in it
 _PUBLIC: dict[str, tuple[str, ...]] = {
-    "attribution": (
+    "attribution.attribute": (
         "Attribution",
         "CauseShare",
         "attributable_fraction",
     ),
-    "audit": (
-        "AATest",
-        "AuditCheck",
-        "PlanAudit",
-        "aa_test",
-        "audit_plan",
-    ),
-    "changepoints": (
-        "ChangePoints",
-        "detect_changepoints",
-    ),
-    "checks": (
-        "Assumptions",
-        "check_assumptions",
-        "unseen_mode_share",
-    ),
-    "clocks": (
+    "attribution.clock_offset": (
         "ClockOffset",
         "estimate_clock_offset",
     ),
-    "collector_cost": (
-        "CollectorOverhead",
-        "lower_bound_overhead",
-    ),
-    "comparisons": (
-        "Comparison",
-        "compare",
-    ),
-    "decisions": (
-        "adjust_pvalues",
-        "default_margin",
-        "grade",
-        "verdict",
-    ),
-    "effects": ("effect_size_ci",),
-    "equivalence": (
-        "EquivalenceTest",
-        "equivalence_test",
-    ),
-    "means": (
-        "mean_ci",
-        "mean_within",
-    ),
-    "matching": (
+    "attribution.event_matching": (
         "Coincidence",
         "Matching",
         "PrecisionRecall",
@@ -117,59 +82,98 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
         "match_events",
         "precision_recall",
     ),
-    "noise": (
-        "AANoise",
-        "aa_noise",
+    "attribution.overlap": ("attribute_latency",),
+    "attribution.slow_periods": ("Stall",),
+    "attribution.stalls": (
+        "detect_stalls",
+        "detectability_limit",
     ),
-    "omission": (
+    "load.coordinated_omission": (
         "OmissionCheck",
         "coordinated_omission_check",
         "metered_latency",
     ),
-    "overlap": ("attribute_latency",),
-    "planning": (
+    "stats.aa_noise": (
+        "AANoise",
+        "aa_noise",
+    ),
+    "stats.aa_test": (
+        "AATest",
+        "AuditCheck",
+        "PlanAudit",
+        "aa_test",
+        "audit_plan",
+    ),
+    "stats.assumptions": (
+        "Assumptions",
+        "check_assumptions",
+        "unseen_mode_share",
+    ),
+    "stats.comparisons": (
+        "Comparison",
+        "compare",
+    ),
+    "stats.effects": ("effect_size_ci",),
+    "stats.equivalence": (
+        "EquivalenceTest",
+        "equivalence_test",
+    ),
+    "stats.lower_bound_overhead": (
+        "CollectorOverhead",
+        "lower_bound_overhead",
+    ),
+    "stats.means": (
+        "mean_ci",
+        "mean_within",
+    ),
+    "stats.pooled_quantiles": (
+        "cluster_bootstrap_quantile",
+        "pooled_quantile",
+        "pooled_quantile_ratio_ci",
+    ),
+    "stats.quantiles": (
+        "bootstrap_quantile",
+        "quantile_ci",
+    ),
+    "stats.randomization": (
+        "RandomizationTest",
+        "randomization_test",
+    ),
+    "stats.sample_size": (
         "PlannedRepetitions",
         "VarianceComponents",
         "plan_repetitions",
         "rmit_order",
         "variance_components",
     ),
-    "pooled": (
-        "cluster_bootstrap_quantile",
-        "pooled_quantile",
-        "pooled_quantile_ratio_ci",
-    ),
-    "quantiles": (
-        "bootstrap_quantile",
-        "quantile_ci",
-    ),
-    "randomization": (
-        "RandomizationTest",
-        "randomization_test",
-    ),
-    "scaling": (
+    "stats.summaries": ("summarise",),
+    "stats.usl": (
         "BandPoint",
         "ScalingFit",
         "fit_usl",
     ),
-    "slow_periods": ("Stall",),
-    "stalls": (
-        "detect_stalls",
-        "detectability_limit",
+    "stats.verdicts": (
+        "adjust_pvalues",
+        "default_margin",
+        "grade",
+        "verdict",
     ),
-    "steady_state": (
-        "SteadyState",
-        "WarmUp",
-        "classify_warmup",
-        "steady_state_start",
-    ),
-    "summaries": ("summarise",),
-    "within_trial": (
+    "stats.within_trial": (
         "RunStatistics",
         "batch_means_ci",
         "block_bootstrap_ci",
         "effective_sample_size",
         "run_statistics",
+    ),
+    "warmup.changepoints": (
+        "ChangePoints",
+        "detect_changepoints",
+    ),
+    "warmup.classify": (
+        "SteadyState",
+        "WarmUp",
+        "classify_warmup",
+        "steady_state_start",
     ),
 }
 _HOMES = {name: module for module, names in _PUBLIC.items() for name in names}

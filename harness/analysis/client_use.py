@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from harness.analysis.inputs import finite
-from harness.analysis.quantiles import quantile_refused, rank
+from harness.analysis.stats.inputs import finite
+from harness.analysis.stats.quantiles import quantile_refused, rank
 
 #: column -> quantile: those that the published comparison of clients prints.
 PERCENTILES = {

@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from harness.analysis.comparisons import Comparison, compare
-from harness.analysis.scaling import FEWEST_SIZES, ScalingFit, fit_usl
-from harness.analysis.trial_table import inputs_of, pair_by_block, require, split_excluded, split_missing
+from harness.analysis.stats.comparisons import Comparison, compare
+from harness.analysis.stats.pairing import inputs_of, pair_by_block, require, split_excluded, split_missing
+from harness.analysis.stats.usl import FEWEST_SIZES, ScalingFit, fit_usl
 from harness.errors import InputError
 from harness.model.base import Frozen
 

@@ -15,12 +15,12 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from harness.analysis.audit import noise_of
-from harness.analysis.decisions import FEWEST_FOR_P, decide, default_margin, equivalence_band
-from harness.analysis.effects import effect_size_ci
-from harness.analysis.equivalence import equivalence_test
-from harness.analysis.noise import aa_noise, no_ratio
-from harness.analysis.trial_table import inputs_of, pair_by_block, require, split_excluded, split_missing
+from harness.analysis.stats.aa_noise import aa_noise, no_ratio
+from harness.analysis.stats.aa_test import noise_of
+from harness.analysis.stats.effects import effect_size_ci
+from harness.analysis.stats.equivalence import equivalence_test
+from harness.analysis.stats.pairing import inputs_of, pair_by_block, require, split_excluded, split_missing
+from harness.analysis.stats.verdicts import FEWEST_FOR_P, decide, default_margin, equivalence_band
 from harness.model import Estimate, Verdict
 from harness.model.base import Frozen
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from harness.analysis.quantiles import bootstrap_quantile, rank
+from harness.analysis.stats.quantiles import bootstrap_quantile, rank
 from harness.bench.place import describe_place
 from harness.bench.result import BenchResult, BenchRow, over
 from harness.verify.machine_load import Others, judge, words

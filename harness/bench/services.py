@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from harness.analysis.effects import effect_size_ci
-from harness.analysis.loading import load_trials
-from harness.analysis.tidy import tidy
-from harness.analysis.trial_table import inputs_of, pair_by_block
+from harness.analysis.stats.effects import effect_size_ci
+from harness.analysis.stats.pairing import inputs_of, pair_by_block
+from harness.analysis.tables.load import load_trials
+from harness.analysis.tables.tidy import tidy
 from harness.bench.place import describe_place
 from harness.bench.result import BenchResult, BenchRow, at_least
 from harness.errors import InputError

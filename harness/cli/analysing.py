@@ -26,7 +26,7 @@ def tidy_command(
 
         rematch tidy strings-rounds
     """
-    from harness.analysis.tidy import tidy
+    from harness.analysis.tables.tidy import tidy
 
     done = tidy(find_root(), None if experiment is None else [experiment])
     print(f"{done.n_fresh} trials read, {done.n_unchanged} unchanged")

@@ -105,7 +105,7 @@ def read_results(root: Path, folder: SessionFolder, metrics: list[str]) -> Resul
     Raises:
         InputError: no trial of it is finished, or none can be read.
     """
-    from harness.analysis.tidy import tidy
+    from harness.analysis.tables.tidy import tidy
     from harness.evidence import Evidence
     from harness.evidence.results import metrics_named, results_of
 

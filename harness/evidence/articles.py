@@ -12,17 +12,17 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pandas as pd
 
-from harness.analysis.answered import failed_share, right_share
-from harness.analysis.comparisons import Comparison, compare
-from harness.analysis.database import FILE as DATABASE_FILE
-from harness.analysis.database import read_database, use_of
-from harness.analysis.error_words import errors_by_kind
-from harness.analysis.knee import knee, saturation
-from harness.analysis.overload import overload
-from harness.analysis.quarters import COLUMN as PART
-from harness.analysis.quarters import parts_of
-from harness.analysis.recovery import recovery
-from harness.analysis.sustained import offered_for_s, serve_s, sustained_per_s
+from harness.analysis.load.load_segments import COLUMN as PART
+from harness.analysis.load.load_segments import parts_of
+from harness.analysis.load.overload import overload
+from harness.analysis.load.recovery import recovery
+from harness.analysis.load.sustained import offered_for_s, serve_s, sustained_per_s
+from harness.analysis.stats.comparisons import Comparison, compare
+from harness.analysis.stats.knee import knee, saturation
+from harness.analysis.tables.database_use import FILE as DATABASE_FILE
+from harness.analysis.tables.database_use import read_database, use_of
+from harness.analysis.tables.error_kinds import errors_by_kind
+from harness.analysis.tables.success_shares import failed_share, right_share
 from harness.definitions import load_requests
 from harness.errors import InputError
 from harness.evidence import Evidence
@@ -54,7 +54,7 @@ def pressure_table(evidence: Evidence | None) -> pd.DataFrame | None:
     """Return the table of trials with what the load did to each: one row per trial, those that went wrong too.
 
     Beside the columns of ``docs/data.md``: ``offered_per_s`` (also of users who come once), ``sustained_per_s`` and
-    ``serve_s`` (see ``harness.analysis.sustained``), ``error_share`` and
+    ``serve_s`` (see ``harness.analysis.load.sustained``), ``error_share`` and
     ``right_share`` (of a flow in passes; what was never sent was not answered), ``errors_<kind>``,
     ``highest_backlog``, ``left_at_last_arrival``, ``drain_s``, ``recovery_s``, ``most_connections``,
     ``most_active``, ``money_kept`` (True, False, or None: not asked), ``answers_held`` and ``answers_stored``

@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import pandas as pd
 
-from harness.analysis.between import time_between
-from harness.analysis.load_laws import requests_each
-from harness.analysis.trial_audit import audit_trial
-from harness.analysis.trial_checks import AuditedTrial
-from harness.analysis.trial_files import read_restored
-from harness.analysis.trial_table import inputs_of
+from harness.analysis.audit.checks import AuditedTrial
+from harness.analysis.audit.generator_gap import time_between
+from harness.analysis.audit.littles_law import requests_each
+from harness.analysis.audit.trial_checks import audit_trial
+from harness.analysis.stats.pairing import inputs_of
+from harness.analysis.tables.trial_files import read_restored
 from harness.errors import InputError
 from harness.evidence import Evidence
 from harness.model import ClosedLoad

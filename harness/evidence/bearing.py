@@ -14,11 +14,11 @@ from types import MappingProxyType
 import pandas as pd
 from pydantic import Field
 
-from harness.analysis.comparisons import Comparison
-from harness.analysis.decisions import decide, default_margin
-from harness.analysis.effects import effect_size_ci
-from harness.analysis.noise import no_ratio
-from harness.analysis.trial_table import inputs_of, pair_by_block
+from harness.analysis.stats.aa_noise import no_ratio
+from harness.analysis.stats.comparisons import Comparison
+from harness.analysis.stats.effects import effect_size_ci
+from harness.analysis.stats.pairing import inputs_of, pair_by_block
+from harness.analysis.stats.verdicts import decide, default_margin
 from harness.evidence import Evidence
 from harness.evidence.articles import effect_between
 from harness.model import Frozen, Verdict

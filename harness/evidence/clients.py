@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from harness.analysis.client_use import PERCENTILES, most_cores, percentiles_of
-from harness.analysis.quarters import last_part
-from harness.analysis.trial_resources import load_window
-from harness.analysis.trial_runtime import boundary_metrics
+from harness.analysis.load.load_segments import last_part
+from harness.analysis.tables.resource_columns import load_window
+from harness.analysis.tables.runtime_columns import boundary_metrics
 from harness.errors import InputError
 from harness.evidence import Evidence
 from harness.evidence.articles import database_columns

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.analysis.enough import BlocksNeeded, EqualCell, blocks_needed, equal_cells
-from harness.analysis.one_trial import PooledPercentile, Worth, pooled_percentile, worth_of
-from harness.analysis.trial_table import inputs_of
+from harness.analysis.audit.adequacy import BlocksNeeded, EqualCell, blocks_needed, equal_cells
+from harness.analysis.stats.effective_sample import PooledPercentile, Worth, pooled_percentile, worth_of
+from harness.analysis.stats.pairing import inputs_of
 from harness.evidence import Evidence
 
 Floats = NDArray[np.float64]

@@ -11,9 +11,9 @@ from pathlib import Path
 import pandas as pd
 from pydantic import Field
 
-from harness.analysis.comparisons import Comparison, compare
-from harness.analysis.memory_words import memory_fit
-from harness.analysis.summaries import summarise
+from harness.analysis.attribution.memory_labels import memory_fit
+from harness.analysis.stats.comparisons import Comparison, compare
+from harness.analysis.stats.summaries import summarise
 from harness.definitions import load_study
 from harness.evidence import Evidence
 from harness.model import Estimate, Frozen, Verdict

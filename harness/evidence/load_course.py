@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from harness.analysis.within_load import compiling_s, quarter_rates
+from harness.analysis.load.within_load import compiling_s, quarter_rates
 from harness.errors import InputError
 from harness.evidence.tables import Evidence
 

@@ -15,10 +15,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from harness.analysis.gc_logs import TrialAttribution, attribute_trial
-from harness.analysis.peak_causes import peak_causes
-from harness.analysis.spans import CauseName, Span
-from harness.analysis.warm_curves import WarmUpCurve, warm_up_curve
+from harness.analysis.attribution.peak_causes import peak_causes
+from harness.analysis.attribution.spans import CauseName, Span
+from harness.analysis.attribution.trial import TrialAttribution, attribute_trial
+from harness.analysis.warmup.curves import WarmUpCurve, warm_up_curve
 from harness.definitions import load_study
 from harness.evidence import Evidence
 from harness.project import find_root

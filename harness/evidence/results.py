@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a session says: every variant against the reference, in the usual metrics, at each cell of levels.
 
-The same comparisons as in the notebooks (:func:`harness.analysis.comparisons.compare`), of one session.
+The same comparisons as in the notebooks (:func:`harness.analysis.stats.comparisons.compare`), of one session.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Literal
 
 import pandas as pd
 
-from harness.analysis.comparisons import Comparison, compare
-from harness.analysis.summaries import summarise
+from harness.analysis.stats.comparisons import Comparison, compare
+from harness.analysis.stats.summaries import summarise
 from harness.errors import InputError
 from harness.evidence.tables import Evidence
 from harness.model import Estimate, Verdict

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from harness.analysis.comparisons import Comparison, compare
 from harness.analysis.core_sweep import CORES, ScalingRow, interaction, scaling_rows, sizes_of
+from harness.analysis.stats.comparisons import Comparison, compare
 from harness.evidence import Evidence
 
 LOGGING, OFF, ON = "logging", "off", "on"

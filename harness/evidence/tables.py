@@ -13,12 +13,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from harness.analysis.comparisons import Comparison, compare
-from harness.analysis.loading import load_requests, load_samples, load_trials
-from harness.analysis.processed import Source
-from harness.analysis.schema import factor_column
-from harness.analysis.settled import settled_requests
-from harness.analysis.summaries import summarise
+from harness.analysis.stats.comparisons import Comparison, compare
+from harness.analysis.stats.summaries import summarise
+from harness.analysis.tables.layout import Source
+from harness.analysis.tables.load import load_requests, load_samples, load_trials
+from harness.analysis.tables.schema import factor_column
+from harness.analysis.tables.settled import settled_requests
 from harness.errors import InputError
 from harness.model import Machine, Phase, SessionHeader, TrialRecord
 from harness.store import SessionFolder

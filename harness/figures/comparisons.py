@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from harness.analysis.comparisons import Comparison
-from harness.analysis.noise import AANoise
+from harness.analysis.stats.aa_noise import AANoise
+from harness.analysis.stats.comparisons import Comparison
 from harness.errors import InputError
 from harness.figures.looks import Look, looks, ordered
 from harness.figures.style import BAND, INK, cannot_be_said, canvas, label_ends, log_scale, styled

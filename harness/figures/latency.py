@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from harness.analysis.answered import failed_share
+from harness.analysis.tables.success_shares import failed_share
 from harness.errors import InputError
 from harness.figures.looks import looks, ordered
 from harness.figures.style import (

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 
-from harness.analysis.summaries import summarise
+from harness.analysis.stats.summaries import summarise
 from harness.figures.looks import Look
 from harness.figures.style import INK
 from harness.model import Estimate

@@ -14,7 +14,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator
 from numpy.typing import NDArray
 
-from harness.analysis.gc_rows import AttributionRow
+from harness.analysis.attribution.rows import AttributionRow
 from harness.errors import InputError
 from harness.figures.cause_looks import CAUSES, EDGE_WIDTH, EDGES, HATCHES, OTHER, band_of, colour_of, sign_of
 from harness.figures.style import FAINT, INK, PAGE_INCHES, cannot_be_said, canvas, log_scale, styled

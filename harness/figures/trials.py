@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from harness.analysis.answered import counted_in, failed_share, wanted
+from harness.analysis.tables.success_shares import counted_in, failed_share, wanted
 from harness.errors import InputError
 from harness.figures.looks import looks, ordered
 from harness.figures.style import FAINT, INK, PAGE_INCHES, canvas, legend, log_scale, styled

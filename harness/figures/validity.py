@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from harness.analysis.warm_curves import WarmUpCurve
+from harness.analysis.warmup.curves import WarmUpCurve
 from harness.errors import InputError
 from harness.figures.style import BAND, FAINT, INK, PAGE_INCHES, cannot_be_said, canvas, log_scale, styled
 from harness.model import Estimate

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from harness.analysis.comparisons import compare
-from harness.analysis.error_words import ERROR_KINDS
-from harness.analysis.quarters import COLUMN as PART
-from harness.analysis.summaries import summarise
-from harness.analysis.trial_table import inputs_of
+from harness.analysis.load.load_segments import COLUMN as PART
+from harness.analysis.stats.comparisons import compare
+from harness.analysis.stats.pairing import inputs_of
+from harness.analysis.stats.summaries import summarise
+from harness.analysis.tables.error_kinds import ERROR_KINDS
 from harness.evidence import Evidence
 from harness.evidence.articles import at_most_load, effect_between
 from harness.evidence.bearing import every
@@ -251,7 +251,7 @@ def parts_cells(parts: pd.DataFrame, evidence: Evidence) -> list[Mapping[str, Ce
 
 def mean_of(trials: pd.DataFrame, column: str, unit: str) -> Estimate:
     """Return the mean over trials: geometric, of log odds for a share, arithmetic without an interval where a trial
-    has 0, or 100 % (:func:`harness.analysis.means.mean_within`)."""
+    has 0, or 100 % (:func:`harness.analysis.stats.means.mean_within`)."""
     if column not in trials or trials[column].isna().all():
         return Estimate(
             value=None, unit=unit, method="none", estimand=column, n_trials=0, inputs=inputs_of(trials),

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from harness.analysis.load_laws import LAW
-from harness.analysis.means import mean_within
-from harness.analysis.trial_table import inputs_of
+from harness.analysis.audit.littles_law import LAW
+from harness.analysis.stats.means import mean_within
+from harness.analysis.stats.pairing import inputs_of
 from harness.evidence import Evidence
 from harness.evidence.audit import between_shares
 from harness.model import Estimate

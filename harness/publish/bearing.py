@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from harness.analysis.answered import wanted
-from harness.analysis.comparisons import Comparison
-from harness.analysis.decisions import FEWEST_FOR_P
+from harness.analysis.stats.comparisons import Comparison
+from harness.analysis.stats.verdicts import FEWEST_FOR_P
+from harness.analysis.tables.success_shares import wanted
 from harness.evidence.articles import effect_between
 from harness.evidence.bearing import OUTCOMES, alike_claim, effect_with_all, every, pooled_claim
 from harness.model import Estimate, Outcome, Verdict

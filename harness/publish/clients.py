@@ -9,8 +9,8 @@ from pathlib import Path
 import pandas as pd
 
 from harness.analysis.client_use import PERCENTILES
-from harness.analysis.quarters import COLUMN as PART
-from harness.analysis.summaries import summarise
+from harness.analysis.load.load_segments import COLUMN as PART
+from harness.analysis.stats.summaries import summarise
 from harness.errors import InputError
 from harness.evidence import Evidence
 from harness.evidence.articles import effect_between

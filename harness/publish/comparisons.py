@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from harness.analysis.comparisons import Comparison
-from harness.analysis.decisions import ALPHA, FEWEST_FOR_P, smallest_p
+from harness.analysis.stats.comparisons import Comparison
+from harness.analysis.stats.verdicts import ALPHA, FEWEST_FOR_P, smallest_p
 from harness.model.digits import plain, whole_percent
 from harness.model.formatting import NOT_MEASURED
 from harness.publish.cells import Cell

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from scipy import stats
 
-from harness.analysis.enough import BlocksNeeded, EqualCell
-from harness.analysis.one_trial import PooledPercentile, Worth
+from harness.analysis.audit.adequacy import BlocksNeeded, EqualCell
+from harness.analysis.stats.effective_sample import PooledPercentile, Worth
 from harness.evidence.enough import Enough, Measured
 from harness.model import Estimate
 from harness.model.digits import percent, plain, span, spoken

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from harness.analysis.gc_rows import AttributionRow
-from harness.analysis.memory_words import memory_fit
+from harness.analysis.attribution.memory_labels import memory_fit
+from harness.analysis.attribution.rows import AttributionRow
 from harness.evidence import Evidence
 from harness.evidence.equal_memory import MemoryPair
 from harness.model import MemoryFit

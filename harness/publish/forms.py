@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from harness.analysis.comparisons import Comparison, compare
-from harness.analysis.summaries import summarise
+from harness.analysis.stats.comparisons import Comparison, compare
+from harness.analysis.stats.summaries import summarise
 from harness.definitions import load_study
 from harness.evidence import Evidence
 from harness.model import BuildRecord, Estimate, Variant

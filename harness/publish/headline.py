@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from harness.analysis.comparisons import compare
-from harness.analysis.summaries import summarise
+from harness.analysis.stats.comparisons import compare
+from harness.analysis.stats.summaries import summarise
 from harness.evidence import Evidence
 from harness.evidence.load_course import COMPILING, FIRST, LAST, load_course
 from harness.model import ClosedLoad, Estimate, Experiment, Load

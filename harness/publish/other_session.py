@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from harness.analysis.summaries import summarise
+from harness.analysis.stats.summaries import summarise
 from harness.evidence import Evidence
 from harness.model import Estimate, Variant
 from harness.model.formatting import NOT_MEASURED, show

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from harness.analysis.gc_rows import AttributionRow
-from harness.analysis.warm_curves import WarmUpRow
+from harness.analysis.attribution.rows import AttributionRow
+from harness.analysis.warmup.curves import WarmUpRow
 from harness.model import Estimate
 from harness.model.formatting import NOT_MEASURED
 from harness.publish.cells import Cell

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from harness.analysis.comparisons import Comparison, compare
+from harness.analysis.stats.comparisons import Comparison, compare
 from harness.errors import InputError
 from harness.evidence.bearing import every
 from harness.model import Estimate

@@ -13,10 +13,10 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from harness.analysis.comparisons import Comparison
 from harness.analysis.metric_words import in_words, metric_name
-from harness.analysis.summaries import summarise
-from harness.analysis.trial_table import unit_of
+from harness.analysis.stats.comparisons import Comparison
+from harness.analysis.stats.pairing import unit_of
+from harness.analysis.stats.summaries import summarise
 from harness.errors import InputError
 from harness.figures.style import png_of, save, stamp
 from harness.model import Estimate

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from harness.analysis.comparisons import Comparison
+from harness.analysis.stats.comparisons import Comparison
 from harness.errors import InputError
 from harness.model import Estimate
 from harness.model.digits import plain

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from harness.analysis.comparisons import Comparison
 from harness.analysis.core_sweep import ScalingRow
+from harness.analysis.stats.comparisons import Comparison
 from harness.evidence.sweeps import OFF, ON, Sweep
 from harness.model import Estimate
 from harness.model.formatting import NOT_MEASURED

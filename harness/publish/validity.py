@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from harness.analysis.comparisons import Comparison, compare
-from harness.analysis.validity import Drift, EqualArms, drift, equal_arms
+from harness.analysis.audit.drift_and_order import Drift, EqualArms, drift, equal_arms
+from harness.analysis.stats.comparisons import Comparison, compare
 from harness.errors import InputError
 from harness.evidence import Evidence
 from harness.formats.wrk_histogram import UNDONE

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from harness.analysis.slow_periods import Stall
+from harness.analysis.attribution.slow_periods import Stall
 from harness.errors import InputError
 from harness.formats.gc_events import GcLog
 from harness.formats.jtl_sides import JtlSides

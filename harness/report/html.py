@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from jinja2 import Environment
 
-from harness.analysis.omission import with_missing_requests
-from harness.analysis.spans import Span
+from harness.analysis.attribution.spans import Span
+from harness.analysis.load.coordinated_omission import with_missing_requests
 from harness.report import words as report_words
 from harness.report.course import Course
 from harness.report.course_plot import course_over_time

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from harness.analysis.checks import REFUSED_BELOW_STEPS, judge_resolution
-from harness.analysis.quantiles import (
+from harness.analysis.stats.assumptions import REFUSED_BELOW_STEPS, judge_resolution
+from harness.analysis.stats.quantiles import (
     EXTREME,
     FEWEST_BEYOND,
     FEWEST_BEYOND_EXTREME,
@@ -18,7 +18,7 @@ from harness.analysis.quantiles import (
     n_beyond,
     quantile_ci,
 )
-from harness.analysis.within_trial import batch_means_ci
+from harness.analysis.stats.within_trial import batch_means_ci
 from harness.model import Estimate
 from harness.report.numbers import resolution
 from harness.report.result import QUANTILES, in_ms

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from harness.analysis.omission import (
+from harness.analysis.attribution.slow_periods import Stall
+from harness.analysis.load.coordinated_omission import (
     TOO_MANY_ADDED,
     OmissionCheck,
     coordinated_omission_check,
@@ -22,8 +23,7 @@ from harness.analysis.omission import (
     cycle_s,
     with_missing_requests,
 )
-from harness.analysis.quantiles import quantile_refused, rank
-from harness.analysis.slow_periods import Stall
+from harness.analysis.stats.quantiles import quantile_refused, rank
 from harness.formats.jtl_sides import JtlSides
 from harness.model import Frozen
 

@@ -16,15 +16,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from harness.analysis.attribution import Attribution, attributable_fractions
-from harness.analysis.clocks import MIN_PAUSES, SEARCH_S, ClockOffset, estimate_clock_offset
-from harness.analysis.intervals import t_critical
-from harness.analysis.matching import coincidence_test
-from harness.analysis.peak_causes import TOLERANCE_S, connecting_stalls, stall_causes
-from harness.analysis.slow_periods import Stall
-from harness.analysis.spans import CauseName, Paused, Span, inside
-from harness.analysis.stalls import detect_stalls
-from harness.analysis.visible import shortest_visible_s
+from harness.analysis.attribution.attribute import Attribution, attributable_fractions
+from harness.analysis.attribution.clock_offset import MIN_PAUSES, SEARCH_S, ClockOffset, estimate_clock_offset
+from harness.analysis.attribution.event_matching import coincidence_test
+from harness.analysis.attribution.peak_causes import TOLERANCE_S, connecting_stalls, stall_causes
+from harness.analysis.attribution.slow_periods import Stall
+from harness.analysis.attribution.spans import CauseName, Paused, Span, inside
+from harness.analysis.attribution.stalls import detect_stalls
+from harness.analysis.attribution.visible import shortest_visible_s
+from harness.analysis.stats.intervals import t_critical
 from harness.formats.gc_events import GcLog
 from harness.model import Estimate
 from harness.report.result import ShortStalls

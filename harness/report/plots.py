@@ -17,8 +17,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
-from harness.analysis.quantiles import FEWEST_BEYOND, N_BATCHES, rank, woodruff_ranks
-from harness.analysis.spans import Span
+from harness.analysis.attribution.spans import Span
+from harness.analysis.stats.quantiles import FEWEST_BEYOND, N_BATCHES, rank, woodruff_ranks
 from harness.report.numbers import counted
 from harness.report.result import QUANTILES, Report
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from harness.analysis.clocks import MIN_PAUSES, estimate_clock_offset
-from harness.analysis.spans import Span
+from harness.analysis.attribution.clock_offset import MIN_PAUSES, estimate_clock_offset
+from harness.analysis.attribution.spans import Span
 from harness.report.units import FEWEST, LARGER, SMALLER, UnitFinding, Units
 
 FloatArray = npt.NDArray[np.float64]

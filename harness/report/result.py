@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import Field
 
-from harness.analysis.slow_periods import Stall
+from harness.analysis.attribution.slow_periods import Stall
 from harness.model import Frozen
 from harness.report.loop import Loop
 from harness.report.resources import Resources

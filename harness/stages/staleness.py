@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness import api_modules
-from harness.analysis.processed import Source, tables_folder
+from harness.analysis.tables.layout import Source, tables_folder
 from harness.import_closure import closure, module_path
 from harness.publish.contribution import GENERATED
 from harness.stages import fingerprint

@@ -15,8 +15,8 @@ from pathlib import Path
 import pandas as pd
 
 from harness.agent.platforms import die_with_parent
-from harness.analysis.processed import Source
-from harness.analysis.tidy import tidy
+from harness.analysis.tables.layout import Source
+from harness.analysis.tables.tidy import tidy
 from harness.errors import InputError, RematchError
 from harness.project import find_root
 from harness.stages.parameters import StageParameters

@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 
 from harness import analysis
-from harness.analysis.effects import Estimator
-from harness.analysis.quantiles import QuantileMethod
+from harness.analysis.stats.effects import Estimator
+from harness.analysis.stats.quantiles import QuantileMethod
 from harness.model import Estimate
 
 Arrays = tuple[np.ndarray, ...]

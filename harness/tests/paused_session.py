@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from harness.analysis.gc_logs import TrialAttribution, attribute_trial
+from harness.analysis.attribution.trial import TrialAttribution, attribute_trial
 from harness.formats.detect import read_any
 from harness.formats.table import RequestTable
 from harness.store import SessionFolder

@@ -8,9 +8,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from harness.analysis.comparisons import compare
-from harness.analysis.summaries import summarise
-from harness.analysis.tidy import tidy
+from harness.analysis.stats.comparisons import compare
+from harness.analysis.stats.summaries import summarise
+from harness.analysis.tables.tidy import tidy
 from harness.errors import RematchError
 from harness.model import Estimate
 from harness.paper import build_paper

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.analysis.answered import counted_in, failed_share, right_share, wanted
+from harness.analysis.tables.success_shares import counted_in, failed_share, right_share, wanted
 from harness.loadgen.base import Endpoint, LoadOrder
 from harness.loadgen.k6 import K6, SAMPLES, TOTALS
 from harness.loadgen.outcome import ORDER_FILE, order_text

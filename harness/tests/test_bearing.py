@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.analysis.comparisons import Comparison
+from harness.analysis.stats.comparisons import Comparison
 from harness.evidence import Evidence
 from harness.evidence.bearing import (
     OUTCOMES,

@@ -13,14 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.analysis.attribution import attributable_fraction
-from harness.analysis.beside import Beside, covered_mostly, most_lost_s
-from harness.analysis.gc_logs import TrialAttribution
-from harness.analysis.gc_table import attribution_table
-from harness.analysis.overlap import attribute_latency
-from harness.analysis.peak_causes import peak_causes, stall_causes
-from harness.analysis.slow_periods import Stall
-from harness.analysis.spans import ORDER, CauseName, Span
+from harness.analysis.attribution.attribute import attributable_fraction
+from harness.analysis.attribution.bounded_causes import Beside, covered_mostly, most_lost_s
+from harness.analysis.attribution.overlap import attribute_latency
+from harness.analysis.attribution.peak_causes import peak_causes, stall_causes
+from harness.analysis.attribution.slow_periods import Stall
+from harness.analysis.attribution.spans import ORDER, CauseName, Span
+from harness.analysis.attribution.table import attribution_table
+from harness.analysis.attribution.trial import TrialAttribution
 from harness.errors import InputError
 from harness.formats.detect import read_any
 from harness.formats.jvm_log import read_jvm_log

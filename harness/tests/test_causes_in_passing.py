@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from harness.analysis.machine_waits import waiting
+from harness.analysis.attribution.machine_waits import waiting
 from harness.formats.jfr_json import read_jfr_json
 from harness.hosts.base import Command
 from harness.hosts.local import LocalHost

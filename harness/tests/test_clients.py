@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from harness.analysis.client_use import PERCENTILES, most_cores, percentiles_of
-from harness.analysis.quarters import last_part
+from harness.analysis.load.load_segments import last_part
 from harness.errors import InputError
 from harness.evidence import Evidence
 from harness.evidence.articles import parts_table

@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.analysis.comparisons import Comparison, compare
-from harness.analysis.decisions import adjust_pvalues, decide, p_can_tell, smallest_p
-from harness.analysis.noise import aa_noise
-from harness.analysis.summaries import summarise
+from harness.analysis.stats.aa_noise import aa_noise
+from harness.analysis.stats.comparisons import Comparison, compare
+from harness.analysis.stats.summaries import summarise
+from harness.analysis.stats.verdicts import adjust_pvalues, decide, p_can_tell, smallest_p
 from harness.errors import InputError
 from harness.model import Estimate, Verdict
 from harness.publish import comparison_columns, comparison_notes, margin_note

@@ -11,7 +11,7 @@ import pytest
 
 from harness.analysis.core_sweep import interaction, scaling_rows, sizes_of
 from harness.analysis.places import PlaceRow, place_rows
-from harness.analysis.scaling import usl
+from harness.analysis.stats.usl import usl
 from harness.errors import InputError
 from harness.figures import against_cores, places
 from harness.model import Verdict

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.analysis.enough import blocks_needed, equal_cells, leading_metric
-from harness.analysis.one_trial import pooled_percentile, worth_of
-from harness.analysis.planning import plan_repetitions
+from harness.analysis.audit.adequacy import blocks_needed, equal_cells, leading_metric
+from harness.analysis.stats.effective_sample import pooled_percentile, worth_of
+from harness.analysis.stats.sample_size import plan_repetitions
 from harness.verify.simulated.distributions import ar_series
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.analysis.gc_table import attribution_table
-from harness.analysis.memory_words import memory_fit, memory_words
-from harness.analysis.noise import aa_noise
-from harness.analysis.tidy import tidy
+from harness.analysis.attribution.memory_labels import memory_fit, memory_words
+from harness.analysis.attribution.table import attribution_table
+from harness.analysis.stats.aa_noise import aa_noise
+from harness.analysis.tables.tidy import tidy
 from harness.evidence import Evidence
 from harness.evidence.equal_memory import MemoryPair, defined_pairs, memory_pairs
 from harness.evidence.peaks import attribute_peaks, defined_variants, one_of_each

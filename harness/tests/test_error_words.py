@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.analysis.error_words import ERROR_KINDS, OWN_WORDS, ErrorKind, error_kind, errors_by_kind
+from harness.analysis.tables.error_kinds import ERROR_KINDS, OWN_WORDS, ErrorKind, error_kind, errors_by_kind
 from harness.formats.wrk_text import summary_parts
 from harness.loadgen.k6 import ERROR_NAMES
 from harness.loadgen.wrk import Errors

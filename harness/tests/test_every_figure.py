@@ -24,11 +24,11 @@ from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
 from harness import figures
-from harness.analysis.comparisons import compare
+from harness.analysis.attribution.rows import AttributionRow
 from harness.analysis.core_sweep import scaling_rows
-from harness.analysis.gc_rows import AttributionRow
 from harness.analysis.places import place_rows
-from harness.analysis.warm_curves import warm_up_curve
+from harness.analysis.stats.comparisons import compare
+from harness.analysis.warmup.curves import warm_up_curve
 from harness.evidence.peaks import Timeline
 from harness.figures.peaks import TimelineLike
 from harness.formats.detect import read_any

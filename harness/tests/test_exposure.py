@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness.analysis.exposure import exposure
+from harness.analysis.attribution.concurrent_gc import exposure
 from harness.errors import InputError
 
 SPANS = [(float(start), float(start) + 0.2) for start in range(30)]

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from harness import figures
-from harness.analysis.summaries import summarise
+from harness.analysis.stats.summaries import summarise
 from harness.errors import InputError
 from harness.figures.looks import looks, ordered
 from harness.figures.peaks import TimelineLike

@@ -12,13 +12,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.analysis.exposure import exposure
-from harness.analysis.gc_logs import TrialAttribution, attribute_trial
-from harness.analysis.gc_table import attribution_table
-from harness.analysis.go_clock import runtime_start
-from harness.analysis.peak_causes import peak_causes
-from harness.analysis.placed_logs import LAUNCH_TO_CLOCK_S, ClockShift, clock_shift, placed, service_log
-from harness.analysis.placing import wall_step_s
+from harness.analysis.attribution.concurrent_gc import exposure
+from harness.analysis.attribution.go_clock import runtime_start
+from harness.analysis.attribution.log_clock import (
+    LAUNCH_TO_CLOCK_S,
+    ClockShift,
+    clock_shift,
+    placed,
+    service_log,
+)
+from harness.analysis.attribution.peak_causes import peak_causes
+from harness.analysis.attribution.placing import wall_step_s
+from harness.analysis.attribution.table import attribution_table
+from harness.analysis.attribution.trial import TrialAttribution, attribute_trial
 from harness.errors import InputError
 from harness.formats.detect import read_any
 from harness.formats.gc_events import GcLog
@@ -165,7 +171,7 @@ def test_gos_short_pauses_are_placed_and_their_shares_have_intervals(session: Se
 def test_pauses_that_nothing_but_the_launch_places_are_refused_and_bounded(
     session: SessionFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harness.analysis.placed_logs.last_collections", lambda *_: ())
+    monkeypatch.setattr("harness.analysis.attribution.log_clock.last_collections", lambda *_: ())
     one = attributed(session, "go-gogc-100")
     assert "cannot be placed" in (one.refused or "")
     assert one.by_service == {}

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from harness.agent.http_exchange import Answer
-from harness.analysis.comparisons import Comparison
+from harness.analysis.stats.comparisons import Comparison
 from harness.conformance import judge
 from harness.definitions import load_study
 from harness.errors import TrialFailure

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.analysis.overload import backlog
+from harness.analysis.load.overload import backlog
 from harness.errors import MissingTool, TrialFailure
 from harness.formats.k6_samples import HEADER, read_k6
 from harness.loadgen.base import Endpoint, LoadGenerator, LoadOrder

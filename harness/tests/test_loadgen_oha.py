@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.analysis.error_words import errors_by_kind
+from harness.analysis.tables.error_kinds import errors_by_kind
 from harness.errors import MissingTool, TrialFailure
 from harness.loadgen.base import Endpoint, LoadGenerator, LoadOrder
 from harness.loadgen.oha import SAMPLES, TOTALS, Oha

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from harness.analysis.slow_periods import _log_chance
+from harness.analysis.attribution.slow_periods import _log_chance
 
 
 @pytest.mark.parametrize("n", [1, 7, 400])

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.analysis import coordinated_omission_check, lower_bound_overhead, metered_latency
-from harness.analysis.omission import missing_requests
+from harness.analysis.load.coordinated_omission import missing_requests
 from harness.errors import InputError
 
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.analysis.database import read_database, use_of
-from harness.analysis.overload import backlog, overload
+from harness.analysis.load.overload import backlog, overload
+from harness.analysis.tables.database_use import read_database, use_of
 from harness.errors import InputError
 
 QUEUES = st.lists(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.analysis.tidy import tidy
+from harness.analysis.tables.tidy import tidy
 from harness.evidence import Evidence, peaks
 from harness.opening import find_evidence
 from harness.stages import StageParameters

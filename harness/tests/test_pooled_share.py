@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.analysis import pooled_share as module
-from harness.analysis.gc_logs import attribute_trial
-from harness.analysis.gc_table import attribution_table
-from harness.analysis.latency_counts import BIN_SHARE, LatencyCounts, counted, pooled_and_without
-from harness.analysis.lives import lived
-from harness.analysis.pooled import leave_one_out
-from harness.analysis.pooled_share import WithoutPauses, pooled_share, without_pauses
-from harness.analysis.settled import settled_requests
+from harness.analysis.attribution import share_of_quantile as module
+from harness.analysis.attribution.latency_bins import BIN_SHARE, LatencyCounts, counted, pooled_and_without
+from harness.analysis.attribution.request_overlap import lived
+from harness.analysis.attribution.share_of_quantile import WithoutPauses, pooled_share, without_pauses
+from harness.analysis.attribution.table import attribution_table
+from harness.analysis.attribution.trial import attribute_trial
+from harness.analysis.stats.pooled_quantiles import leave_one_out
+from harness.analysis.tables.settled import settled_requests
 from harness.formats.detect import read_any
 from harness.model import Estimate
 from harness.store import Store

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.analysis.loading import load_trials
+from harness.analysis.tables.load import load_trials
 from harness.model import Estimate
 from harness.publish import read_values
 from harness.publish.containers import container_cells

@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from harness.analysis.within_load import compiling_s, quarter_rates
+from harness.analysis.load.within_load import compiling_s, quarter_rates
 from harness.errors import InputError
 from harness.evidence import Evidence
 from harness.opening import open_evidence

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from harness.analysis.comparisons import Comparison, compare
+from harness.analysis.stats.comparisons import Comparison, compare
 from harness.errors import InputError
 from harness.model import Estimate
 from harness.publish import Publisher, read_values

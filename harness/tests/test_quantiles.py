@@ -15,8 +15,8 @@ from harness.analysis import (
     pooled_quantile_ratio_ci,
     quantile_ci,
 )
-from harness.analysis.pooled import leave_one_out
-from harness.analysis.quantiles import rank
+from harness.analysis.stats.pooled_quantiles import leave_one_out
+from harness.analysis.stats.quantiles import rank
 from harness.errors import InputError, PseudoReplicationError
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.analysis.recovery import recovery
+from harness.analysis.load.recovery import recovery
 from harness.errors import InputError
 
 ARRIVALS = np.arange(0, 2000) / 100.0  # a hundred a second for twenty seconds: a window is a second

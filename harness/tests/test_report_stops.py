@@ -19,9 +19,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.agent.ports import free_port
-from harness.analysis.slow_periods import Stall
-from harness.analysis.stalls import detectability_limit
-from harness.analysis.visible import shortest_visible_s
+from harness.analysis.attribution.slow_periods import Stall
+from harness.analysis.attribution.stalls import detectability_limit
+from harness.analysis.attribution.visible import shortest_visible_s
 from harness.report.analyse import report_file
 from harness.report.output import main
 from harness.report.result import Report

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.analysis.quantiles import quantile_ci
+from harness.analysis.stats.quantiles import quantile_ci
 from harness.errors import InputError
 from harness.formats.error_kinds import MOST_KINDS, OTHER_KINDS, add_kinds, error_kind
 from harness.report import words

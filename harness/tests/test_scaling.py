@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness.analysis.scaling import fit_usl, usl
+from harness.analysis.stats.usl import fit_usl, usl
 from harness.errors import InputError
 
 SIZES = np.asarray([1, 2, 4, 8, 16])

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.analysis.settled import is_settled
-from harness.analysis.tidy import tidy
-from harness.analysis.trial_rows import trial_row
+from harness.analysis.tables.settled import is_settled
+from harness.analysis.tables.tidy import tidy
+from harness.analysis.tables.trial_row import trial_row
 from harness.evidence import Evidence
 from harness.evidence.audit import audit_sessions
 from harness.evidence.enough import how_much

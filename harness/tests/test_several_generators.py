@@ -18,9 +18,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.analysis.loading import load_requests, load_samples, load_trials
-from harness.analysis.placed_logs import generator_log
-from harness.analysis.tidy import tidy
+from harness.analysis.attribution.log_clock import generator_log
+from harness.analysis.tables.load import load_requests, load_samples, load_trials
+from harness.analysis.tables.tidy import tidy
 from harness.errors import InputError, UnsupportedLoad
 from harness.formats.locust_samples import read_samples
 from harness.hosts.local import LocalHost

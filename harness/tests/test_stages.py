@@ -131,7 +131,9 @@ def test_reasons_name_what_changed_what_is_new_gone_missing_or_replaced() -> Non
 
 def test_a_notebook_depends_on_modules_it_only_reaches_through_others() -> None:
     modules = closure(ROOT, {"harness.figures"})
-    assert {"harness.figures.style", "harness.analysis.comparisons", "harness.model.estimate"} <= set(modules)
+    assert {"harness.figures.style", "harness.analysis.stats.comparisons", "harness.model.estimate"} <= set(
+        modules
+    )
     assert not any(module.startswith("harness.session") for module in modules)
     assert "harness.figures.trials" not in closure(ROOT, {"harness.stages.work"})  # tidying draws nothing
 

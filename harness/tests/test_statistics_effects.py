@@ -17,9 +17,9 @@ from harness.analysis import (
     randomization_test,
     verdict,
 )
-from harness.analysis.decisions import default_margin, grade
-from harness.analysis.effects import Estimator
-from harness.analysis.intervals import rank_sum_cdf, signed_rank_cdf
+from harness.analysis.stats.effects import Estimator
+from harness.analysis.stats.intervals import rank_sum_cdf, signed_rank_cdf
+from harness.analysis.stats.verdicts import default_margin, grade
 from harness.errors import InputError, PseudoReplicationError
 from harness.model import Estimate, Verdict
 

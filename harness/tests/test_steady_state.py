@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 from scipy.signal import lfilter
 
-from harness.analysis.changepoints import detect_changepoints
-from harness.analysis.steady_state import SteadyState, classify_warmup, steady_state_start
+from harness.analysis.warmup.changepoints import detect_changepoints
+from harness.analysis.warmup.classify import SteadyState, classify_warmup, steady_state_start
 from harness.errors import InputError
 
 Series = NDArray[np.float64]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness.analysis.steady_state import SteadyState, classify_warmup
+from harness.analysis.warmup.classify import SteadyState, classify_warmup
 from harness.verify.simulated import VERIFICATIONS
 from harness.verify.simulated.changepoints import compare_with_ruptures
 from harness.verify.simulated.warmup import (

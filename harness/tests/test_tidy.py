@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.analysis import tidy as tidy_module
-from harness.analysis.comparisons import compare
-from harness.analysis.loading import load_exclusions, load_requests, load_samples, load_trials
-from harness.analysis.noise import aa_noise
-from harness.analysis.summaries import summarise
-from harness.analysis.tidy import tidy
+from harness.analysis.stats.aa_noise import aa_noise
+from harness.analysis.stats.comparisons import compare
+from harness.analysis.stats.summaries import summarise
+from harness.analysis.tables import tidy as tidy_module
+from harness.analysis.tables.load import load_exclusions, load_requests, load_samples, load_trials
+from harness.analysis.tables.tidy import tidy
 from harness.errors import InputError
 from harness.import_closure import closure, module_path
 from harness.model import (

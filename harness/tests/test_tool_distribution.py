@@ -17,8 +17,8 @@ import numpy as np
 import psutil
 import pytest
 
-from harness.analysis.loading import load_requests, load_samples, load_trials
-from harness.analysis.tidy import tidy
+from harness.analysis.tables.load import load_requests, load_samples, load_trials
+from harness.analysis.tables.tidy import tidy
 from harness.formats.locust_samples import read_samples
 from harness.hosts.local import LocalHost
 from harness.hosts.ssh import SshHost

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.analysis.loading import load_native_memory, load_trials
-from harness.analysis.tidy import tidy
-from harness.analysis.trial_runtime import TOTAL, native_memory, runtime_columns
+from harness.analysis.tables.load import load_native_memory, load_trials
+from harness.analysis.tables.runtime_columns import TOTAL, native_memory, runtime_columns
+from harness.analysis.tables.tidy import tidy
 from harness.errors import InputError
 from harness.model import TrialRecord
 from harness.store import SessionFolder

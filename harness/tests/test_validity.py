@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.analysis.steady_state import SteadyState
-from harness.analysis.validity import drift, equal_arms
-from harness.analysis.warm_curves import FEWEST_A_WINDOW, WINDOWS, warm_up_curve, warm_up_table
+from harness.analysis.audit.drift_and_order import drift, equal_arms
+from harness.analysis.warmup.classify import SteadyState
+from harness.analysis.warmup.curves import FEWEST_A_WINDOW, WINDOWS, warm_up_curve, warm_up_table
 from harness.errors import InputError
 
 

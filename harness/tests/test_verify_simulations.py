@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness.analysis import intervals
+from harness.analysis.stats import intervals
 from harness.errors import InputError
 from harness.verify.simulated import VERIFICATIONS, quantile_shares, run_verify
 from harness.verify.simulated import tails as tails_module

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness.analysis.lives import Lives, lived
+from harness.analysis.attribution.request_overlap import Lives, lived
 from harness.verify.simulated.queueing import (
     FloatArray,
     Pauses,

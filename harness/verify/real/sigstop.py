@@ -23,9 +23,9 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.agent.ports import free_port
-from harness.analysis.matching import match_events
-from harness.analysis.spans import Span
-from harness.analysis.stalls import detect_stalls
+from harness.analysis.attribution.event_matching import match_events
+from harness.analysis.attribution.spans import Span
+from harness.analysis.attribution.stalls import detect_stalls
 from harness.errors import RematchError
 from harness.hosts.base import Command
 from harness.hosts.local import LocalHost

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from harness.analysis.attribution import attributable_fraction
-from harness.analysis.clocks import estimate_clock_offset
-from harness.analysis.matching import coincidence_test
-from harness.analysis.spans import Span
+from harness.analysis.attribution.attribute import attributable_fraction
+from harness.analysis.attribution.clock_offset import estimate_clock_offset
+from harness.analysis.attribution.event_matching import coincidence_test
+from harness.analysis.attribution.spans import Span
 from harness.verify.simulated.quantile_shares import pooled_cells
 from harness.verify.simulated.queueing import (
     Arrivals,

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from harness.analysis.changepoints import detect_changepoints
+from harness.analysis.warmup.changepoints import detect_changepoints
 from harness.errors import MissingTool
 
 

@@ -8,12 +8,12 @@ from math import log, log1p, sqrt
 import numpy as np
 from scipy import stats
 
-from harness.analysis import intervals
-from harness.analysis.checks import gap_critical, gap_statistic
-from harness.analysis.decisions import adjust_pvalues
-from harness.analysis.equivalence import one_sided_p
-from harness.analysis.inputs import Floats
-from harness.analysis.randomization import sign_flip_exact
+from harness.analysis.stats import intervals
+from harness.analysis.stats.assumptions import gap_critical, gap_statistic
+from harness.analysis.stats.equivalence import one_sided_p
+from harness.analysis.stats.inputs import Floats
+from harness.analysis.stats.randomization import sign_flip_exact
+from harness.analysis.stats.verdicts import adjust_pvalues
 from harness.verify.simulated.distributions import DRIFTS, LAWS, Law, ar_series, drift, trial_effects
 from harness.verify.simulated.result import Cell, VerifyResult, average, result, share
 from harness.verify.simulated.scales import scale_cells

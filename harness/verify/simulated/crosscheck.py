@@ -9,10 +9,10 @@ from types import ModuleType
 import numpy as np
 import pandas as pd
 
-from harness.analysis.decisions import adjust_pvalues
-from harness.analysis.effects import effect_size_ci
-from harness.analysis.equivalence import equivalence_test
-from harness.analysis.planning import variance_components
+from harness.analysis.stats.effects import effect_size_ci
+from harness.analysis.stats.equivalence import equivalence_test
+from harness.analysis.stats.sample_size import variance_components
+from harness.analysis.stats.verdicts import adjust_pvalues
 from harness.errors import MissingTool
 from harness.verify.simulated.changepoints import compare_with_ruptures
 from harness.verify.simulated.result import Cell, VerifyResult, result

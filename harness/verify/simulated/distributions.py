@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from scipy.signal import lfilter
 
-from harness.analysis.inputs import Floats
+from harness.analysis.stats.inputs import Floats
 
 Law = Literal["normal", "skew", "bimodal", "mixed"]
 LAWS: tuple[Law, ...] = ("normal", "skew", "bimodal", "mixed")

@@ -7,7 +7,7 @@ from typing import NamedTuple, get_args
 
 import numpy as np
 
-from harness.analysis.omission import coordinated_omission_check
+from harness.analysis.load.coordinated_omission import coordinated_omission_check
 from harness.verify.simulated.queueing import (
     Arrivals,
     Pauses,

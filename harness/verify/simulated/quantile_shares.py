@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from harness.analysis.latency_counts import LatencyCounts, counted, pooled_and_without
-from harness.analysis.lives import Lives, lived
-from harness.analysis.pooled_share import (
+from harness.analysis.attribution.latency_bins import LatencyCounts, counted, pooled_and_without
+from harness.analysis.attribution.request_overlap import Lives, lived
+from harness.analysis.attribution.share_of_quantile import (
     FEWEST_IN_A_TRIAL,
     Way,
     WithoutPauses,
@@ -23,7 +23,7 @@ from harness.analysis.pooled_share import (
     pooled_share,
     without_pauses,
 )
-from harness.analysis.spans import CauseName, Span
+from harness.analysis.attribution.spans import CauseName, Span
 from harness.model import Estimate
 from harness.verify.simulated.queueing import (
     FloatArray,

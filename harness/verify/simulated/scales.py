@@ -12,9 +12,9 @@ from collections.abc import Callable
 import numpy as np
 from scipy import special
 
-from harness.analysis import intervals
-from harness.analysis.inputs import Floats
-from harness.analysis.means import Scale, mean_ci
+from harness.analysis.stats import intervals
+from harness.analysis.stats.inputs import Floats
+from harness.analysis.stats.means import Scale, mean_ci
 from harness.verify.simulated.result import Cell, share
 
 LEVEL = 0.95

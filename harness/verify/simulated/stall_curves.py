@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import Field
 
-from harness.analysis.slow_periods import ALPHA
-from harness.analysis.spans import Span
-from harness.analysis.stalls import detect_stalls
+from harness.analysis.attribution.slow_periods import ALPHA
+from harness.analysis.attribution.spans import Span
+from harness.analysis.attribution.stalls import detect_stalls
 from harness.errors import InputError
 from harness.model import Frozen
 from harness.verify.simulated.queueing import FloatArray, Pauses

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import ndimage, signal
 
-from harness.analysis.matching import match_events
-from harness.analysis.spans import Span
-from harness.analysis.stalls import detect_stalls
+from harness.analysis.attribution.event_matching import match_events
+from harness.analysis.attribution.spans import Span
+from harness.analysis.attribution.stalls import detect_stalls
 from harness.verify.simulated.queueing import FloatArray, Pauses
 from harness.verify.simulated.result import Cell, VerifyResult, f1, frequency, result
 from harness.verify.simulated.stall_scenarios import closed_loops, fresh, held_out, open_loops

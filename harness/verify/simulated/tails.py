@@ -6,10 +6,10 @@ from __future__ import annotations
 import numpy as np
 from scipy import optimize, special, stats
 
-from harness.analysis.inputs import Floats
-from harness.analysis.intervals import t_critical
-from harness.analysis.pooled import jackknife_variance, leave_one_out_of_sorted
-from harness.analysis.quantiles import bootstrap_quantile, order_statistic_ranks, rank, woodruff_ranks
+from harness.analysis.stats.inputs import Floats
+from harness.analysis.stats.intervals import t_critical
+from harness.analysis.stats.pooled_quantiles import jackknife_variance, leave_one_out_of_sorted
+from harness.analysis.stats.quantiles import bootstrap_quantile, order_statistic_ranks, rank, woodruff_ranks
 from harness.verify.simulated.distributions import ar_series
 from harness.verify.simulated.result import Cell, VerifyResult, result, share
 

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.signal import lfilter
 
-from harness.analysis.changepoints import detect_changepoints
-from harness.analysis.steady_state import SteadyState, classify_warmup
+from harness.analysis.warmup.changepoints import detect_changepoints
+from harness.analysis.warmup.classify import SteadyState, classify_warmup
 from harness.verify.simulated.result import Cell, VerifyResult, frequency, result, share
 
 FloatArray = npt.NDArray[np.float64]

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Do the load generator's clock and the log's clock agree well enough to attribute anything?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from harness.analysis.attribution.spans import Span
+from harness.errors import InputError
+from harness.model import Frozen
+
+FloatArray = npt.NDArray[np.float64]
+MIN_PAUSES = 5
+#: Offsets beyond this are not looked for.
+SEARCH_S = 5.0
+
+
+class ClockOffset(Frozen):
+    """Requests' clock minus the log's clock."""
+
+    offset_s: float | None = Field(description="None: cannot be told from these data")
+    resolution_s: float
+    n_pauses: int
+    n_agreeing: int = Field(description="pauses with a burst of completions at that offset")
+    expected_by_chance: float
+    supports_attribution: bool = Field(description="|offset| is at most half the median pause")
+    why: str
+
+
+def estimate_clock_offset(
+    completion_s: FloatArray,
+    pauses: Sequence[Span],
+    *,
+    median_service_s: float,
+    search_s: float = SEARCH_S,
+    resolution_s: float = 0.0005,
+) -> ClockOffset:
+    """Estimate the offset by the mode of (first completion after a gap - pause end), less what that one took.
+
+    When a pause ends the service goes on with what it had begun: the first answer follows as
+    soon as the next answer follows any other moment, which the gaps between answers tell.
+    Over all pauses the differences pile up at the clocks' offset.
+
+    Args:
+        completion_s: when each answer came, shape (n,), on the requests' clock.
+        pauses: spans on the log's clock.
+        median_service_s: ordinary latency without queueing.
+        search_s: offsets beyond this are not looked for.
+
+    Raises:
+        InputError: the service time or the resolution is not positive, or a time is not finite.
+    """
+    if not (0 <= median_service_s < np.inf and 0 < resolution_s < np.inf):
+        raise InputError(
+            "service time and resolution must be positive", found=(median_service_s, resolution_s)
+        )
+    if not (np.isfinite(completion_s).all() and all(np.isfinite(pause).all() for pause in pauses)):
+        raise InputError("times must be finite", found="NaN or infinity", allowed="seconds")
+    lengths = np.array([end - start for start, end in pauses])
+    if len(pauses) < MIN_PAUSES or len(completion_s) < 2:
+        return _unknown(len(pauses), resolution_s, f"fewer than {MIN_PAUSES} pauses, or no completions")
+    done = np.sort(np.asarray(completion_s, dtype=np.float64))
+    gap_ends = _ends_of_long_gaps(done, lengths)
+    pause_ends = np.array([end for _, end in pauses])
+    differences = _within(gap_ends, pause_ends, search_s)
+    if not len(differences):
+        return _unknown(
+            len(pauses), resolution_s, f"no gap in completions within {search_s:g} s of any pause"
+        )
+    width = max(resolution_s, 0.1 * float(np.median(lengths)))
+    ordered = np.sort(differences)
+    in_window = np.searchsorted(ordered, ordered + 2 * width, side="right") - np.arange(len(ordered))
+    best = int(np.argmax(in_window))
+    agreeing = int(in_window[best])
+    by_chance = len(differences) * 2 * width / (2 * search_s)
+    mode = float(np.median(ordered[best : best + agreeing]))
+    needed = by_chance + 4 * np.sqrt(by_chance + 1) + 2
+    if agreeing < needed or agreeing < 0.2 * min(len(pauses), len(gap_ends)):
+        return _unknown(
+            len(pauses),
+            width,
+            f"{agreeing} coincidences where chance gives {by_chance:.1f}: no offset stands out",
+        )
+    offset = mode - min(_wait_for_answer_s(done, 0.5 * float(lengths.min())), median_service_s)
+    allowed = 0.5 * float(np.median(lengths))
+    fits = abs(offset) <= max(allowed, width)
+    return ClockOffset(
+        offset_s=offset,
+        resolution_s=width,
+        n_pauses=len(pauses),
+        n_agreeing=agreeing,
+        expected_by_chance=by_chance,
+        supports_attribution=fits,
+        why="the clocks agree to within half the median pause"
+        if fits
+        else f"the clocks are {offset * 1e3:.1f} ms apart, more than half the median pause ({allowed * 1e3:.1f} ms)",
+    )
+
+
+def _unknown(n_pauses: int, resolution_s: float, why: str) -> ClockOffset:
+    return ClockOffset(
+        offset_s=None,
+        resolution_s=resolution_s,
+        n_pauses=n_pauses,
+        n_agreeing=0,
+        expected_by_chance=0.0,
+        supports_attribution=False,
+        why=why,
+    )
+
+
+def _wait_for_answer_s(done: FloatArray, longest_s: float) -> float:
+    """Median time from a moment to the next answer, gaps of ``longest_s`` and more left out.
+
+    A moment falls into a gap in proportion to its length; the rest of a gap of length g is
+    longer than x with chance max(0, 1 - x / g). Solves sum(max(g - x, 0)) = sum(g) / 2 for x.
+    """
+    gaps = np.sort(np.diff(done))
+    gaps = gaps[gaps < longest_s]
+    if not len(gaps) or gaps.sum() <= 0:
+        return 0.0
+    n_longer = np.arange(len(gaps), 0, -1)
+    longer_sum = np.cumsum(gaps[::-1])[::-1]
+    beyond = longer_sum - n_longer * gaps
+    i = int(np.argmax(beyond <= gaps.sum() / 2))
+    return float((longer_sum[i] - gaps.sum() / 2) / n_longer[i])
+
+
+def _ends_of_long_gaps(done: FloatArray, lengths: FloatArray) -> FloatArray:
+    """Ends of the longest gaps, at most three for each pause and none shorter than half the shortest pause."""
+    gaps = np.diff(done)
+    wanted = min(3 * len(lengths), len(gaps))
+    longest = np.argpartition(gaps, -wanted)[-wanted:]
+    longest = longest[gaps[longest] >= 0.5 * lengths.min()]
+    return np.asarray(np.sort(done[longest + 1]))
+
+
+def _within(gap_ends: FloatArray, pause_ends: FloatArray, search_s: float) -> FloatArray:
+    """All differences gap end - pause end that are no larger than ``search_s``."""
+    low = np.searchsorted(gap_ends, pause_ends - search_s)
+    high = np.searchsorted(gap_ends, pause_ends + search_s)
+    return np.concatenate(
+        [gap_ends[a:b] - end for a, b, end in zip(low, high, pause_ends, strict=True)] or [[]]
+    )

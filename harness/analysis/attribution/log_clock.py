@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The logs of a trial's service and load generator, placed on the wall clock.
+
+A JVM's log carries wall and monotonic time and needs no help. Go's counts from the start of the runtime
+in whole milliseconds. Where the service's ``/metrics`` told of its last collection, the start follows to within
+a millisecond (``go_clock``); else from the moment of launch, to within ``LAUNCH_TO_CLOCK_S``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import Field
+
+from harness.analysis.attribution.go_clock import fits_launch, runtime_start
+from harness.analysis.attribution.spans import CauseName, Paused, Span, joined
+from harness.errors import InputError
+from harness.formats.gc_events import GcLog
+from harness.formats.gctrace import read_gctrace
+from harness.formats.jvm_log import read_jvm_log
+from harness.formats.runtime_metrics import LastCollection, parse_runtime_metrics
+from harness.model import ClockReading, Frozen, TrialRecord
+from harness.store import SessionFolder
+
+JVM_LOG, GO_LOG, GENERATOR_LOG = "gc.log", "service.stderr.txt", "load/generator-gc.log"
+#: From right before a Go program is executed to the first reading of its runtime's clock, at the most.
+LAUNCH_TO_CLOCK_S = 0.005
+
+
+class PlacedLog(Frozen):
+    """A runtime's pauses on the wall clock, in seconds since the epoch. ``refused``: why there are none."""
+
+    collector: str | None
+    events: Paused
+    cycles: tuple[Span, ...] = Field(
+        default=(), description="when the collector worked beside the program, joined, in time order"
+    )
+    collections: tuple[float, ...] = Field(
+        default=(), description="when each collection's first step began, beside the program or not"
+    )
+    placed_within_s: float | None = Field(description="how far off any of them may be, to either side")
+    placed_by: str | None = Field(default=None, description="what places them, in words")
+    refused: str | None = None
+    warnings: tuple[str, ...] = ()
+
+
+def service_log(session: SessionFolder, record: TrialRecord) -> PlacedLog:
+    """Read the service's own log, from wherever its runtime writes one, and place it on the wall clock."""
+    trial = record.planned.trial_id
+    runtime = session.header.implementations[record.planned.configuration.variant.implementation].runtime
+    try:
+        if runtime == "jvm":
+            log = read_jvm_log(session.path(trial, JVM_LOG))
+            return placed(log, clock=clock_shift(record, "service"))
+        if runtime == "go" and session.has(trial, GO_LOG):
+            launched = record.instance.launched if record.instance else None
+            log, told = read_gctrace(session.path(trial, GO_LOG)), last_collections(session, record)
+            # what /metrics told is of the service's own clock; the launch stands in the record on ours
+            theirs, ours = clock_shift(record, "service"), clock_shift(record, None)
+            if launched is not None:
+                wall_epoch_s = launched.wall_epoch_s + ours.shift_s - theirs.shift_s
+                launched = launched.model_copy(update={"wall_epoch_s": wall_epoch_s})
+            return placed(log, launched, told=told, clock=theirs)
+    except InputError as error:
+        return _nothing(str(error))
+    return _nothing(f"the runtime {runtime!r} left no log of its pauses")
+
+
+def generator_log(session: SessionFolder, record: TrialRecord) -> PlacedLog:
+    """Read the pauses of the load generator itself; one without a log (wrk, Locust) has none that are known."""
+    trial = record.planned.trial_id
+    if record.generators:
+        n = len(record.generators)
+        return _nothing(f"{n} load generators: a pause of one concerns its own requests only")
+    if not session.has(trial, GENERATOR_LOG):
+        return _nothing("the load generator writes no log of pauses")
+    try:
+        log = placed(read_jvm_log(session.path(trial, GENERATOR_LOG)))
+    except InputError as error:
+        return _nothing(str(error))
+    spans = tuple(sorted(span for spans in log.events.values() for span in spans))
+    return log.model_copy(update={"events": {"generator_stall": spans}, "cycles": ()})
+
+
+def last_collections(session: SessionFolder, record: TrialRecord) -> tuple[LastCollection, ...]:
+    """Return what the service said of its last collection at each edge of a phase where it said anything."""
+    trial = record.planned.trial_id
+    found = []
+    for boundary in record.boundaries:
+        name = boundary.runtime_metrics_file
+        if name is not None and session.has(trial, name):
+            with session.open(trial, name) as stream:
+                last = parse_runtime_metrics(stream.read().decode("utf-8", "replace")).last_collection
+            found += [last] if last is not None else []
+    return tuple(found)
+
+
+class ClockShift(Frozen):
+    """What to add to a log's moments to have them on the clock of the requests, and how sure that is."""
+
+    shift_s: float = 0.0
+    within_s: float = 0.0
+
+
+def clock_shift(record: TrialRecord, role: Literal["service", "load"] | None) -> ClockShift:
+    """Return the way from one machine's wall clock to that of the machine the load came from.
+
+    Args:
+        role: whose clock it starts from; ``None``: that of the machine the harness ran on.
+    """
+
+    def offset(of: Literal["service", "load"] | None) -> tuple[float, float]:
+        found = [clock for clock in record.clocks if clock.role == of]
+        if not found:  # on the harness's own machine
+            return 0.0, 0.0
+        walls = [clock.wall_offset_s for clock in found]
+        drift_s = max(walls) - min(walls)
+        return sum(walls) / len(walls), max(clock.uncertainty_s for clock in found) + drift_s / 2
+
+    if role == "service" and record.clocks and _on_one_machine(record):
+        return ClockShift()
+    here, here_within = offset(role)
+    there, there_within = offset("load")
+    return ClockShift(shift_s=there - here, within_s=here_within + there_within)
+
+
+def _on_one_machine(record: TrialRecord) -> bool:
+    """Whether service and load ran on one far machine, whose one clock needs no help."""
+    hosts = [{clock.host for clock in record.clocks if clock.role == role} for role in ("service", "load")]
+    return hosts[0] == hosts[1]
+
+
+def placed(
+    log: GcLog,
+    launched: ClockReading | None = None,
+    *,
+    told: Sequence[LastCollection] = (),
+    clock: ClockShift | None = None,
+) -> PlacedLog:
+    """Put a log on the wall clock of the requests.
+
+    Args:
+        launched: when the process was launched on its own machine's clock, for a log that counts from
+            its start (Go).
+        told: what the same process said of its last collection, for the same.
+        clock: from that machine's clock to the requests'; default: they are the same.
+    """
+    found = _placed_there(log, launched, told)
+    if clock is None or clock == ClockShift() or found.placed_within_s is None:
+        return found
+    by_s = clock.shift_s
+    return found.model_copy(
+        update={
+            "events": {cause: _shifted(spans, by_s) for cause, spans in found.events.items()},
+            "cycles": _shifted(found.cycles, by_s),
+            "collections": tuple(at + by_s for at in found.collections),
+            "placed_within_s": found.placed_within_s + clock.within_s,
+            "placed_by": f"{found.placed_by}, and what the machines' clocks are apart",
+        }
+    )
+
+
+def _shifted(spans: Sequence[Span], by_s: float) -> tuple[Span, ...]:
+    return tuple((low + by_s, high + by_s) for low, high in spans)
+
+
+def _placed_there(log: GcLog, launched: ClockReading | None, told: Sequence[LastCollection]) -> PlacedLog:
+    """Put a log on the wall clock of the machine it was written on."""
+    if log.clock == "epoch":
+        # the wall clock's own stamps are milliseconds
+        return _at(log, 0.0, max(log.resolution_s, 1e-3), "the log's own wall-clock stamps")
+    if log.clock != "process_start":
+        return _nothing("the log has no wall-clock stamps, and nothing anchors it", log)
+    start = runtime_start(log, told)
+    if start is not None:
+        if launched is not None and not fits_launch(start, launched):
+            return _nothing(
+                "the log's collections and those that /metrics told of are not of the process that was launched",
+                log,
+            )
+        # what was cut to whole milliseconds lies half of one later on average, and no farther off than that
+        half = log.resolution_s / 2
+        words = f"{start.n_collections} collections that /metrics told of"
+        return _at(log, start.epoch_s + half, start.within_s + half, words)
+    if launched is None:
+        return _nothing("the log has no wall-clock stamps, and nothing anchors it", log)
+    return _at(log, launched.wall_epoch_s, LAUNCH_TO_CLOCK_S + log.resolution_s, "the moment of launch")
+
+
+def _at(log: GcLog, shift_s: float, within_s: float, by: str) -> PlacedLog:
+    events: dict[CauseName, list[Span]] = {}
+    for event in log.events:
+        events.setdefault(event.cause, []).append((event.start_s + shift_s, event.end_s + shift_s))
+    said = list(log.warnings)
+    if log.n_unknown:
+        said.append(f"{log.n_unknown} lines could not be read, such as {log.unknown_examples[0]!r}")
+    return PlacedLog(
+        collector=log.collector,
+        events={cause: tuple(spans) for cause, spans in events.items()},
+        collections=_begins(log, shift_s),
+        cycles=joined((cycle.start_s + shift_s, cycle.end_s + shift_s) for cycle in log.cycles),
+        placed_within_s=within_s,
+        placed_by=by,
+        warnings=tuple(said),
+    )
+
+
+def _begins(log: GcLog, shift_s: float) -> tuple[float, ...]:
+    """When each collection began: its pauses and its work beside the program carry one number.
+
+    A pause without one counts only where none has any: it may be another step of a collection that is counted.
+    """
+    first: dict[int, float] = {}
+    unnumbered: list[float] = []
+    steps = [(event.gc_id, event.start_s) for event in log.events if event.cause == "gc_pause"]
+    for number, start_s in [*steps, *((cycle.gc_id, cycle.start_s) for cycle in log.cycles)]:
+        if number is None:
+            unnumbered.append(start_s + shift_s)
+        else:
+            first[number] = min(first.get(number, math.inf), start_s + shift_s)
+    return tuple(sorted(first.values() or unnumbered))
+
+
+def _nothing(why: str, log: GcLog | None = None) -> PlacedLog:
+    return PlacedLog(
+        collector=log.collector if log else None,
+        events={},
+        placed_within_s=None,
+        refused=why,
+        warnings=log.warnings if log else (),
+    )

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When the machine made somebody wait: CPU denied by a quota, and CPU that was wanted and not there.
+
+Both are counters in ``machine.csv``, read twice a second while a trial is under way. So a moment is known to
+half a second, and whose wait it was is not known: a quota's is the group's, the kernel's pressure and the
+hypervisor's steal are everybody's.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from harness.analysis.attribution.bounded_causes import Beside
+from harness.analysis.attribution.log_clock import clock_shift
+from harness.analysis.attribution.spans import Span
+from harness.errors import InputError
+from harness.formats.cgroup import CpuStat, throttle_spans
+from harness.model import TrialRecord
+from harness.store import SessionFolder
+
+FloatArray = npt.NDArray[np.float64]
+
+#: file -> whose machine; the second is there when the load came from a machine of its own.
+MACHINES = {"machine.csv": "the service's machine", "machine-load.csv": "the load's machine"}
+#: Somebody waited for a CPU in this share of the time between two readings, and in so much more of it than in
+#: the trial's ordinary moment: then the moment stands out.
+LARGE_SHARE, ABOVE_ORDINARY = 0.5, 0.25
+#: With fewer readings than this under load nothing is ordinary.
+FEWEST = 5
+
+
+def throttling(session: SessionFolder, record: TrialRecord) -> Beside | str:
+    """Return when the service's control group was denied CPU, in epoch seconds; or why that is not known."""
+    frame = _readings(session, record, "machine.csv", ("n_throttled", "throttled_s"))
+    if isinstance(frame, str):
+        return frame
+    at, n, denied_s = (frame[name].to_numpy(dtype=np.float64) for name in frame.columns)
+    readings = [
+        (second, CpuStat(n_periods=0, n_throttled=int(count), throttled_s=denied, n_unknown=0))
+        for second, count, denied in zip(at.tolist(), n.tolist(), denied_s.tolist(), strict=True)
+    ]
+    try:
+        spans = tuple(throttle_spans(readings))
+    except InputError as error:
+        return f"machine.csv: {error}"
+    # summed over CPUs, so it may have grown faster than time
+    lost = np.clip(np.diff(denied_s), 0.0, np.diff(at))[np.diff(n) > 0]
+    words = (
+        f"machine.csv: the quota ran out between {len(spans)} of {len(at) - 1} readings, {_apart(at)} s apart"
+    )
+    return Beside(
+        cause="cgroup_throttle", spans=spans, lost_s=tuple(lost.tolist()), standing_out=spans, words=words
+    )
+
+
+def waiting(session: SessionFolder, record: TrialRecord, window: Span) -> tuple[Beside, ...] | str:
+    """Return how long somebody waited for a CPU between readings, of each machine of the trial, in epoch seconds;
+    or why that is not known.
+
+    Args:
+        window: what is ordinary is taken from readings within it.
+    """
+    found: list[Beside] = []
+    missing: list[str] = []
+    for name, where in MACHINES.items():
+        frame = _readings(session, record, name, ("psi_cpu_some_s",))
+        if isinstance(frame, str):
+            if name == "machine.csv" or session.has(record.planned.trial_id, name):
+                missing.append(f"{where}: {frame}")
+            continue
+        found.append(_waits(frame, where, window))
+    return tuple(found) if found else "; ".join(missing)
+
+
+def _waits(frame: pd.DataFrame, where: str, window: Span) -> Beside:
+    at, pressed_s, stolen_s = (frame[name].to_numpy(dtype=np.float64) for name in frame.columns)
+    length = np.diff(at)
+    # the kernel's pressure does not know of what the hypervisor took
+    lost = np.clip(np.diff(pressed_s) + np.nan_to_num(np.diff(stolen_s)), 0.0, length)
+    share = lost / length
+    spans = _between(at)
+    under_load = (at[1:] > window[0]) & (at[:-1] < window[1])
+    ordinary = float(np.median(share[under_load])) if under_load.sum() >= FEWEST else None
+    standing_out: tuple[Span, ...] = ()
+    usual = "too few readings under load to tell what is ordinary"
+    if ordinary is not None:
+        out = share >= max(LARGE_SHARE, ordinary + ABOVE_ORDINARY)
+        standing_out = tuple(spans[i] for i in np.flatnonzero(out & under_load).tolist())
+        n = int(under_load.sum())
+        usual = f"ordinarily {ordinary:.0%} of the time, more in {len(standing_out)} of {n} readings"
+    steal = "" if np.isfinite(stolen_s).any() else ", steal is not recorded"
+    words = f"pressure and steal of {where}, {_apart(at)} s apart: {usual}{steal}"
+    return Beside(
+        cause="run_queue",
+        spans=tuple(spans),
+        lost_s=tuple(lost.tolist()),
+        standing_out=standing_out,
+        words=words,
+    )
+
+
+def _readings(
+    session: SessionFolder, record: TrialRecord, name: str, wanted: tuple[str, ...]
+) -> pd.DataFrame | str:
+    """Return the readings that have everything wanted, ``at_s`` (epoch seconds on the clock of the requests) first;
+    pressure comes with steal, which may be missing."""
+    trial = record.planned.trial_id
+    if not session.has(trial, name):
+        return f"there is no {name}"
+    with session.open(trial, name) as stream:
+        frame = pd.read_csv(stream)
+    lacking = [column for column in ("monotonic_s", *wanted) if column not in frame.columns]
+    if lacking:
+        return f"{name} has no {', '.join(lacking)}"
+    known = frame.dropna(subset=["monotonic_s", *wanted])
+    known = known[known["monotonic_s"].diff().fillna(1.0) > 0]
+    if len(known) < 2:
+        return f"{name} has fewer than two readings of {', '.join(wanted)}: this kernel does not tell"
+    to_epoch_s = record.started.wall_epoch_s - record.started.monotonic_s + clock_shift(record, None).shift_s
+    columns = {name: known[name].astype(float) for name in wanted}
+    if wanted == ("psi_cpu_some_s",):
+        columns["steal_s"] = (
+            known["steal_s"].astype(float) if "steal_s" in known else known["monotonic_s"] * np.nan
+        )
+    return pd.DataFrame({"at_s": known["monotonic_s"].astype(float) + to_epoch_s, **columns})
+
+
+def _between(at: FloatArray) -> list[Span]:
+    return list(zip(at[:-1].tolist(), at[1:].tolist(), strict=True))
+
+
+def _apart(at: FloatArray) -> str:
+    return f"{float(np.median(np.diff(at))):.2g}"

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Slow periods: spans in which the instance went on answering, but far too much of it was slow.
+
+A scan over windows of 5 to 100 ms. Slow requests come in clusters when latencies follow
+each other, so their count in a window is held against a beta-binomial law with the
+clustering that the same trial shows in its other windows, never against a binomial.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy  # loads its slow submodules when they are first used
+from pydantic import Field
+
+from harness.analysis.attribution.baseline_latency import Ordinary, log_sum
+from harness.model import Frozen
+
+FloatArray = npt.NDArray[np.float64]
+
+#: Chance of one false finding in a whole trial, shared among all places that are looked at.
+ALPHA = 1e-3
+SCAN_WINDOWS_S = (0.005, 0.01, 0.02, 0.05, 0.1)
+#: Windows with fewer requests than this say nothing.
+_FEWEST = 5
+_FEWEST_WINDOWS = 50
+
+
+class Stall(Frozen):
+    """A span in which nothing, or far too little, was completed. Times in seconds on the requests' clock."""
+
+    start_s: float
+    end_s: float
+    kind: Literal["stall", "slow_period"]
+    n_requests: int = Field(description="requests that waited through it, or were slow in it")
+    log_p: float = Field(description="natural logarithm of its chance under the ordinary explanations")
+
+    @property
+    def duration_s(self) -> float:
+        """Length in seconds."""
+        return self.end_s - self.start_s
+
+
+def slow_periods(
+    start_s: FloatArray, ratio: FloatArray, quiet: npt.NDArray[np.bool_], stalls: Sequence[Stall]
+) -> list[Stall]:
+    """Return the slow periods of one trial outside its stalls and their backlogs, in time order.
+
+    Args:
+        start_s: when each request was sent, ascending, shape (n,).
+        ratio: its latency over the level of the moment, shape (n,).
+        quiet: whether it touched none of ``stalls``, shape (n,).
+    """
+    if np.count_nonzero(quiet) < _FEWEST_WINDOWS:
+        return []
+    log_ratio = np.log(ratio[quiet])
+    spread = 1.4826 * float(np.median(np.abs(log_ratio - np.median(log_ratio))))
+    slow = (np.log(ratio) > 3 * spread) & quiet
+    rho = Ordinary(ratio[quiet]).rho
+    found = [period for width in SCAN_WINDOWS_S for period in _scan(start_s, slow, width, rho)]
+    # What follows a stall at once is its backlog, not a finding of its own.
+    wake_s = max(SCAN_WINDOWS_S)
+    return [
+        period
+        for period in merged(found, wake_s)
+        if not any(period.start_s < s.end_s + wake_s and s.start_s < period.end_s for s in stalls)
+    ]
+
+
+def _scan(start_s: FloatArray, slow: npt.NDArray[np.bool_], width_s: float, rho: float) -> list[Stall]:
+    origin = float(start_s[0])
+    every = ((start_s - origin) / width_s).astype(np.int64)  # ascending, as the starts are
+    opens = np.append(True, np.diff(every) > 0)
+    edges = np.append(np.flatnonzero(opens), len(every))
+    window, n = every[edges[:-1]], np.diff(edges)
+    k = np.diff(np.append(0, np.cumsum(slow))[edges]).astype(np.float64)
+    busy = n >= _FEWEST
+    if not slow.any() or busy.sum() < _FEWEST_WINDOWS:
+        return []
+    suspects = busy & (k >= 0.5 * n)
+    if not suspects.any():
+        return []
+    bound = np.log(ALPHA / (busy.sum() * len(SCAN_WINDOWS_S)))
+    sums = _Sums(n, k, busy)
+    found = []
+    places = np.flatnonzero(suspects)
+    for group in np.split(places, np.flatnonzero(np.diff(window[places]) > 2) + 1):
+        # A slow period must not make itself ordinary: it is held against the trial but for it and what touches it.
+        first = int(np.searchsorted(window, window[group[0]] - 1))
+        after = int(np.searchsorted(window, window[group[-1]] + 1, side="right"))
+        rest = sums.without(first, after)
+        law = rest.clustered(rho)
+        for i in group:
+            as_many = np.arange(k[i], n[i] + 1)
+            # Summed up from the far end: one minus the rest would lose every digit of so small a chance.
+            log_p = log_sum(_log_chance(as_many, int(n[i]), law, rest.ordinary))
+            if log_p < bound:
+                found.append(
+                    Stall(
+                        start_s=float(origin + window[i] * width_s),
+                        end_s=float(origin + (window[i] + 1) * width_s),
+                        kind="slow_period",
+                        n_requests=int(k[i]),
+                        log_p=max(log_p, -1e6),
+                    )
+                )
+    return found
+
+
+class _Rest(NamedTuple):
+    """What the windows but for some say together: sums over them of counts and of their products."""
+
+    n: float
+    k: float
+    nn: float
+    nk: float
+    kk: float
+    typical_n: int
+
+    @property
+    def ordinary(self) -> float:
+        """Share of requests that are slow."""
+        return (self.k + 0.5) / (self.n + 1)
+
+    def clustered(self, rho: float) -> tuple[float, float] | None:
+        """Both parameters of the beta law of each window's share of slow requests; None: it does not vary.
+
+        How alike two requests of one window are: the larger of what the counts' excess over the
+        binomial variance shows (method of moments), and what latencies that follow each other with
+        correlation ``rho`` (Gaussian copula of order 1) imply even if it was never seen to happen.
+        """
+        share = self.ordinary
+        squares = self.kk - 2 * share * self.nk + share**2 * self.nn
+        excess = squares - self.n * share * (1 - share)
+        pairs = (self.nn - self.n) * share * (1 - share)
+        within = max(excess / pairs if pairs > 0 else 0.0, _alike(self.typical_n, share, rho))
+        if within <= 0:
+            return None
+        size = (1 - min(within, 0.99)) / min(within, 0.99)
+        return share * size, (1 - share) * size
+
+
+class _Sums:
+    """Running sums over windows, so that leaving some of them out costs nothing."""
+
+    def __init__(self, n: npt.NDArray[np.int64], k: FloatArray, busy: npt.NDArray[np.bool_]) -> None:
+        weight, length = busy.astype(np.float64), n.astype(np.float64)
+        columns = (length, k, length**2, length * k, k**2)
+        self._up_to = np.array([np.append(0.0, np.cumsum(weight * column)) for column in columns])
+        self._typical_n = int(np.median(n[busy]))
+
+    def without(self, first: int, after: int) -> _Rest:
+        """Return the sums over all windows but those from ``first`` to before ``after``."""
+        n, k, nn, nk, kk = (self._up_to[:, -1] - (self._up_to[:, after] - self._up_to[:, first])).tolist()
+        return _Rest(n, k, nn, nk, kk, self._typical_n)
+
+
+def _log_chance(
+    k: npt.NDArray[np.int64], n: int, law: tuple[float, float] | None, share: float
+) -> FloatArray:
+    """Log of the chance of each ``k`` among ``n``: beta-binomial with ``law``'s parameters, else binomial.
+
+    Written out, because the module of laws takes as long to load as the rest of a report's imports.
+    """
+    if law is None:
+        choose = (
+            scipy.special.gammaln(n + 1) - scipy.special.gammaln(k + 1) - scipy.special.gammaln(n - k + 1)
+        )
+        return np.asarray(choose + scipy.special.xlogy(k, share) + scipy.special.xlog1py(n - k, -share))
+    a, b = law
+    choose = -np.log(n + 1) - scipy.special.betaln(n - k + 1, k + 1)
+    return np.asarray(choose + scipy.special.betaln(k + a, n - k + b) - scipy.special.betaln(a, b))
+
+
+def _alike(n: int, share: float, rho: float) -> float:
+    """Mean correlation of being slow over all pairs among ``n`` consecutive requests."""
+    if n < 2 or rho <= 0:
+        return 0.0
+    a = -scipy.special.ndtri(share)
+    hazard = np.exp(-0.5 * a**2) / np.sqrt(2 * np.pi) / share
+    variance = np.clip(1 + a * hazard - hazard**2, 0.0, 1.0)
+    lag = np.arange(1, n)
+    r = rho**lag
+    both = scipy.special.ndtr((r * hazard - a) / np.sqrt(1 - r**2 + r**2 * variance))
+    return float(np.sum((n - lag) * np.maximum(both - share, 0.0)) / (n * (n - 1) / 2) / (1 - share))
+
+
+def merged(found: Sequence[Stall], distance_s: float) -> list[Stall]:
+    """Join neighbours that are no farther apart than ``distance_s``; in time order."""
+    joined: list[Stall] = []
+    for stall in sorted(found, key=lambda s: s.start_s):
+        last = joined[-1] if joined else None
+        if last is not None and stall.start_s - last.end_s <= distance_s:
+            joined[-1] = last.model_copy(
+                update={
+                    "end_s": max(last.end_s, stall.end_s),
+                    "n_requests": last.n_requests + stall.n_requests,
+                    "log_p": min(last.log_p, stall.log_p),
+                }
+            )
+        else:
+            joined.append(stall)
+    return joined

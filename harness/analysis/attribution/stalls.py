@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stalls: spans in which the instance completed nothing although requests waited.
+
+The evidence for a stall is a gap between completions together with the requests that
+were outstanding through it. For each of those, its latency must have been at least the
+time from its start to the gap's end. Two ordinary explanations are weighed:
+
+* every one of them was slow by itself (isolated outliers, independent of each other);
+* the service was drifting slow: latencies follow each other (Gaussian copula of order 1)
+  from the last request that was answered before the gap.
+
+A gap is a stall when both together are less likely than ``ALPHA`` after Bonferroni over
+all gaps. Because the arrivals that really happened enter, neither a lull in the load nor
+a burst can make a stall, in an open or a closed loop. Thresholds come from the data of
+the same trial; there is no tuned constant but ``ALPHA``.
+
+Spans in which completions went on but far too many were slow are ``slow_period``: a scan
+over windows of 5 to 100 ms whose counts are judged against the overdispersion that the
+same trial shows elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import scipy  # loads its slow submodules when they are first used
+
+from harness.analysis.attribution.baseline_latency import Ordinary
+from harness.analysis.attribution.overlap import attribute_latency
+from harness.analysis.attribution.slow_periods import ALPHA, Stall, merged, slow_periods
+from harness.analysis.attribution.spans import CauseName, Span
+from harness.analysis.stats.inputs import starts_and_latencies
+from harness.errors import InputError
+
+FloatArray = npt.NDArray[np.float64]
+
+#: Gaps shorter than this many expected completions are not looked at: they cannot pass.
+MIN_EXPECTED = 4.0
+#: Requests in the rolling median that defines the ordinary latency at a moment.
+LEVEL_WINDOW = 1001
+MIN_REQUESTS = 200
+#: Rounds of telling stalls from what is ordinary; it settles in two or three.
+ROUNDS = 5
+
+
+def detect_stalls(
+    start_s: FloatArray, latency_s: FloatArray, *, resolution_s: float = 0.0, alpha: float = ALPHA
+) -> list[Stall]:
+    """Return the stalls and slow periods of one trial, in time order.
+
+    Args:
+        start_s: when each request was sent, shape (n,), any order, seconds on any clock.
+        latency_s: how long each took, shape (n,), seconds, positive; failed requests left out.
+        resolution_s: the smallest step of the load generator's clock.
+        alpha: chance of one false stall in the trial, > 0; above 1: how many are put up with.
+
+    Raises:
+        InputError: ``alpha`` is not positive, shapes differ, a value is not finite, or a latency is negative.
+    """
+    if not alpha > 0:
+        raise InputError("the chance of a false stall must be positive", found=alpha, allowed="> 0")
+    start, latency = starts_and_latencies(start_s, latency_s)
+    if len(start) < MIN_REQUESTS:
+        return []
+    order = np.argsort(start, kind="stable")
+    trial = _Trial(start[order], latency[order], resolution_s)
+    stalls = trial.stalls(alpha)
+    low, high = (np.array([getattr(s, edge) for s in stalls]) for edge in ("start_s", "end_s"))
+    quiet = ~trial.overlapping(low, high)
+    return sorted(
+        [*stalls, *slow_periods(trial.start, trial.ratio, quiet, stalls)], key=lambda stall: stall.start_s
+    )
+
+
+def ordinary_p99(
+    start_s: FloatArray, latency_s: FloatArray, events: Mapping[CauseName, Sequence[Span]]
+) -> float:
+    """Return the 99th percentile of requests that no known pause touched; of all where none is clear.
+
+    Above zero: a tool's zero is a latency below its resolution.
+    """
+    start, latency = starts_and_latencies(start_s, latency_s)
+    paused = sum(attribute_latency(start, latency, events).values(), start=np.zeros_like(latency))
+    clear = latency[paused == 0]
+    return max(float(np.quantile(clear if len(clear) else latency, 0.99)), 1e-9)
+
+
+def detectability_limit(rate_per_s: float, latency_p99_s: float, *, n_blocked: float = 10.0) -> float:
+    """Return the shortest pause in seconds that ``detect_stalls`` can be expected to see.
+
+    Below about ten blocked requests (rate x pause), or twice the 99th percentile of the
+    ordinary latency, a pause leaves no trace that chance would not; use the runtime's log.
+
+    Raises:
+        InputError: an argument is not positive.
+    """
+    if not (0 < rate_per_s < np.inf and 0 < latency_p99_s < np.inf):
+        raise InputError(
+            "rate and latency must be positive",
+            found=(rate_per_s, latency_p99_s),
+            allowed="above 0 and finite",
+        )
+    return max(n_blocked / rate_per_s, 2.0 * latency_p99_s)
+
+
+class _Trial:
+    """One trial's requests in start order, with what is ordinary for it."""
+
+    def __init__(self, start: FloatArray, latency: FloatArray, resolution_s: float) -> None:
+        self.start, self.latency = start, np.maximum(latency, max(resolution_s / 2, 1e-9))
+        self.resolution_s = resolution_s
+        self.end = start + latency
+        self.take_level(np.ones(len(start), dtype=bool))
+
+    def take_level(self, calm: npt.NDArray[np.bool_]) -> None:
+        """Set the ordinary latency at each moment from the ``calm`` requests around it."""
+        used = np.flatnonzero(calm) if np.count_nonzero(calm) >= MIN_REQUESTS else np.arange(len(calm))
+        window = min(LEVEL_WINDOW, len(used) // 4 * 2 + 1)
+        smooth = scipy.ndimage.median_filter(np.log(self.latency[used]), size=window, mode="nearest")
+        self.level = np.exp(np.interp(np.arange(len(calm)), used, smooth))
+        self.ratio = self.latency / self.level
+
+    def stalls(self, alpha: float) -> list[Stall]:
+        done = np.sort(self.end)
+        gaps = np.diff(done)
+        rate = _local_rate(done)
+        expected = gaps * rate
+        candidates = np.flatnonzero((expected >= MIN_EXPECTED) & (gaps > 2 * self.resolution_s))
+        if not len(candidates):
+            return []
+        bound = min(float(np.log(alpha / len(gaps))), -1e-9)
+        found = _Gaps(self, done[candidates], done[candidates + 1])
+        # What waited through a stall must not define what is ordinary. To begin with, that is whatever
+        # cannot be many requests each slow by itself; then what was a stall in the last round.
+        hit = found.log_p_alone(Ordinary(self.ratio)) < bound
+        log_p = np.zeros(len(candidates))
+        for _ in range(ROUNDS):
+            calm = ~self.overlapping(found.start[hit], found.drained()[hit])
+            self.take_level(calm)
+            usual = self.ratio[calm] if np.count_nonzero(calm) >= MIN_REQUESTS else self.ratio
+            log_p = found.log_p(Ordinary(usual), bound)
+            before, hit = hit, log_p < bound
+            if np.array_equal(before, hit):
+                break
+        accepted = [found.stall(int(i), float(log_p[i])) for i in np.flatnonzero(hit)]
+        return merged(accepted, 2 * self.resolution_s + 2 / float(np.median(rate)))
+
+    def overlapping(self, low: FloatArray, high: FloatArray) -> npt.NDArray[np.bool_]:
+        """Which requests were outstanding somewhere in one of the spans [low, high], which are in time order."""
+        return np.asarray(np.searchsorted(high, self.start) < np.searchsorted(low, self.end, side="right"))
+
+
+class _Gaps:
+    """Gaps between completions, in time order, with the requests that were outstanding at the end of each."""
+
+    def __init__(self, trial: _Trial, start: FloatArray, end: FloatArray) -> None:
+        self.trial, self.start, self.end = trial, start, end
+        first = np.searchsorted(end, trial.start)
+        n_each = np.maximum(np.searchsorted(end, trial.end, side="right") - first, 0)
+        request = np.repeat(np.arange(len(trial.start)), n_each)
+        nth = np.arange(len(request)) - np.repeat(np.cumsum(n_each) - n_each, n_each)
+        gap = first[request] + nth
+        order = np.argsort(gap, kind="stable")
+        self.gap, self.request = gap[order], request[order]
+        self.edges = np.searchsorted(self.gap, np.arange(len(end) + 1))
+        sent = trial.start[self.request]
+        self.needed_s = end[self.gap] - trial.resolution_s - sent
+        self.reached_s = start[self.gap] - sent
+
+    def log_p_alone(self, ordinary: Ordinary) -> FloatArray:
+        """Log of each gap's chance if every request were slow by itself only."""
+        needed, reached = self._relative()
+        each = ordinary.single.log_survival(needed) - ordinary.single.log_survival(reached)
+        return np.bincount(self.gap, weights=each, minlength=len(self.end)).astype(np.float64)
+
+    def log_p(self, ordinary: Ordinary, bound: float) -> FloatArray:
+        """Log of each gap's chance; those beyond ``bound`` only from below, which is enough to dismiss them."""
+        log_p = self.log_p_alone(ordinary)
+        needed, reached = self._relative()
+        for i in np.flatnonzero(log_p < bound):
+            waiting = slice(self.edges[i], self.edges[i + 1])
+            log_p[i] = ordinary.log_unlucky(
+                needed[waiting], reached[waiting], *self._before(self.request[waiting])
+            )
+        return np.maximum(log_p, -1e6)
+
+    def drained(self) -> FloatArray:
+        """When the last request that had waited through each gap, or through one before it, was answered."""
+        last = self.end.copy()
+        np.maximum.at(last, self.gap, self.trial.end[self.request])
+        return np.asarray(np.maximum.accumulate(last))
+
+    def _relative(self) -> tuple[FloatArray, FloatArray]:
+        """What each request had to last until the gap's end and had lasted at its start, over its level."""
+        level = self.trial.level[self.request]
+        return self.needed_s / level, self.reached_s / level
+
+    def _before(self, waiting: npt.NDArray[np.intp]) -> tuple[FloatArray, npt.NDArray[np.intp], FloatArray]:
+        """Of each: the ratio of the last one before it that did not wait, how far before, and what the last two had."""
+        place = np.arange(len(waiting))
+        opens_run = np.append(True, np.diff(waiting) > 1)
+        distance = place - np.maximum.accumulate(np.where(opens_run, place, 0)) + 1
+        previous = waiting - distance
+        ratio = self.trial.ratio
+        last = np.where(previous >= 0, ratio[previous], 1.0)
+        lift = np.maximum(np.minimum(last, np.where(previous >= 1, ratio[previous - 1], 1.0)), 1.0)
+        return last, distance, lift
+
+    def stall(self, gap: int, log_p: float) -> Stall:
+        return Stall(
+            start_s=float(self.start[gap]),
+            end_s=float(self.end[gap]),
+            kind="stall",
+            n_requests=int(self.edges[gap + 1] - self.edges[gap]),
+            log_p=log_p,
+        )
+
+
+def _local_rate(done: FloatArray) -> FloatArray:
+    """Completions per second around each gap: the smaller of the second before and the second after."""
+    n = len(done)
+    left, right = done[:-1], done[1:]
+    span_before = np.minimum(1.0, np.maximum(left - done[0], 1e-9))
+    span_after = np.minimum(1.0, np.maximum(done[-1] - right, 1e-9))
+    before = (np.arange(n - 1) - np.searchsorted(done, left - 1.0)) / span_before
+    after = (np.searchsorted(done, right + 1.0, side="right") - 1 - np.arange(1, n)) / span_after
+    enough_before, enough_after = span_before > 0.25, span_after > 0.25
+    both = np.minimum(before, after)
+    overall = (n - 1) / max(float(done[-1] - done[0]), 1e-9)
+    rate = np.where(
+        enough_before & enough_after,
+        both,
+        np.where(enough_before, before, np.where(enough_after, after, overall)),
+    )
+    return np.asarray(np.maximum(rate, 1e-9))

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pauses behind one trial's latencies: the logs of service and load generator, laid over its requests.
+
+Where pauses are shorter than what their place is known to (Go's are: its log is cut to milliseconds), every
+share is computed three times, with the pauses where they are thought to be and as far off to either side
+as they may be, and its interval covers all three. Where they could be off by more than half of the
+latency in question, they are not laid over requests at all: the trial says that this was refused,
+and how much they could explain at the most, for which no clock is needed.
+
+Connecting is told by the load tool itself, request by request. A quota, a compiler and a busy machine are known to
+have been at work, not what they took: see ``beside``. What was not recorded is said to be so, never to be nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from pydantic import Field, InstanceOf
+
+from harness.analysis.attribution.attribute import Attribution
+from harness.analysis.attribution.bounded_causes import Beside, most_of_tail
+from harness.analysis.attribution.concurrent_gc import Exposure, exposure
+from harness.analysis.attribution.evidence_sources import BESIDE, Source, beside_sources, log_sources
+from harness.analysis.attribution.intervals import MIN_TAIL
+from harness.analysis.attribution.log_clock import generator_log, service_log
+from harness.analysis.attribution.memory_labels import memory_words
+from harness.analysis.attribution.overlap import attribute_latency
+from harness.analysis.attribution.peak_causes import connecting_stalls, stall_causes
+from harness.analysis.attribution.placebo_shift import RESAMPLES, LaidPauses
+from harness.analysis.attribution.placing import why_not_laid
+from harness.analysis.attribution.share_of_quantile import WithoutPauses
+from harness.analysis.attribution.slow_periods import Stall
+from harness.analysis.attribution.spans import ORDER, CauseName, Paused, Span, covered_s, inside, joined
+from harness.analysis.attribution.stalls import detect_stalls, detectability_limit, ordinary_p99
+from harness.analysis.stats.assumptions import judge_resolution
+from harness.analysis.stats.quantiles import rank
+from harness.errors import InputError
+from harness.model import Frozen, TrialRecord
+from harness.store import SessionFolder
+
+FloatArray = npt.NDArray[np.float64]
+QUANTILES: Mapping[str, float] = {"p99": 0.99, "p99.9": 0.999}
+
+
+class TrialAttribution(Frozen):
+    """One trial's latency tail and the pauses behind it. ``None``: cannot be said, ``refused`` tells why."""
+
+    trial: str = Field(description="experiment/session/trial")
+    variant: str
+    label: str
+    levels: dict[str, str]
+    block: int
+    collector: str | None
+    load_model: Literal["open", "closed"] | None
+    n_requests: int = Field(description="answered correctly")
+    rate_per_s: float
+    window: Span = Field(description="first request to last answer, epoch seconds")
+    memory: str | None = Field(description="what bounded it, in words, such as 1.3x: 13 MiB")
+    rss_bytes: int | None = Field(description="the service's resident memory when the load was over")
+    latency_s: dict[str, float] = Field(description="p50 and those of ``QUANTILES`` that may be said")
+    detectability_s: float = Field(description="shorter pauses leave no trace in the latencies alone")
+    n_pauses: int | None = Field(description="of the service within the window; None: its log is not known")
+    paused_s: float | None
+    longest_pause_s: float | None
+    median_pause_s: float | None = Field(description="None: there was no pause, or its log is not known")
+    n_collections: int | None = Field(description="begun within the window, beside the program or not")
+    most_share: dict[str, float] = Field(
+        description="quantile -> what pauses can have taken from it themselves, wherever they fell"
+    )
+    cycles_per_s: float | None = Field(
+        description="how often the service's collector worked beside it; None: its log is not known"
+    )
+    exposure: dict[str, Exposure] = Field(
+        description="quantile -> requests that met a collection at work beside the program, and the others"
+    )
+    refused: str | None = Field(description="why the service's pauses were not laid over its requests")
+    placed_within_s: float | None = Field(description="how far off the service's pauses may be")
+    placed_by: str | None = Field(description="what places them, in words")
+    clock_offset_s: float | None = Field(description="as the latencies tell it; None: they do not")
+    whole: dict[str, Attribution] = Field(description="quantile -> the tail taken apart by every cause known")
+    by_service: dict[str, Attribution] = Field(description="the same, the service's pauses only")
+    without_pauses: tuple[InstanceOf[WithoutPauses], ...] = Field(
+        description="latencies counted for the pool of all trials, the service's pauses where they are thought to be "
+        "and then, where that matters, as far off as they may be to either side; empty: refused"
+    )
+    quantiles: dict[str, float] = Field(description="name -> quantile, all that were asked for")
+    most_beside: dict[str, dict[CauseName, float]] = Field(
+        description="quantile -> cause of ``BESIDE`` -> the largest share that it can have taken of the time by which "
+        "the tail exceeds the median, out of what is unexplained; a cause that was not recorded is missing"
+    )
+    sources: dict[CauseName, Source] = Field(
+        description="where each cause of ``ORDER`` was looked for, recorded or not"
+    )
+    stalls: tuple[Stall, ...]
+    stall_causes: tuple[str, ...]
+    events: Paused = Field(description="what was laid over the requests, within the window")
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def window_s(self) -> float:
+        """How long requests were under way, in seconds."""
+        return self.window[1] - self.window[0]
+
+
+def attribute_trial(
+    session: SessionFolder,
+    trial_id: str,
+    requests: pd.DataFrame,
+    *,
+    quantiles: Mapping[str, float] = QUANTILES,
+    seed: int = 0,
+) -> TrialAttribution:
+    """Lay the pauses of service and generator over one trial's requests and take the tail apart.
+
+    Args:
+        requests: ``start_epoch_s``, ``latency_s``, ``ok``, as ``load_requests`` returns them, and ``connect_s``
+            where the load tool told it.
+        quantiles: name -> quantile; one with fewer than ``MIN_TAIL`` requests beyond it is left out.
+
+    Raises:
+        InputError: no request was answered correctly, or the trial has no record.
+    """
+    record = session.record(trial_id)
+    ok = requests["ok"].to_numpy(dtype=bool)
+    start = requests["start_epoch_s"].to_numpy(dtype=np.float64)[ok]
+    latency = requests["latency_s"].to_numpy(dtype=np.float64)[ok]
+    if len(start) < 2:
+        raise InputError(
+            "no request was answered correctly", place=f"{session.key}/{trial_id}", found=len(start)
+        )
+    window = (float(start.min()), float((start + latency).max()))
+    service, generator = service_log(session, record), generator_log(session, record)
+    pauses = inside(service.events, window)
+    said = {name: q for name, q in quantiles.items() if len(start) * (1 - q) >= MIN_TAIL}
+    ranked = np.sort(latency)
+    levels = {
+        name: float(ranked[rank(len(ranked), q) - 1]) for name, q in {"p50": 0.5, **said}.items()
+    }  # the rule of trials.parquet: a table of peaks and a ratio of trials give one p99
+    in_question_s = min((levels[name] for name in said), default=levels["p50"])
+    offset, refused = why_not_laid(service, pauses, record, start, latency, in_question_s)
+    own = inside(generator.events, window)
+    events = ({} if refused else pauses) | own
+    connect = requests["connect_s"].to_numpy(dtype=np.float64)[ok] if "connect_s" in requests else None
+    beside, sources = beside_sources(session, record, window, has_connect=connect is not None)
+    sources = log_sources(service, refused, generator) | sources
+    explained = attribute_latency(start, latency, events, connect_s=connect)
+    laid = LaidPauses(
+        start, latency, {} if refused else pauses, service.placed_within_s or 0.0, seed, _resolution(record)
+    )
+    cycles = inside({"gc_pause": joined(service.cycles)}, window)["gc_pause"]
+    met = bool(cycles) and not refused
+    rate = len(start) / (window[1] - window[0])
+    stalls = tuple(detect_stalls(start, latency, resolution_s=_resolution(record)))
+    spans = sorted(span for spans in pauses.values() for span in spans)
+    known = service.placed_within_s is not None
+    cell = record.planned.configuration
+    return TrialAttribution(
+        trial=f"{session.key}/{trial_id}",
+        variant=cell.variant_name,
+        label=cell.variant.label or cell.variant_name,
+        levels=cell.levels,
+        block=record.planned.block,
+        collector=service.collector,
+        load_model=cell.load.profile.model if cell.load else None,
+        n_requests=len(start),
+        rate_per_s=rate,
+        window=window,
+        memory=memory_words(session.header, cell.variant_name),
+        rss_bytes=_rss_bytes(record),
+        latency_s=levels,
+        detectability_s=detectability_limit(rate, ordinary_p99(start, latency, events)),
+        n_pauses=len(spans) if known else None,
+        paused_s=covered_s(spans) if known else None,
+        longest_pause_s=max((high - low for low, high in spans), default=0.0) if known else None,
+        median_pause_s=float(np.median([high - low for low, high in spans])) if known and spans else None,
+        n_collections=sum(window[0] <= at <= window[1] for at in service.collections) if known else None,
+        most_share={name: _most_taken_s(spans, levels[name]) / levels[name] for name in said if known},
+        cycles_per_s=len(cycles) / (window[1] - window[0]) if known else None,
+        exposure={
+            n: exposure(start, latency, cycles, quantile=q, resamples=RESAMPLES, seed=seed)
+            for n, q in (said.items() if met else ())
+        },
+        refused=refused,
+        placed_within_s=service.placed_within_s,
+        placed_by=service.placed_by,
+        clock_offset_s=offset.offset_s if offset else None,
+        whole={name: laid.apart(q, own, connect) for name, q in said.items()},
+        by_service={} if refused else {name: laid.apart(q, {}) for name, q in said.items()},
+        without_pauses=() if refused else laid.without(),
+        quantiles=dict(quantiles),
+        most_beside={name: _most(start, latency, explained, beside, quantile=q) for name, q in said.items()},
+        sources={cause: sources[cause] for cause in ORDER},
+        stalls=stalls,
+        stall_causes=stall_causes(
+            stalls,
+            events,
+            beside=beside,
+            connecting=None if connect is None else connecting_stalls(stalls, start, latency, connect),
+        ),
+        events=events,
+        warnings=(
+            *service.warnings,
+            *(f"generator: {warning}" for warning in generator.warnings),
+            *_coarse(levels, _resolution(record)),
+        ),
+    )
+
+
+def _most(
+    start: FloatArray,
+    latency: FloatArray,
+    explained: Mapping[CauseName, FloatArray],
+    beside: Sequence[Beside],
+    *,
+    quantile: float,
+) -> dict[CauseName, float]:
+    by_now = np.sum(list(explained.values()), axis=0) if explained else np.zeros_like(start)
+    found: dict[CauseName, float] = {}
+    for cause in BESIDE:
+        ones = [one for one in beside if one.cause == cause]
+        most = most_of_tail(start, latency, by_now, ones, quantile=quantile) if ones else None
+        if most is not None:
+            found[cause] = most
+    return found
+
+
+def _coarse(levels: Mapping[str, float], resolution_s: float) -> list[str]:
+    """Warn of percentiles that are a few steps of the tool's resolution: time beyond them is rounding, too."""
+    said = (
+        (name, judge_resolution(value, resolution_s or None, "quantile")[2]) for name, value in levels.items()
+    )
+    return [f"{name}: {warning}" for name, warnings in said for warning in warnings]
+
+
+def _most_taken_s(spans: Sequence[Span], length_s: float) -> float:
+    """The longest time that pauses fill within any window of this length."""
+    if not spans:
+        return 0.0
+    low, high = np.array(spans).T
+    at = np.concatenate([low, high - length_s])  # the most is reached with an edge on an edge
+    filled = np.minimum(high, at[:, None] + length_s) - np.maximum(low, at[:, None])
+    return float(min(np.maximum(filled, 0.0).sum(axis=1).max(), length_s))
+
+
+def _rss_bytes(record: TrialRecord) -> int | None:
+    after = [one.reading.rss_bytes for one in record.boundaries if one.name == "after-load"]
+    return after[0] if after else None
+
+
+def _resolution(record: TrialRecord) -> float:
+    return record.load.resolution_s if record.load else 0.0

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How long users wait inside the load generator between an answer and their next request.
+
+No generator counts it among its latencies, and beside a service on the same cores it can be most of a user's
+time. Rows rarely say which user sent a request, so users are put together again: whoever has been free the
+longest sends next, which is the order in which an operating system serves threads that wait for a core.
+"""
+
+from __future__ import annotations
+
+import heapq
+
+import numpy as np
+from numpy.typing import ArrayLike
+from pydantic import Field
+
+from harness.analysis.stats.inputs import finite
+from harness.errors import InputError
+from harness.model.base import Frozen
+
+
+class TimeBetween(Frozen):
+    """The mean over all gaps between an answer and the same user's next request."""
+
+    between_s: float = Field(ge=0)
+    n_gaps: int = Field(ge=1)
+    early_share: float = Field(
+        description="requests that began before any user was free by more than the resolution; large where users "
+        "began earlier than the ramp says, or answer times are too long"
+    )
+
+
+def time_between(
+    start_s: ArrayLike,
+    latency_s: ArrayLike,
+    *,
+    users: int,
+    requests_each: int | None = None,
+    ramp_up_s: float = 0.0,
+    resolution_s: float = 0.001,
+) -> TimeBetween | None:
+    """Return the mean time between an answer and the same user's next request; ``None``: no user sent a second one.
+
+    Args:
+        start_s, latency_s: of every request of the load, wrong answers too, shapes (n,), any order.
+        users: who start evenly over ``ramp_up_s`` from the first request on.
+        requests_each: after so many a user is done; ``None``: all go on to the end.
+        resolution_s: of the tool: a request may seem to begin before the answer that it waited for.
+
+    Raises:
+        InputError: no user, lengths that differ, or more requests than these users send.
+    """
+    start, latency = finite(start_s, "start_s"), finite(latency_s, "latency_s")
+    if users < 1 or start.size != latency.size or start.size == 0:
+        raise InputError(
+            "no closed load",
+            found=f"{users} users, {start.size} starts, {latency.size} latencies",
+            allowed="one user or more, and a latency for each start",
+        )
+    if requests_each is not None and start.size > users * requests_each:
+        raise InputError(
+            "more requests than these users send",
+            found=start.size,
+            allowed=f"at most {users * requests_each}",
+        )
+    order = np.argsort(start, kind="stable")
+    begins = (start[order] - start[order[0]]).tolist()
+    ends = (start[order] - start[order[0]] + latency[order]).tolist()
+    # (free since, number of the user, requests so far); sorted as it is, so it is a heap
+    free = [(ramp_up_s * user / users, user, 0) for user in range(users)]
+    waited_s, n_gaps, n_early = 0.0, 0, 0
+    for begin, end in zip(begins, ends, strict=True):
+        since, user, n_sent = free[0]
+        if n_sent:
+            waited_s += begin - since
+            n_gaps += 1
+        n_early += since > begin + 2 * resolution_s
+        if n_sent + 1 == requests_each:
+            heapq.heappop(free)
+        else:
+            heapq.heapreplace(free, (end, user, n_sent + 1))
+    if n_gaps == 0:
+        return None
+    return TimeBetween(
+        between_s=max(waited_s / n_gaps, 0.0), n_gaps=n_gaps, early_share=n_early / len(begins)
+    )

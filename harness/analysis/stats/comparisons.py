@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every variant against the reference, block by block, at a margin that the measured noise allows.
+
+The frame is the one that :func:`harness.analysis.tables.load.load_trials` returns (see ``docs/data.md``).
+Excluded trials never enter an estimate, and are counted in every result. Duplicates (the A/A pairs) enter
+the noise only. What a comparison says follows from :func:`harness.analysis.stats.verdicts.decide`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from pydantic import Field
+
+from harness.analysis.stats.aa_noise import AANoise, no_ratio, noise_by_configuration, noise_for
+from harness.analysis.stats.assumptions import check_assumptions
+from harness.analysis.stats.effects import effect_size_ci
+from harness.analysis.stats.equivalence import equivalence_test
+from harness.analysis.stats.pairing import inputs_of, pair_by_block, require, split_excluded, split_missing
+from harness.analysis.stats.randomization import randomization_test
+from harness.analysis.stats.summaries import requests_of, resolution_of
+from harness.analysis.stats.verdicts import (
+    ALPHA,
+    FEWEST_FOR_P,
+    Decision,
+    Family,
+    Grade,
+    adjust_pvalues,
+    decide,
+    default_margin,
+    equivalence_band,
+    grade,
+)
+from harness.errors import InputError
+from harness.model import Estimate, Verdict
+from harness.model.base import Frozen
+
+
+class Comparison(Frozen):
+    """One variant against the reference, in one metric, at one combination of factor levels."""
+
+    variant: str
+    reference: str
+    levels: dict[str, str] = Field(description="the columns of ``by`` with their values")
+    metric: str
+    ratio: Estimate = Field(description="variant over reference: paired log-t over blocks, 95 %")
+    hodges_lehmann: Estimate = Field(description="the same, moved little by a few slow trials")
+    equivalence: Estimate = Field(description="the ratio with the 90 % interval of the equivalence test")
+    margin: float | None = Field(
+        description="what counts as negligible, never below the noise; None: nothing can be called equivalent"
+    )
+    why_not_equivalent: str | None = Field(
+        default=None, description="why nothing can be called equivalent; None: something can"
+    )
+    noise: AANoise = Field(description="the reference against itself, in this cell or elsewhere")
+    p_value: float | None = Field(description="sign flips over blocks; None below 5 blocks")
+    p_adjusted: float | None = Field(
+        description="over the family of this call: Holm or Benjamini-Hochberg; None where so few blocks and so "
+        "many comparisons allow none below .05 for sure"
+    )
+    family: Family
+    n_family: int = Field(default=1, description="comparisons that the p-value is adjusted over")
+    verdict: Verdict
+    grade: Grade
+    n_blocks: int
+    n_excluded: int = Field(description="trials of both arms left out, by outcome or exclusion")
+    warnings: tuple[str, ...]
+
+    @property
+    def band(self) -> tuple[float, float] | None:
+        """The ratios that count as equivalent; ``None``: there are none, and no band is drawn."""
+        return equivalence_band(self.margin)
+
+
+def compare(
+    trials: pd.DataFrame,
+    metric: str,
+    *,
+    reference: str,
+    by: Sequence[str] = (),
+    margin: float | None = None,
+    level: float = 0.95,
+    family: Family = "exploratory",
+) -> tuple[Comparison, ...]:
+    """Compare every variant with the reference, block by block, at each combination of levels.
+
+    Args:
+        trials: one row per trial. metric: a numeric column of it.
+        reference: the variant whose value is the denominator.
+        by: factor columns; each combination of their values is compared on its own. Every factor that
+            varies within a block must be named.
+        margin: what is negligible, as a share; default 5 %, 10 % in the tail. It is never taken below
+            the noise of the reference against itself.
+        family: ``confirmatory`` adjusts the p-values of this call by Holm, ``exploratory`` by
+            Benjamini-Hochberg.
+
+    Returns:
+        One comparison per variant and combination, in order of appearance. Where fewer than five blocks
+        hold both arms the grade is "too few", no p-value is given, and the verdict is inconclusive.
+
+    Raises:
+        InputError: unknown column or reference; several trials of one variant in one block and cell.
+    """
+    require(trials, metric, by)
+    names = list(dict.fromkeys(trials["variant"].astype(str)))
+    if reference not in names:
+        raise InputError(
+            "no trial of the reference", place="reference", found=reference, allowed=", ".join(names)
+        )
+    noises = noise_by_configuration(trials, metric)
+    first = trials[~trials["duplicate"].astype(bool)]
+    cells = first.groupby(list(by), sort=False, observed=True) if by else [((), first)]
+    wanted = default_margin(metric) if margin is None else margin
+    found = []
+    for key, cell in cells:
+        own = cell.loc[cell["variant"] == reference, "configuration"].astype(str).unique()
+        found += [
+            _compare(
+                cell,
+                metric,
+                variant=name,
+                reference=reference,
+                levels=dict(zip(by, map(str, key), strict=True)),
+                noise=noise_for(noises, own, (reference, name), metric),
+                level=level,
+                family=family,
+            )
+            for name in names
+            if name != reference and (cell["variant"] == name).any()
+        ]
+    adjusted = adjust_pvalues([c.p_value for c in found], method="holm" if family == "confirmatory" else "bh")
+    size = sum(c.p_value is not None for c in found)
+    return tuple(_decided(c, wanted, p, size) for c, p in zip(found, adjusted, strict=True))
+
+
+def _compare(
+    cell: pd.DataFrame,
+    metric: str,
+    *,
+    variant: str,
+    reference: str,
+    levels: dict[str, str],
+    noise: AANoise,
+    level: float,
+    family: Family,
+) -> Comparison:
+    """Return the estimates; what they say is decided when the whole family is there."""
+    arms = cell[cell["variant"].isin([variant, reference])]
+    kept, n_excluded = split_excluded(arms)
+    kept, warnings = split_missing(kept, metric)
+    a, b, n_alone = pair_by_block(kept[kept["variant"] == variant], kept[kept["variant"] == reference])
+    if n_excluded:
+        warnings += (f"{n_excluded} trials excluded",)
+    if n_alone:
+        warnings += (f"{n_alone} trials left out: their block lacks the other arm",)
+    facts: dict[str, object] = {
+        "variant": variant,
+        "reference": reference,
+        "levels": levels,
+        "metric": metric,
+        "margin": None,
+        "noise": noise,
+        "family": family,
+        "verdict": Verdict.INCONCLUSIVE,
+        "grade": grade(len(a), family),
+        "n_blocks": len(a),
+        "n_excluded": n_excluded,
+        "p_adjusted": None,
+    }
+    refused, steps = resolution_of(pd.concat([a, b]), metric) if len(a) else (False, ())
+    warnings += steps
+    x, y = (arm[metric].to_numpy(dtype=np.float64) for arm in (a, b))
+    if refused or len(a) == 0 or min(x.min(), y.min()) <= 0:
+        why = () if refused else ("no block has both arms" if len(a) == 0 else "a value is zero: no ratio",)
+        nothing = no_ratio(metric, len(a), level)
+        return Comparison.model_validate(
+            facts
+            | {
+                "ratio": nothing,
+                "hodges_lehmann": nothing,
+                "equivalence": nothing,
+                "p_value": None,
+                "warnings": warnings + why,
+            }
+        )
+    return _estimated(a, b, facts, warnings, level=level)
+
+
+def _estimated(
+    a: pd.DataFrame,
+    b: pd.DataFrame,
+    facts: dict[str, object],
+    warnings: tuple[str, ...],
+    *,
+    level: float,
+) -> Comparison:
+    x, y = (arm[str(facts["metric"])].to_numpy(dtype=np.float64) for arm in (a, b))
+    inputs, n_requests = inputs_of(pd.concat([a, b])), requests_of(pd.concat([a, b]))
+    what = f" of {facts['metric']}, {facts['variant']} over {facts['reference']}"
+
+    def told(estimate: Estimate) -> Estimate:
+        return estimate.model_copy(
+            update={"inputs": inputs, "n_requests": n_requests, "estimand": estimate.estimand + what}
+        )
+
+    ratio = told(effect_size_ci(x, y, paired=True, level=level))
+    robust = told(effect_size_ci(x, y, paired=True, estimator="hodges_lehmann", level=level))
+    equivalence = told(equivalence_test(x, y, paired=True).ratio)
+    warnings += _arm_warnings(a, x, str(facts["variant"])) + _arm_warnings(b, y, str(facts["reference"]))
+    if _disagree(ratio, robust):
+        warnings += ("the mean-based and the rank-based interval disagree about 1: look at the trials",)
+    return Comparison.model_validate(
+        facts
+        | {
+            "ratio": ratio,
+            "hodges_lehmann": robust,
+            "equivalence": equivalence,
+            "p_value": randomization_test(x, y, paired=True).p_value,
+            "warnings": tuple(dict.fromkeys((*warnings, *ratio.warnings))),
+        }
+    )
+
+
+def _decided(comparison: Comparison, wanted: float, p_adjusted: float | None, size: int) -> Comparison:
+    said = decide(
+        comparison.ratio,
+        comparison.equivalence,
+        n_blocks=comparison.n_blocks,
+        margin=wanted,
+        noise=comparison.noise.noise,
+        p_adjusted=p_adjusted,
+        family_size=size,
+    )
+    warnings = (*comparison.warnings, *_notes(comparison, said, wanted))
+    return comparison.model_copy(
+        update={
+            "verdict": said.verdict,
+            "margin": said.margin,
+            "why_not_equivalent": said.why_not_equivalent,
+            "p_adjusted": said.p_adjusted,
+            "n_family": size,
+            "warnings": tuple(dict.fromkeys(warnings)),
+        }
+    )
+
+
+def _notes(comparison: Comparison, said: Decision, wanted: float) -> list[str]:
+    """Return what a reader of a verdict must know of the margin and the p-value behind it."""
+    noise, notes = comparison.noise, []
+    if noise.noise is None:
+        notes.append("no A/A pairs of these programs: the margin may lie below the noise of this machine")
+    elif noise.elsewhere is not None:
+        notes.append(f"no A/A pair in this cell: the noise is that of {noise.elsewhere}")
+    if comparison.n_blocks < FEWEST_FOR_P:
+        notes.append(
+            f"{comparison.n_blocks} blocks: too few for a verdict, below {FEWEST_FOR_P} no p-value is printed"
+        )
+    elif said.why_not_equivalent is not None:
+        notes.append(f"too noisy to call anything equivalent: {said.why_not_equivalent}")
+    elif said.margin is not None and said.margin > wanted:
+        notes.append(f"margin widened from {wanted:.1%} to the A/A noise, {said.margin:.1%}")
+    low, high = comparison.ratio.low, comparison.ratio.high
+    if low is not None and high is not None and not low <= 1 <= high and (said.p_adjusted or 0) > ALPHA:
+        notes.append(f"different on its own, not within its family (adjusted p = {said.p_adjusted:.2g})")
+    return notes
+
+
+def _arm_warnings(
+    arm: pd.DataFrame, values: np.ndarray[tuple[int, ...], np.dtype[np.float64]], name: str
+) -> tuple[str, ...]:
+    found = check_assumptions(values, positions=arm["position"].to_numpy(dtype=np.float64))
+    notes = tuple(f"{name}: {warning}" for warning in found.warnings if "too few" not in warning)
+    flags = arm["flags"].fillna("").astype(str).str.split().explode().dropna().value_counts()
+    return notes + tuple(f"{name}: {n} of {len(arm)} trials flagged {flag}" for flag, n in flags.items())
+
+
+def _disagree(ratio: Estimate, robust: Estimate) -> bool:
+    if ratio.low is None or ratio.high is None or robust.low is None or robust.high is None:
+        return False
+    return (ratio.low <= 1 <= ratio.high) != (robust.low <= 1 <= robust.high)

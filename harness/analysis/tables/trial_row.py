@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From one trial's record, requests and samples to its row in ``trials.parquet``. Pure: nothing is read here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from harness.analysis.stats.quantiles import quantile_refused, rank
+from harness.analysis.tables.resource_columns import memory_columns, processor_columns, reading_at
+from harness.analysis.tables.schema import factor_column
+from harness.analysis.tables.settled import settled_answers
+from harness.analysis.tables.trial_groups import limit_columns
+from harness.formats.table import RequestTable
+from harness.model import BuildRecord, OpenLoad, Outcome, SessionHeader, TrialRecord
+
+#: column -> quantile
+LATENCIES = {
+    "latency_p50_s": 0.50,
+    "latency_p90_s": 0.90,
+    "latency_p95_s": 0.95,
+    "latency_p99_s": 0.99,
+    "latency_p999_s": 0.999,
+}
+
+
+def trial_row(
+    header: SessionHeader,
+    record: TrialRecord,
+    *,
+    source: str,
+    requests: RequestTable | None,
+    samples: pd.DataFrame | None,
+    damage: str | None,
+) -> dict[str, object]:
+    """Return the row of one trial, with ``None`` for what is not known.
+
+    What the load came to is told without the first ``settle_s`` of the profile. A tool without single requests
+    cannot tell that, and then nothing is.
+
+    Args:
+        requests: of the measurement, where the tool wrote one row per request.
+        samples: as ``samples.csv``.
+        damage: why the trial's files cannot be trusted; excludes it.
+    """
+    reason = damage or _exclusion(record)
+    settle_s = header.settle_s
+    counted = _counted(record, requests, settle_s)
+    return (
+        _identity(header, record, source)
+        | {"excluded": reason is not None, "exclusion_reason": reason, "settle_s": settle_s}
+        | _load(record, counted)
+        | _latencies(record, requests, settle_s)
+        | processor_columns(
+            record, samples, n_requests=None if counted is None else counted.n_requests, settle_s=settle_s
+        )
+        | memory_columns(record, samples, settle_s=settle_s)
+        | _start_up(record)
+        | _surroundings(record)
+    )
+
+
+def _exclusion(record: TrialRecord) -> str | None:
+    if record.outcome == Outcome.OK:
+        return None
+    return f"{record.outcome.value}: {record.reason}" if record.reason else record.outcome.value
+
+
+def _identity(header: SessionHeader, record: TrialRecord, source: str) -> dict[str, object]:
+    planned = record.planned
+    cell = planned.configuration
+    implementation = header.implementations.get(cell.variant.implementation)
+    return {
+        "experiment": record.experiment,
+        "source": source,
+        "session_id": record.session_id,
+        "trial_id": planned.trial_id,
+        "profile": header.plan.profile,
+        "host": header.plan.host,
+        "launcher": header.plan.launcher,
+        "block": planned.block,
+        "position": planned.position,
+        "duplicate": planned.duplicate,
+        "is_reference": cell.variant_name == header.experiment.reference,
+        "variant": cell.variant_name,
+        "label": cell.variant.label or cell.variant_name,
+        "implementation": cell.variant.implementation,
+        "language": implementation.language if implementation else "unknown",
+        "framework": implementation.framework if implementation else "unknown",
+        "runtime_kind": implementation.runtime if implementation else "unknown",
+        "gc": cell.variant.runtime.gc,
+        "configuration": cell.key,
+        "mix": cell.mix,
+        "load_name": cell.load_name,
+        "generator": cell.load.generator if cell.load else None,
+        "load_model": cell.load.profile.model if cell.load else None,
+        "outcome": record.outcome.value,
+        "reason": record.reason,
+        "flags": " ".join(record.flags),
+    } | {factor_column(factor): level for factor, level in cell.levels.items()}
+
+
+class _Counted(NamedTuple):
+    """How many requests count, how many of them were answered rightly, and for how long they came."""
+
+    n_requests: int
+    n_right: int
+    lasted_s: float
+
+
+def _counted(record: TrialRecord, requests: RequestTable | None, settle_s: float) -> _Counted | None:
+    """Return what counts of a trial's load; ``None``: there was none, or its settled part cannot be told."""
+    load = record.load
+    if load is None:
+        return None
+    if settle_s == 0:
+        return _Counted(load.n_requests, load.n_requests - load.n_errors, load.duration_s)
+    if requests is None:
+        return None
+    right, n_requests = settled_answers(requests, settle_s)
+    return _Counted(n_requests, right.size, max(0.0, load.duration_s - settle_s))
+
+
+def _load(record: TrialRecord, counted: _Counted | None) -> dict[str, object]:
+    load = record.load
+    if load is None:
+        return {}
+    whole: dict[str, object] = {
+        "n_dropped": load.n_dropped,
+        "n_flows": load.n_flows,
+        "n_flows_right": load.n_flows_right,
+        "offered_per_s": load.offered_per_s,
+        "latency_resolution_s": load.resolution_s,
+        "latency_method": load.latency_method,
+    }
+    if counted is None:
+        return whole
+    asking_s = counted.lasted_s - _paused_s(record)
+    return whole | {
+        "n_requests": counted.n_requests,
+        "n_errors": counted.n_requests - counted.n_right,
+        "throughput_per_s": counted.n_right / asking_s if asking_s > 0 else None,
+        "measurement_s": counted.lasted_s,
+    }
+
+
+def _paused_s(record: TrialRecord) -> float:
+    """For how long nothing was asked, between the parts of a load."""
+    load = record.planned.configuration.load
+    return load.profile.paused_s if load is not None and isinstance(load.profile, OpenLoad) else 0.0
+
+
+def _latencies(record: TrialRecord, requests: RequestTable | None, settle_s: float) -> dict[str, object]:
+    if requests is not None:
+        return _latency_of_requests(requests, settle_s)
+    return {} if settle_s else _latency_of_summary(record)
+
+
+def _latency_of_requests(table: RequestTable, settle_s: float) -> dict[str, object]:
+    """Latencies of correct answers only: an error answered at once must not make a service look quick."""
+    right = np.sort(settled_answers(table, settle_s)[0])
+    if right.size == 0:
+        return {}
+    row: dict[str, object] = {"latency_mean_s": float(right.mean()), "latency_max_s": float(right[-1])}
+    for column, q in LATENCIES.items():
+        if quantile_refused(right.size, q) is None:
+            row[column] = float(right[rank(right.size, q) - 1])
+    return row
+
+
+def _latency_of_summary(record: TrialRecord) -> dict[str, object]:
+    """What a tool without single requests printed itself, where it had requests enough for it."""
+    load = record.load
+    if load is None:
+        return {}
+    row: dict[str, object] = {"latency_mean_s": load.latency_mean_s}
+    n_latencies = load.n_requests if load.n_latencies is None else load.n_latencies
+    for column, q in LATENCIES.items():
+        if quantile_refused(n_latencies, q) is None:
+            row[column] = load.latency_quantiles_s.get(f"p{q * 100:g}")
+    row["latency_max_s"] = load.latency_quantiles_s.get("max", load.latency_quantiles_s.get("p100"))
+    return row
+
+
+def _start_up(record: TrialRecord) -> dict[str, object]:
+    start, first, idle = record.start_up, reading_at(record, "first-response"), reading_at(record, "idle")
+    idle_cpu = None
+    if first and idle and first.cpu_s is not None and idle.cpu_s is not None:
+        idle_cpu = max(0.0, idle.cpu_s - first.cpu_s)
+    return {
+        "time_to_first_response_s": start.time_to_first_response_s if start else None,
+        "cpu_s_at_first_response": start.cpu_s_at_first_response if start else None,
+        "rss_at_first_response_bytes": start.rss_bytes_at_first_response if start else None,
+        "idle_rss_bytes": idle.rss_bytes if idle else None,
+        "idle_cpu_s": idle_cpu,
+    }
+
+
+def _surroundings(record: TrialRecord) -> dict[str, object]:
+    generator, instance, machine = record.generator, record.instance, record.machine
+    return {
+        "echo_per_s": generator.echo_achieved_per_s if generator else None,
+        "headroom_ratio": generator.headroom_ratio if generator else None,
+        "artifact_bytes": instance.artifact_bytes if instance else None,
+        "runtime_bytes": instance.runtime_bytes if instance else None,
+        "psi_cpu_some_s": machine.psi_cpu_some_s if machine else None,
+        "steal_s": machine.steal_s if machine else None,
+        "other_cpu_s": machine.other_cpu_s if machine else None,
+        "throttled_s": machine.throttled_s if machine else None,
+    } | limit_columns(record)
+
+
+def build_seconds(
+    record_sha256: str | None, implementation: str, builds: Mapping[str, BuildRecord]
+) -> float | None:
+    """Return how long the artifact took to build; ``None``: taken from an earlier build, or unknown."""
+    same = [build for build in builds.values() if build.artifact_sha256 == record_sha256]
+    found = same or [build for build in builds.values() if build.implementation == implementation]
+    return next((build.build_s for build in found if build.build_s is not None), None)

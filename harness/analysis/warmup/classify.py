@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When a trial has warmed up, whether it ever does, and when that cannot be said.
+
+The classes are those of Barrett et al. 2017 ("Virtual Machine Warmup Blows Hot and
+Cold", OOPSLA): segments whose levels lie within a tolerance of the last one count as the
+same level, and the run is steady when the last level holds long enough. To these comes
+``undecidable``: the windows follow each other so closely that the answer would be a guess.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from harness.analysis.warmup.changepoints import (
+    FloatArray,
+    checked_series,
+    detect_changepoints,
+    mean_and_spread,
+    standardised,
+)
+from harness.analysis.warmup.diagnostics import doubts, gradual_start
+from harness.analysis.warmup.level_shifts import select, shift_path
+from harness.analysis.warmup.shift_fit import ShiftModel
+from harness.errors import InputError
+from harness.model import Estimate, Frozen
+
+Better = Literal["lower", "higher"]
+
+MIN_WINDOWS = 300
+#: Shortest segment, in windows.
+MIN_SIZE = 15
+#: Candidates: PELT at a price far below the usual, so that no true shift is lost here.
+CANDIDATE_PENALTY_PER_LOG_N = 4.0
+MAX_CANDIDATES = 120
+#: Chance that a series without any shift is said to have one.
+CALL_LEVEL = 0.002
+#: A class must survive this more lenient level as well, or it is undecidable.
+DOUBT_LEVEL = 0.01
+#: Share of the windows that the last level must fill (Barrett et al.: 500 of 2000).
+STEADY_SHARE = 0.25
+METHOD = "PELT candidates, AR(1) level regression with Huber loss, price by simulation"
+
+
+class SteadyState(StrEnum):
+    """What a trial's windows do over time."""
+
+    FLAT = "flat"
+    WARM_UP = "warm-up"
+    SLOWDOWN = "slowdown"
+    NO_STEADY_STATE = "no steady state"
+    UNDECIDABLE = "undecidable"
+
+
+class Segment(Frozen):
+    """Windows ``first`` to ``end`` (not included) at one level, in the unit of the series."""
+
+    first: int
+    end: int
+    level: float
+
+
+class WarmUp(Frozen):
+    """The class of one trial, with what it rests on."""
+
+    kind: SteadyState
+    steady_from: int | None = Field(description="first window of the steady state; None when there is none")
+    changepoints: tuple[int, ...] = Field(description="first window of each new level, ascending")
+    segments: tuple[Segment, ...]
+    rho: float | None = Field(description="correlation of neighbouring windows within segments")
+    price: float | None = Field(description="gain in -2 log likelihood asked of a shift in this series")
+    smallest_step: float | None = Field(
+        description="step between two halves seen every second time, in the unit of the series"
+    )
+    level: float = Field(description="chance of a shift where there is none")
+    tolerance: float
+    n_windows: int
+    seed: int
+    method: str = METHOD
+    warnings: tuple[str, ...] = ()
+
+
+def classify_warmup(
+    values: npt.ArrayLike, *, better: Better = "lower", tolerance: float = 0.05, seed: int = 0
+) -> WarmUp:
+    """Say whether a trial is flat, warms up, slows down, has no steady state, or cannot be judged.
+
+    Args:
+        values: one number per window (mean latency, throughput, ...), shape (n,), any unit,
+            equal windows in time order; at least 300, or the answer is ``undecidable``.
+        better: whether a lower (latency) or a higher (throughput) value is the better one.
+        tolerance: levels within this share of the last level are the same level.
+        seed: of the series simulated for the price of a shift.
+
+    Returns:
+        The class; ``warnings`` say why it is undecidable. Shifts of the level only: a change
+        of variance alone is no end of a steady state (``detect_changepoints`` shows it).
+
+    Raises:
+        InputError: not one-dimensional, a value is not finite, or the tolerance is negative.
+    """
+    if not (np.isfinite(tolerance) and tolerance >= 0):
+        raise InputError("the tolerance is a share of the level", found=tolerance, allowed=">= 0")
+    series = checked_series(values)
+    n = len(series)
+    if n < MIN_WINDOWS:
+        return _undecidable(n, tolerance, seed, f"cannot say: {n} windows, at least {MIN_WINDOWS} are needed")
+    unit = standardised(series)
+    if unit is None:
+        whole = (Segment(first=0, end=n, level=float(series[0])),)
+        return WarmUp(
+            kind=SteadyState.FLAT, steady_from=0, changepoints=(), segments=whole, rho=None, price=None,
+            smallest_step=None, level=CALL_LEVEL, tolerance=tolerance, n_windows=n, seed=seed,
+            warnings=("all windows are equal: is the clock fine enough?",),
+        )  # fmt: skip
+    path = shift_path(unit, _candidates(unit), min_size=MIN_SIZE, seed=seed)
+    called = select(unit, path, level=CALL_LEVEL, min_size=MIN_SIZE)
+    doubted = select(unit, path, level=DOUBT_LEVEL, min_size=MIN_SIZE)
+    segments = _segments(series, called)
+    kind, steady_from = _judge(segments, n, better, tolerance)
+    other, _ = _judge(_segments(series, doubted), n, better, tolerance)
+    warnings = (*doubts(called, n), *gradual_start(unit, called, path.scale, n_first=MIN_SIZE))
+    if other is not kind:
+        warnings = (*warnings, f"cannot say: {kind} at level {CALL_LEVEL}, {other} at {DOUBT_LEVEL}")
+    price = path.price(CALL_LEVEL)
+    if warnings:
+        kind, steady_from = SteadyState.UNDECIDABLE, None
+    return WarmUp(
+        kind=kind, steady_from=steady_from, changepoints=called.shifts, segments=segments,
+        rho=called.rho, price=price, level=CALL_LEVEL,
+        smallest_step=mean_and_spread(series)[1] * path.smallest_step(price, called), tolerance=tolerance,
+        n_windows=n, seed=seed, warnings=warnings,
+    )  # fmt: skip
+
+
+def steady_state_start(
+    values: npt.ArrayLike,
+    *,
+    window_s: float,
+    better: Better = "lower",
+    tolerance: float = 0.05,
+    seed: int = 0,
+) -> Estimate:
+    """Return when the steady state of one trial begins, in seconds from the first window.
+
+    The value is 0 for a flat trial and None where there is no steady state or it cannot be
+    said; the warnings tell which. A slowdown has a steady state, at its worse level. One
+    trial gives no interval: take it over trials. Other arguments and errors as for
+    ``classify_warmup``; ``window_s`` is the length of a window in seconds, positive.
+    """
+    if not (np.isfinite(window_s) and window_s > 0):
+        raise InputError("a window has a positive length in seconds", found=window_s, allowed="> 0")
+    found = classify_warmup(values, better=better, tolerance=tolerance, seed=seed)
+    return Estimate(
+        value=None if found.steady_from is None else found.steady_from * window_s,
+        unit="s",
+        method=found.method,
+        estimand="start of the last level of one trial",
+        n_trials=1,
+        seed=seed,
+        warnings=(f"class: {found.kind}", *found.warnings),
+    )
+
+
+def _candidates(unit: FloatArray) -> tuple[int, ...]:
+    penalty = CANDIDATE_PENALTY_PER_LOG_N * float(np.log(len(unit)))
+    while True:
+        found = detect_changepoints(unit, penalty=penalty, min_size=MIN_SIZE).indices
+        if len(found) <= MAX_CANDIDATES:
+            return found
+        penalty *= 1.5
+
+
+def _segments(series: FloatArray, model: ShiftModel) -> tuple[Segment, ...]:
+    """Segments with levels in the unit of the series (the model was fitted to the standardised one)."""
+    mean, spread = mean_and_spread(series)
+    edges = (0, *model.shifts, len(series))
+    return tuple(
+        Segment(first=first, end=end, level=mean + spread * float(level))
+        for first, end, level in zip(edges, edges[1:], model.levels, strict=False)
+    )
+
+
+def _judge(
+    segments: tuple[Segment, ...], n: int, better: Better, tolerance: float
+) -> tuple[SteadyState, int | None]:
+    last = segments[-1].level
+    same = [abs(segment.level - last) <= tolerance * abs(last) for segment in segments]
+    if all(same):
+        return SteadyState.FLAT, 0
+    turn = max(at for at, equal in enumerate(same) if not equal) + 1
+    steady_from = segments[turn].first
+    if n - steady_from < STEADY_SHARE * n:
+        return SteadyState.NO_STEADY_STATE, None
+    sign = 1.0 if better == "lower" else -1.0
+    earlier = [segment.level for segment, equal in zip(segments, same, strict=True) if not equal]
+    if all(sign * (level - last) > 0 for level in earlier):
+        return SteadyState.WARM_UP, steady_from
+    return SteadyState.SLOWDOWN, steady_from
+
+
+def _undecidable(n: int, tolerance: float, seed: int, why: str) -> WarmUp:
+    return WarmUp(
+        kind=SteadyState.UNDECIDABLE, steady_from=None, changepoints=(), segments=(), rho=None, price=None,
+        smallest_step=None, level=CALL_LEVEL, tolerance=tolerance, n_windows=n, seed=seed, warnings=(why,),
+    )  # fmt: skip
