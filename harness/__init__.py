@@ -18,7 +18,12 @@ if TYPE_CHECKING:
     from harness.analysis.stats.summaries import summarise
     from harness.analysis.warmup.curves import warm_up_table
     from harness.evidence import Evidence
-    from harness.evidence.articles import (
+    from harness.evidence.audit import audit_control, audit_sessions
+    from harness.evidence.bearing import at_one_load, at_one_load_of
+    from harness.evidence.clients import use_table
+    from harness.evidence.enough import how_much
+    from harness.evidence.equal_memory import defined_pairs, memory_pairs
+    from harness.evidence.load_response import (
         calibration_words,
         drawable,
         effect_between,
@@ -28,12 +33,8 @@ if TYPE_CHECKING:
         saturations,
         warm_up_words,
     )
-    from harness.evidence.audit import audit_control, audit_sessions
-    from harness.evidence.bearing import at_one_load, at_one_load_of
-    from harness.evidence.clients import use_table
-    from harness.evidence.enough import how_much
-    from harness.evidence.equal_memory import defined_pairs, memory_pairs
-    from harness.evidence.peaks import (
+    from harness.evidence.opening import find_evidence, open_evidence
+    from harness.evidence.requests import (
         attribute_peaks,
         defined_variants,
         latencies_by,
@@ -43,7 +44,10 @@ if TYPE_CHECKING:
         warm_up_curves,
     )
     from harness.evidence.sweeps import core_sweep
-    from harness.opening import find_evidence, open_evidence
+    from harness.pipeline import RunAllParameters, StageParameters, check_parameters
+    from harness.pipeline.execute import run as run_stages
+    from harness.pipeline.plan import make_plan as plan_stages
+    from harness.pipeline.steps import check_machine, measure_all, tidy_all
     from harness.publish import (
         Publisher,
         comparison_columns,
@@ -108,10 +112,6 @@ if TYPE_CHECKING:
         publish_generators,
         publish_precision_recall,
     )
-    from harness.stages import RunAllParameters, StageParameters, check_parameters
-    from harness.stages.execute import run as run_stages
-    from harness.stages.plan import make_plan as plan_stages
-    from harness.stages.work import check_machine, measure_all, tidy_all
     from harness.verify.simulated import run_verify
     from harness.verify.simulated.stall_curves import precision_recall_curves
 
@@ -119,13 +119,13 @@ if TYPE_CHECKING:
 _EXPORTS: dict[str, tuple[str, str | None]] = {
     "Evidence": ("harness.evidence", "Evidence"),
     "Publisher": ("harness.publish", "Publisher"),
-    "RunAllParameters": ("harness.stages", "RunAllParameters"),
-    "StageParameters": ("harness.stages", "StageParameters"),
+    "RunAllParameters": ("harness.pipeline", "RunAllParameters"),
+    "StageParameters": ("harness.pipeline", "StageParameters"),
     "aa_noise": ("harness.analysis.stats.aa_noise", "aa_noise"),
     "all_places": ("harness.publish.places", "all_places"),
     "at_one_load": ("harness.evidence.bearing", "at_one_load"),
     "at_one_load_of": ("harness.evidence.bearing", "at_one_load_of"),
-    "attribute_peaks": ("harness.evidence.peaks", "attribute_peaks"),
+    "attribute_peaks": ("harness.evidence.requests", "attribute_peaks"),
     "attribution_cells": ("harness.publish.peaks", "attribution_cells"),
     "attribution_table": ("harness.analysis.attribution.table", "attribution_table"),
     "audit_cells": ("harness.publish.audit", "audit_cells"),
@@ -135,10 +135,10 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "beside_published": ("harness.publish.clients", "beside_published"),
     "block_cells": ("harness.publish.enough", "block_cells"),
     "build_cells": ("harness.publish.forms", "build_cells"),
-    "calibration_words": ("harness.evidence.articles", "calibration_words"),
+    "calibration_words": ("harness.evidence.load_response", "calibration_words"),
     "cell_in_words": ("harness.publish.headline", "cell_in_words"),
-    "check_machine": ("harness.stages.work", "check_machine"),
-    "check_parameters": ("harness.stages", "check_parameters"),
+    "check_machine": ("harness.pipeline.steps", "check_machine"),
+    "check_parameters": ("harness.pipeline", "check_parameters"),
     "compare": ("harness.analysis.stats.comparisons", "compare"),
     "compare_generators": ("harness.publish.validity", "compare_generators"),
     "compare_places": ("harness.publish.places", "compare_places"),
@@ -150,38 +150,38 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "container_cells": ("harness.publish.containers", "container_cells"),
     "core_sweep": ("harness.evidence.sweeps", "core_sweep"),
     "defined_pairs": ("harness.evidence.equal_memory", "defined_pairs"),
-    "defined_variants": ("harness.evidence.peaks", "defined_variants"),
+    "defined_variants": ("harness.evidence.requests", "defined_variants"),
     "describe_session": ("harness.publish.facts", "describe_session"),
-    "drawable": ("harness.evidence.articles", "drawable"),
+    "drawable": ("harness.evidence.load_response", "drawable"),
     "drifts": ("harness.publish.validity", "drifts"),
-    "effect_between": ("harness.evidence.articles", "effect_between"),
+    "effect_between": ("harness.evidence.load_response", "effect_between"),
     "face_cells": ("harness.publish.clients", "face_cells"),
     "failure_cells": ("harness.publish.audit", "failure_cells"),
     "figures": ("harness.figures", None),
-    "find_evidence": ("harness.opening", "find_evidence"),
+    "find_evidence": ("harness.evidence.opening", "find_evidence"),
     "form_cells": ("harness.publish.forms", "form_cells"),
     "how_much": ("harness.evidence.enough", "how_much"),
     "interaction_cells": ("harness.publish.scaling", "interaction_cells"),
-    "knees": ("harness.evidence.articles", "knees"),
-    "latencies_by": ("harness.evidence.peaks", "latencies_by"),
+    "knees": ("harness.evidence.load_response", "knees"),
+    "latencies_by": ("harness.evidence.requests", "latencies_by"),
     "lead_cells": ("harness.publish.scaling", "lead_cells"),
-    "measure_all": ("harness.stages.work", "measure_all"),
+    "measure_all": ("harness.pipeline.steps", "measure_all"),
     "memory_pairs": ("harness.evidence.equal_memory", "memory_pairs"),
     "noise_words": ("harness.publish.teaching", "noise_words"),
-    "one_of_each": ("harness.evidence.peaks", "one_of_each"),
-    "open_evidence": ("harness.opening", "open_evidence"),
+    "one_of_each": ("harness.evidence.requests", "one_of_each"),
+    "open_evidence": ("harness.evidence.opening", "open_evidence"),
     "passes_words": ("harness.publish.bearing", "passes_words"),
     "pair_cells": ("harness.publish.equal_memory", "pair_cells"),
     "paper_values": ("harness.publish.facts", "paper_values"),
     "parts_cells": ("harness.publish.articles", "parts_cells"),
-    "parts_table": ("harness.evidence.articles", "parts_table"),
+    "parts_table": ("harness.evidence.load_response", "parts_table"),
     "percentile_cells": ("harness.publish.clients", "percentile_cells"),
     "place_cells": ("harness.publish.places", "place_cells"),
-    "plan_stages": ("harness.stages.plan", "make_plan"),
+    "plan_stages": ("harness.pipeline.plan", "make_plan"),
     "pooled_cells": ("harness.publish.enough", "pooled_cells"),
     "precision_recall_curves": ("harness.verify.simulated.stall_curves", "precision_recall_curves"),
     "pressure_cells": ("harness.publish.articles", "pressure_cells"),
-    "pressure_table": ("harness.evidence.articles", "pressure_table"),
+    "pressure_table": ("harness.evidence.load_response", "pressure_table"),
     "publish_alike": ("harness.publish.bearing", "publish_alike"),
     "publish_attribution": ("harness.publish.peaks", "publish_attribution"),
     "publish_audit": ("harness.publish.audit", "publish_audit"),
@@ -219,23 +219,23 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "published_cells": ("harness.publish.published_bank", "published_cells"),
     "published_clients": ("harness.publish.clients", "published_clients"),
     "published_rounds": ("harness.publish", "published_rounds"),
-    "run_stages": ("harness.stages.execute", "run"),
+    "run_stages": ("harness.pipeline.execute", "run"),
     "run_verify": ("harness.verify.simulated", "run_verify"),
-    "saturations": ("harness.evidence.articles", "saturations"),
+    "saturations": ("harness.evidence.load_response", "saturations"),
     "scaling_cells": ("harness.publish.scaling", "scaling_cells"),
-    "settling": ("harness.evidence.peaks", "settling"),
+    "settling": ("harness.evidence.requests", "settling"),
     "setup_tables": ("harness.publish.facts", "setup_tables"),
     "summarise": ("harness.analysis.stats.summaries", "summarise"),
-    "tidy_all": ("harness.stages.work", "tidy_all"),
-    "timelines": ("harness.evidence.peaks", "timelines"),
+    "tidy_all": ("harness.pipeline.steps", "tidy_all"),
+    "timelines": ("harness.evidence.requests", "timelines"),
     "trial_values": ("harness.publish.teaching", "trial_values"),
     "use_cells": ("harness.publish.clients", "use_cells"),
     "use_table": ("harness.evidence.clients", "use_table"),
     "verdict_table": ("harness.publish.teaching", "verdict_table"),
     "warm_up_cells": ("harness.publish.peaks", "warm_up_cells"),
-    "warm_up_curves": ("harness.evidence.peaks", "warm_up_curves"),
+    "warm_up_curves": ("harness.evidence.requests", "warm_up_curves"),
     "warm_up_table": ("harness.analysis.warmup.curves", "warm_up_table"),
-    "warm_up_words": ("harness.evidence.articles", "warm_up_words"),
+    "warm_up_words": ("harness.evidence.load_response", "warm_up_words"),
     "worth_cells": ("harness.publish.enough", "worth_cells"),
 }
 

@@ -20,7 +20,7 @@ from harness.analysis.stats.effects import effect_size_ci
 from harness.analysis.stats.pairing import inputs_of, pair_by_block
 from harness.analysis.stats.verdicts import decide, default_margin
 from harness.evidence import Evidence
-from harness.evidence.articles import effect_between
+from harness.evidence.load_response import effect_between
 from harness.model import Frozen, Verdict
 
 #: The primary outcomes: word in keys -> column of the pressure table.

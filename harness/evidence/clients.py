@@ -15,7 +15,7 @@ from harness.analysis.tables.resource_columns import load_window
 from harness.analysis.tables.runtime_columns import boundary_metrics
 from harness.errors import InputError
 from harness.evidence import Evidence
-from harness.evidence.articles import database_columns
+from harness.evidence.load_response import database_columns
 from harness.model import OpenLoad, TrialRecord
 from harness.store import SessionFolder
 

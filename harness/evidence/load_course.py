@@ -7,7 +7,7 @@ import pandas as pd
 
 from harness.analysis.load.within_load import compiling_s, quarter_rates
 from harness.errors import InputError
-from harness.evidence.tables import Evidence
+from harness.evidence.experiment import Evidence
 
 #: What ``load_course`` adds: the share of the load for which compiler threads were at work, all of them together,
 #: and right answers per second in the first and the last quarter of the requests.

@@ -16,7 +16,7 @@ import pandas as pd
 from harness.analysis.stats.comparisons import Comparison, compare
 from harness.analysis.stats.summaries import summarise
 from harness.errors import InputError
-from harness.evidence.tables import Evidence
+from harness.evidence.experiment import Evidence
 from harness.model import Estimate, Verdict
 
 Better = Literal["higher", "lower"]

@@ -27,7 +27,7 @@ _TAIL_REQUESTS = 10
 
 
 class TimelineLike(Protocol):
-    """What is drawn of one trial; see ``harness.evidence.peaks.Timeline``."""
+    """What is drawn of one trial; see ``harness.evidence.requests.Timeline``."""
 
     @property
     def label(self) -> str: ...

@@ -13,7 +13,7 @@ from harness.analysis.load.load_segments import COLUMN as PART
 from harness.analysis.stats.summaries import summarise
 from harness.errors import InputError
 from harness.evidence import Evidence
-from harness.evidence.articles import effect_between
+from harness.evidence.load_response import effect_between
 from harness.model import Estimate
 from harness.model.formatting import NOT_MEASURED
 from harness.project import find_root

@@ -8,9 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 import pandas as pd
 
 from harness.evidence import Evidence
+from harness.evidence.opening import open_evidence
+from harness.evidence.parameters import StageParameters
+from harness.evidence.sessions import measured_experiments, sessions_read
 from harness.model import Estimate
 from harness.model.digits import fixed, plain
-from harness.opening import open_evidence
 from harness.project import find_root
 from harness.publish.cells import Cell
 from harness.publish.contribution import read_values
@@ -21,8 +23,6 @@ from harness.publish.rule import publish_rule
 from harness.publish.settings import publish_setup
 from harness.publish.sources import publish_sources
 from harness.publish.versions import tool_versions
-from harness.stages.parameters import StageParameters
-from harness.stages.sessions import measured_experiments, sessions_read
 
 #: What the paper calls a tool -> its name in the records; each is published, found or not.
 _TOOLS = {"Go": "go", "JDK": "jdk", "JMeter": "jmeter", "Locust": "locust", "wrk": "wrk", "Maven": "maven"}

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 
 from harness.analysis.places import PlaceRow, place_rows
 from harness.evidence import Evidence
+from harness.evidence.parameters import StageParameters
+from harness.evidence.sessions import sessions_read
 from harness.model.digits import whole_percent
 from harness.model.formatting import NOT_COMPARED, NOT_MEASURED, verdict_words
 from harness.publish.cells import Cell
 from harness.publish.pages import Published
 from harness.publish.peaks import publish_names
 from harness.publish.publisher import Publisher, slug
-from harness.stages.parameters import StageParameters
-from harness.stages.sessions import sessions_read
 from harness.store import Store
 
 #: kinds of places that the text speaks of

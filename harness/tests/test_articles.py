@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from harness.evidence import Evidence
-from harness.evidence.articles import (
+from harness.evidence.load_response import (
     at_most_load,
     calibration_of,
     calibration_words,
@@ -21,14 +21,14 @@ from harness.evidence.articles import (
     parts_table,
     pressure_table,
 )
+from harness.evidence.opening import open_evidence
 from harness.loadgen.mix import right_bodies
 from harness.model import ClosedLoad, Load, OpenLoad
-from harness.opening import open_evidence
+from harness.pipeline import StageParameters
+from harness.pipeline.steps import tidy_all
 from harness.publish import Publisher
 from harness.publish.articles import parts_cells, pressure_cells, publish_money
 from harness.session.planning import prepare
-from harness.stages import StageParameters
-from harness.stages.work import tidy_all
 from harness.tests.sessions import make_session_project, tiny_assembly
 from harness.tests.synthetic import CAPACITY_PER_S, make_project
 

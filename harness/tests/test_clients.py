@@ -15,12 +15,14 @@ from harness.analysis.client_use import PERCENTILES, most_cores, percentiles_of
 from harness.analysis.load.load_segments import last_part
 from harness.errors import InputError
 from harness.evidence import Evidence
-from harness.evidence.articles import parts_table
 from harness.evidence.clients import use_table
-from harness.evidence.peaks import defined_variants
+from harness.evidence.load_response import parts_table
+from harness.evidence.opening import open_evidence
+from harness.evidence.requests import defined_variants
 from harness.model import Estimate
 from harness.model.formatting import NOT_MEASURED
-from harness.opening import open_evidence
+from harness.pipeline import StageParameters
+from harness.pipeline.steps import tidy_all
 from harness.publish import Publisher, read_values
 from harness.publish.clients import (
     beside_published,
@@ -31,8 +33,6 @@ from harness.publish.clients import (
     published_clients,
     use_cells,
 )
-from harness.stages import StageParameters
-from harness.stages.work import tidy_all
 from harness.tests.synthetic import ROOT, make_project
 from harness.tests.synthetic_files import OPENED_PUBLISHED
 

@@ -13,9 +13,10 @@ from harness.analysis.stats.aa_noise import aa_noise
 from harness.analysis.tables.tidy import tidy
 from harness.evidence import Evidence
 from harness.evidence.equal_memory import MemoryPair, defined_pairs, memory_pairs
-from harness.evidence.peaks import attribute_peaks, defined_variants, one_of_each
+from harness.evidence.opening import find_evidence
+from harness.evidence.requests import attribute_peaks, defined_variants, one_of_each
 from harness.model import SessionHeader, Verdict
-from harness.opening import find_evidence
+from harness.pipeline import StageParameters
 from harness.publish import Publisher, read_values
 from harness.publish.equal_memory import (
     asked_words,
@@ -25,7 +26,6 @@ from harness.publish.equal_memory import (
     publish_memory_pairs,
 )
 from harness.publish.peaks import attribution_cells
-from harness.stages import StageParameters
 from harness.store import Store
 from harness.tests.synthetic import LEAST_MIB, ROOT, make_project, make_session
 from harness.tests.synthetic_trial import HELD_MIB

@@ -29,7 +29,7 @@ from harness.analysis.core_sweep import scaling_rows
 from harness.analysis.places import place_rows
 from harness.analysis.stats.comparisons import compare
 from harness.analysis.warmup.curves import warm_up_curve
-from harness.evidence.peaks import Timeline
+from harness.evidence.requests import Timeline
 from harness.figures.peaks import TimelineLike
 from harness.formats.detect import read_any
 from harness.formats.table import RequestTable

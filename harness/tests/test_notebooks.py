@@ -15,10 +15,10 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
 import harness
+from harness.pipeline import StageParameters
+from harness.pipeline.steps import tidy_all
 from harness.publish import read_values
 from harness.publish.teaching import TrialValues
-from harness.stages import StageParameters
-from harness.stages.work import tidy_all
 from harness.tests.in_process import execute_in_process
 from harness.tests.synthetic import ROOT, make_project
 

@@ -10,10 +10,10 @@ import pytest
 
 from harness.analysis.tables.load import load_trials
 from harness.model import Estimate
+from harness.pipeline import StageParameters
+from harness.pipeline.steps import tidy_all
 from harness.publish import read_values
 from harness.publish.containers import container_cells
-from harness.stages import StageParameters
-from harness.stages.work import tidy_all
 from harness.tests.in_process import execute_in_process
 from harness.tests.synthetic import make_project, make_session
 from harness.tests.synthetic_trial import GROUP_BYTES, LAYERS_BYTES

@@ -7,12 +7,12 @@ from collections import Counter
 from pathlib import Path
 from typing import get_args
 
+from harness.evidence.opening import open_evidence
 from harness.model import Flag
-from harness.opening import open_evidence
+from harness.pipeline import StageParameters
+from harness.pipeline.steps import tidy_all
 from harness.publish import Publisher
 from harness.publish.doubts import FLAG_WORDS, flag_counts, publish_doubts
-from harness.stages import StageParameters
-from harness.stages.work import tidy_all
 from harness.store import Store
 from harness.tests.synthetic import make_project
 

@@ -12,13 +12,13 @@ import pytest
 
 from harness.cli import main
 from harness.evidence import Evidence
+from harness.evidence.opening import open_evidence
 from harness.model import Estimate, Unavailable
-from harness.opening import open_evidence
+from harness.pipeline import StageParameters
+from harness.pipeline.steps import tidy_all
 from harness.publish import read_values
 from harness.publish.cells import Cell
 from harness.publish.forms import build_cells, form_cells
-from harness.stages import StageParameters
-from harness.stages.work import tidy_all
 from harness.tests.in_process import execute_in_process
 from harness.tests.synthetic import AOT_CACHE_BYTES, AOT_TRAINING_S, ROOT, make_project, make_session
 

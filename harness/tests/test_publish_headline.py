@@ -13,12 +13,12 @@ import pytest
 from harness.analysis.load.within_load import compiling_s, quarter_rates
 from harness.errors import InputError
 from harness.evidence import Evidence
-from harness.opening import open_evidence
+from harness.evidence.opening import open_evidence
+from harness.pipeline import StageParameters
+from harness.pipeline.steps import tidy_all
 from harness.publish import Publisher, read_values
 from harness.publish.headline import cell_in_words, publish_headline
 from harness.publish.other_session import compared_in_words
-from harness.stages import StageParameters
-from harness.stages.work import tidy_all
 from harness.store import Store
 from harness.tests.synthetic import ROOT, make_project, make_session
 

@@ -15,9 +15,9 @@ from harness.analysis.tables.trial_row import trial_row
 from harness.evidence import Evidence
 from harness.evidence.audit import audit_sessions
 from harness.evidence.enough import how_much
-from harness.evidence.peaks import attribute_peaks, warm_up_curves
-from harness.opening import find_evidence
-from harness.stages import StageParameters
+from harness.evidence.opening import find_evidence
+from harness.evidence.requests import attribute_peaks, warm_up_curves
+from harness.pipeline import StageParameters
 from harness.tests.synthetic import make_project, make_session
 
 SETTLE_S = 0.9

@@ -14,12 +14,12 @@ import pytest
 
 from harness.errors import InputError
 from harness.import_closure import closure
-from harness.stages import RunAllParameters, StageFailed, StageParameters, check_parameters, make_plan, run
-from harness.stages.fingerprint import Memory, of_files, why_stale
-from harness.stages.planned import PlannedStage, StagePlan
-from harness.stages.progress import LineProgress
-from harness.stages.staleness import judge, remember
-from harness.stages.table import StageTable
+from harness.pipeline import RunAllParameters, StageFailed, StageParameters, check_parameters, make_plan, run
+from harness.pipeline.fingerprint import Memory, of_files, why_stale
+from harness.pipeline.progress import LineProgress
+from harness.pipeline.stage import PlannedStage, StagePlan
+from harness.pipeline.staleness import judge, remember
+from harness.pipeline.status import StageTable
 from harness.tests.synthetic import ROOT, make_project, make_session
 
 
@@ -135,7 +135,7 @@ def test_a_notebook_depends_on_modules_it_only_reaches_through_others() -> None:
         modules
     )
     assert not any(module.startswith("harness.session") for module in modules)
-    assert "harness.figures.trials" not in closure(ROOT, {"harness.stages.work"})  # tidying draws nothing
+    assert "harness.figures.trials" not in closure(ROOT, {"harness.pipeline.steps"})  # tidying draws nothing
 
 
 def test_a_file_gone_from_a_folder_changes_the_folder(tmp_path: Path) -> None:

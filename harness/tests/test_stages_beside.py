@@ -15,11 +15,11 @@ from typing import TypeVar
 
 import pytest
 
-from harness.stages import StageFailed, StageParameters, run
-from harness.stages.notebook import NotebookFile
-from harness.stages.planned import Kind, PlannedStage, StagePlan, may_begin
-from harness.stages.table import StageTable
-from harness.stages.under_way import UnderWay
+from harness.pipeline import StageFailed, StageParameters, run
+from harness.pipeline.notebook_file import NotebookFile
+from harness.pipeline.notebook_process import UnderWay
+from harness.pipeline.stage import Kind, PlannedStage, StagePlan, may_begin
+from harness.pipeline.status import StageTable
 from harness.tests.synthetic import ROOT
 
 T = TypeVar("T")
@@ -100,7 +100,7 @@ def test_only_analyses_share_the_machine(kind: Kind) -> None:
 
 
 def test_the_time_expected_is_that_of_stages_beside_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.stages.planned.places_here", lambda: 2)
+    monkeypatch.setattr("harness.pipeline.stage.places_here", lambda: 2)
     stages = (stage("measure", "measure"), *(stage(str(number)) for number in range(6)))
     plan = StagePlan(root=Path(), settings=StageParameters(), stages=stages)
     assert plan.expected_s == pytest.approx(1 + 3)
@@ -118,8 +118,8 @@ def test_two_analyses_that_wait_for_each_other_both_end_well(project: Callable[.
 @pytest.fixture
 def scripts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., StagePlan]:
     """Makes the plan of a project in which shell scripts stand in for papermill and its kernels."""
-    monkeypatch.setattr("harness.stages.execute._APART_S", 0.0)
-    monkeypatch.setattr("harness.stages.execute._LOOK_EVERY_S", 0.02)
+    monkeypatch.setattr("harness.pipeline.execute._APART_S", 0.0)
+    monkeypatch.setattr("harness.pipeline.execute._LOOK_EVERY_S", 0.02)
 
     def make(**sources: str) -> StagePlan:
         def begin(plan: StagePlan, stage: PlannedStage) -> UnderWay:
@@ -128,7 +128,7 @@ def scripts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., St
             child = subprocess.Popen(["/bin/sh", "-c", sources[stage.name]], cwd=tmp_path)
             return UnderWay(stage=stage, child=child, output=log.with_suffix(".ipynb"), log=log)
 
-        monkeypatch.setattr("harness.stages.execute.begin", begin)
+        monkeypatch.setattr("harness.pipeline.execute.begin", begin)
         for name in sources:
             write_notebook(tmp_path / "notebooks" / f"{name}.ipynb", "")
         return plan_of(tmp_path)
@@ -170,7 +170,7 @@ def test_a_signal_ends_all_that_is_at_work(
 ) -> None:
     project(a="tell('a')\ntime.sleep(600)", b="tell('b')\ntime.sleep(600)")
     code = (
-        "import signal, sys; from pathlib import Path; from harness.stages import run;"
+        "import signal, sys; from pathlib import Path; from harness.pipeline import run;"
         "signal.signal(signal.SIGINT, signal.default_int_handler);"  # a test in the background has it ignored
         "from harness.tests.test_stages_beside import plan_of; run(plan_of(Path(sys.argv[1])), places=2)"
     )

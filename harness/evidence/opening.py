@@ -11,10 +11,10 @@ from harness.analysis.tables.load import load_exclusions
 from harness.analysis.tables.tidy import tidy
 from harness.errors import InputError
 from harness.evidence import Evidence
+from harness.evidence.parameters import StageParameters
+from harness.evidence.sessions import measured_experiments, sessions_read
 from harness.model.formatting import NOT_MEASURED
 from harness.project import find_root
-from harness.stages.parameters import StageParameters
-from harness.stages.sessions import measured_experiments, sessions_read
 from harness.store import SessionFolder, Store
 
 

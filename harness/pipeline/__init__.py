@@ -5,11 +5,11 @@
 shows one table while it works, and stops at the first failure with the command that resumes.
 """
 
-from harness.stages.execute import StageFailed, run
-from harness.stages.notebook import NotebookFile, analysis_notebooks
-from harness.stages.parameters import Parameters, RunAllParameters, StageParameters, check_parameters
-from harness.stages.plan import make_plan
-from harness.stages.planned import PlannedStage, StagePlan
+from harness.evidence.parameters import Parameters, RunAllParameters, StageParameters, check_parameters
+from harness.pipeline.execute import StageFailed, run
+from harness.pipeline.notebook_file import NotebookFile, analysis_notebooks
+from harness.pipeline.plan import make_plan
+from harness.pipeline.stage import PlannedStage, StagePlan
 
 __all__ = [
     "NotebookFile",

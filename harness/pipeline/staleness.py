@@ -8,13 +8,13 @@ from pathlib import Path
 
 from harness import api_modules
 from harness.analysis.tables.layout import Source, tables_folder
+from harness.evidence.parameters import StageParameters
 from harness.import_closure import closure, module_path
+from harness.pipeline import fingerprint
+from harness.pipeline.expected import expected_s
+from harness.pipeline.fingerprint import Memory, in_short, read_memory
+from harness.pipeline.stage import PlannedStage
 from harness.publish.contribution import GENERATED
-from harness.stages import fingerprint
-from harness.stages.expected import expected_s
-from harness.stages.fingerprint import Memory, in_short, read_memory
-from harness.stages.parameters import StageParameters
-from harness.stages.planned import PlannedStage
 from harness.store import Store
 
 

@@ -7,15 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.definitions import load_study
+from harness.evidence.parameters import ALL, StageParameters
+from harness.evidence.sessions import chosen_experiments, session_of
 from harness.model import make_plan as plan_trials
+from harness.pipeline.expected import expected_s, remaining_s
+from harness.pipeline.fingerprint import read_memory
+from harness.pipeline.notebook_file import FOLDER, NotebookFile, analysis_notebooks
+from harness.pipeline.stage import PlannedStage, StagePlan, State
+from harness.pipeline.staleness import judge, memory_path
 from harness.project import find_root
-from harness.stages.expected import expected_s, remaining_s
-from harness.stages.fingerprint import read_memory
-from harness.stages.notebook import FOLDER, NotebookFile, analysis_notebooks
-from harness.stages.parameters import ALL, StageParameters
-from harness.stages.planned import PlannedStage, StagePlan, State
-from harness.stages.sessions import chosen_experiments, session_of
-from harness.stages.staleness import judge, memory_path
 
 
 def make_plan(settings: StageParameters, *, root: Path | None = None) -> StagePlan:

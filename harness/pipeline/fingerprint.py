@@ -13,7 +13,7 @@ from pydantic import Field, ValidationError
 
 from harness.import_closure import module_path
 from harness.model.base import Frozen
-from harness.stages.notebook import NotebookFile
+from harness.pipeline.notebook_file import NotebookFile
 
 LOCK = "requirements.lock"
 

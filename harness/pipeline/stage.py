@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Literal
 
 from harness.agent.platforms import usable_cpus
-from harness.stages.notebook import NotebookFile
-from harness.stages.parameters import StageParameters
-from harness.stages.table import StageTable
+from harness.evidence.parameters import StageParameters
+from harness.pipeline.notebook_file import NotebookFile
+from harness.pipeline.status import StageTable
 
 State = Literal["done", "to do", "skipped", "bundled"]
 Kind = Literal["check", "measure", "tidy", "analysis", "paper"]

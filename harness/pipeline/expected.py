@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 from harness.model import ClosedLoad, Load, OpenLoad, PlannedTrial
-from harness.stages.fingerprint import Memory
-from harness.stages.planned import Kind
+from harness.pipeline.fingerprint import Memory
+from harness.pipeline.stage import Kind
 from harness.store import SessionFolder
 
 #: Seconds, until a stage has ended well here once and is known better.

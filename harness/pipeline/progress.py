@@ -7,7 +7,7 @@ import sys
 from typing import Any, Protocol
 
 from harness.papermill_engine import STATUS_MIME
-from harness.stages.table import StageTable
+from harness.pipeline.status import StageTable
 
 
 class Progress(Protocol):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from harness.definitions import experiment_files, load_study
 from harness.errors import InputError
-from harness.stages.parameters import ALL, StageParameters
+from harness.evidence.parameters import ALL, StageParameters
 from harness.store import SessionFolder, Store
 
 

@@ -18,9 +18,9 @@ from harness.agent.platforms import die_with_parent
 from harness.analysis.tables.layout import Source
 from harness.analysis.tables.tidy import tidy
 from harness.errors import InputError, RematchError
+from harness.evidence.parameters import StageParameters
+from harness.evidence.sessions import chosen_experiments, newest_session, sessions_read
 from harness.project import find_root
-from harness.stages.parameters import StageParameters
-from harness.stages.sessions import chosen_experiments, newest_session, sessions_read
 from harness.store import Store
 
 
