@@ -67,6 +67,13 @@ if TYPE_CHECKING:
         publish_pressure,
         publish_slow_start,
     )
+    from harness.publish.attribution import (
+        attribution_cells,
+        publish_attribution,
+        publish_names,
+        publish_warm_up,
+        warm_up_cells,
+    )
     from harness.publish.audit import audit_cells, failure_cells, publish_audit, publish_between
     from harness.publish.bearing import (
         bearing_cells,
@@ -88,20 +95,13 @@ if TYPE_CHECKING:
     from harness.publish.containers import container_cells, publish_containers
     from harness.publish.enough import block_cells, pooled_cells, publish_enough, worth_cells
     from harness.publish.equal_memory import pair_cells, publish_memory, publish_memory_pairs
-    from harness.publish.facts import describe_session, paper_values, publish_rounds, setup_tables
     from harness.publish.forms import build_cells, form_cells, publish_form_effects
     from harness.publish.headline import cell_in_words, publish_headline
     from harness.publish.other_session import publish_other_session
-    from harness.publish.peaks import (
-        attribution_cells,
-        publish_attribution,
-        publish_names,
-        publish_warm_up,
-        warm_up_cells,
-    )
     from harness.publish.places import all_places, compare_places, place_cells, publish_places
     from harness.publish.published_bank import publish_published_bank, published_bank, published_cells
     from harness.publish.scaling import interaction_cells, lead_cells, publish_scaling, scaling_cells
+    from harness.publish.session_facts import describe_session, paper_values, publish_rounds, setup_tables
     from harness.publish.teaching import noise_words, trial_values, verdict_table
     from harness.publish.validity import (
         compare_generators,
@@ -126,7 +126,7 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "at_one_load": ("harness.evidence.bearing", "at_one_load"),
     "at_one_load_of": ("harness.evidence.bearing", "at_one_load_of"),
     "attribute_peaks": ("harness.evidence.requests", "attribute_peaks"),
-    "attribution_cells": ("harness.publish.peaks", "attribution_cells"),
+    "attribution_cells": ("harness.publish.attribution", "attribution_cells"),
     "attribution_table": ("harness.analysis.attribution.table", "attribution_table"),
     "audit_cells": ("harness.publish.audit", "audit_cells"),
     "audit_control": ("harness.evidence.audit", "audit_control"),
@@ -151,7 +151,7 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "core_sweep": ("harness.evidence.sweeps", "core_sweep"),
     "defined_pairs": ("harness.evidence.equal_memory", "defined_pairs"),
     "defined_variants": ("harness.evidence.requests", "defined_variants"),
-    "describe_session": ("harness.publish.facts", "describe_session"),
+    "describe_session": ("harness.publish.session_facts", "describe_session"),
     "drawable": ("harness.evidence.load_response", "drawable"),
     "drifts": ("harness.publish.validity", "drifts"),
     "effect_between": ("harness.evidence.load_response", "effect_between"),
@@ -172,7 +172,7 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "open_evidence": ("harness.evidence.opening", "open_evidence"),
     "passes_words": ("harness.publish.bearing", "passes_words"),
     "pair_cells": ("harness.publish.equal_memory", "pair_cells"),
-    "paper_values": ("harness.publish.facts", "paper_values"),
+    "paper_values": ("harness.publish.session_facts", "paper_values"),
     "parts_cells": ("harness.publish.articles", "parts_cells"),
     "parts_table": ("harness.evidence.load_response", "parts_table"),
     "percentile_cells": ("harness.publish.clients", "percentile_cells"),
@@ -183,7 +183,7 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "pressure_cells": ("harness.publish.articles", "pressure_cells"),
     "pressure_table": ("harness.evidence.load_response", "pressure_table"),
     "publish_alike": ("harness.publish.bearing", "publish_alike"),
-    "publish_attribution": ("harness.publish.peaks", "publish_attribution"),
+    "publish_attribution": ("harness.publish.attribution", "publish_attribution"),
     "publish_audit": ("harness.publish.audit", "publish_audit"),
     "publish_bearing": ("harness.publish.bearing", "publish_bearing"),
     "publish_between": ("harness.publish.audit", "publish_between"),
@@ -201,7 +201,7 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "publish_memory": ("harness.publish.equal_memory", "publish_memory"),
     "publish_memory_pairs": ("harness.publish.equal_memory", "publish_memory_pairs"),
     "publish_money": ("harness.publish.articles", "publish_money"),
-    "publish_names": ("harness.publish.peaks", "publish_names"),
+    "publish_names": ("harness.publish.attribution", "publish_names"),
     "publish_other_session": ("harness.publish.other_session", "publish_other_session"),
     "publish_parts": ("harness.publish.articles", "publish_parts"),
     "publish_places": ("harness.publish.places", "publish_places"),
@@ -209,12 +209,12 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "publish_precision_recall": ("harness.publish.validity", "publish_precision_recall"),
     "publish_pressure": ("harness.publish.articles", "publish_pressure"),
     "publish_published_bank": ("harness.publish.published_bank", "publish_published_bank"),
-    "publish_rounds": ("harness.publish.facts", "publish_rounds"),
+    "publish_rounds": ("harness.publish.session_facts", "publish_rounds"),
     "publish_scaling": ("harness.publish.scaling", "publish_scaling"),
     "publish_slow_start": ("harness.publish.articles", "publish_slow_start"),
     "publish_survivors": ("harness.publish.bearing", "publish_survivors"),
     "publish_use": ("harness.publish.clients", "publish_use"),
-    "publish_warm_up": ("harness.publish.peaks", "publish_warm_up"),
+    "publish_warm_up": ("harness.publish.attribution", "publish_warm_up"),
     "published_bank": ("harness.publish.published_bank", "published_bank"),
     "published_cells": ("harness.publish.published_bank", "published_cells"),
     "published_clients": ("harness.publish.clients", "published_clients"),
@@ -224,7 +224,7 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "saturations": ("harness.evidence.load_response", "saturations"),
     "scaling_cells": ("harness.publish.scaling", "scaling_cells"),
     "settling": ("harness.evidence.requests", "settling"),
-    "setup_tables": ("harness.publish.facts", "setup_tables"),
+    "setup_tables": ("harness.publish.session_facts", "setup_tables"),
     "summarise": ("harness.analysis.stats.summaries", "summarise"),
     "tidy_all": ("harness.pipeline.steps", "tidy_all"),
     "timelines": ("harness.evidence.requests", "timelines"),
@@ -232,7 +232,7 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "use_cells": ("harness.publish.clients", "use_cells"),
     "use_table": ("harness.evidence.clients", "use_table"),
     "verdict_table": ("harness.publish.teaching", "verdict_table"),
-    "warm_up_cells": ("harness.publish.peaks", "warm_up_cells"),
+    "warm_up_cells": ("harness.publish.attribution", "warm_up_cells"),
     "warm_up_curves": ("harness.evidence.requests", "warm_up_curves"),
     "warm_up_table": ("harness.analysis.warmup.curves", "warm_up_table"),
     "warm_up_words": ("harness.evidence.load_response", "warm_up_words"),

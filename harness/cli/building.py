@@ -26,7 +26,7 @@ def paper_command(
 
         rematch paper --readme
     """
-    from harness.paper import build_paper
+    from harness.publish.build import build_paper
     from harness.publish.readme import write_headline
 
     if readme:

@@ -11,7 +11,7 @@ from harness.evidence.results import CellResult, Metric, MetricResult, Results, 
 from harness.model import Verdict
 from harness.model.digits import whole_percent
 from harness.model.formatting import DASH, show
-from harness.publish.doubts import FLAG_WORDS
+from harness.publish.flags import FLAG_WORDS
 
 #: Exclusion reasons that are printed; all of them stand in the JSON.
 REASONS_SHOWN = 3

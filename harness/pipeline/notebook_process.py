@@ -16,7 +16,7 @@ from pathlib import Path
 from harness.agent.platforms import die_with_parent
 from harness.papermill_engine import ENGINE
 from harness.pipeline.stage import PlannedStage, StagePlan
-from harness.publish.contribution import PUBLISHING
+from harness.publish.generated import PUBLISHING
 
 #: A notebook that was asked to stop gets this long: a trial under way must stop its service.
 _STOP_WITHIN_S = 30.0

@@ -14,7 +14,7 @@ from harness.pipeline import fingerprint
 from harness.pipeline.expected import expected_s
 from harness.pipeline.fingerprint import Memory, in_short, read_memory
 from harness.pipeline.stage import PlannedStage
-from harness.publish.contribution import GENERATED
+from harness.publish.generated import GENERATED
 from harness.store import Store
 
 
@@ -40,7 +40,9 @@ def depends(root: Path, stage: PlannedStage) -> dict[str, str]:
     elif stage.kind == "analysis":
         found |= fingerprint.of_files(root, [*_tables(root, stage), root / "data" / "published"])
     elif stage.kind == "paper":
-        paths = [path for module in closure(root, {"harness.paper"}) if (path := module_path(root, module))]
+        paths = [
+            path for module in closure(root, {"harness.publish.build"}) if (path := module_path(root, module))
+        ]
         found |= fingerprint.of_files(root, [*paths, *_paper_sources(root), root / GENERATED])
     return found
 

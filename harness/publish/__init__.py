@@ -13,9 +13,9 @@ from harness.publish.comparisons import (
     margin_note,
     publish_noise,
 )
-from harness.publish.contribution import clear, merge, read_values, trace
+from harness.publish.display import Published
+from harness.publish.generated import clear, merge, read_values, trace
 from harness.publish.latex import escape
-from harness.publish.pages import Published
 from harness.publish.published import published_rounds
 from harness.publish.publisher import Publisher
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness.model.digits import plain
-from harness.publish.contribution import GENERATED, contributions
+from harness.publish.generated import GENERATED, contributions
 
 #: Of what is one number, computed in two ways.
 SAME = 1e-6

@@ -18,7 +18,7 @@ from harness.evidence.load_response import at_most_load, effect_between
 from harness.model import Estimate
 from harness.model.formatting import NOT_MEASURED
 from harness.publish.cells import Cell
-from harness.publish.pages import Published, joined
+from harness.publish.display import Published, joined
 from harness.publish.publisher import Publisher, slug
 
 #: column of the pressure table -> unit in the paper

@@ -16,7 +16,7 @@ from harness.evidence.audit import between_shares
 from harness.model import Estimate
 from harness.model.formatting import NOT_MEASURED
 from harness.publish.cells import Cell
-from harness.publish.pages import Published, joined
+from harness.publish.display import Published, joined
 from harness.publish.publisher import Publisher, slug
 
 #: part of the key -> the word in the table of checks

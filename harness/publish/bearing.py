@@ -16,7 +16,7 @@ from harness.model import Estimate, Outcome, Verdict
 from harness.model.formatting import NOT_MEASURED, show
 from harness.publish.articles import mean_of, pressure_cells
 from harness.publish.cells import Cell
-from harness.publish.pages import Published, joined
+from harness.publish.display import Published, joined
 from harness.publish.publisher import Publisher, slug
 
 #: column of the pressure table -> unit in the paper

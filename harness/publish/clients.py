@@ -18,7 +18,7 @@ from harness.model import Estimate
 from harness.model.formatting import NOT_MEASURED
 from harness.project import find_root
 from harness.publish.cells import Cell
-from harness.publish.pages import Published, joined
+from harness.publish.display import Published, joined
 from harness.publish.publisher import Publisher, slug
 
 FOLDER = Path("data") / "published"

@@ -10,7 +10,7 @@ from harness.analysis.stats.verdicts import ALPHA, FEWEST_FOR_P, smallest_p
 from harness.model.digits import plain, whole_percent
 from harness.model.formatting import NOT_MEASURED
 from harness.publish.cells import Cell
-from harness.publish.pages import Published
+from harness.publish.display import Published
 from harness.publish.publisher import Publisher
 
 _ADJUSTED_BY = {"exploratory": "Benjamini and Hochberg", "confirmatory": "Holm"}

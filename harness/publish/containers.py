@@ -10,7 +10,7 @@ from harness.evidence import Evidence
 from harness.model import Estimate
 from harness.model.formatting import NOT_MEASURED, show
 from harness.publish.cells import Cell
-from harness.publish.pages import Published
+from harness.publish.display import Published
 from harness.publish.publisher import Publisher, slug
 
 CONTAINER = "container"

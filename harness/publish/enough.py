@@ -15,7 +15,7 @@ from harness.model import Estimate
 from harness.model.digits import percent, plain, span, spoken
 from harness.model.formatting import NOT_MEASURED
 from harness.publish.cells import Cell
-from harness.publish.pages import Published, joined
+from harness.publish.display import Published, joined
 from harness.publish.publisher import Publisher, slug
 
 _LEVEL = 0.95

@@ -12,7 +12,7 @@ from harness.evidence.equal_memory import MemoryPair
 from harness.model import MemoryFit
 from harness.model.formatting import NOT_MEASURED
 from harness.publish.cells import Cell
-from harness.publish.pages import Published
+from harness.publish.display import Published
 from harness.publish.publisher import Publisher, slug
 
 _COLLECTORS = {"serial": "Serial", "parallel": "Parallel", "g1": "G1", "z": "ZGC", "shenandoah": "Shenandoah"}

@@ -14,8 +14,8 @@ from harness.evidence.load_course import COMPILING, FIRST, LAST, load_course
 from harness.model import ClosedLoad, Estimate, Experiment, Load
 from harness.model.digits import percent, span
 from harness.model.formatting import NOT_MEASURED, show
+from harness.publish.display import Published
 from harness.publish.load_words import TOOL_NAMES, load_in_words, number
-from harness.publish.pages import Published
 from harness.publish.publisher import Publisher, slug
 from harness.publish.settings import runtime_cells
 from harness.publish.versions import tool_versions

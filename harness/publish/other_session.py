@@ -9,8 +9,8 @@ from harness.analysis.stats.summaries import summarise
 from harness.evidence import Evidence
 from harness.model import Estimate, Variant
 from harness.model.formatting import NOT_MEASURED, show
+from harness.publish.display import Published
 from harness.publish.load_words import go_in_words, java_in_words
-from harness.publish.pages import Published
 from harness.publish.publisher import Publisher
 from harness.publish.sources import day_of
 

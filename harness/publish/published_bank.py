@@ -20,7 +20,7 @@ from harness.model import Estimate
 from harness.project import find_root
 from harness.publish.articles import mean_of
 from harness.publish.cells import Cell
-from harness.publish.pages import Published, joined
+from harness.publish.display import Published, joined
 from harness.publish.publisher import Publisher
 
 FILE = Path("data") / "published" / "bank-original.csv"

@@ -13,7 +13,6 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from harness.analysis.metric_words import in_words, metric_name
 from harness.analysis.stats.comparisons import Comparison
 from harness.analysis.stats.pairing import unit_of
 from harness.analysis.stats.summaries import summarise
@@ -22,10 +21,11 @@ from harness.figures.style import png_of, save, stamp
 from harness.model import Estimate
 from harness.model.formatting import NOT_COMPARED, NOT_MEASURED, show, verdict_words
 from harness.project import find_root
-from harness.publish import contribution
+from harness.publish import generated
 from harness.publish.cells import Cell, cell_texts, estimates_of, inputs_of
+from harness.publish.display import Published, Result, figure_page, joined, plain_table, table_page
 from harness.publish.latex import render_table
-from harness.publish.pages import Published, Result, figure_page, joined, plain_table, table_page
+from harness.publish.metric_words import in_words, metric_name
 
 _KEY = re.compile(r"[a-z0-9]+([._-][a-z0-9]+)*")
 
@@ -52,8 +52,8 @@ class Publisher:
         self.notebook = notebook
         self.draft = draft
         self.root = root or find_root()
-        self._generated = self.root / contribution.GENERATED
-        self._publish = os.environ.get(contribution.PUBLISHING) == "1" if publish is None else publish
+        self._generated = self.root / generated.GENERATED
+        self._publish = os.environ.get(generated.PUBLISHING) == "1" if publish is None else publish
         self._waiting: list[tuple[str, str, dict[str, Any]]] | None = None
         self._shown = Published()
 
@@ -73,7 +73,7 @@ class Publisher:
         finally:
             waiting, self._waiting = self._waiting, None
             if self._publish:
-                contribution.update(self._generated, self.notebook, waiting)
+                generated.update(self._generated, self.notebook, waiting)
 
     def number(self, key: str, estimate: Estimate) -> Published:
         r"""Publish an estimate as ``\val{key}`` and, with its interval, ``\valci{key}``."""
@@ -266,7 +266,7 @@ class Publisher:
         return Published(alt, page=figure_page(png_of(figure), alt, caption, figure.get_figwidth()))
 
     def _text(self, key: str, text: str, method: str, n_trials: int, inputs: Sequence[str]) -> None:
-        entry = contribution.text_entry(
+        entry = generated.text_entry(
             text, notebook=self.notebook, method=method, n_trials=n_trials, inputs=inputs
         )
         self._put("values", key, entry)
@@ -277,7 +277,7 @@ class Publisher:
         if self._waiting is not None:
             self._waiting.append((kind, key, entry))
         elif self._publish:
-            contribution.update(self._generated, self.notebook, [(kind, key, entry)])
+            generated.update(self._generated, self.notebook, [(kind, key, entry)])
 
     def _write(self, name: str, text: str) -> None:
         if not self._publish:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import InputError, UnknownKey
-from harness.publish.contribution import read_values
+from harness.publish.generated import read_values
 
 BEGIN = "<!-- headline: written by `python -m harness paper --readme` -->"
 END = "<!-- /headline -->"

@@ -17,7 +17,7 @@ from harness.model import Estimate
 from harness.model.digits import plain
 from harness.model.formatting import NOT_MEASURED
 from harness.publish.cells import Cell
-from harness.publish.pages import Published
+from harness.publish.display import Published
 from harness.publish.publisher import Publisher, slug
 
 

@@ -10,9 +10,9 @@ from harness.analysis.stats.comparisons import Comparison
 from harness.evidence.sweeps import OFF, ON, Sweep
 from harness.model import Estimate
 from harness.model.formatting import NOT_MEASURED
+from harness.publish.attribution import publish_names
 from harness.publish.cells import Cell
-from harness.publish.pages import Published
-from harness.publish.peaks import publish_names
+from harness.publish.display import Published
 from harness.publish.publisher import Publisher, slug
 
 #: part of the key -> (number of the law, unit)

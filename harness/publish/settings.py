@@ -9,6 +9,7 @@ from itertools import zip_longest
 from harness.evidence import Evidence
 from harness.model import Configuration
 from harness.publish.cells import Cell
+from harness.publish.display import Published
 from harness.publish.load_words import (
     TOOL_NAMES,
     go_in_words,
@@ -16,7 +17,6 @@ from harness.publish.load_words import (
     load_in_words,
     number,
 )
-from harness.publish.pages import Published
 from harness.publish.publisher import Publisher
 from harness.publish.versions import version_cells
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from harness.evidence import Evidence
 from harness.publish.cells import Cell
-from harness.publish.pages import Published
+from harness.publish.display import Published
 from harness.publish.publisher import Publisher, slug
 from harness.repository import has_commit
 from harness.store import SessionFolder

@@ -11,13 +11,13 @@ from math import floor, log10
 import numpy as np
 import pandas as pd
 
-from harness.analysis.metric_words import MetricWords, metric_name, metric_words
 from harness.analysis.stats.aa_noise import AANoise
 from harness.analysis.stats.comparisons import Comparison
 from harness.errors import InputError
 from harness.model.digits import percent, plain
 from harness.model.formatting import show, verdict_words
-from harness.publish.pages import Published, plain_table, table_page
+from harness.publish.display import Published, plain_table, table_page
+from harness.publish.metric_words import MetricWords, metric_name, metric_words
 
 _FLAGGED = " trials flagged "
 

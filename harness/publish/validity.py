@@ -12,7 +12,7 @@ from harness.evidence import Evidence
 from harness.formats.wrk_histogram import UNDONE
 from harness.model import Estimate
 from harness.model.formatting import NOT_MEASURED
-from harness.publish.pages import Published, joined
+from harness.publish.display import Published, joined
 from harness.publish.publisher import Publisher, slug
 from harness.verify.simulated.result import VerifyResult
 from harness.verify.simulated.stall_curves import PrecisionRecall

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from unittest.mock import patch
 
-from harness.publish.contribution import PUBLISHING
+from harness.publish.generated import PUBLISHING
 
 
 def execute_in_process(

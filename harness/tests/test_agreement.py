@@ -13,9 +13,9 @@ from harness.analysis.stats.summaries import summarise
 from harness.analysis.tables.tidy import tidy
 from harness.errors import RematchError
 from harness.model import Estimate
-from harness.paper import build_paper
 from harness.publish import Publisher
 from harness.publish.agreement import checked_ratios, contradictions
+from harness.publish.build import build_paper
 from harness.tests.in_process import execute_in_process
 from harness.tests.synthetic import ROOT, make_project
 

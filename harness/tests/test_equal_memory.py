@@ -18,6 +18,7 @@ from harness.evidence.requests import attribute_peaks, defined_variants, one_of_
 from harness.model import SessionHeader, Verdict
 from harness.pipeline import StageParameters
 from harness.publish import Publisher, read_values
+from harness.publish.attribution import attribution_cells
 from harness.publish.equal_memory import (
     asked_words,
     least_words,
@@ -25,7 +26,6 @@ from harness.publish.equal_memory import (
     publish_memory,
     publish_memory_pairs,
 )
-from harness.publish.peaks import attribution_cells
 from harness.store import Store
 from harness.tests.synthetic import LEAST_MIB, ROOT, make_project, make_session
 from harness.tests.synthetic_trial import HELD_MIB

@@ -11,10 +11,10 @@ import pytest
 
 from harness.errors import InputError, MissingTool
 from harness.model.formatting import NOT_COMPARED, NOT_MEASURED
-from harness.paper import PaperFailed, build_paper, explain
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
 from harness.publish import clear, read_values
+from harness.publish.build import PaperFailed, build_paper, explain
 from harness.tests.in_process import execute_in_process
 from harness.tests.synthetic import ROOT, make_project, make_session
 

@@ -12,7 +12,7 @@ from harness.model import Flag
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
 from harness.publish import Publisher
-from harness.publish.doubts import FLAG_WORDS, flag_counts, publish_doubts
+from harness.publish.flags import FLAG_WORDS, flag_counts, publish_doubts
 from harness.store import Store
 from harness.tests.synthetic import make_project
 

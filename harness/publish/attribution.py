@@ -10,7 +10,7 @@ from harness.analysis.warmup.curves import WarmUpRow
 from harness.model import Estimate
 from harness.model.formatting import NOT_MEASURED
 from harness.publish.cells import Cell
-from harness.publish.pages import Published, joined
+from harness.publish.display import Published, joined
 from harness.publish.publisher import Publisher, slug
 
 #: part of the key -> (field of the row, unit)

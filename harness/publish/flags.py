@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from harness.evidence import Evidence
 from harness.model import Flag
 from harness.publish.cells import Cell
-from harness.publish.pages import Published
+from harness.publish.display import Published
 from harness.publish.publisher import Publisher
 
 #: What a flag is called at the head of a column; when it is set stands in ``harness.runner.verdicts``.

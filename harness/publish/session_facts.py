@@ -15,9 +15,9 @@ from harness.model import Estimate
 from harness.model.digits import fixed, plain
 from harness.project import find_root
 from harness.publish.cells import Cell
-from harness.publish.contribution import read_values
-from harness.publish.doubts import flag_counts, publish_doubts
-from harness.publish.pages import Published, joined_pages
+from harness.publish.display import Published, joined_pages
+from harness.publish.flags import flag_counts, publish_doubts
+from harness.publish.generated import read_values
 from harness.publish.publisher import Publisher, slug
 from harness.publish.rule import publish_rule
 from harness.publish.settings import publish_setup
