@@ -18,11 +18,6 @@ if TYPE_CHECKING:
     from harness.analysis.stats.summaries import summarise
     from harness.analysis.warmup.curves import warm_up_table
     from harness.evidence import Evidence
-    from harness.evidence.audit import audit_control, audit_sessions
-    from harness.evidence.bearing import at_one_load, at_one_load_of
-    from harness.evidence.clients import use_table
-    from harness.evidence.enough import how_much
-    from harness.evidence.equal_memory import defined_pairs, memory_pairs
     from harness.evidence.load_response import (
         calibration_words,
         drawable,
@@ -43,7 +38,6 @@ if TYPE_CHECKING:
         timelines,
         warm_up_curves,
     )
-    from harness.evidence.sweeps import core_sweep
     from harness.pipeline import RunAllParameters, StageParameters, check_parameters
     from harness.pipeline.execute import run as run_stages
     from harness.pipeline.plan import make_plan as plan_stages
@@ -57,7 +51,28 @@ if TYPE_CHECKING:
         publish_noise,
         published_rounds,
     )
-    from harness.publish.articles import (
+    from harness.publish.attribution import (
+        attribution_cells,
+        publish_attribution,
+        publish_names,
+        publish_warm_up,
+        warm_up_cells,
+    )
+    from harness.publish.headline import cell_in_words, publish_headline
+    from harness.publish.other_session import publish_other_session
+    from harness.publish.session_facts import describe_session, paper_values, publish_rounds, setup_tables
+    from harness.publish.teaching import noise_words, trial_values, verdict_table
+    from harness.questions.bank.connections import at_one_load, at_one_load_of
+    from harness.questions.bank.connections_results import (
+        bearing_cells,
+        passes_words,
+        publish_alike,
+        publish_bearing,
+        publish_pooled,
+        publish_survivors,
+    )
+    from harness.questions.bank.published import publish_published_bank, published_bank, published_cells
+    from harness.questions.bank.results import (
         parts_cells,
         pressure_cells,
         publish_levels,
@@ -67,23 +82,7 @@ if TYPE_CHECKING:
         publish_pressure,
         publish_slow_start,
     )
-    from harness.publish.attribution import (
-        attribution_cells,
-        publish_attribution,
-        publish_names,
-        publish_warm_up,
-        warm_up_cells,
-    )
-    from harness.publish.audit import audit_cells, failure_cells, publish_audit, publish_between
-    from harness.publish.bearing import (
-        bearing_cells,
-        passes_words,
-        publish_alike,
-        publish_bearing,
-        publish_pooled,
-        publish_survivors,
-    )
-    from harness.publish.clients import (
+    from harness.questions.clients.published import (
         beside_published,
         face_cells,
         percentile_cells,
@@ -92,18 +91,38 @@ if TYPE_CHECKING:
         published_clients,
         use_cells,
     )
-    from harness.publish.containers import container_cells, publish_containers
-    from harness.publish.enough import block_cells, pooled_cells, publish_enough, worth_cells
-    from harness.publish.equal_memory import pair_cells, publish_memory, publish_memory_pairs
-    from harness.publish.forms import build_cells, form_cells, publish_form_effects
-    from harness.publish.headline import cell_in_words, publish_headline
-    from harness.publish.other_session import publish_other_session
-    from harness.publish.places import all_places, compare_places, place_cells, publish_places
-    from harness.publish.published_bank import publish_published_bank, published_bank, published_cells
-    from harness.publish.scaling import interaction_cells, lead_cells, publish_scaling, scaling_cells
-    from harness.publish.session_facts import describe_session, paper_values, publish_rounds, setup_tables
-    from harness.publish.teaching import noise_words, trial_values, verdict_table
-    from harness.publish.validity import (
+    from harness.questions.clients.usage import use_table
+    from harness.questions.forms.results import build_cells, form_cells, publish_form_effects
+    from harness.questions.gc_peaks.equal_memory import defined_pairs, memory_pairs
+    from harness.questions.gc_peaks.equal_memory_results import (
+        pair_cells,
+        publish_memory,
+        publish_memory_pairs,
+    )
+    from harness.questions.placement.containers import container_cells, publish_containers
+    from harness.questions.placement.results import all_places, compare_places, place_cells, publish_places
+    from harness.questions.scaling.results import (
+        interaction_cells,
+        lead_cells,
+        publish_scaling,
+        scaling_cells,
+    )
+    from harness.questions.scaling.sweeps import core_sweep
+    from harness.questions.validity.adequacy import how_much
+    from harness.questions.validity.adequacy_results import (
+        block_cells,
+        pooled_cells,
+        publish_enough,
+        worth_cells,
+    )
+    from harness.questions.validity.audit import audit_control, audit_sessions
+    from harness.questions.validity.audit_results import (
+        audit_cells,
+        failure_cells,
+        publish_audit,
+        publish_between,
+    )
+    from harness.questions.validity.results import (
         compare_generators,
         drifts,
         publish_coverage,
@@ -122,121 +141,121 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "RunAllParameters": ("harness.pipeline", "RunAllParameters"),
     "StageParameters": ("harness.pipeline", "StageParameters"),
     "aa_noise": ("harness.analysis.stats.aa_noise", "aa_noise"),
-    "all_places": ("harness.publish.places", "all_places"),
-    "at_one_load": ("harness.evidence.bearing", "at_one_load"),
-    "at_one_load_of": ("harness.evidence.bearing", "at_one_load_of"),
+    "all_places": ("harness.questions.placement.results", "all_places"),
+    "at_one_load": ("harness.questions.bank.connections", "at_one_load"),
+    "at_one_load_of": ("harness.questions.bank.connections", "at_one_load_of"),
     "attribute_peaks": ("harness.evidence.requests", "attribute_peaks"),
     "attribution_cells": ("harness.publish.attribution", "attribution_cells"),
     "attribution_table": ("harness.analysis.attribution.table", "attribution_table"),
-    "audit_cells": ("harness.publish.audit", "audit_cells"),
-    "audit_control": ("harness.evidence.audit", "audit_control"),
-    "audit_sessions": ("harness.evidence.audit", "audit_sessions"),
-    "bearing_cells": ("harness.publish.bearing", "bearing_cells"),
-    "beside_published": ("harness.publish.clients", "beside_published"),
-    "block_cells": ("harness.publish.enough", "block_cells"),
-    "build_cells": ("harness.publish.forms", "build_cells"),
+    "audit_cells": ("harness.questions.validity.audit_results", "audit_cells"),
+    "audit_control": ("harness.questions.validity.audit", "audit_control"),
+    "audit_sessions": ("harness.questions.validity.audit", "audit_sessions"),
+    "bearing_cells": ("harness.questions.bank.connections_results", "bearing_cells"),
+    "beside_published": ("harness.questions.clients.published", "beside_published"),
+    "block_cells": ("harness.questions.validity.adequacy_results", "block_cells"),
+    "build_cells": ("harness.questions.forms.results", "build_cells"),
     "calibration_words": ("harness.evidence.load_response", "calibration_words"),
     "cell_in_words": ("harness.publish.headline", "cell_in_words"),
     "check_machine": ("harness.pipeline.steps", "check_machine"),
     "check_parameters": ("harness.pipeline", "check_parameters"),
     "compare": ("harness.analysis.stats.comparisons", "compare"),
-    "compare_generators": ("harness.publish.validity", "compare_generators"),
-    "compare_places": ("harness.publish.places", "compare_places"),
+    "compare_generators": ("harness.questions.validity.results", "compare_generators"),
+    "compare_places": ("harness.questions.placement.results", "compare_places"),
     "comparison_columns": ("harness.publish", "comparison_columns"),
     "comparison_notes": ("harness.publish", "comparison_notes"),
     "comparison_rows": ("harness.publish", "comparison_rows"),
     "margin_note": ("harness.publish", "margin_note"),
     "publish_noise": ("harness.publish", "publish_noise"),
-    "container_cells": ("harness.publish.containers", "container_cells"),
-    "core_sweep": ("harness.evidence.sweeps", "core_sweep"),
-    "defined_pairs": ("harness.evidence.equal_memory", "defined_pairs"),
+    "container_cells": ("harness.questions.placement.containers", "container_cells"),
+    "core_sweep": ("harness.questions.scaling.sweeps", "core_sweep"),
+    "defined_pairs": ("harness.questions.gc_peaks.equal_memory", "defined_pairs"),
     "defined_variants": ("harness.evidence.requests", "defined_variants"),
     "describe_session": ("harness.publish.session_facts", "describe_session"),
     "drawable": ("harness.evidence.load_response", "drawable"),
-    "drifts": ("harness.publish.validity", "drifts"),
+    "drifts": ("harness.questions.validity.results", "drifts"),
     "effect_between": ("harness.evidence.load_response", "effect_between"),
-    "face_cells": ("harness.publish.clients", "face_cells"),
-    "failure_cells": ("harness.publish.audit", "failure_cells"),
+    "face_cells": ("harness.questions.clients.published", "face_cells"),
+    "failure_cells": ("harness.questions.validity.audit_results", "failure_cells"),
     "figures": ("harness.figures", None),
     "find_evidence": ("harness.evidence.opening", "find_evidence"),
-    "form_cells": ("harness.publish.forms", "form_cells"),
-    "how_much": ("harness.evidence.enough", "how_much"),
-    "interaction_cells": ("harness.publish.scaling", "interaction_cells"),
+    "form_cells": ("harness.questions.forms.results", "form_cells"),
+    "how_much": ("harness.questions.validity.adequacy", "how_much"),
+    "interaction_cells": ("harness.questions.scaling.results", "interaction_cells"),
     "knees": ("harness.evidence.load_response", "knees"),
     "latencies_by": ("harness.evidence.requests", "latencies_by"),
-    "lead_cells": ("harness.publish.scaling", "lead_cells"),
+    "lead_cells": ("harness.questions.scaling.results", "lead_cells"),
     "measure_all": ("harness.pipeline.steps", "measure_all"),
-    "memory_pairs": ("harness.evidence.equal_memory", "memory_pairs"),
+    "memory_pairs": ("harness.questions.gc_peaks.equal_memory", "memory_pairs"),
     "noise_words": ("harness.publish.teaching", "noise_words"),
     "one_of_each": ("harness.evidence.requests", "one_of_each"),
     "open_evidence": ("harness.evidence.opening", "open_evidence"),
-    "passes_words": ("harness.publish.bearing", "passes_words"),
-    "pair_cells": ("harness.publish.equal_memory", "pair_cells"),
+    "passes_words": ("harness.questions.bank.connections_results", "passes_words"),
+    "pair_cells": ("harness.questions.gc_peaks.equal_memory_results", "pair_cells"),
     "paper_values": ("harness.publish.session_facts", "paper_values"),
-    "parts_cells": ("harness.publish.articles", "parts_cells"),
+    "parts_cells": ("harness.questions.bank.results", "parts_cells"),
     "parts_table": ("harness.evidence.load_response", "parts_table"),
-    "percentile_cells": ("harness.publish.clients", "percentile_cells"),
-    "place_cells": ("harness.publish.places", "place_cells"),
+    "percentile_cells": ("harness.questions.clients.published", "percentile_cells"),
+    "place_cells": ("harness.questions.placement.results", "place_cells"),
     "plan_stages": ("harness.pipeline.plan", "make_plan"),
-    "pooled_cells": ("harness.publish.enough", "pooled_cells"),
+    "pooled_cells": ("harness.questions.validity.adequacy_results", "pooled_cells"),
     "precision_recall_curves": ("harness.verify.simulated.stall_curves", "precision_recall_curves"),
-    "pressure_cells": ("harness.publish.articles", "pressure_cells"),
+    "pressure_cells": ("harness.questions.bank.results", "pressure_cells"),
     "pressure_table": ("harness.evidence.load_response", "pressure_table"),
-    "publish_alike": ("harness.publish.bearing", "publish_alike"),
+    "publish_alike": ("harness.questions.bank.connections_results", "publish_alike"),
     "publish_attribution": ("harness.publish.attribution", "publish_attribution"),
-    "publish_audit": ("harness.publish.audit", "publish_audit"),
-    "publish_bearing": ("harness.publish.bearing", "publish_bearing"),
-    "publish_between": ("harness.publish.audit", "publish_between"),
-    "publish_coverage": ("harness.publish.validity", "publish_coverage"),
-    "publish_containers": ("harness.publish.containers", "publish_containers"),
-    "publish_drifts": ("harness.publish.validity", "publish_drifts"),
-    "publish_enough": ("harness.publish.enough", "publish_enough"),
-    "publish_equal_arms": ("harness.publish.validity", "publish_equal_arms"),
-    "publish_faces": ("harness.publish.clients", "publish_faces"),
-    "publish_form_effects": ("harness.publish.forms", "publish_form_effects"),
-    "publish_generators": ("harness.publish.validity", "publish_generators"),
+    "publish_audit": ("harness.questions.validity.audit_results", "publish_audit"),
+    "publish_bearing": ("harness.questions.bank.connections_results", "publish_bearing"),
+    "publish_between": ("harness.questions.validity.audit_results", "publish_between"),
+    "publish_coverage": ("harness.questions.validity.results", "publish_coverage"),
+    "publish_containers": ("harness.questions.placement.containers", "publish_containers"),
+    "publish_drifts": ("harness.questions.validity.results", "publish_drifts"),
+    "publish_enough": ("harness.questions.validity.adequacy_results", "publish_enough"),
+    "publish_equal_arms": ("harness.questions.validity.results", "publish_equal_arms"),
+    "publish_faces": ("harness.questions.clients.published", "publish_faces"),
+    "publish_form_effects": ("harness.questions.forms.results", "publish_form_effects"),
+    "publish_generators": ("harness.questions.validity.results", "publish_generators"),
     "publish_headline": ("harness.publish.headline", "publish_headline"),
-    "publish_levels": ("harness.publish.articles", "publish_levels"),
-    "publish_limits": ("harness.publish.articles", "publish_limits"),
-    "publish_memory": ("harness.publish.equal_memory", "publish_memory"),
-    "publish_memory_pairs": ("harness.publish.equal_memory", "publish_memory_pairs"),
-    "publish_money": ("harness.publish.articles", "publish_money"),
+    "publish_levels": ("harness.questions.bank.results", "publish_levels"),
+    "publish_limits": ("harness.questions.bank.results", "publish_limits"),
+    "publish_memory": ("harness.questions.gc_peaks.equal_memory_results", "publish_memory"),
+    "publish_memory_pairs": ("harness.questions.gc_peaks.equal_memory_results", "publish_memory_pairs"),
+    "publish_money": ("harness.questions.bank.results", "publish_money"),
     "publish_names": ("harness.publish.attribution", "publish_names"),
     "publish_other_session": ("harness.publish.other_session", "publish_other_session"),
-    "publish_parts": ("harness.publish.articles", "publish_parts"),
-    "publish_places": ("harness.publish.places", "publish_places"),
-    "publish_pooled": ("harness.publish.bearing", "publish_pooled"),
-    "publish_precision_recall": ("harness.publish.validity", "publish_precision_recall"),
-    "publish_pressure": ("harness.publish.articles", "publish_pressure"),
-    "publish_published_bank": ("harness.publish.published_bank", "publish_published_bank"),
+    "publish_parts": ("harness.questions.bank.results", "publish_parts"),
+    "publish_places": ("harness.questions.placement.results", "publish_places"),
+    "publish_pooled": ("harness.questions.bank.connections_results", "publish_pooled"),
+    "publish_precision_recall": ("harness.questions.validity.results", "publish_precision_recall"),
+    "publish_pressure": ("harness.questions.bank.results", "publish_pressure"),
+    "publish_published_bank": ("harness.questions.bank.published", "publish_published_bank"),
     "publish_rounds": ("harness.publish.session_facts", "publish_rounds"),
-    "publish_scaling": ("harness.publish.scaling", "publish_scaling"),
-    "publish_slow_start": ("harness.publish.articles", "publish_slow_start"),
-    "publish_survivors": ("harness.publish.bearing", "publish_survivors"),
-    "publish_use": ("harness.publish.clients", "publish_use"),
+    "publish_scaling": ("harness.questions.scaling.results", "publish_scaling"),
+    "publish_slow_start": ("harness.questions.bank.results", "publish_slow_start"),
+    "publish_survivors": ("harness.questions.bank.connections_results", "publish_survivors"),
+    "publish_use": ("harness.questions.clients.published", "publish_use"),
     "publish_warm_up": ("harness.publish.attribution", "publish_warm_up"),
-    "published_bank": ("harness.publish.published_bank", "published_bank"),
-    "published_cells": ("harness.publish.published_bank", "published_cells"),
-    "published_clients": ("harness.publish.clients", "published_clients"),
+    "published_bank": ("harness.questions.bank.published", "published_bank"),
+    "published_cells": ("harness.questions.bank.published", "published_cells"),
+    "published_clients": ("harness.questions.clients.published", "published_clients"),
     "published_rounds": ("harness.publish", "published_rounds"),
     "run_stages": ("harness.pipeline.execute", "run"),
     "run_verify": ("harness.verify.simulated", "run_verify"),
     "saturations": ("harness.evidence.load_response", "saturations"),
-    "scaling_cells": ("harness.publish.scaling", "scaling_cells"),
+    "scaling_cells": ("harness.questions.scaling.results", "scaling_cells"),
     "settling": ("harness.evidence.requests", "settling"),
     "setup_tables": ("harness.publish.session_facts", "setup_tables"),
     "summarise": ("harness.analysis.stats.summaries", "summarise"),
     "tidy_all": ("harness.pipeline.steps", "tidy_all"),
     "timelines": ("harness.evidence.requests", "timelines"),
     "trial_values": ("harness.publish.teaching", "trial_values"),
-    "use_cells": ("harness.publish.clients", "use_cells"),
-    "use_table": ("harness.evidence.clients", "use_table"),
+    "use_cells": ("harness.questions.clients.published", "use_cells"),
+    "use_table": ("harness.questions.clients.usage", "use_table"),
     "verdict_table": ("harness.publish.teaching", "verdict_table"),
     "warm_up_cells": ("harness.publish.attribution", "warm_up_cells"),
     "warm_up_curves": ("harness.evidence.requests", "warm_up_curves"),
     "warm_up_table": ("harness.analysis.warmup.curves", "warm_up_table"),
     "warm_up_words": ("harness.evidence.load_response", "warm_up_words"),
-    "worth_cells": ("harness.publish.enough", "worth_cells"),
+    "worth_cells": ("harness.questions.validity.adequacy_results", "worth_cells"),
 }
 
 __all__ = [

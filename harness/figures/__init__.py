@@ -8,18 +8,18 @@ Every trial is a dot; nothing is a bar of means, but for shares that add up to a
 
 import sys
 
-from harness.figures.bearing import borne
 from harness.figures.comparisons import forest, pareto
-from harness.figures.forms import forms
-from harness.figures.knees import throughput_latency
 from harness.figures.latency import ecdf, percentiles
-from harness.figures.load_curves import by_part, under_load
-from harness.figures.peaks import explained, open_and_closed, peaks
-from harness.figures.resources import memory_timeline, startup
-from harness.figures.scaling import against_cores, places
 from harness.figures.style import describe, save, show_figures_in, stamp
 from harness.figures.trials import by_cell, run_order
-from harness.figures.validity import coverage, precision_recall, ratios, warm_up
+from harness.questions.bank.bearing import borne
+from harness.questions.bank.figures import throughput_latency
+from harness.questions.bank.load_curves import by_part, under_load
+from harness.questions.forms.figures import forms
+from harness.questions.gc_peaks.figures import explained, open_and_closed, peaks
+from harness.questions.scaling.figures import against_cores, places
+from harness.questions.startup.figures import memory_timeline, startup
+from harness.questions.validity.figures import coverage, precision_recall, ratios, warm_up
 
 __all__ = [
     "against_cores",

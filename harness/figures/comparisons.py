@@ -13,8 +13,8 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from harness.analysis.stats.aa_noise import AANoise
 from harness.analysis.stats.comparisons import Comparison
 from harness.errors import InputError
-from harness.figures.looks import Look, looks, ordered
 from harness.figures.style import BAND, INK, cannot_be_said, canvas, label_ends, log_scale, styled
+from harness.figures.variant_style import Look, looks, ordered
 from harness.model import Estimate, Verdict
 from harness.model.digits import percent, plain
 

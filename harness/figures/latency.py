@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from harness.analysis.tables.success_shares import failed_share
 from harness.errors import InputError
-from harness.figures.looks import looks, ordered
 from harness.figures.style import (
     BAND,
     FAINT,
@@ -24,6 +23,7 @@ from harness.figures.style import (
     log_scale,
     styled,
 )
+from harness.figures.variant_style import looks, ordered
 
 Floats = NDArray[np.float64]
 _NINES = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)

@@ -10,8 +10,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from harness.analysis.stats.summaries import summarise
-from harness.figures.looks import Look
 from harness.figures.style import INK
+from harness.figures.variant_style import Look
 from harness.model import Estimate
 from harness.model.digits import decimals, fixed
 

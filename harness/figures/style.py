@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from harness.figures.looks import Look
+from harness.figures.variant_style import Look
 from harness.model.digits import span
 
 P = ParamSpec("P")

@@ -13,8 +13,8 @@ from matplotlib.ticker import FuncFormatter
 
 from harness.analysis.tables.success_shares import counted_in, failed_share, wanted
 from harness.errors import InputError
-from harness.figures.looks import looks, ordered
 from harness.figures.style import FAINT, INK, PAGE_INCHES, canvas, legend, log_scale, styled
+from harness.figures.variant_style import looks, ordered
 
 #: With more panels than this beside each other there is room for the levels, not for the factor before each.
 CROWDED = 4

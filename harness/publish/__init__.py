@@ -16,8 +16,8 @@ from harness.publish.comparisons import (
 from harness.publish.display import Published
 from harness.publish.generated import clear, merge, read_values, trace
 from harness.publish.latex import escape
-from harness.publish.published import published_rounds
 from harness.publish.publisher import Publisher
+from harness.questions.strings.published import published_rounds
 
 __all__ = [
     "Published",

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from harness.analysis.stats.verdicts import ALPHA, DEFAULT_MARGIN, FEWEST_FOR_P, MOST_NOISE, TAIL_MARGIN
-from harness.evidence.equal_memory import MARGIN
 from harness.model.digits import fixed, whole_percent
 from harness.publish.display import Published, joined
 from harness.publish.publisher import Publisher
+from harness.questions.gc_peaks.equal_memory import MARGIN
 
 
 def publish_rule(publisher: Publisher) -> Published:

@@ -27,7 +27,7 @@ from harness.model import ClosedLoad, Load, OpenLoad
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
 from harness.publish import Publisher
-from harness.publish.articles import parts_cells, pressure_cells, publish_money
+from harness.questions.bank.results import parts_cells, pressure_cells, publish_money
 from harness.session.planning import prepare
 from harness.tests.sessions import make_session_project, tiny_assembly
 from harness.tests.synthetic import CAPACITY_PER_S, make_project

@@ -12,7 +12,9 @@ import pytest
 
 from harness.analysis.stats.comparisons import Comparison
 from harness.evidence import Evidence
-from harness.evidence.bearing import (
+from harness.model import Verdict
+from harness.publish import Publisher, read_values
+from harness.questions.bank.connections import (
     OUTCOMES,
     alike_claim,
     at_one_load,
@@ -20,9 +22,12 @@ from harness.evidence.bearing import (
     effect_with_all,
     pooled_claim,
 )
-from harness.model import Verdict
-from harness.publish import Publisher, read_values
-from harness.publish.bearing import bearing_cells, publish_bearing, publish_pooled, publish_survivors
+from harness.questions.bank.connections_results import (
+    bearing_cells,
+    publish_bearing,
+    publish_pooled,
+    publish_survivors,
+)
 
 LABELS = {"go-gorilla": "Go gorilla", "java-spring": "Java Spring"}
 

@@ -11,11 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.analysis.client_use import PERCENTILES, most_cores, percentiles_of
 from harness.analysis.load.load_segments import last_part
 from harness.errors import InputError
 from harness.evidence import Evidence
-from harness.evidence.clients import use_table
 from harness.evidence.load_response import parts_table
 from harness.evidence.opening import open_evidence
 from harness.evidence.requests import defined_variants
@@ -24,7 +22,8 @@ from harness.model.formatting import NOT_MEASURED
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
 from harness.publish import Publisher, read_values
-from harness.publish.clients import (
+from harness.questions.clients.client_use import PERCENTILES, most_cores, percentiles_of
+from harness.questions.clients.published import (
     beside_published,
     face_cells,
     percentile_cells,
@@ -33,6 +32,7 @@ from harness.publish.clients import (
     published_clients,
     use_cells,
 )
+from harness.questions.clients.usage import use_table
 from harness.tests.synthetic import ROOT, make_project
 from harness.tests.synthetic_files import OPENED_PUBLISHED
 

@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.analysis.core_sweep import interaction, scaling_rows, sizes_of
-from harness.analysis.places import PlaceRow, place_rows
 from harness.analysis.stats.usl import usl
 from harness.errors import InputError
 from harness.figures import against_cores, places
 from harness.model import Verdict
+from harness.questions.placement.analysis import PlaceRow, place_rows
+from harness.questions.scaling.analysis import interaction, scaling_rows, sizes_of
 from harness.session import prepare
 from harness.store import SessionFolder
 from harness.tests.sessions import make_session_project, measure_tiny, tiny_assembly

@@ -25,15 +25,15 @@ from matplotlib.text import Text
 
 from harness import figures
 from harness.analysis.attribution.rows import AttributionRow
-from harness.analysis.core_sweep import scaling_rows
-from harness.analysis.places import place_rows
 from harness.analysis.stats.comparisons import compare
 from harness.analysis.warmup.curves import warm_up_curve
 from harness.evidence.requests import Timeline
-from harness.figures.peaks import TimelineLike
 from harness.formats.detect import read_any
 from harness.formats.table import RequestTable
 from harness.model import Estimate
+from harness.questions.gc_peaks.figures import TimelineLike
+from harness.questions.placement.analysis import place_rows
+from harness.questions.scaling.analysis import scaling_rows
 from harness.store import Store
 from harness.tests.synthetic import ROOT
 from harness.tests.test_core_sweep import place_trials, sweep_trials

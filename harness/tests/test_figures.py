@@ -17,10 +17,10 @@ from matplotlib.patches import Rectangle
 from harness import figures
 from harness.analysis.stats.summaries import summarise
 from harness.errors import InputError
-from harness.figures.looks import looks, ordered
-from harness.figures.peaks import TimelineLike
+from harness.figures.variant_style import looks, ordered
 from harness.model import Estimate
 from harness.model.formatting import show
+from harness.questions.gc_peaks.figures import TimelineLike
 from harness.verify.simulated.stall_curves import CurvePoint, PrecisionRecall
 
 VARIANTS = {

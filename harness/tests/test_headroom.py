@@ -23,7 +23,7 @@ from harness.loadgen.flow import flow_fault
 from harness.loadgen.locust import Locust
 from harness.model import ClosedLoad, OpenLoad
 from harness.project import find_root
-from harness.publish.validity import compare_generators
+from harness.questions.validity.results import compare_generators
 from harness.runner.rehearsal import bounded
 from harness.session.headroom import echoed
 from harness.tests.accounts_server import step, transfer_flow

@@ -13,7 +13,7 @@ from harness.model import Estimate
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
 from harness.publish import read_values
-from harness.publish.containers import container_cells
+from harness.questions.placement.containers import container_cells
 from harness.tests.in_process import execute_in_process
 from harness.tests.synthetic import make_project, make_session
 from harness.tests.synthetic_trial import GROUP_BYTES, LAYERS_BYTES

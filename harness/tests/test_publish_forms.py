@@ -18,7 +18,7 @@ from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
 from harness.publish import read_values
 from harness.publish.cells import Cell
-from harness.publish.forms import build_cells, form_cells
+from harness.questions.forms.results import build_cells, form_cells
 from harness.tests.in_process import execute_in_process
 from harness.tests.synthetic import AOT_CACHE_BYTES, AOT_TRAINING_S, ROOT, make_project, make_session
 

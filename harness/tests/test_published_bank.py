@@ -13,7 +13,7 @@ import pytest
 from harness.errors import InputError
 from harness.model import Estimate
 from harness.publish import Publisher, read_values
-from harness.publish.published_bank import (
+from harness.questions.bank.published import (
     FILE,
     capacity_effect,
     our_loads,

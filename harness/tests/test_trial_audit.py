@@ -17,9 +17,9 @@ from harness.analysis.audit.trial_checks import audit_trial, in_flight
 from harness.analysis.stats.aa_test import audit_plan
 from harness.analysis.tables.trial_files import read_restored
 from harness.errors import InputError
-from harness.evidence.audit import ALTERATIONS
 from harness.formats.wrk_histogram import UNDONE, LatencyHistogram
 from harness.model import AnswerCount, ClosedLoad, LoadProfile, LoadSummary, OpenLoad
+from harness.questions.validity.audit import ALTERATIONS
 from harness.store import SessionFolder
 from harness.tests.synthetic import ROOT
 

@@ -9,8 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from harness.errors import InputError
-from harness.figures.looks import Look, looks, ordered
 from harness.figures.style import FAINT, INK, PAGE_INCHES, canvas, legend, styled
+from harness.figures.variant_style import Look, looks, ordered
 
 #: How far apart the variants of one level lie, and how far the blocks of one variant spread.
 APART, SPREAD = 0.36, 0.22

@@ -9,9 +9,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from harness.errors import InputError
-from harness.figures.looks import looks, ordered
 from harness.figures.means import row_of_trials
 from harness.figures.style import canvas, label_ends, log_scale, styled
+from harness.figures.variant_style import looks, ordered
 
 _PHASE_SHADES = {"start-up": "#DDDDDD", "warm-up": "#F0F0F0", "measurement": "#FFF4D6", "idle": "#F7F7F7"}
 

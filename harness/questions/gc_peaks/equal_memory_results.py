@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from harness.analysis.attribution.memory_labels import memory_fit
 from harness.analysis.attribution.rows import AttributionRow
 from harness.evidence import Evidence
-from harness.evidence.equal_memory import MemoryPair
 from harness.model import MemoryFit
 from harness.model.formatting import NOT_MEASURED
 from harness.publish.cells import Cell
 from harness.publish.display import Published
 from harness.publish.publisher import Publisher, slug
+from harness.questions.gc_peaks.equal_memory import MemoryPair
 
 _COLLECTORS = {"serial": "Serial", "parallel": "Parallel", "g1": "G1", "z": "ZGC", "shenandoah": "Shenandoah"}
 _GENERATORS = {"jmeter": "JMeter", "locust": "Locust"}

@@ -7,9 +7,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from harness.errors import InputError
-from harness.figures.looks import looks, ordered
 from harness.figures.means import row_of_trials
 from harness.figures.style import PAGE_INCHES, canvas, log_scale, styled
+from harness.figures.variant_style import looks, ordered
 
 #: column -> (axis label, factor)
 _PANELS = {

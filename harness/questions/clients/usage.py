@@ -9,7 +9,6 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from harness.analysis.client_use import PERCENTILES, most_cores, percentiles_of
 from harness.analysis.load.load_segments import last_part
 from harness.analysis.tables.resource_columns import load_window
 from harness.analysis.tables.runtime_columns import boundary_metrics
@@ -17,6 +16,7 @@ from harness.errors import InputError
 from harness.evidence import Evidence
 from harness.evidence.load_response import database_columns
 from harness.model import OpenLoad, TrialRecord
+from harness.questions.clients.client_use import PERCENTILES, most_cores, percentiles_of
 from harness.store import SessionFolder
 
 #: What go-nethttp counts: every connection to the upstream that it ever opened.

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from harness.analysis.core_sweep import CORES, ScalingRow, interaction, scaling_rows, sizes_of
 from harness.analysis.stats.comparisons import Comparison, compare
 from harness.evidence import Evidence
+from harness.questions.scaling.analysis import CORES, ScalingRow, interaction, scaling_rows, sizes_of
 
 LOGGING, OFF, ON = "logging", "off", "on"
 METRIC = "throughput_per_s"

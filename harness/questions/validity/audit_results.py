@@ -12,12 +12,12 @@ from harness.analysis.audit.littles_law import LAW
 from harness.analysis.stats.means import mean_within
 from harness.analysis.stats.pairing import inputs_of
 from harness.evidence import Evidence
-from harness.evidence.audit import between_shares
 from harness.model import Estimate
 from harness.model.formatting import NOT_MEASURED
 from harness.publish.cells import Cell
 from harness.publish.display import Published, joined
 from harness.publish.publisher import Publisher, slug
+from harness.questions.validity.audit import between_shares
 
 #: part of the key -> the word in the table of checks
 PARTS = {"held": "held", "failed": "failed", "not_applicable": "not applicable"}

@@ -13,8 +13,8 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from harness.errors import InputError
-from harness.figures.looks import Look, looks, ordered
 from harness.figures.style import INK, canvas, log_scale, styled
+from harness.figures.variant_style import Look, looks, ordered
 from harness.model import Estimate
 
 #: Points of a curve between two loads.

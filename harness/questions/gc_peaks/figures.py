@@ -16,9 +16,18 @@ from numpy.typing import NDArray
 
 from harness.analysis.attribution.rows import AttributionRow
 from harness.errors import InputError
-from harness.figures.cause_looks import CAUSES, EDGE_WIDTH, EDGES, HATCHES, OTHER, band_of, colour_of, sign_of
 from harness.figures.style import FAINT, INK, PAGE_INCHES, cannot_be_said, canvas, log_scale, styled
 from harness.model import Estimate
+from harness.questions.gc_peaks.cause_style import (
+    CAUSES,
+    EDGE_WIDTH,
+    EDGES,
+    HATCHES,
+    OTHER,
+    band_of,
+    colour_of,
+    sign_of,
+)
 
 Floats = NDArray[np.float64]
 

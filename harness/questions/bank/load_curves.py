@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from harness.errors import InputError
-from harness.figures.looks import Look, looks, ordered
 from harness.figures.style import INK, canvas, label_ends, legend, log_scale, styled
+from harness.figures.variant_style import Look, looks, ordered
 from harness.model import Estimate
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from harness.analysis.core_sweep import ScalingRow
 from harness.analysis.stats.comparisons import Comparison
-from harness.evidence.sweeps import OFF, ON, Sweep
 from harness.model import Estimate
 from harness.model.formatting import NOT_MEASURED
 from harness.publish.attribution import publish_names
 from harness.publish.cells import Cell
 from harness.publish.display import Published
 from harness.publish.publisher import Publisher, slug
+from harness.questions.scaling.analysis import ScalingRow
+from harness.questions.scaling.sweeps import OFF, ON, Sweep
 
 #: part of the key -> (number of the law, unit)
 _LAW = {

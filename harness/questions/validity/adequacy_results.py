@@ -10,13 +10,13 @@ from scipy import stats
 
 from harness.analysis.audit.adequacy import BlocksNeeded, EqualCell
 from harness.analysis.stats.effective_sample import PooledPercentile, Worth
-from harness.evidence.enough import Enough, Measured
 from harness.model import Estimate
 from harness.model.digits import percent, plain, span, spoken
 from harness.model.formatting import NOT_MEASURED
 from harness.publish.cells import Cell
 from harness.publish.display import Published, joined
 from harness.publish.publisher import Publisher, slug
+from harness.questions.validity.adequacy import Enough, Measured
 
 _LEVEL = 0.95
 #: part of the key, field of ``BlocksNeeded``, unit, what it is

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pandas as pd
 
-from harness.analysis.client_use import PERCENTILES
 from harness.analysis.load.load_segments import COLUMN as PART
 from harness.analysis.stats.summaries import summarise
 from harness.errors import InputError
@@ -20,6 +19,7 @@ from harness.project import find_root
 from harness.publish.cells import Cell
 from harness.publish.display import Published, joined
 from harness.publish.publisher import Publisher, slug
+from harness.questions.clients.client_use import PERCENTILES
 
 FOLDER = Path("data") / "published"
 NUMBERS = (

@@ -11,10 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from harness.analysis.core_sweep import CORES, ScalingRow
-from harness.analysis.places import PlaceRow
 from harness.errors import InputError
-from harness.figures.looks import COLOURS, Look, looks, ordered
 from harness.figures.style import (
     BAND,
     INK,
@@ -25,6 +22,9 @@ from harness.figures.style import (
     log_scale,
     styled,
 )
+from harness.figures.variant_style import COLOURS, Look, looks, ordered
+from harness.questions.placement.analysis import PlaceRow
+from harness.questions.scaling.analysis import CORES, ScalingRow
 
 #: From so many sizes on they are powers of two apart rather than one.
 _DOUBLING_FROM = 4

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from harness.analysis.places import PlaceRow, place_rows
 from harness.evidence import Evidence
 from harness.evidence.parameters import StageParameters
 from harness.evidence.sessions import sessions_read
@@ -15,6 +14,7 @@ from harness.publish.attribution import publish_names
 from harness.publish.cells import Cell
 from harness.publish.display import Published
 from harness.publish.publisher import Publisher, slug
+from harness.questions.placement.analysis import PlaceRow, place_rows
 from harness.store import Store
 
 #: kinds of places that the text speaks of
