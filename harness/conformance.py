@@ -13,7 +13,7 @@ from pydantic import JsonValue
 
 from harness.agent.http_exchange import Answer, Connection, ExchangeError, request_bytes
 from harness.loadgen.base import Endpoint
-from harness.loadgen.captures import (
+from harness.loadgen.correlation import (
     CaptureFault,
     Scalar,
     Values,

@@ -13,7 +13,7 @@ from typing import Any, Literal, Self, TypeVar
 from pydantic import Field, ValidationError, model_validator
 
 from harness.errors import InputError
-from harness.loadgen.captures import expects, names_in
+from harness.loadgen.correlation import expects, names_in
 from harness.loadgen.flow import FlowFault, flow_fault, in_order, name_fault
 from harness.loadgen.renderings import Written
 from harness.model import Captures, Expectation, Frozen, Request

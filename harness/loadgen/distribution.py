@@ -15,7 +15,7 @@ from pydantic import Field
 
 from harness.errors import UnsupportedLoad
 from harness.loadgen.base import Endpoint, LoadCommand, LoadGenerator, LoadOrder
-from harness.loadgen.several import shares
+from harness.loadgen.parallel import shares
 from harness.model import Frozen, Load, LoadProfile
 
 

@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from harness.loadgen.captures import CARRIED, expects, needs, steps_of
+from harness.loadgen.correlation import CARRIED, expects, needs, steps_of
 from harness.loadgen.renderings import Pieces, pieces, renderings
 from harness.model import ClosedLoad, Expectation, Request
 

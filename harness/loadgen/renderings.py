@@ -15,7 +15,7 @@ from typing import Self
 
 from pydantic import JsonValue
 
-from harness.loadgen.captures import PLACE
+from harness.loadgen.correlation import PLACE
 
 
 class Written(float):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from harness.loadgen.base import Endpoint, LoadCommand, LoadGenerator, LoadOrder
 from harness.loadgen.distribution import divided
-from harness.loadgen.several import seed_of
+from harness.loadgen.parallel import seed_of
 from harness.model import GeneratorRecord, Load, LoadProfile
 from harness.runner.load_coordination import Meeting
 from harness.runner.load_engines import Engine, forget

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from harness.errors import RematchError, TrialFailure
 from harness.loadgen.base import LoadGenerator
-from harness.loadgen.several import merge_summaries
+from harness.loadgen.parallel import merge_summaries
 from harness.model import AnswerCount, CoordinatorRecord, GeneratorRecord, HostClock, LoadSummary
 from harness.runner.load_coordination import Meeting
 from harness.runner.load_engines import Engine

@@ -16,7 +16,7 @@ from harness.agent.http_exchange import Answer, Connection, ExchangeError
 from harness.conformance import judge
 from harness.errors import TrialFailure
 from harness.loadgen.base import Endpoint
-from harness.loadgen.captures import Scalar, Values, filled
+from harness.loadgen.correlation import Scalar, Values, filled
 from harness.loadgen.flow import in_order, is_flow
 from harness.model import Outcome, Request
 from harness.runner.readiness import bytes_of

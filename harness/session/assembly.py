@@ -31,14 +31,14 @@ from harness.launchers.runtimes import Elsewhere
 from harness.launchers.tools import Tools, tools_among
 from harness.loadgen.base import LoadGenerator
 from harness.loadgen.distribution import divided
-from harness.loadgen.jmeter import JMeter
-from harness.loadgen.k6 import K6
-from harness.loadgen.locust import Locust
-from harness.loadgen.oha import Oha
-from harness.loadgen.several import shares
-from harness.loadgen.vegeta import Vegeta
-from harness.loadgen.wrk import Wrk
-from harness.loadgen.wrk2 import Wrk2
+from harness.loadgen.parallel import shares
+from harness.loadgen.tools.jmeter.adapter import JMeter
+from harness.loadgen.tools.k6.adapter import K6
+from harness.loadgen.tools.locust.adapter import Locust
+from harness.loadgen.tools.oha.adapter import Oha
+from harness.loadgen.tools.vegeta.adapter import Vegeta
+from harness.loadgen.tools.wrk.adapter import Wrk
+from harness.loadgen.tools.wrk2.adapter import Wrk2
 from harness.model import BackingName, BackingSettings, Implementation, Load, LoadProfile, Variant
 from harness.runner.load_coordination import meeting_addresses
 from harness.runner.order import LoadPlace

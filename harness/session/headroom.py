@@ -25,7 +25,7 @@ from pydantic import JsonValue
 
 from harness.errors import TrialFailure
 from harness.loadgen.base import LoadGenerator
-from harness.loadgen.captures import steps_of
+from harness.loadgen.correlation import steps_of
 from harness.loadgen.flow import is_flow
 from harness.loadgen.mix import right_bodies
 from harness.model import (

@@ -12,8 +12,7 @@ from pathlib import Path
 from harness.errors import InputError, TrialFailure
 from harness.formats.locust_samples import read_samples
 from harness.loadgen.base import LoadCommand, LoadOrder
-from harness.loadgen.locust import what_is_asked
-from harness.loadgen.outcome import (
+from harness.loadgen.summary import (
     existing,
     last_words,
     n_dropped,
@@ -22,6 +21,7 @@ from harness.loadgen.outcome import (
     read_order,
     summarise,
 )
+from harness.loadgen.tools.locust.adapter import what_is_asked
 from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad, Request
 
 

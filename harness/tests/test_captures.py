@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.loadgen.captures import (
+from harness.loadgen.correlation import (
     CARRIED,
     PLACE,
     CaptureFault,

@@ -12,12 +12,12 @@ from harness.formats.jtl import read_jtl
 from harness.hosts.local import LocalHost
 from harness.loadgen.base import Endpoint, LoadOrder
 from harness.loadgen.distribution import Seats, divided
-from harness.loadgen.jmeter import JMeter
-from harness.loadgen.jmeter_plan import LOG, render_plan
-from harness.loadgen.jtl_split import split_by_engine
-from harness.loadgen.locust import Locust
-from harness.loadgen.rmi_key import KEY, KEY_PROPERTIES, new_key
-from harness.loadgen.wrk import Wrk
+from harness.loadgen.tools.jmeter.adapter import JMeter
+from harness.loadgen.tools.jmeter.jtl_split import split_by_engine
+from harness.loadgen.tools.jmeter.plan import LOG, render_plan
+from harness.loadgen.tools.jmeter.rmi_key import KEY, KEY_PROPERTIES, new_key
+from harness.loadgen.tools.locust.adapter import Locust
+from harness.loadgen.tools.wrk.adapter import Wrk
 from harness.model import ClosedLoad, CoordinatorRecord, Load, OpenLoad
 from harness.runner.load_coordination import meeting_addresses
 from harness.runner.verdicts import trial_flags

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from harness.analysis.tables.error_kinds import ERROR_KINDS, OWN_WORDS, ErrorKind, error_kind, errors_by_kind
 from harness.formats.wrk_text import summary_parts
-from harness.loadgen.k6 import ERROR_NAMES
-from harness.loadgen.wrk import Errors
+from harness.loadgen.tools.k6.adapter import ERROR_NAMES
+from harness.loadgen.tools.wrk.adapter import Errors
 from harness.model.load import GeneratorName
 
 TOOLS: tuple[str, ...] = get_args(GeneratorName)
@@ -129,14 +129,14 @@ def test_wrks_summary_has_no_other_words() -> None:
 
 def test_the_faults_of_our_scripts_are_among_them() -> None:
     """What the scripts for k6 and Locust, and the plan for JMeter, say of a wrong answer."""
-    templates = resources.files("harness.loadgen").joinpath("templates")
+    tools = resources.files("harness.loadgen").joinpath("tools")
     said = set()
-    for name in ("k6_script.js", "locustfile.py"):
-        text = templates.joinpath(name).read_text(encoding="utf-8")
+    for name in ("k6/templates/k6_script.js", "locust/templates/locustfile.py"):
+        text = tools.joinpath(name).read_text(encoding="utf-8")
         said |= {found.split()[0] for found in re.findall(r"`((?:no|status|error) \$\{)", text)}
         said |= {found.split()[0] for found in re.findall(r'f"((?:no|status) \{)', text)}
         said |= set(re.findall(r'"(wrong \w+)"', text))
-    plan = templates.joinpath("plan.jmx.jinja").read_text(encoding="utf-8")
+    plan = tools.joinpath("jmeter/templates/plan.jmx.jinja").read_text(encoding="utf-8")
     said |= set(re.findall(r'custom_message">(wrong \w+)<', plan))
     assert said == {"no", "status", "error", "wrong body", "wrong status"}
     assert all(

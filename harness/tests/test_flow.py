@@ -13,17 +13,17 @@ from pydantic import ValidationError
 
 from harness.errors import InputError
 from harness.loadgen.base import Endpoint, LoadOrder
-from harness.loadgen.captures import Scalar, fill_json, fill_text
+from harness.loadgen.correlation import Scalar, fill_json, fill_text
 from harness.loadgen.flow import (
     flow_document,
     readiness_request,
     right_answers,
 )
-from harness.loadgen.jmeter_plan import render_plan
-from harness.loadgen.jmx import jmespath, with_variables
 from harness.loadgen.mix import right_bodies
 from harness.loadgen.renderings import Carried, Pieces, pieces
-from harness.loadgen.wrk import Wrk
+from harness.loadgen.tools.jmeter.jmx import jmespath, with_variables
+from harness.loadgen.tools.jmeter.plan import render_plan
+from harness.loadgen.tools.wrk.adapter import Wrk
 from harness.model import ClosedLoad, Expectation
 from harness.tests.accounts_server import open_and_show, step, transfer_flow
 from harness.tests.answering_server import request_to

@@ -18,9 +18,9 @@ from harness.definitions import load_study
 from harness.errors import TrialFailure
 from harness.evidence import Evidence
 from harness.formats.wrk_histogram import LEFT, UNDONE
-from harness.loadgen.captures import Scalar
+from harness.loadgen.correlation import Scalar
 from harness.loadgen.flow import flow_fault
-from harness.loadgen.locust import Locust
+from harness.loadgen.tools.locust.adapter import Locust
 from harness.model import ClosedLoad, OpenLoad
 from harness.project import find_root
 from harness.questions.validity.results import compare_generators

@@ -11,8 +11,8 @@ import pytest
 from harness.definitions import load_study
 from harness.errors import MissingTool
 from harness.loadgen.base import Endpoint, LoadGenerator, LoadOrder
-from harness.loadgen.jmeter import JMeter
-from harness.loadgen.jmeter_plan import GC_LOG, SAMPLES, render_plan
+from harness.loadgen.tools.jmeter.adapter import JMeter
+from harness.loadgen.tools.jmeter.plan import GC_LOG, SAMPLES, render_plan
 from harness.model import ClosedLoad, LoadProfile, OpenLoad
 from harness.project import find_root
 from harness.tests.accounts_server import transfer_flow

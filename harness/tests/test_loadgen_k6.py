@@ -14,9 +14,9 @@ from harness.analysis.load.overload import backlog
 from harness.errors import MissingTool, TrialFailure
 from harness.formats.k6_samples import HEADER, read_k6
 from harness.loadgen.base import Endpoint, LoadGenerator, LoadOrder
-from harness.loadgen.k6 import K6, LOG, PLAN, SAMPLES, TOTALS
-from harness.loadgen.k6_plan import scenario, scenarios
-from harness.loadgen.outcome import ORDER_FILE, order_text
+from harness.loadgen.summary import ORDER_FILE, order_text
+from harness.loadgen.tools.k6.adapter import K6, LOG, PLAN, SAMPLES, TOTALS
+from harness.loadgen.tools.k6.plan import scenario, scenarios
 from harness.model import ClosedLoad, LoadProfile, OpenLoad, Outcome, Request
 from harness.model.load import Stage, WhenBusy
 from harness.runner.verdicts import judge_load

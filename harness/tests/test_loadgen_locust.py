@@ -10,8 +10,8 @@ import pytest
 
 from harness.errors import MissingTool
 from harness.loadgen.base import Endpoint, LoadGenerator, LoadOrder
-from harness.loadgen.locust import Locust
-from harness.loadgen.locust_distribution import TOTALS
+from harness.loadgen.tools.locust.adapter import Locust
+from harness.loadgen.tools.locust.distribution import TOTALS
 from harness.model import ClosedLoad, OpenLoad
 from harness.tests.answering_server import answering_server, request_to
 from harness.tests.contracts.flow import FlowContract

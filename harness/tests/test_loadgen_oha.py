@@ -13,8 +13,8 @@ import pytest
 from harness.analysis.tables.error_kinds import errors_by_kind
 from harness.errors import MissingTool, TrialFailure
 from harness.loadgen.base import Endpoint, LoadGenerator, LoadOrder
-from harness.loadgen.oha import SAMPLES, TOTALS, Oha
-from harness.loadgen.outcome import ORDER_FILE, order_text
+from harness.loadgen.summary import ORDER_FILE, order_text
+from harness.loadgen.tools.oha.adapter import SAMPLES, TOTALS, Oha
 from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad
 from harness.tests.answering_server import AnsweringServer, answering_server, request_to
 from harness.tests.available import program_or_not_asked_for

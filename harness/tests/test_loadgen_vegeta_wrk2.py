@@ -12,9 +12,9 @@ import pytest
 
 from harness.errors import MissingTool, TrialFailure, UnsupportedLoad
 from harness.loadgen.base import Endpoint, LoadOrder
-from harness.loadgen.outcome import ORDER_FILE, order_text
-from harness.loadgen.vegeta import SAMPLES, TARGETS, Vegeta
-from harness.loadgen.wrk2 import RESULT, Wrk2
+from harness.loadgen.summary import ORDER_FILE, order_text
+from harness.loadgen.tools.vegeta.adapter import SAMPLES, TARGETS, Vegeta
+from harness.loadgen.tools.wrk2.adapter import RESULT, Wrk2
 from harness.model import ClosedLoad, LoadProfile, OpenLoad, Request
 from harness.tests.answering_server import request_to
 

@@ -10,7 +10,7 @@ import pytest
 
 from harness.errors import MissingTool
 from harness.loadgen.base import Endpoint, LoadGenerator, LoadOrder
-from harness.loadgen.wrk import Wrk
+from harness.loadgen.tools.wrk.adapter import Wrk
 from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad
 from harness.tests.answering_server import AnsweringServer, answering_server, request_to
 from harness.tests.contracts.load_generator import LoadGeneratorContract, offer

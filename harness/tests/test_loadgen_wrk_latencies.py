@@ -26,9 +26,9 @@ from harness.formats.wrk_histogram import (
     undo_correction,
 )
 from harness.loadgen.base import Endpoint, LoadCommand, LoadGenerator, LoadOrder
-from harness.loadgen.outcome import existing
-from harness.loadgen.several import merge_summaries
-from harness.loadgen.wrk import HISTOGRAM, RESULT, SCRIPT, TIMEOUT_S, Wrk
+from harness.loadgen.parallel import merge_summaries
+from harness.loadgen.summary import existing
+from harness.loadgen.tools.wrk.adapter import HISTOGRAM, RESULT, SCRIPT, TIMEOUT_S, Wrk
 from harness.model import ClosedLoad, LoadSummary
 from harness.store import SessionFolder, Store
 from harness.tests.answering_server import answering_server, request_to

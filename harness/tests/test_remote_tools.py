@@ -17,7 +17,7 @@ from harness.launchers.base import LaunchOrder
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.runtimes import Elsewhere
 from harness.launchers.tools import Tools
-from harness.loadgen.jmeter import JMeter
+from harness.loadgen.tools.jmeter.adapter import JMeter
 from harness.model import Outcome, RuntimeSettings, Variant
 from harness.runner import Limits
 from harness.runner.readiness import wait_first_response

@@ -26,9 +26,9 @@ from harness.formats.locust_samples import read_samples
 from harness.hosts.local import LocalHost
 from harness.hosts.ssh import SshHost
 from harness.loadgen.base import LoadCommand, LoadGenerator, LoadOrder
-from harness.loadgen.jmeter import JMeter
-from harness.loadgen.locust import Locust
-from harness.loadgen.several import merge_summaries, seed_of, shares
+from harness.loadgen.parallel import merge_summaries, seed_of, shares
+from harness.loadgen.tools.jmeter.adapter import JMeter
+from harness.loadgen.tools.locust.adapter import Locust
 from harness.model import ClosedLoad, LoadSummary, OpenLoad, Outcome, TrialRecord
 from harness.runner import Limits
 from harness.runner.order import LoadPlace

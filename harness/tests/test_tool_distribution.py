@@ -23,9 +23,9 @@ from harness.formats.locust_samples import read_samples
 from harness.hosts.local import LocalHost
 from harness.hosts.ssh import SshHost
 from harness.loadgen.base import LoadCommand, LoadOrder
-from harness.loadgen.jmeter import JMeter
-from harness.loadgen.locust import Locust
-from harness.loadgen.rmi_key import KEY, KEY_PROPERTIES
+from harness.loadgen.tools.jmeter.adapter import JMeter
+from harness.loadgen.tools.jmeter.rmi_key import KEY, KEY_PROPERTIES
+from harness.loadgen.tools.locust.adapter import Locust
 from harness.model import CoordinatorRecord, Outcome, TrialRecord
 from harness.runner import Limits
 from harness.runner.order import LoadPlace

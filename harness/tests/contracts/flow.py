@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 from harness.loadgen.base import LoadGenerator, LoadOrder
-from harness.loadgen.captures import fill_text
+from harness.loadgen.correlation import fill_text
 from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad, Request
 from harness.tests.accounts_server import (
     FAULTS,

@@ -19,9 +19,9 @@ from harness.errors import InputError, MissingTool, TrialFailure, UnsupportedLoa
 from harness.formats.locust_samples import read_samples
 from harness.loadgen.base import LoadCommand, LoadOrder
 from harness.loadgen.flow import flow_document, is_flow, requests_per_user
-from harness.loadgen.locust_distribution import SCRIPT, TOTALS, LocustMaster
 from harness.loadgen.mix import right_bodies
-from harness.loadgen.outcome import (
+from harness.loadgen.schedule import plain_only
+from harness.loadgen.summary import (
     ORDER_FILE,
     existing,
     last_words,
@@ -30,7 +30,7 @@ from harness.loadgen.outcome import (
     read_order,
     summarise,
 )
-from harness.loadgen.schedule import plain_only
+from harness.loadgen.tools.locust.distribution import SCRIPT, TOTALS, LocustMaster
 from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad, Request
 
 SAMPLES = "samples.csv"
@@ -78,7 +78,11 @@ class Locust:
             raise MissingTool("locust", why="to offer the load", how_to_get="make setup")
         profile = order.profile
         per_s = profile.users / profile.ramp_up_s if profile.ramp_up_s else float(profile.users)
-        script = resources.files("harness.loadgen").joinpath("templates", SCRIPT).read_text(encoding="utf-8")
+        script = (
+            resources.files("harness.loadgen.tools.locust")
+            .joinpath("templates", SCRIPT)
+            .read_text(encoding="utf-8")
+        )
         name, content = what_is_asked(order)
         return LoadCommand(
             argv=(

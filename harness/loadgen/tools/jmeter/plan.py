@@ -10,7 +10,7 @@ from jinja2 import Environment, StrictUndefined, Template
 
 from harness.loadgen.base import LoadOrder
 from harness.loadgen.flow import is_flow
-from harness.loadgen.jmx import asked
+from harness.loadgen.tools.jmeter.jmx import asked
 from harness.model import ClosedLoad, OpenLoad
 
 SAMPLES = "samples.jtl"
@@ -93,7 +93,11 @@ def _environment(xml: bool) -> Environment:
 @cache
 def _template(name: str, *, xml: bool) -> Template:
     """The template, compiled once a process."""
-    text = resources.files("harness.loadgen").joinpath("templates", name).read_text(encoding="utf-8")
+    text = (
+        resources.files("harness.loadgen.tools.jmeter")
+        .joinpath("templates", name)
+        .read_text(encoding="utf-8")
+    )
     return _environment(xml).from_string(text)
 
 

@@ -26,9 +26,8 @@ from harness.errors import InputError, MissingTool, TrialFailure, UnsupportedLoa
 from harness.formats.k6_samples import HEADER, read_k6
 from harness.loadgen.base import LoadCommand, LoadOrder
 from harness.loadgen.flow import is_flow
-from harness.loadgen.k6_plan import n_arrivals, plan_document
 from harness.loadgen.mix import unsupported_mix
-from harness.loadgen.outcome import (
+from harness.loadgen.summary import (
     ORDER_FILE,
     existing,
     last_words,
@@ -38,6 +37,7 @@ from harness.loadgen.outcome import (
     read_order,
     summarise,
 )
+from harness.loadgen.tools.k6.plan import n_arrivals, plan_document
 from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad, Request
 
 SAMPLES, TOTALS, SCRIPT, PLAN, LOG = "samples.csv", "totals.json", "k6_script.js", "plan.json", "k6.log"
@@ -93,7 +93,11 @@ class K6:
             raise UnsupportedLoad(refusal)
         if self.program is None or not self.program.exists():
             raise MissingTool("k6", why="to offer the load", how_to_get="make setup")
-        script = resources.files("harness.loadgen").joinpath("templates", SCRIPT).read_text(encoding="utf-8")
+        script = (
+            resources.files("harness.loadgen.tools.k6")
+            .joinpath("templates", SCRIPT)
+            .read_text(encoding="utf-8")
+        )
         return LoadCommand(
             argv=(
                 str(self.program),

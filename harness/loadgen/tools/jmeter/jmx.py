@@ -16,7 +16,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.loadgen.captures import CARRIED, steps_of
+from harness.loadgen.correlation import CARRIED, steps_of
 from harness.loadgen.flow import in_order, is_flow, right_answers
 from harness.loadgen.mix import one_round, right_bodies
 from harness.loadgen.renderings import Carried, Pieces, pieces

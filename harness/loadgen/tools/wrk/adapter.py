@@ -27,8 +27,8 @@ from harness.loadgen.base import LoadCommand, LoadOrder
 from harness.loadgen.flow import no_flow
 from harness.loadgen.lua_script import QUANTILES, even_threads, render_script
 from harness.loadgen.mix import unsupported_mix
-from harness.loadgen.outcome import ORDER_FILE, existing, last_words, open_text, order_text, read_order
 from harness.loadgen.schedule import plain_only
+from harness.loadgen.summary import ORDER_FILE, existing, last_words, open_text, order_text, read_order
 from harness.model import ClosedLoad, Frozen, LoadProfile, LoadSummary, Request
 
 SCRIPT, RESULT, HISTOGRAM = "mix.lua", "wrk.json", "wrk_latency.csv"

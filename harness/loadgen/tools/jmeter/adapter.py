@@ -23,19 +23,9 @@ from harness.errors import InputError, MissingTool, TrialFailure, UnsupportedLoa
 from harness.formats.jtl import read_jtl
 from harness.loadgen.base import LoadCommand, LoadOrder
 from harness.loadgen.flow import requests_per_user
-from harness.loadgen.jmeter_distribution import JMeterController
-from harness.loadgen.jmeter_plan import (
-    GC_LOG,
-    LOG,
-    PLAN,
-    PROPERTIES,
-    SAMPLES,
-    SETTLE_S,
-    render_plan,
-    render_properties,
-)
 from harness.loadgen.mix import unsupported_mix
-from harness.loadgen.outcome import (
+from harness.loadgen.schedule import plain_only
+from harness.loadgen.summary import (
     ORDER_FILE,
     existing,
     last_words,
@@ -45,7 +35,17 @@ from harness.loadgen.outcome import (
     read_order,
     summarise,
 )
-from harness.loadgen.schedule import plain_only
+from harness.loadgen.tools.jmeter.distribution import JMeterController
+from harness.loadgen.tools.jmeter.plan import (
+    GC_LOG,
+    LOG,
+    PLAN,
+    PROPERTIES,
+    SAMPLES,
+    SETTLE_S,
+    render_plan,
+    render_properties,
+)
 from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad, Request
 
 #: JVM start to first request, and last answer to exit.

@@ -18,8 +18,8 @@ from harness.loadgen.base import LoadCommand, LoadOrder
 from harness.loadgen.flow import no_flow
 from harness.loadgen.lua_script import even_threads, render_script
 from harness.loadgen.mix import unsupported_mix
-from harness.loadgen.outcome import ORDER_FILE, existing, last_words, order_text, read_order
 from harness.loadgen.schedule import plain_only
+from harness.loadgen.summary import ORDER_FILE, existing, last_words, order_text, read_order
 from harness.model import LoadProfile, LoadSummary, OpenLoad, Request
 
 SCRIPT, RESULT = "mix.lua", "wrk2.txt"

@@ -17,7 +17,7 @@ from pathlib import Path
 from harness.errors import UnsupportedLoad
 from harness.loadgen.base import LoadCommand, LoadGenerator, LoadOrder
 from harness.loadgen.distribution import Seats, Tally
-from harness.loadgen.outcome import ORDER_FILE
+from harness.loadgen.summary import ORDER_FILE
 from harness.model import ClosedLoad, LoadProfile
 
 SCRIPT, MASTER_SCRIPT, TOTALS = "locustfile.py", "locust_master.py", "totals.json"
@@ -46,7 +46,11 @@ class LocustMaster:
     def coordinator(self, order: LoadOrder, seats: Seats) -> LoadCommand:
         """A master, bound to its own address; its script knows the end of the load and no request."""
         command = self.alone.command(order)
-        script = resources.files("harness.loadgen").joinpath("templates", MASTER_SCRIPT).read_text("utf-8")
+        script = (
+            resources.files("harness.loadgen.tools.locust")
+            .joinpath("templates", MASTER_SCRIPT)
+            .read_text("utf-8")
+        )
         return command.model_copy(
             update={
                 "argv": (

@@ -22,8 +22,8 @@ from harness.errors import InputError, MissingTool, TrialFailure, UnsupportedLoa
 from harness.formats.oha_files import read_oha_db, statuses
 from harness.loadgen.base import LoadCommand, LoadOrder
 from harness.loadgen.flow import no_flow
-from harness.loadgen.outcome import ORDER_FILE, existing, last_words, open_text, order_text, read_order
 from harness.loadgen.schedule import plain_only
+from harness.loadgen.summary import ORDER_FILE, existing, last_words, open_text, order_text, read_order
 from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad, Request
 
 SAMPLES, TOTALS, BODY = "samples.db", "totals.json", "body.txt"

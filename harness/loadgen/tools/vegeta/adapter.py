@@ -22,7 +22,8 @@ from harness.formats.vegeta_csv import ERROR, N_COLUMNS, STATUS, read_vegeta
 from harness.loadgen.base import LoadCommand, LoadOrder
 from harness.loadgen.flow import no_flow
 from harness.loadgen.mix import one_round, unsupported_mix
-from harness.loadgen.outcome import (
+from harness.loadgen.schedule import plain_only
+from harness.loadgen.summary import (
     ORDER_FILE,
     existing,
     last_words,
@@ -32,7 +33,6 @@ from harness.loadgen.outcome import (
     read_order,
     summarise,
 )
-from harness.loadgen.schedule import plain_only
 from harness.model import LoadProfile, LoadSummary, OpenLoad, Request
 
 SAMPLES, RESULTS, TARGETS = "samples.csv", "results.bin", "targets.jsonl"

@@ -22,7 +22,10 @@ from pathlib import Path
 from harness.errors import TrialFailure
 from harness.loadgen.base import LoadCommand, LoadGenerator, LoadOrder
 from harness.loadgen.distribution import Seats, Tally
-from harness.loadgen.jmeter_plan import (
+from harness.loadgen.parallel import shares
+from harness.loadgen.summary import ORDER_FILE, last_words, order_text
+from harness.loadgen.tools.jmeter.jtl_split import split_by_engine
+from harness.loadgen.tools.jmeter.plan import (
     GC_LOG,
     LOG,
     PLAN,
@@ -32,10 +35,7 @@ from harness.loadgen.jmeter_plan import (
     render_plan,
     render_properties,
 )
-from harness.loadgen.jtl_split import split_by_engine
-from harness.loadgen.outcome import ORDER_FILE, last_words, order_text
-from harness.loadgen.rmi_key import KEY_PROPERTIES, new_key
-from harness.loadgen.several import shares
+from harness.loadgen.tools.jmeter.rmi_key import KEY_PROPERTIES, new_key
 from harness.model import LoadProfile
 
 OWN = "distribution.properties"
