@@ -16,14 +16,14 @@ import psycopg
 from harness.backing.base import BackingNeed
 from harness.backing.postgres_client import Login, connect, words_of
 from harness.backing.postgres_cluster import Cluster, Clusters
-from harness.backing.postgres_home import (
+from harness.backing.postgres_database import Lent
+from harness.backing.postgres_install import (
     PostgresHome,
     base_folder,
     find_account,
     find_home,
     memory_unavailable,
 )
-from harness.backing.postgres_lent import Lent
 from harness.backing.postgres_server import Server
 from harness.backing.postgres_watch import WATCH_FILE, Watch
 from harness.errors import InputError, MissingTool, TrialFailure

@@ -24,7 +24,7 @@ from harness.backing.postgres_client import (
     new_password,
     set_password,
 )
-from harness.backing.postgres_home import PostgresHome, memory_folder, refuse_full
+from harness.backing.postgres_install import PostgresHome, memory_folder, refuse_full
 from harness.backing.postgres_server import (
     Server,
     end_leftovers,

@@ -23,7 +23,7 @@ import psycopg
 from harness.agent.ports import free_port
 from harness.agent.processes import GONE_WITHIN_S, PROC
 from harness.backing.postgres_client import ADDRESS, Login, connect
-from harness.backing.postgres_home import PostgresHome
+from harness.backing.postgres_install import PostgresHome
 from harness.errors import HostError, TrialFailure
 from harness.hosts.base import Command, Host, Process, Stopped, StopSignal
 from harness.model import BackingSettings, Outcome

@@ -29,7 +29,7 @@ from harness.backing.postgres_client import (
     read_sql,
     read_stored,
 )
-from harness.backing.postgres_home import PostgresHome, refuse_full
+from harness.backing.postgres_install import PostgresHome, refuse_full
 from harness.backing.postgres_server import end_leftovers, server_settings, start_server
 from harness.errors import HostError
 from harness.hosts.base import Command, Host

@@ -12,7 +12,7 @@ from harness.backing.base import BackingNeed
 from harness.errors import HostError, InputError, TrialFailure
 from harness.hosts.measuring import Station
 from harness.launchers.base import Instance, Launcher, LaunchOrder
-from harness.launchers.last_words import STDERR, TAIL_BYTES
+from harness.launchers.exit_reason import STDERR, TAIL_BYTES
 from harness.loadgen.base import Endpoint
 from harness.model import (
     BackingName,

@@ -8,18 +8,7 @@ import sys
 
 import typer
 
-from harness.cli import (
-    analysing,
-    archiving,
-    benchmarking,
-    building,
-    checking,
-    listing,
-    measuring,
-    results,
-    tracing,
-    verifying,
-)
+from harness.cli import archiving, bench, check, list, measure, paper, report, results, trace, verify
 from harness.errors import RematchError
 
 app = typer.Typer(
@@ -39,22 +28,18 @@ app = typer.Typer(
         "`make paper` does all of it and builds the PDF."
     ),
 )
-app.command("check", short_help="What this machine is ready for, and what is missing.")(checking.check)
-app.command("list", short_help="Experiments, or one with its variants and profiles.")(listing.list_all)
-app.command("measure", short_help="Measure an experiment, or go on with a session.")(
-    measuring.measure_command
-)
+app.command("check", short_help="What this machine is ready for, and what is missing.")(check.check)
+app.command("list", short_help="Experiments, or one with its variants and profiles.")(list.list_all)
+app.command("measure", short_help="Measure an experiment, or go on with a session.")(measure.measure_command)
 app.command("results", short_help="Who is ahead, by how much, how sure.")(results.results_command)
-app.command("tidy", short_help="From raw records to tables; exclusions counted.")(analysing.tidy_command)
-app.command("report", short_help="Analyse a load test's result files from anywhere.")(
-    analysing.report_command
-)
-app.command("verify", short_help="Simulations that check the statistics.")(verifying.verify_command)
-app.command("bench", short_help="Benchmarks of the harness itself.")(benchmarking.bench_command)
-app.command("trace", short_help="From a number of the paper to its records.")(tracing.trace)
+app.command("tidy", short_help="From raw records to tables; exclusions counted.")(report.tidy_command)
+app.command("report", short_help="Analyse a load test's result files from anywhere.")(report.report_command)
+app.command("verify", short_help="Simulations that check the statistics.")(verify.verify_command)
+app.command("bench", short_help="Benchmarks of the harness itself.")(bench.bench_command)
+app.command("trace", short_help="From a number of the paper to its records.")(trace.trace)
 app.command("pack", short_help="Write a measured session as one archive.")(archiving.pack_command)
 app.command("unpack", short_help="Unpack an archived session to look at its files.")(archiving.unpack_command)
-app.command("paper", short_help="Build the paper from what was published.")(building.paper_command)
+app.command("paper", short_help="Build the paper from what was published.")(paper.paper_command)
 
 
 def main() -> None:

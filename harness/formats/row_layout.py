@@ -43,7 +43,7 @@ class Layout:
     ``row_prefix``: only lines that begin so are requests; other lines belong to other things.
     ``failure``, ``error``: why a request failed, in words.
     ``connect``: the time to connect, in the unit of the latencies.
-    ``thread``, ``all_threads``, ``first_byte``: what only checks need (``harness.formats.jtl_sides``).
+    ``thread``, ``all_threads``, ``first_byte``: what only checks need (``harness.formats.jtl_other_columns``).
     """
 
     delimiter: str

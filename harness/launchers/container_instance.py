@@ -13,8 +13,8 @@ from typing import Any
 from harness.errors import HostError
 from harness.hosts.base import Command
 from harness.hosts.measuring import Station
-from harness.launchers.docker_problems import asking
-from harness.launchers.last_words import STDERR, STDOUT, TAIL_BYTES, memory_complaint, port_complaint
+from harness.launchers.docker_errors import asking
+from harness.launchers.exit_reason import STDERR, STDOUT, TAIL_BYTES, memory_complaint, port_complaint
 from harness.loadgen.base import Endpoint
 from harness.model import InstanceRecord
 

@@ -15,9 +15,9 @@ from harness.agent.docker_api import MADE, EngineReply, EngineRequest
 from harness.errors import HostError, TrialFailure
 from harness.hosts.measuring import Station
 from harness.launchers.base import LaunchOrder
-from harness.launchers.control_group import bytes_of
+from harness.launchers.cgroup import bytes_of
 from harness.launchers.docker_engine import owner
-from harness.launchers.docker_problems import asking
+from harness.launchers.docker_errors import asking
 from harness.launchers.images import LABEL, OWNER, Image, project_label
 from harness.model import Outcome, RuntimeSettings
 

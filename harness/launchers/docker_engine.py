@@ -33,7 +33,7 @@ def connect(host: Station, root: Path, socket: str | None = None) -> DockerClien
     import docker
     import docker.errors
 
-    from harness.launchers.docker_carrier import DockerCarrier
+    from harness.launchers.docker_transport import DockerCarrier
 
     try:
         reply = host.docker([EngineRequest("GET", "/version")], address=socket)[0]

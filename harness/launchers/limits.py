@@ -12,7 +12,7 @@ from pathlib import Path
 
 from harness.agent.cgroup import read_group
 from harness.agent.platforms import usable_cpus
-from harness.launchers.control_group import ControlGroup, bytes_of, find_parents, make_group
+from harness.launchers.cgroup import ControlGroup, bytes_of, find_parents, make_group
 from harness.model import GroupReading, LimitsRecord, RuntimeSettings
 
 NOT_ENFORCED = (

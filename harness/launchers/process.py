@@ -16,8 +16,8 @@ from harness.launchers import aot
 from harness.launchers.arguments import cpu_limit, jvm_flags, misfit
 from harness.launchers.base import LaunchOrder, masked
 from harness.launchers.builds import MADE_LATER, Builder, Built
+from harness.launchers.exit_reason import STDERR, STDOUT
 from harness.launchers.forms import Forms, form_of
-from harness.launchers.last_words import STDERR, STDOUT
 from harness.launchers.limits import enclose
 from harness.launchers.process_instance import ProcessInstance
 from harness.launchers.runtimes import Elsewhere, Runtimes

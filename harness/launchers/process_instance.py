@@ -8,7 +8,7 @@ from pathlib import Path
 from harness.errors import HostError
 from harness.hosts.base import Process
 from harness.hosts.measuring import Station
-from harness.launchers.last_words import STDERR, TAIL_BYTES, memory_complaint, port_complaint
+from harness.launchers.exit_reason import STDERR, TAIL_BYTES, memory_complaint, port_complaint
 from harness.launchers.limits import Enclosure
 from harness.loadgen.base import Endpoint
 from harness.model import InstanceRecord

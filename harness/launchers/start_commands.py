@@ -18,8 +18,8 @@ from harness.launchers.arguments import (
     setting_flags,
 )
 from harness.launchers.builds import MADE_LATER, Builder
+from harness.launchers.exit_reason import STDERR, STDOUT
 from harness.launchers.forms import Forms, form_of, program_in
-from harness.launchers.last_words import STDERR, STDOUT
 from harness.launchers.runtimes import Runtimes
 from harness.model import Implementation, Variant
 

@@ -11,7 +11,7 @@ from harness.publish.cells import Cell
 from harness.publish.display import Published
 from harness.publish.publisher import Publisher
 
-#: What a flag is called at the head of a column; when it is set stands in ``harness.runner.verdicts``.
+#: What a flag is called at the head of a column; when it is set stands in ``harness.runner.outcome``.
 FLAG_WORDS: dict[Flag, str] = {
     "generator_bottleneck": "generator at its limit",
     "headroom_unknown": "its limit unknown",

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from harness.analysis.attribution.slow_periods import Stall
 from harness.errors import InputError
 from harness.formats.gc_events import GcLog
-from harness.formats.jtl_sides import JtlSides
+from harness.formats.jtl_other_columns import JtlSides
 from harness.formats.jtl_units import ERA_S, NAMES, UNITS_PER_S, era_unit
 from harness.formats.table import RequestTable
 from harness.report.loop import RHYTHM_ROWS, Loop, corrected, judge_loop

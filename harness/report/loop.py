@@ -24,7 +24,7 @@ from harness.analysis.load.coordinated_omission import (
     with_missing_requests,
 )
 from harness.analysis.stats.quantiles import quantile_refused, rank
-from harness.formats.jtl_sides import JtlSides
+from harness.formats.jtl_other_columns import JtlSides
 from harness.model import Frozen
 
 FloatArray = npt.NDArray[np.float64]

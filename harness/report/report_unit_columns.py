@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from harness.formats.jtl_sides import JtlSides
+from harness.formats.jtl_other_columns import JtlSides
 from harness.report.units import FEWEST, LARGER, SMALLER, UnitFinding, Units
 
 FloatArray = npt.NDArray[np.float64]

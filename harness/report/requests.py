@@ -13,7 +13,7 @@ from harness.errors import InputError
 from harness.formats.collect import RequestStream
 from harness.formats.error_kinds import add_kinds
 from harness.formats.gc_events import GcLog
-from harness.formats.jtl_sides import JtlSides, read_sides
+from harness.formats.jtl_other_columns import JtlSides, read_sides
 from harness.formats.k6_own import WITHOUT_CONNECTING
 from harness.formats.table import RequestTable, Unreadable
 from harness.report.checks import FIRST_ROWS, Checks

@@ -15,8 +15,8 @@ from harness.backing import BackingNeed, BackingService, source_of
 from harness.errors import TrialFailure
 from harness.hosts.measuring import Sampling
 from harness.model import BackingSettings, InvariantReading, Outcome
-from harness.runner.order import Notes, Parts, TrialOrder, phase
-from harness.runner.promises import compare_promises, words
+from harness.runner.context import Notes, Parts, TrialOrder, phase
+from harness.runner.stored_answers import compare_promises, words
 from harness.sampling import merge
 
 #: Of a machine that only backing services stand on: its sampler's files, in a folder of their own meanwhile.

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from harness.launchers.base import Instance, LaunchOrder
 from harness.model import InstanceRecord, Request, StartUp
-from harness.runner.order import Parts
-from harness.runner.readiness import bring_up, wait_first_response
+from harness.runner.context import Parts
+from harness.runner.start_up import bring_up, wait_first_response
 
 #: In the folder of the launch.
 SERVICE_STDERR = "service.stderr.txt"

@@ -14,13 +14,13 @@ from harness.hosts.measuring import Sampling
 from harness.launchers.base import Instance
 from harness.model import MachineWindow
 from harness.runner.backing_phase import backing_cpu_s
+from harness.runner.context import Notes, Parts, TrialOrder, compare_clocks, phase
 from harness.runner.load_coordination import convene
-from harness.runner.load_engines import OWN_SAMPLES, Engine
-from harness.runner.load_making import make_coordinator, make_engines
+from harness.runner.load_process import OWN_SAMPLES, Engine
 from harness.runner.load_reports import answered_so_far, count_again, keep_records, read_together
-from harness.runner.order import Notes, Parts, TrialOrder, compare_clocks, phase
-from harness.runner.promises import note_before
-from harness.runner.verdicts import crash, judge_load
+from harness.runner.load_setup import make_coordinator, make_engines
+from harness.runner.outcome import crash, judge_load
+from harness.runner.stored_answers import note_before
 from harness.sampling import machine_window
 
 _POLL_S = 0.05

@@ -10,9 +10,9 @@ from harness.errors import RematchError, TrialFailure
 from harness.loadgen.base import LoadGenerator
 from harness.loadgen.parallel import merge_summaries
 from harness.model import AnswerCount, CoordinatorRecord, GeneratorRecord, HostClock, LoadSummary
+from harness.runner.context import Notes
 from harness.runner.load_coordination import Meeting
-from harness.runner.load_engines import Engine
-from harness.runner.order import Notes
+from harness.runner.load_process import Engine
 
 
 def read_together(engines: Sequence[Engine], generator: LoadGenerator, notes: Notes) -> LoadSummary:

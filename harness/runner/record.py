@@ -7,9 +7,9 @@ from pydantic import JsonValue
 
 from harness.model import TrialRecord
 from harness.runner.backing_phase import lay_together
+from harness.runner.context import Notes, TrialOrder, now, tidy_values, tidy_words
 from harness.runner.load_phase import OWN_SAMPLES, headroom_ratio
-from harness.runner.order import Notes, TrialOrder, now, tidy_values, tidy_words
-from harness.runner.verdicts import trial_flags
+from harness.runner.outcome import trial_flags
 from harness.sampling import merge
 
 SAMPLES = "samples.csv"

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sessions: an experiment measured trial by trial, resumable, with progress."""
 
-from harness.session.assembly import Assembly, assemble, launcher_name
-from harness.session.interruption import Interrupted
+from harness.session.dry_run import expected_s, session_s
 from harness.session.measuring import measure
-from harness.session.outlook import expected_s, session_s
 from harness.session.planning import Prepared, prepare
 from harness.session.progress import (
     CallbackProgress,
@@ -15,6 +13,8 @@ from harness.session.progress import (
     suitable_progress,
 )
 from harness.session.remarks import remarks
+from harness.session.signals import Interrupted
+from harness.session.wiring import Assembly, assemble, launcher_name
 
 __all__ = [
     "Assembly",

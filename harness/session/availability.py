@@ -10,9 +10,9 @@ from harness.backing import BackingNeed, source_of
 from harness.definitions import Study, contract_folder
 from harness.errors import InputError, MissingTool
 from harness.model import BackingSettings, Implementation, Level, ProfileName, Unavailable
-from harness.session.assembly import Assembly
-from harness.session.descriptors import allowed, too_large
-from harness.session.loads import load_problems
+from harness.session.load_preview import load_problems
+from harness.session.open_files import allowed, too_large
+from harness.session.wiring import Assembly
 
 
 def unavailable_here(

@@ -31,7 +31,7 @@ from harness.model import (
     Request,
 )
 from harness.runner import Limits, Parts, TrialOrder
-from harness.runner.rehearsal import rehearse, unplanned
+from harness.runner.short_trial import rehearse, unplanned
 from harness.workloads import Case
 
 

@@ -41,7 +41,7 @@ from harness.model import (
     Variant,
 )
 from harness.runner import Limits, Parts, TrialOrder
-from harness.runner.rehearsal import bounded, rehearse, unplanned
+from harness.runner.short_trial import bounded, rehearse, unplanned
 
 ECHO_WORKLOAD = "echo"
 ECHO_IMPLEMENTATION = "go-raw"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness.definitions import contract_folder
 from harness.errors import RematchError, StoreError
-from harness.launchers.control_group import sweep_groups
+from harness.launchers.cgroup import sweep_groups
 from harness.model import (
     Calibration,
     Configuration,
@@ -23,16 +23,16 @@ from harness.model import (
 )
 from harness.provenance import collect_provenance, name_places, without_paths
 from harness.runner import Limits, TrialOrder, run_trial
-from harness.session.assembly import Assembly
 from harness.session.continuing import refuse_other_plan, with_free_seed
-from harness.session.descriptors import allowed, raise_limit, refuse_too_large
+from harness.session.dry_run import expected_s
 from harness.session.headroom import echo_achieved
-from harness.session.interruption import Interrupted, interruptible
+from harness.session.open_files import allowed, raise_limit, refuse_too_large
 from harness.session.orphans import RunningProcesses
-from harness.session.outlook import expected_s
 from harness.session.planning import Prepared, calibrated, fitted
 from harness.session.preparing import Preparation, parts_for
 from harness.session.progress import Progress, ProgressState, Silent
+from harness.session.signals import Interrupted, interruptible
+from harness.session.wiring import Assembly
 from harness.store import SessionFolder, SessionWriter, Store, explained
 from harness.workloads import Case, load_cases
 

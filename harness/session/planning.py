@@ -23,8 +23,8 @@ from harness.model import (
     make_plan,
 )
 from harness.model.plan import Pairs
-from harness.session.assembly import Assembly
 from harness.session.availability import unavailable_here
+from harness.session.wiring import Assembly
 from harness.workloads import load_all_requests
 
 

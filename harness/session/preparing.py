@@ -10,8 +10,8 @@ from pathlib import Path
 from harness.backing import BackingNeed, source_of
 from harness.definitions import contract_folder, load_implementations
 from harness.errors import InputError, TrialFailure
-from harness.memory.fit import fit_memory
-from harness.memory.wanted import asked_of
+from harness.memory_sizing.fit import fit_memory
+from harness.memory_sizing.wanted import asked_of
 from harness.model import (
     BackingSettings,
     BuildRecord,
@@ -25,9 +25,7 @@ from harness.model import (
 )
 from harness.provenance import without_paths
 from harness.runner import Limits, Parts
-from harness.session.assembly import Assembly
 from harness.session.calibration import CalibrationTrial, calibrate, saturated
-from harness.session.fitting import fit_order
 from harness.session.headroom import (
     ECHO_IMPLEMENTATION,
     ECHO_WORKLOAD,
@@ -36,8 +34,10 @@ from harness.session.headroom import (
     measure_echo,
     wanted_readings,
 )
+from harness.session.memory_plan import fit_order
 from harness.session.orphans import RunningProcesses
 from harness.session.planning import Prepared, first_configuration, planned_variants
+from harness.session.wiring import Assembly
 from harness.store import SessionWriter, explained
 from harness.workloads import load_cases
 

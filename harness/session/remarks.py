@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from harness.launchers.limits import remark_on_limits
 from harness.model import Variant
-from harness.session.assembly import Assembly
+from harness.session.wiring import Assembly
 
 
 def remarks(assembly: Assembly, variants: Mapping[str, Variant]) -> dict[str, str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.backing import BackingSource
-from harness.backing.postgres_far import FarPostgres
+from harness.backing.postgres_remote import FarPostgres
 from harness.backing.upstream import Upstream
 from harness.definitions import load_implementations
 from harness.hosts.local import LocalHost
@@ -23,7 +23,7 @@ from harness.launchers.runtimes import Elsewhere
 from harness.launchers.tools import Tools
 from harness.model import BackingName, TrialRecord
 from harness.session import Assembly, measure, prepare
-from harness.session.stations import Stations
+from harness.session.host_roles import Stations
 from harness.store import SessionFolder
 from harness.tests.instances import Started, make_project
 from harness.tests.sessions import LIMITS, tiny_assembly

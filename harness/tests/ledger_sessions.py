@@ -19,7 +19,7 @@ from harness.launchers.process import ProcessLauncher
 from harness.launchers.tools import Tools
 from harness.model import BackingName
 from harness.session import Assembly, measure, prepare
-from harness.session.assembly import training_of
+from harness.session.wiring import training_of
 from harness.store import SessionFolder
 from harness.tests.fakes import FakeLoadGenerator
 from harness.tests.postgres import postgres_tool

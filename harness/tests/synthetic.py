@@ -16,8 +16,8 @@ import numpy as np
 from pydantic import JsonValue
 
 from harness.definitions import Study, load_study
-from harness.memory.fit import heap_mib
-from harness.memory.wanted import asked_of
+from harness.memory_sizing.fit import heap_mib
+from harness.memory_sizing.wanted import asked_of
 from harness.model import (
     BuildRecord,
     Calibration,

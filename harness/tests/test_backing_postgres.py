@@ -19,8 +19,8 @@ from harness.agent.ports import free_port
 from harness.agent.processes import alive, read_stat
 from harness.backing import BackingNeed
 from harness.backing.postgres_client import scram_verifier
-from harness.backing.postgres_home import MEMORY, Account, base_folder, reachable, refuse_full
-from harness.backing.postgres_lent import Lent
+from harness.backing.postgres_database import Lent
+from harness.backing.postgres_install import MEMORY, Account, base_folder, reachable, refuse_full
 from harness.backing.postgres_server import workers_in
 from harness.backing.tree_copy import restore
 from harness.errors import InputError, TrialFailure

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from harness.cli import main, roles_far
+from harness.cli import main, remote_roles
 from harness.tests.sessions import make_session_project
 from harness.tests.sshd import Sshd
 from harness.toolchains import Jdk
@@ -93,8 +93,8 @@ def jdk(version: str) -> Jdk:
 
 
 def test_a_jdk_that_is_too_old_for_the_services_is_none() -> None:
-    old = roles_far.java([jdk("11.0.2"), jdk("17.0.9+9")])
+    old = remote_roles.java([jdk("11.0.2"), jdk("17.0.9+9")])
     assert not old.fit and old.reason is not None
     assert "its newest JDK is 17.0.9+9 and Java services need 21" in old.reason
-    assert not roles_far.java([]).fit
-    assert roles_far.java([jdk("17.0.9"), jdk("21.0.1")]).found == "21.0.1"
+    assert not remote_roles.java([]).fit
+    assert remote_roles.java([jdk("17.0.9"), jdk("21.0.1")]).found == "21.0.1"

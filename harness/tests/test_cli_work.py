@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from harness.cli.listing import _row
+from harness.cli.list import _row
 from harness.definitions import experiment_files
 from harness.session import Assembly, assemble, prepare, session_s
-from harness.session.outlook import commands_of
+from harness.session.dry_run import commands_of
 from harness.tests.sessions import REPOSITORY
 
 HEAVY = (

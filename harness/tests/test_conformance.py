@@ -13,7 +13,7 @@ from harness.agent.http_exchange import Answer
 from harness.conformance import SHOWN, answer_fault, applicable, check, load_cases, load_requests
 from harness.errors import InputError
 from harness.model import Expectation
-from harness.runner.readiness import wait_first_response
+from harness.runner.start_up import wait_first_response
 from harness.tests.accounts_server import accounts_server
 from harness.tests.contracts.launcher import HELLO
 from harness.tests.instances import CONTRACT, Project

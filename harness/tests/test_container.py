@@ -24,8 +24,8 @@ from harness.launchers.process import ProcessLauncher
 from harness.launchers.rootfs import libraries
 from harness.launchers.tools import Tools
 from harness.model import Outcome, RuntimeSettings, Variant
-from harness.runner.readiness import wait_first_response
-from harness.runner.warming import warm_up
+from harness.runner.start_up import wait_first_response
+from harness.runner.warm_up import warm_up
 from harness.session import assemble, measure, prepare
 from harness.tests.contained import Contained, client_of, container_launcher
 from harness.tests.contracts.launcher import HELLO

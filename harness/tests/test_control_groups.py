@@ -13,18 +13,12 @@ import pytest
 
 from harness.agent.cgroup import group_folders
 from harness.errors import TrialFailure
-from harness.launchers.control_group import (
-    Parents,
-    bytes_of,
-    find_parents,
-    make_group,
-    sweep_groups,
-)
+from harness.launchers.cgroup import Parents, bytes_of, find_parents, make_group, sweep_groups
 from harness.launchers.limits import enclose, remark_on_limits
 from harness.model import InstanceRecord, RuntimeSettings, Variant
-from harness.runner.readiness import wait_first_response
-from harness.runner.verdicts import trial_flags
-from harness.runner.warming import warm_up
+from harness.runner.outcome import trial_flags
+from harness.runner.start_up import wait_first_response
+from harness.runner.warm_up import warm_up
 from harness.tests.available import needs
 from harness.tests.contracts.launcher import HELLO
 from harness.tests.instances import Project
@@ -111,7 +105,7 @@ def test_what_a_killed_harness_left_is_swept_and_what_a_living_one_has_is_not() 
     alive = make_group(WHY_NOT, cpus=None, memory_bytes=2**26)
     try:
         code = (
-            "import os, harness.launchers.control_group as g\n"
+            "import os, harness.launchers.cgroup as g\n"
             "group = g.make_group(g.find_parents(), cpus=1, memory_bytes=2**26)\n"
             "print(*group.folders.values(), flush=True)\n"
             "os.kill(os.getpid(), 9)\n"

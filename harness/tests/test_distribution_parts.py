@@ -20,7 +20,7 @@ from harness.loadgen.tools.locust.adapter import Locust
 from harness.loadgen.tools.wrk.adapter import Wrk
 from harness.model import ClosedLoad, CoordinatorRecord, Load, OpenLoad
 from harness.runner.load_coordination import meeting_addresses
-from harness.runner.verdicts import trial_flags
+from harness.runner.outcome import trial_flags
 from harness.tests.answering_server import request_to
 
 #: Nothing of it is started here.

@@ -24,7 +24,7 @@ from harness.loadgen.tools.locust.adapter import Locust
 from harness.model import ClosedLoad, OpenLoad
 from harness.project import find_root
 from harness.questions.validity.results import compare_generators
-from harness.runner.rehearsal import bounded
+from harness.runner.short_trial import bounded
 from harness.session.headroom import echoed
 from harness.tests.accounts_server import step, transfer_flow
 from harness.tests.answering_server import request_to

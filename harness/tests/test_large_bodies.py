@@ -34,7 +34,7 @@ from harness.model import (
     RuntimeSettings,
     Variant,
 )
-from harness.runner.readiness import wait_first_response
+from harness.runner.start_up import wait_first_response
 from harness.tests.available import only_when_long
 from harness.tests.instances import eventually
 from harness.tests.large_bodies import (

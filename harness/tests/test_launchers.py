@@ -15,8 +15,8 @@ from harness.agent.processes import group_members
 from harness.errors import InputError, TrialFailure
 from harness.launchers.base import Launcher
 from harness.model import Implementation, Outcome, RuntimeSettings, Variant
-from harness.runner.readiness import wait_first_response
-from harness.runner.warming import warm_up
+from harness.runner.start_up import wait_first_response
+from harness.runner.warm_up import warm_up
 from harness.tests.contracts.launcher import HELLO
 from harness.tests.instances import Project
 

@@ -18,8 +18,8 @@ from harness.launchers.process import ProcessLauncher
 from harness.launchers.sources import copy_artifact, source_sha256
 from harness.launchers.tools import Tools
 from harness.model import BackingSettings, Implementation, RuntimeSettings, Variant
-from harness.runner.readiness import wait_first_response
-from harness.session.assembly import training_of
+from harness.runner.start_up import wait_first_response
+from harness.session.wiring import training_of
 from harness.tests.contracts.launcher import HELLO
 from harness.tests.fake_backing import FakeDatabase, ask
 from harness.tests.tiny_java import make_java_project, reference_jdk

@@ -19,7 +19,7 @@ from harness.loadgen.tools.k6.adapter import K6, LOG, PLAN, SAMPLES, TOTALS
 from harness.loadgen.tools.k6.plan import scenario, scenarios
 from harness.model import ClosedLoad, LoadProfile, OpenLoad, Outcome, Request
 from harness.model.load import Stage, WhenBusy
-from harness.runner.verdicts import judge_load
+from harness.runner.outcome import judge_load
 from harness.tests.answering_server import AnsweringServer, answering_server, request_to
 from harness.tests.available import program_or_not_run
 from harness.tests.contracts.flow import FlowContract, OpenFlowContract

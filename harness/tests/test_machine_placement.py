@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from harness.agent.machine_info import cpu_list, physical_cores
 from harness.errors import InputError, TrialFailure
 from harness.hosts.local import LocalHost
-from harness.runner.placement import APART_FROM_CPUS, Policy, check_pinned, cpus_allowed, place, place_on_two
+from harness.runner.pinning import APART_FROM_CPUS, Policy, check_pinned, cpus_allowed, place, place_on_two
 
 
 def test_two_cpus_are_shared_and_the_record_says_so() -> None:

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli.measuring import _print_plan
+from harness.cli.measure import _print_plan
 from harness.definitions.services import load_requests
 from harness.errors import InputError, MemoryFitFailed, StoreError, TrialFailure
-from harness.memory import least_heap, order
-from harness.memory.pacing import ask_at_rate
+from harness.memory_sizing import least_heap, spec
+from harness.memory_sizing.pacing import ask_at_rate
 from harness.model import Outcome
-from harness.runner.readiness import wait_first_response
+from harness.runner.start_up import wait_first_response
 from harness.session import measure
-from harness.session.outlook import memory_asked
+from harness.session.dry_run import memory_asked
 from harness.store import SessionFolder, SessionWriter, Store
 from harness.tests.instances import Project
 from harness.tests.memory_project import (
@@ -30,9 +30,9 @@ from harness.tests.sessions import LIMITS, running_below
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same search, asked for a moment only."""
     monkeypatch.setattr(least_heap, "FIRST_MIB", 4)
-    monkeypatch.setattr(order, "COLD_S", 0.1)
-    monkeypatch.setattr(order, "SEARCH_S", 0.2)
-    monkeypatch.setattr(order, "FEWEST_REQUESTS", 40)
+    monkeypatch.setattr(spec, "COLD_S", 0.1)
+    monkeypatch.setattr(spec, "SEARCH_S", 0.2)
+    monkeypatch.setattr(spec, "FEWEST_REQUESTS", 40)
 
 
 def folder_of(root: Path) -> SessionFolder:

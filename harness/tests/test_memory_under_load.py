@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from harness.memory import order as orders
-from harness.memory.attempts import Attempts, fault, was_slow
-from harness.memory.order import TRIED_S, FitOrder, tried
+from harness.memory_sizing import spec as orders
+from harness.memory_sizing.attempts import Attempts, fault, was_slow
+from harness.memory_sizing.spec import TRIED_S, FitOrder, tried
 from harness.model import ClosedLoad, Load, MemoryFit, OpenLoad, Outcome, TrialRecord
 from harness.runner import Limits
 from harness.session import Assembly, Prepared, assemble, prepare
-from harness.session.fitting import fit_order
+from harness.session.dry_run import expected_s, session_s
+from harness.session.memory_plan import fit_order
 from harness.session.orphans import RunningProcesses
-from harness.session.outlook import expected_s, session_s
 from harness.session.preparing import parts_for
 from harness.store import Store
 from harness.tests.memory_project import make_memory_project, memory_session
@@ -136,7 +136,7 @@ def test_what_the_session_is_expected_to_take_has_the_trials_that_end_each_searc
     assembly = assemble(ROOT)
     prepared = prepare(assembly, "gc-peaks", profile="smoke", host="local", seed=1)
     with_trials_s = session_s(assembly, prepared)
-    monkeypatch.setattr("harness.memory.wanted.TRIALS_EACH", 0)
+    monkeypatch.setattr("harness.memory_sizing.wanted.TRIALS_EACH", 0)
     without_s = session_s(assembly, prepared)
     java = next(one for one in prepared.plan.trials if one.configuration.variant_name == "serial-3x")
     one_s = expected_s(assembly, prepared.study, java.configuration)  # smoke's load is as short as a probe's

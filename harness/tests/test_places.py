@@ -22,10 +22,10 @@ import pytest
 from harness.agent.processes import alive
 from harness.backing.base import BackingNeed
 from harness.backing.postgres_client import MAINTENANCE
-from harness.backing.postgres_far import FarPostgres
-from harness.backing.postgres_home import find_home
-from harness.cli.checking_far import check_far
-from harness.cli.measuring import measure_command
+from harness.backing.postgres_install import find_home
+from harness.backing.postgres_remote import FarPostgres
+from harness.cli.check_remote import check_far
+from harness.cli.measure import measure_command
 from harness.errors import HostError, InputError
 from harness.hosts.local import LocalHost
 from harness.hosts.ssh import SshHost
@@ -35,7 +35,7 @@ from harness.launchers.process import ProcessLauncher
 from harness.launchers.tools import Tools
 from harness.model import BackingSettings, Outcome, TrialRecord, Variant
 from harness.session import Assembly, measure, prepare
-from harness.session.stations import stations
+from harness.session.host_roles import stations
 from harness.store import SessionFolder, Store
 from harness.tests.contained import Contained, client_of, container_launcher
 from harness.tests.contracts.launcher import LauncherContract

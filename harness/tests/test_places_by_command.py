@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli.measuring import measure_command
+from harness.cli.measure import measure_command
 from harness.store import SessionFolder, Store
 from harness.tests.available import not_asked_for, program_or_not_run
 from harness.tests.dockerd import Daemon, tidy_daemon

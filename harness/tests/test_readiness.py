@@ -15,9 +15,9 @@ from harness.errors import TrialFailure
 from harness.launchers.process_instance import ProcessInstance
 from harness.model import Outcome
 from harness.model.backing import SettingValue
-from harness.runner.boundaries import save_native_memory, take_boundary
-from harness.runner.readiness import bring_up, first_complaint, wait_first_response
-from harness.runner.warming import warm_up
+from harness.runner.snapshots import save_native_memory, take_boundary
+from harness.runner.start_up import bring_up, first_complaint, wait_first_response
+from harness.runner.warm_up import warm_up
 from harness.tests.accounts_server import accounts_server, open_and_show, transfer_flow
 from harness.tests.contracts.launcher import HELLO
 from harness.tests.instances import CONTRACT, Project

@@ -20,9 +20,9 @@ from harness.launchers.tools import Tools
 from harness.loadgen.tools.jmeter.adapter import JMeter
 from harness.model import Outcome, RuntimeSettings, Variant
 from harness.runner import Limits
-from harness.runner.readiness import wait_first_response
+from harness.runner.start_up import wait_first_response
 from harness.session import measure, prepare
-from harness.session.stations import load_words
+from harness.session.host_roles import load_words
 from harness.tests.contracts.launcher import HELLO
 from harness.tests.far import far_assembly
 from harness.tests.sessions import make_session_project

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from harness.errors import InputError
 from harness.formats.jtl import open_jtl, read_jtl
-from harness.formats.jtl_sides import read_sides
+from harness.formats.jtl_other_columns import read_sides
 from harness.formats.jtl_units import UNITS_PER_S
 from harness.report.analyse import report_file
 from harness.tests.made_jtl import BARE, EPOCH_S, FULL, Load, closed_load, open_load, write_load

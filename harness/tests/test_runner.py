@@ -17,7 +17,7 @@ from harness.agent.sampler import Watched
 from harness.launchers.base import Instance
 from harness.loadgen.base import LoadCommand, LoadOrder
 from harness.model import Flag, GeneratorRecord, LoadSummary, Outcome, TrialRecord
-from harness.runner.verdicts import judge_load, trial_flags
+from harness.runner.outcome import judge_load, trial_flags
 from harness.sampling import glancer_here
 from harness.session import measure
 from harness.tests.fakes import FakeLoadGenerator

@@ -31,10 +31,10 @@ from harness.loadgen.tools.jmeter.adapter import JMeter
 from harness.loadgen.tools.locust.adapter import Locust
 from harness.model import ClosedLoad, LoadSummary, OpenLoad, Outcome, TrialRecord
 from harness.runner import Limits
-from harness.runner.order import LoadPlace
+from harness.runner.context import LoadPlace
 from harness.session import Assembly, measure, prepare
-from harness.session.outlook import commands_of
-from harness.session.stations import Stations, stations
+from harness.session.dry_run import commands_of
+from harness.session.host_roles import Stations, stations
 from harness.store import SessionFolder
 from harness.tests.fakes import FakeLoadGenerator
 from harness.tests.instances import eventually

@@ -18,9 +18,9 @@ from harness.launchers.process import ProcessLauncher
 from harness.launchers.tools import find_tools
 from harness.loadgen.base import Endpoint
 from harness.model import Expectation, Request, Variant, configurations, make_plan
-from harness.runner.readiness import wait_first_response
+from harness.runner.start_up import wait_first_response
 from harness.session import prepare
-from harness.session.descriptors import SPARE, needed, raise_limit, refuse_too_large, too_large
+from harness.session.open_files import SPARE, needed, raise_limit, refuse_too_large, too_large
 from harness.tests.instances import eventually
 from harness.tests.many_connections import connections
 from harness.tests.sessions import REPOSITORY, make_session_project, tiny_assembly

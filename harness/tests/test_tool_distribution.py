@@ -28,11 +28,11 @@ from harness.loadgen.tools.jmeter.rmi_key import KEY, KEY_PROPERTIES
 from harness.loadgen.tools.locust.adapter import Locust
 from harness.model import CoordinatorRecord, Outcome, TrialRecord
 from harness.runner import Limits
-from harness.runner.order import LoadPlace
+from harness.runner.context import LoadPlace
 from harness.session import Assembly, measure, prepare
-from harness.session.outlook import commands_of
+from harness.session.dry_run import commands_of
+from harness.session.host_roles import Stations
 from harness.session.progress import Progress, ProgressState, Silent
-from harness.session.stations import Stations
 from harness.store import SessionFolder
 from harness.tests.available import only_when_long
 from harness.tests.instances import eventually

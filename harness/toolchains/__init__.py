@@ -8,23 +8,7 @@ the finders are written once.
 
 from __future__ import annotations
 
-from .asking import which
-from .environment import build_environment, maven_options
-from .find import find_all, find_go, find_latex, find_maven, find_postgres, find_tool, made_program
-from .glances import GLANCES_FLAGS, GLANCES_SOURCE, find_glances, glances_library
-from .jdks import find_jdk, find_jdks, read_jdk
-from .jmeter import (
-    MANIFEST,
-    ListedFile,
-    damage,
-    find_jmeter,
-    jmeter_home,
-    jmeter_jar,
-    list_tree,
-    read_manifest,
-)
-from .tool import Jdk, State, Surroundings, Tool, parse_version
-from .wanted import (
+from .catalogue import (
     JAVA_MINIMUM,
     JAVA_REFERENCE,
     JMETER_VERSION,
@@ -36,6 +20,22 @@ from .wanted import (
     how_to_get,
     wanted,
 )
+from .environment import build_environment, maven_options
+from .find import find_all, find_go, find_latex, find_maven, find_postgres, find_tool, made_program
+from .jdks import find_jdk, find_jdks, read_jdk
+from .jmeter import (
+    MANIFEST,
+    ListedFile,
+    damage,
+    find_jmeter,
+    jmeter_home,
+    jmeter_jar,
+    list_tree,
+    read_manifest,
+)
+from .native_sampler import GLANCES_FLAGS, GLANCES_SOURCE, find_glances, glances_library
+from .probe import which
+from .tool import Jdk, State, Surroundings, Tool, parse_version
 
 __all__ = [
     "GLANCES_FLAGS",

@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from .asking import as_tool, ask, new_enough, version_in, which
-from .glances import find_glances
+from .catalogue import LATEX_FILES, WANTED, Wanted, wanted
 from .jdks import find_jdk, find_jdks
 from .jmeter import find_jmeter
+from .native_sampler import find_glances
+from .probe import as_tool, ask, new_enough, version_in, which
 from .tool import Surroundings, Tool, parse_version
-from .wanted import LATEX_FILES, WANTED, Wanted, wanted
 
 _RATE_OPTION = re.compile(r"^\s*-R,\s", re.MULTILINE)
 

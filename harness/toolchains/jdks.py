@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from .asking import as_tool, ask, which
+from .catalogue import JAVA_MINIMUM, JAVA_REFERENCE, wanted
+from .probe import as_tool, ask, which
 from .tool import Jdk, State, Surroundings, Tool, parse_version
-from .wanted import JAVA_MINIMUM, JAVA_REFERENCE, wanted
 
 
 def find_jdks(around: Surroundings) -> tuple[Jdk, ...]:

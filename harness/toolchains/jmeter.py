@@ -7,8 +7,8 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
+from .catalogue import JMETER_VERSION, how_to_get, wanted
 from .tool import State, Surroundings, Tool
-from .wanted import JMETER_VERSION, how_to_get, wanted
 
 MANIFEST = Path("setup/jmeter/manifest.tsv")
 

@@ -15,7 +15,7 @@ from harness.hosts.measuring import Station
 from harness.launchers.base import Instance, LaunchOrder
 from harness.model import Implementation, Outcome, StartUp, Variant
 from harness.model.backing import SettingValue
-from harness.runner.readiness import wait_first_response
+from harness.runner.start_up import wait_first_response
 from harness.tests.instances import CONTRACT, eventually
 from harness.workloads import load_requests
 

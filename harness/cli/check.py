@@ -11,7 +11,8 @@ from typing import Annotated, Any
 import typer
 
 from harness.cli import completion
-from harness.cli.fitness import (
+from harness.cli.lines import table, wrapped
+from harness.cli.machine_fitness import (
     DESCRIPTORS_WANTED,
     WATCHED_S,
     is_busy,
@@ -19,7 +20,6 @@ from harness.cli.fitness import (
     remarks_on,
     shares,
 )
-from harness.cli.lines import table, wrapped
 from harness.project import find_root
 
 
@@ -42,7 +42,7 @@ def check(
         rematch check --host bighost
     """
     if host != "local":
-        from harness.cli.checking_far import check_far
+        from harness.cli.check_remote import check_far
 
         check_far(host, as_json=as_json)
         return

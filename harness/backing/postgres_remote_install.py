@@ -8,7 +8,7 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.backing.postgres_home import ACCOUNTS
+from harness.backing.postgres_install import ACCOUNTS
 from harness.errors import InputError, MissingTool
 from harness.hosts.base import Command
 from harness.hosts.ssh import SshHost

@@ -19,7 +19,7 @@ from requests.structures import CaseInsensitiveDict
 from harness.agent.docker_api import EngineReply, EngineRequest
 from harness.errors import HostError
 from harness.hosts.measuring import Station
-from harness.launchers.docker_problems import with_advice
+from harness.launchers.docker_errors import with_advice
 
 #: Where the SDK sets no limit: an image is built in one exchange.
 WITHIN_S = 1800.0

@@ -39,7 +39,7 @@ from harness.model import (
     StartUp,
     StoredReading,
 )
-from harness.runner.placement import Placement
+from harness.runner.pinning import Placement
 from harness.workloads import Case
 
 PhaseName = Literal["backing", "start-up", "conformance", "warm-up", "measurement", "cool-down", "idle"]

@@ -16,14 +16,14 @@ from harness.errors import TrialFailure
 from harness.launchers.base import Instance, LaunchOrder
 from harness.loadgen.base import Endpoint
 from harness.loadgen.flow import readiness_request
-from harness.memory.pacing import MOST_USERS, ask_at_rate
+from harness.memory_sizing.pacing import MOST_USERS, ask_at_rate
 from harness.model import BuildRecord, Implementation, Outcome, Request, Variant
 from harness.runner import placement_of
-from harness.runner.boundaries import save_metrics
 from harness.runner.bringing_up import ServiceOrder, bring_up_service, stop_service
-from harness.runner.order import Parts, watch
-from harness.runner.verdicts import crash
-from harness.runner.warming import warm_up
+from harness.runner.context import Parts, watch
+from harness.runner.outcome import crash
+from harness.runner.snapshots import save_metrics
+from harness.runner.warm_up import warm_up
 from harness.workloads import Case, Face
 
 #: So long may pass between the end of a connection and that of its process.

@@ -13,7 +13,7 @@ from harness.hosts.base import Command, Process
 from harness.hosts.measuring import Sampling
 from harness.loadgen.base import LoadCommand
 from harness.model import GeneratorRecord
-from harness.runner.order import LoadPlace, Notes, Parts, TrialOrder
+from harness.runner.context import LoadPlace, Notes, Parts, TrialOrder
 
 #: What a sampler on the load's own host writes, beside the load's files.
 OWN_SAMPLES, OWN_MACHINE = "generator-samples.csv", "machine-load.csv"

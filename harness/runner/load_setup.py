@@ -15,9 +15,9 @@ from harness.loadgen.base import Endpoint, LoadCommand, LoadGenerator, LoadOrder
 from harness.loadgen.distribution import divided
 from harness.loadgen.parallel import seed_of
 from harness.model import GeneratorRecord, Load, LoadProfile
+from harness.runner.context import LoadPlace, Notes, Parts, TrialOrder, tidy_values, tidy_words
 from harness.runner.load_coordination import Meeting
-from harness.runner.load_engines import Engine, forget
-from harness.runner.order import LoadPlace, Notes, Parts, TrialOrder, tidy_values, tidy_words
+from harness.runner.load_process import Engine, forget
 
 
 def make_engines(

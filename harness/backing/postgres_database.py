@@ -26,7 +26,7 @@ from harness.backing.postgres_client import (
     words_of,
 )
 from harness.backing.postgres_cluster import Cluster, Clusters
-from harness.backing.postgres_home import filesystem_of
+from harness.backing.postgres_install import filesystem_of
 from harness.backing.postgres_server import RESERVED, Server
 from harness.backing.postgres_template import INVARIANTS, STORED
 from harness.backing.postgres_watch import Watch, wait_until_quiet

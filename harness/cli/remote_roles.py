@@ -67,7 +67,7 @@ def forwarding(host: SshHost) -> Ability:
 
 def database(host: SshHost) -> Ability:
     """Whether there is a PostgreSQL, and a user that it may run as."""
-    from harness.backing.postgres_far_server import FarServer
+    from harness.backing.postgres_remote_server import FarServer
 
     try:
         return Ability(found=FarServer(host).home.version)
@@ -77,7 +77,7 @@ def database(host: SshHost) -> Ability:
 
 def generators(host: SshHost) -> dict[str, Ability]:
     """Which load generators that machine has what they need of. Nothing is sent for the answer."""
-    from harness.session.stations import load_words
+    from harness.session.host_roles import load_words
 
     found: dict[str, Ability] = {}
     for name in GENERATORS:

@@ -19,7 +19,7 @@ from harness.loadgen.base import Endpoint
 from harness.loadgen.correlation import Scalar, Values, filled
 from harness.loadgen.flow import in_order, is_flow
 from harness.model import Outcome, Request
-from harness.runner.readiness import bytes_of
+from harness.runner.start_up import bytes_of
 
 #: Asked before every request: whether to go on.
 GoOn = Callable[[], bool]

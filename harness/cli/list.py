@@ -60,7 +60,7 @@ def _row(assembly: Assembly, name: str, *, strict: bool) -> dict[str, Any]:
     from harness.definitions import load_study
     from harness.session import remarks
     from harness.session.availability import variant_reasons
-    from harness.session.outlook import session_s
+    from harness.session.dry_run import session_s
     from harness.session.planning import prepare_study
 
     try:

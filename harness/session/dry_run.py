@@ -7,15 +7,15 @@ from collections import Counter
 
 from harness.definitions import Study
 from harness.errors import RematchError
-from harness.memory.order import tried
-from harness.memory.wanted import asked_of, fit_s
+from harness.memory_sizing.spec import tried
+from harness.memory_sizing.wanted import asked_of, fit_s
 from harness.model import Configuration, Load, Variant
 from harness.provenance import without_paths
-from harness.runner.rehearsal import bounded
-from harness.session.assembly import Assembly
+from harness.runner.short_trial import bounded
 from harness.session.headroom import wanted_readings
-from harness.session.loads import load_command, load_s
+from harness.session.load_preview import load_command, load_s
 from harness.session.planning import Prepared, first_configuration, planned_variants
+from harness.session.wiring import Assembly
 
 #: Beside the load: launch, conformance, boundaries, stop and packing. Seen on two cores; for planning only.
 OVERHEAD_S = {"go": 1.5, "jvm": 3.5}

@@ -16,7 +16,7 @@ from harness.agent.machine_info import physical_cores
 from harness.agent.platforms import usable_cpus
 from harness.backing import BackingNeed, BackingSource, running
 from harness.backing.postgres import Postgres
-from harness.backing.postgres_far import FarPostgres
+from harness.backing.postgres_remote import FarPostgres
 from harness.backing.upstream import IMPLEMENTATION as UPSTREAM
 from harness.backing.upstream import Upstream
 from harness.definitions import contract_folder, load_implementations
@@ -40,9 +40,9 @@ from harness.loadgen.tools.vegeta.adapter import Vegeta
 from harness.loadgen.tools.wrk.adapter import Wrk
 from harness.loadgen.tools.wrk2.adapter import Wrk2
 from harness.model import BackingName, BackingSettings, Implementation, Load, LoadProfile, Variant
+from harness.runner.context import LoadPlace
 from harness.runner.load_coordination import meeting_addresses
-from harness.runner.order import LoadPlace
-from harness.session.stations import Stations, load_words, stations
+from harness.session.host_roles import Stations, load_words, stations
 from harness.toolchains import Surroundings, Tool, find_jdks, find_tool
 
 #: What measuring needs; asking every tool on the machine for its version takes seconds.

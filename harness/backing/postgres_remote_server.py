@@ -20,8 +20,8 @@ from harness.backing.postgres_client import (
     connect,
     words_of,
 )
-from harness.backing.postgres_far_home import FarHome, find_far_home, say
-from harness.backing.postgres_home import ELSEWHERE, MEMORY
+from harness.backing.postgres_install import ELSEWHERE, MEMORY
+from harness.backing.postgres_remote_install import FarHome, find_far_home, say
 from harness.backing.postgres_server import (
     GRACE_S,
     READY_WITHIN_S,

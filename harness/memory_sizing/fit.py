@@ -22,11 +22,11 @@ import math
 import time
 from collections.abc import Iterable, Mapping
 
-from harness.memory.attempts import Attempts
-from harness.memory.least_heap import enlarged, least_heap
-from harness.memory.limits import matched_limit
-from harness.memory.order import MOST_LATE_S, FitOrder
-from harness.memory.wanted import alike, asked_of
+from harness.memory_sizing.attempts import Attempts
+from harness.memory_sizing.least_heap import enlarged, least_heap
+from harness.memory_sizing.limits import matched_limit
+from harness.memory_sizing.spec import MOST_LATE_S, FitOrder
+from harness.memory_sizing.wanted import alike, asked_of
 from harness.model import BuildRecord, HeapProbe, HeldMemory, LeastHeap, MemoryFit
 from harness.runner import Parts
 

@@ -24,9 +24,9 @@ from harness.backing.postgres_client import (
     words_of,
 )
 from harness.backing.postgres_cluster import COPY_WITHIN_S
-from harness.backing.postgres_far_lent import FarLent
-from harness.backing.postgres_far_server import Database, FarServer
-from harness.backing.postgres_home import MEMORY
+from harness.backing.postgres_install import MEMORY
+from harness.backing.postgres_remote_database import FarLent
+from harness.backing.postgres_remote_server import Database, FarServer
 from harness.backing.postgres_template import INITDB_WITHIN_S, fill, sql_files, template_key
 from harness.errors import HostError, InputError, MissingTool, TrialFailure
 from harness.hosts.ssh import SshHost

@@ -16,7 +16,7 @@ from harness.agent.http_exchange import Connection
 from harness.errors import TrialFailure
 from harness.loadgen.base import Endpoint
 from harness.model import Outcome, Request
-from harness.runner.warming import User
+from harness.runner.warm_up import User
 
 #: More of them would be in each other's way.
 MOST_USERS = 32

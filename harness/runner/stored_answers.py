@@ -7,7 +7,7 @@ The invariants cannot tell: a transfer that was answered and never stored leaves
 from __future__ import annotations
 
 from harness.model import ClosedLoad, LoadProfile, StoredReading
-from harness.runner.order import Notes
+from harness.runner.context import Notes
 
 
 def note_before(notes: Notes) -> None:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from harness.cli import roles_far
-from harness.cli.fitness import (
+from harness.cli import remote_roles
+from harness.cli.lines import wrapped
+from harness.cli.machine_fitness import (
     DESCRIPTORS_WANTED,
     WATCHED_S,
     is_busy,
@@ -19,7 +20,6 @@ from harness.cli.fitness import (
     remarks_on,
     shares,
 )
-from harness.cli.lines import wrapped
 from harness.project import find_root
 
 if TYPE_CHECKING:
@@ -70,11 +70,11 @@ def _look_at(host: SshHost, settings: HostSettings) -> dict[str, Any]:
     jdks = find_far_jdks(host, None)
     engine, no_engine = engine_on(host, find_root())
     java, listening, forwarding = (
-        roles_far.java(jdks),
-        roles_far.listening(host, settings),
-        roles_far.forwarding(host),
+        remote_roles.java(jdks),
+        remote_roles.listening(host, settings),
+        remote_roles.forwarding(host),
     )
-    database, generators = roles_far.database(host), roles_far.generators(host)
+    database, generators = remote_roles.database(host), remote_roles.generators(host)
     same_kind = host.architecture == platform.machine()
     room = host.free_bytes >= ROOM_WANTED_BYTES // 8 and machine.descriptor_limit >= DESCRIPTORS_WANTED // 4
     services = room and listening.fit and forwarding.fit

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness.memory.attempts import Attempts
+from harness.memory_sizing.attempts import Attempts
 from harness.model import HeldMemory, LimitProbe, MatchedLimit
 
 MIB = 2**20

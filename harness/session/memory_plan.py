@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from harness.definitions import contract_folder
-from harness.memory.order import FitOrder
+from harness.memory_sizing.spec import FitOrder
 from harness.runner import Limits
-from harness.session.assembly import Assembly
 from harness.session.planning import Prepared, first_configuration, planned_variants
+from harness.session.wiring import Assembly
 from harness.workloads import load_cases
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from harness.memory.order import HOLD_S
+from harness.memory_sizing.spec import HOLD_S
 from harness.model import Experiment, Variant
 
 #: About what each takes, for planning only: a search from within, and one program whose memory is read.

@@ -7,9 +7,9 @@ import hashlib
 import os
 from pathlib import Path
 
-from .asking import as_tool
+from .catalogue import wanted
+from .probe import as_tool
 from .tool import Surroundings, Tool
-from .wanted import wanted
 
 GLANCES_SOURCE = Path(__file__).resolve().parents[1] / "sampling" / "native" / "ticks.c"
 #: A warning is an error: nobody would read it in the middle of a set-up.

@@ -42,7 +42,7 @@ from harness.model import (
     Outcome,
     Phase,
 )
-from harness.runner.placement import Placement
+from harness.runner.pinning import Placement
 
 OVERLOADED_SHARE = 0.5
 HEADROOM_ENOUGH = 1.25

@@ -19,8 +19,8 @@ from harness.backing.postgres_client import (
     read_stored,
     words_of,
 )
-from harness.backing.postgres_far_server import Database, FarServer
-from harness.backing.postgres_lent import LOG, T
+from harness.backing.postgres_database import LOG, T
+from harness.backing.postgres_remote_server import Database, FarServer
 from harness.backing.postgres_server import GRACE_S, RESERVED
 from harness.backing.postgres_template import INVARIANTS, STORED
 from harness.backing.postgres_watch import WATCH_FILE, Watch, wait_until_quiet

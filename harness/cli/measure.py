@@ -138,7 +138,7 @@ def _summarise(folder: SessionFolder, *, as_json: bool) -> None:
 
 
 def _print_plan(assembly: Assembly, prepared: Prepared, *, as_json: bool) -> None:
-    from harness.session.outlook import commands_of, memory_asked, session_s
+    from harness.session.dry_run import commands_of, memory_asked, session_s
     from harness.session.progress import in_words
 
     total_s = session_s(assembly, prepared)

@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from harness.errors import MemoryFitFailed, TrialFailure
-from harness.memory.order import FitOrder
-from harness.memory.probe import Asked, ProbeOrder, held_bytes
+from harness.memory_sizing.probe import Asked, ProbeOrder, held_bytes
+from harness.memory_sizing.spec import FitOrder
 from harness.model import BuildRecord, HeapProbe, Outcome, TrialRecord, Variant
 from harness.runner import Parts, TrialOrder
-from harness.runner.rehearsal import rehearse, unplanned
-from harness.runner.verdicts import kinds_of_errors
+from harness.runner.outcome import kinds_of_errors
+from harness.runner.short_trial import rehearse, unplanned
 
 #: What another program on the machine may bring about as well as too small a heap.
 _TOO_SLOW = (Outcome.OVERLOADED, Outcome.TIMED_OUT)

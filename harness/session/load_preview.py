@@ -10,7 +10,7 @@ from harness.errors import MissingTool, RematchError, UnsupportedLoad
 from harness.loadgen.base import Endpoint, LoadOrder
 from harness.loadgen.distribution import planned
 from harness.model import Configuration, Load, ProfileDefinition, Request
-from harness.session.assembly import Assembly
+from harness.session.wiring import Assembly
 
 
 def load_orders(assembly: Assembly, load: Load, requests: tuple[Request, ...]) -> list[LoadOrder]:

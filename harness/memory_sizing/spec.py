@@ -9,7 +9,7 @@ from pathlib import Path
 
 from harness.loadgen.base import LoadGenerator
 from harness.loadgen.flow import is_flow
-from harness.memory.probe import Asked
+from harness.memory_sizing.probe import Asked
 from harness.model import (
     BuildRecord,
     Configuration,
@@ -21,7 +21,7 @@ from harness.model import (
     Variant,
 )
 from harness.runner import Limits
-from harness.runner.rehearsal import bounded
+from harness.runner.short_trial import bounded
 from harness.workloads import Case
 
 #: A search asks for so long, and memory is read after so long at the most: seconds.

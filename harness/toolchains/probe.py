@@ -8,8 +8,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from .catalogue import Wanted, how_to_get
 from .tool import State, Surroundings, Tool, parse_version
-from .wanted import Wanted, how_to_get
 
 #: A tool that takes longer than this to tell its version is treated as if it would not tell.
 ANSWER_WITHIN_S = 30.0
