@@ -72,12 +72,12 @@ def test_a_paper_that_says_two_things_is_not_built(tmp_path: Path) -> None:
 #: notebook -> the sessions that come with the project which it reads
 SAMPLE = {
     "30-strings": ("strings-rounds", "strings-payload"),
-    "31-startup-and-footprint": ("strings-startup", "strings-rounds"),
+    "31-startup": ("strings-startup", "strings-rounds"),
     "32-bank": ("bank-rematch",),
     "33-clients": ("clients-hello",),
-    "34-forms-and-footprint": ("forms",),
+    "34-forms": ("forms",),
     "41-gc-peaks": ("gc-peaks",),
-    "42-open-and-closed-load": ("gc-loops",),
+    "42-gc-loops": ("gc-loops",),
 }
 
 

@@ -113,7 +113,7 @@ def test_sections_of_what_was_not_measured_stay_out(project: Path) -> None:
     assert values["gc.share.g1_3x"]["reason"] == "not measured in this profile"
     included = (project / "paper/main.log").read_text("utf-8", errors="replace")
     assert "sections/validity.tex" in included
-    assert "sections/results-gc.tex" not in included
+    assert "sections/gc-peaks.tex" not in included
 
 
 @pytest.mark.parametrize("measured", ["forms", "forms-clients"])
@@ -125,7 +125,7 @@ def test_of_the_forms_those_stand_in_the_paper_that_were_measured(
     make_session(root, measured, "quick")
     tidy_all(StageParameters(experiments=measured), root=root)
     monkeypatch.setenv("REMATCH_ROOT", str(root))
-    execute_in_process(root, "34-forms-and-footprint")
+    execute_in_process(root, "34-forms")
     build_paper(root)
     log, labels = (
         (root / "paper" / name).read_text("utf-8", errors="replace") for name in ("main.log", "main.aux")
@@ -159,8 +159,8 @@ def test_what_was_not_measured_of_cores_and_places_is_left_out_and_named_at_the_
         if NOT_MEASURED in (entry.get("reason"), entry["text"]) or entry["text"] == NOT_COMPARED
     }
     for experiment in notebooks:
-        assert f"sections/results-{experiment}.tex" in log
-        lines = (root / f"paper/sections/results-{experiment}.tex").read_text("utf-8").splitlines()
+        assert f"sections/{experiment}.tex" in log
+        lines = (root / f"paper/sections/{experiment}.tex").read_text("utf-8").splitlines()
         without = [
             line
             for line in lines
@@ -187,15 +187,15 @@ def test_an_unknown_key_fails_the_build_and_is_named_with_file_and_line(
 
 def test_a_mistake_in_the_source_is_one_line_with_file_and_place(project: Path, tmp_path: Path) -> None:
     root = copy_of(project, tmp_path)
-    question = root / "paper/sections/question.tex"
+    question = root / "paper/sections/introduction.tex"
     question.write_text("\\section{Q}\n\\undefinedmacro\n")
-    with pytest.raises(PaperFailed, match=r"paper/sections/question\.tex:2: Undefined control sequence"):
+    with pytest.raises(PaperFailed, match=r"paper/sections/introduction\.tex:2: Undefined control sequence"):
         build_paper(root)
 
 
 def test_without_the_start_up_notebook_the_rest_still_builds(project: Path, tmp_path: Path) -> None:
     root = copy_of(project, tmp_path)
-    clear(root, "31-startup-and-footprint")
+    clear(root, "31-startup")
     assert build_paper(root).stat().st_size > 0
 
 

@@ -36,7 +36,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tidy_all(StageParameters(experiments="forms"), root=root)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("REMATCH_ROOT", str(root))
-        execute_in_process(root, "34-forms-and-footprint")
+        execute_in_process(root, "34-forms")
     return root
 
 

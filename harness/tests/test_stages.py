@@ -43,8 +43,8 @@ def test_the_plan_says_what_is_done_what_is_to_do_and_why(project: Path) -> None
     assert "all 6 trials" in stages["measure strings-rounds"].why
     assert stages["check"].state == "done"
     assert stages["tidy"].state == "to do"
-    assert stages["31-startup-and-footprint"].state == "skipped"
-    assert "strings-startup" in stages["31-startup-and-footprint"].why
+    assert stages["31-startup"].state == "skipped"
+    assert "strings-startup" in stages["31-startup"].why
     assert stages["paper"].state == "to do"
     assert plan.expected_s > 0
     assert "never ended well here" in repr(plan)
@@ -54,7 +54,7 @@ def test_experiments_outside_the_paper_are_measured_only_when_named(project: Pat
     usual = stages_of(make_plan(StageParameters(profile="quick"), root=project))
     assert "measure strings-rounds" in usual
     assert not {"measure gc-peaks", "measure gc-loops", "measure aa", "measure headroom"} & set(usual)
-    assert usual["41-gc-peaks"].state == usual["42-open-and-closed-load"].state == "skipped"
+    assert usual["41-gc-peaks"].state == usual["42-gc-loops"].state == "skipped"
     assert usual["60-validity"].state == "to do"
     named = stages_of(make_plan(StageParameters(profile="quick", experiments="gc-peaks"), root=project))
     assert named["measure gc-peaks"].state == named["41-gc-peaks"].state == "to do"
