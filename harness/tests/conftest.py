@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from harness.tests.available import NOT_ASKED_FOR, NOT_RUN
+from harness.tests.support.available import NOT_ASKED_FOR, NOT_RUN
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -14,10 +14,10 @@ from harness.conformance import SHOWN, answer_fault, applicable, check, load_cas
 from harness.errors import InputError
 from harness.model import Expectation
 from harness.runner.start_up import wait_first_response
-from harness.tests.accounts_server import accounts_server
 from harness.tests.contracts.launcher import HELLO
-from harness.tests.instances import CONTRACT, Project
-from harness.tests.scripted_server import CLOSE, RESET, scripted
+from harness.tests.support.accounts_server import accounts_server
+from harness.tests.support.instances import CONTRACT, Project
+from harness.tests.support.scripted_server import CLOSE, RESET, scripted
 from harness.workloads import Case
 
 CASES = load_cases(CONTRACT)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.tests.synthetic import ROOT, make_project
-from harness.tests.without_linux import PRELUDE, WINDOWS, command_line, run_code
+from harness.tests.support.synthetic import ROOT, make_project
+from harness.tests.support.without_linux import PRELUDE, WINDOWS, command_line, run_code
 
 GOLDEN = ROOT / "harness" / "tests" / "golden"
 
@@ -46,7 +46,7 @@ def test_what_only_reads_works_without_what_only_linux_has(project: Path, argume
 def test_notebooks_are_executed_without_what_only_linux_has(project: Path, name: str) -> None:
     code = (
         PRELUDE
-        + "from pathlib import Path\nfrom harness.tests.in_process import execute_in_process\n"
+        + "from pathlib import Path\nfrom harness.tests.support.in_process import execute_in_process\n"
         + f"execute_in_process(Path({str(project)!r}), {name!r}, profile='newest')\nprint('executed')"
     )
     done = run_code(code, root=project)

@@ -7,7 +7,7 @@
  * one. It opens, allocates and keeps nothing: what it reads and where it writes belongs to the caller.
  *
  * The rules of the schedule are those of `Schedule` and the order of readings that of `ProcessReader` in
- * Python: harness/tests/contracts/glancer.py holds both to the same tests. Whoever changes a struct here
+ * Python: harness/tests/contracts/tick_source.py holds both to the same tests. Whoever changes a struct here
  * changes harness/sampling/native_ticks.py with it.
  */
 #define _POSIX_C_SOURCE 200809L

@@ -16,7 +16,7 @@ from harness.agent.processes import alive
 from harness.backing import BackingNeed, BackingSource
 from harness.errors import TrialFailure
 from harness.model import BackingSettings
-from harness.tests.instances import eventually
+from harness.tests.support.instances import eventually
 
 SQL = {
     "schema.sql": "CREATE TABLE entry (id serial PRIMARY KEY, amount integer NOT NULL, owner integer);\n",

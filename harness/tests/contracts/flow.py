@@ -10,7 +10,8 @@ from pathlib import Path
 from harness.loadgen.base import LoadGenerator, LoadOrder
 from harness.loadgen.correlation import fill_text
 from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad, Request
-from harness.tests.accounts_server import (
+from harness.tests.contracts.load_generator import offer
+from harness.tests.support.accounts_server import (
     FAULTS,
     AccountsServer,
     accounts_server,
@@ -18,7 +19,6 @@ from harness.tests.accounts_server import (
     step,
     transfer_flow,
 )
-from harness.tests.contracts.load_generator import offer
 
 
 def offered(

@@ -13,7 +13,7 @@ import pytest
 from harness.agent.processes import alive, group_members, read_stat
 from harness.errors import HostError
 from harness.hosts.base import Command, Host, Process
-from harness.tests.instances import eventually
+from harness.tests.support.instances import eventually
 
 
 class HostContract:

@@ -16,7 +16,7 @@ from harness.launchers.base import Instance, LaunchOrder
 from harness.model import Implementation, Outcome, StartUp, Variant
 from harness.model.backing import SettingValue
 from harness.runner.start_up import wait_first_response
-from harness.tests.instances import CONTRACT, eventually
+from harness.tests.support.instances import CONTRACT, eventually
 from harness.workloads import load_requests
 
 HELLO = load_requests(CONTRACT, "hello")[0]

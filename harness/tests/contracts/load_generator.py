@@ -26,7 +26,7 @@ from harness.formats.detect import read_any
 from harness.formats.table import RequestTable
 from harness.loadgen.base import Endpoint, LoadGenerator, LoadOrder
 from harness.model import ClosedLoad, Expectation, LoadProfile, LoadSummary, OpenLoad, Request
-from harness.tests.answering_server import AnsweringServer, answering_server, request_to
+from harness.tests.support.answering_server import AnsweringServer, answering_server, request_to
 
 #: A tool that has not ended by then hangs.
 PATIENCE_S = 90.0

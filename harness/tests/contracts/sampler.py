@@ -17,8 +17,8 @@ import pytest
 from harness.agent.process_tree import ProcessReading, TreeReader
 from harness.agent.sampler import Sampler, Watched
 from harness.agent.ticks import Glancer
-from harness.tests.instances import eventually
-from harness.tests.puppet import Puppet, puppet_maker
+from harness.tests.support.instances import eventually
+from harness.tests.support.puppet import Puppet, puppet_maker
 
 MIB = 1024 * 1024
 #: As docs/data.md has them.

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Readings of real processes: what is allocated and burned is what is read. Samplers: ``test_sampler.py``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.agent.process_tree import TreeReader
+from harness.agent.processes import read_stat
+from harness.sampling import read_resources
+from harness.tests.support.instances import eventually
+from harness.tests.support.puppet import Puppet, puppet_maker
+
+MIB = 1024 * 1024
+
+
+@pytest.fixture
+def puppet() -> Iterator[Puppet]:
+    with puppet_maker() as make:
+        yield make()
+
+
+def test_memory_that_is_touched_is_counted(puppet: Puppet) -> None:
+    before = read_resources(puppet.pid, puppet.start_ticks)
+    puppet.do("held = bytearray(b'x') * (64 * 1024 * 1024)")
+    after = read_resources(puppet.pid, puppet.start_ticks)
+    for one, other in ((before.rss_bytes, after.rss_bytes), (before.pss_bytes, after.pss_bytes)):
+        assert one is not None
+        assert other is not None
+        assert 63 * MIB < other - one < 72 * MIB
+
+
+def test_cpu_time_is_what_the_process_itself_counts(puppet: Puppet, tmp_path: Path) -> None:
+    before = read_resources(puppet.pid, puppet.start_ticks, pss=False)
+    puppet.do(
+        "a = time.process_time(); [0 for _ in iter(lambda: time.process_time() - a < 0.2, False)]; "
+        f"open({str(tmp_path / 'used')!r}, 'w').write(str(time.process_time() - a))"
+    )
+    after = read_resources(puppet.pid, puppet.start_ticks, pss=False)
+    assert before.cpu_s is not None
+    assert after.cpu_s is not None
+    used_s = float((tmp_path / "used").read_text())
+    assert (after.cpu_s - before.cpu_s) / used_s == pytest.approx(1.0, abs=0.1)
+
+
+def test_cpu_time_before_launch_is_taken_off(puppet: Puppet) -> None:
+    whole = read_resources(puppet.pid, puppet.start_ticks, pss=False).cpu_s
+    less = read_resources(puppet.pid, puppet.start_ticks, cpu_at_launch_s=5.0, pss=False).cpu_s
+    assert whole is not None
+    assert less is not None
+    assert less == pytest.approx(whole - 5.0, abs=0.5)
+
+
+def test_threads_and_descriptors_are_counted(puppet: Puppet) -> None:
+    before = read_resources(puppet.pid, puppet.start_ticks, pss=False)
+    puppet.do(
+        "stay = threading.Event(); [threading.Thread(target=stay.wait, daemon=True).start() for _ in range(3)]"
+    )
+    puppet.do("files = [open('/dev/null') for _ in range(5)]")
+    after = read_resources(puppet.pid, puppet.start_ticks, pss=False)
+    assert before.n_threads is not None
+    assert before.n_descriptors is not None
+    assert (after.n_threads, after.n_descriptors) == (before.n_threads + 3, before.n_descriptors + 5)
+
+
+def test_a_process_that_is_gone_or_another_has_no_reading(puppet: Puppet) -> None:
+    assert read_resources(puppet.pid, puppet.start_ticks - 1).rss_bytes is None
+    puppet.end()
+    reading = read_resources(puppet.pid, puppet.start_ticks)
+    values = (reading.rss_bytes, reading.pss_bytes, reading.cpu_s, reading.n_threads, reading.n_descriptors)
+    assert values == (None, None, None, None, None)
+
+
+def test_children_count_with_their_parent_and_their_cpu_time_stays_when_they_end(puppet: Puppet) -> None:
+    tree = TreeReader(puppet.pid, puppet.start_ticks)
+    alone = tree.read()
+    puppet.have_a_child(mib=40, cpu_s=0.2)
+    tree.discover()
+    both = tree.read()
+    puppet.end_child()
+    after = tree.read()
+    tree.close()
+    assert alone is not None
+    assert both is not None
+    assert after is not None
+    assert both.n_threads == (alone.n_threads or 0) + 1
+    assert (both.rss_bytes or 0) - (alone.rss_bytes or 0) > 32 * MIB
+    assert (both.cpu_s or 0) - (alone.cpu_s or 0) > 0.15
+    assert after.n_threads == alone.n_threads
+    assert (after.cpu_s or 0) >= (both.cpu_s or 0)
+
+
+def test_children_of_children_are_taken_in_in_one_go(puppet: Puppet) -> None:
+    puppet.do("r, w = os.pipe(); r2, w2 = os.pipe()")
+    puppet.do(
+        "child = os.fork() or (os.fork() or (os.write(w2, b'1'), os.read(r, 1), os._exit(0)),"
+        " os.read(r, 1), os._exit(0))"
+    )
+    puppet.do("os.read(r2, 1)")
+    tree = TreeReader(puppet.pid, puppet.start_ticks)
+    tree.discover()
+    three = tree.read()
+    puppet.do("os.write(w, b'11'); os.waitpid(child, 0)")
+    tree.close()
+    assert three is not None
+    assert three.n_threads == 3
+
+
+def test_children_that_lived_too_short_to_be_seen_are_on_their_parents_account(puppet: Puppet) -> None:
+    burn = "[0 for _ in iter(lambda: time.process_time() < 0.2, False)]"
+    seen, unseen = (
+        TreeReader(puppet.pid, puppet.start_ticks, short_lived=short_lived) for short_lived in (True, False)
+    )
+    before = [tree.read() for tree in (seen, unseen)]
+    puppet.do(f"child = os.fork() or ({burn}, os._exit(0)); os.waitpid(child, 0)")
+    after = [tree.read() for tree in (seen, unseen)]
+    seen.close()
+    unseen.close()
+    grown = [
+        (later.cpu_s or 0) - (earlier.cpu_s or 0)
+        for earlier, later in zip(before, after, strict=True)
+        if earlier is not None and later is not None
+    ]
+    assert grown[0] > 0.15
+    assert grown[1] < 0.1
+
+
+def test_a_process_that_ended_and_was_not_reaped_has_no_reading(puppet: Puppet) -> None:
+    tree = TreeReader(puppet.pid, puppet.start_ticks)
+    assert tree.read() is not None
+    puppet.process.kill()
+
+    def is_zombie() -> bool:
+        stat = read_stat(puppet.pid)
+        return stat is not None and stat.ended
+
+    assert eventually(is_zombie)
+    assert [process.read() for process in tree.processes()] == [None]
+    assert tree.read() is None
+    tree.close()

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Samplers whose ticks are taken in the interpreter, and natively: one contract. And which of them is used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.agent.sampler import Sampler
+from harness.agent.ticks import Glancer, InterpreterGlancer
+from harness.hosts.local import LocalHost
+from harness.sampling import glancer_here, native_ticks
+from harness.sampling.native_ticks import NativeGlancer
+from harness.tests.contracts.sampler import SamplerContract
+from harness.tests.contracts.tick_source import GlancerContract
+from harness.tests.support.available import program_or_not_run
+from harness.toolchains import GLANCES_SOURCE, glances_library
+from setup.source_builds import build_glances
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_glances(tmp_path_factory.mktemp("project"), program_or_not_run("cc"))
+
+
+class Interpreter:
+    @pytest.fixture
+    def glancer(self) -> Glancer:
+        return InterpreterGlancer()
+
+
+class Native:
+    @pytest.fixture
+    def glancer(self, library: Path) -> Glancer:
+        return NativeGlancer(library)
+
+
+class TestTicksInTheInterpreter(Interpreter, GlancerContract):
+    pass
+
+
+class TestNativeTicks(Native, GlancerContract):
+    pass
+
+
+class TestSamplerWithTicksInTheInterpreter(Interpreter, SamplerContract):
+    pass
+
+
+class TestSamplerWithNativeTicks(Native, SamplerContract):
+    pass
+
+
+def ticks_by(folder: Path) -> str:
+    """Who takes the ticks of a sampler on this machine."""
+    return LocalHost().sampler(folder / "samples.csv", folder / "machine.csv", 20.0).stop().ticks_by
+
+
+def test_where_there_is_a_compiler_set_up_has_built_the_library_and_it_takes_the_ticks(
+    tmp_path: Path,
+) -> None:
+    program_or_not_run("cc")
+    _, why_not = glancer_here()
+    assert (ticks_by(tmp_path), why_not) == ("native", None)
+
+
+def test_what_was_built_of_another_source_is_not_loaded(
+    library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tools, source = library.parent.parent, tmp_path / "glances.c"
+    monkeypatch.setattr(native_ticks, "_TOOLS", tools)
+    assert ticks_by(tmp_path) == "native"
+    source.write_text(GLANCES_SOURCE.read_text() + "\n")
+    assert glances_library(tools, source) != library
+    monkeypatch.setattr(native_ticks, "glances_library", lambda tools: glances_library(tools, source))
+    assert ticks_by(tmp_path) == "interpreter"
+    _, why_not = glancer_here()
+    assert why_not is not None and "make setup" in why_not
+
+
+def test_a_library_that_is_none_is_said_and_the_interpreter_takes_the_ticks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(native_ticks, "_TOOLS", tmp_path)
+    library = glances_library(tmp_path)
+    library.parent.mkdir()
+    library.write_bytes(b"of another machine")
+    glancer, why_not = glancer_here()
+    assert glancer.name == ticks_by(tmp_path) == "interpreter"
+    assert why_not is not None and str(library) in why_not
+
+
+def test_a_sampler_that_is_told_nothing_has_its_ticks_in_the_interpreter(tmp_path: Path) -> None:
+    with Sampler({}, samples=tmp_path / "s", machine=tmp_path / "m") as sampler:
+        pass
+    assert sampler.stop().ticks_by == "interpreter"

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Causes that are seen beside the requests: a machine whose processors were waited for, and compilers at work.
+They name a stall that they cover and bound what they can have taken, and nothing is subtracted for them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from harness.analysis.attribution.machine_waits import waiting
+from harness.formats.jfr_json import read_jfr_json
+from harness.hosts.base import Command
+from harness.hosts.local import LocalHost
+from harness.launchers.arguments import recording_flags
+from harness.model import TrialRecord
+from harness.runner.recordings import keep_recording
+from harness.store import SessionFolder
+from harness.tests.support.paused_session import attributed, java_trial, requests_of, without_pauses
+from harness.tests.support.tiny_java import reference_jdk
+
+GOLDEN = Path(__file__).resolve().parents[2] / "golden"
+
+
+def machine_csv(record: TrialRecord, shares: list[float], *, columns: str = "psi_cpu_some_s,steal_s") -> str:
+    """Readings every half a second from the trial's start, with these shares of waiting between them."""
+    at, waited, rows = record.started.monotonic_s, 0.0, []
+    for number, share in enumerate([0.0, *shares]):
+        waited += share * 0.5
+        rows.append(f"{at + number / 2},{waited:.4f},0.0")
+    return "\n".join([f"monotonic_s,{columns}", *rows]) + "\n"
+
+
+def with_machine(session: SessionFolder, text: str) -> None:
+    (session.folder / java_trial(session) / "machine.csv").write_text(text, "utf-8")
+
+
+def test_a_moment_in_which_the_cpu_was_waited_for_names_the_stalls_in_it_and_no_others(
+    tmp_path: Path,
+) -> None:
+    session = without_pauses(tmp_path)
+    record = session.record(java_trial(session))
+    # the load is from 2.5 s to 5.5 s after the start, its pauses every 0.4 s from 2.7 s on
+    shares = [0.1] * 12
+    shares[6] = 0.9  # 3.0 s to 3.5 s: one pause at 3.1 s
+    with_machine(session, machine_csv(record, shares))
+    one = attributed(session, requests_of(session))
+    assert one.stall_causes.count("run_queue") == 1
+    assert set(one.stall_causes) == {"run_queue", "unexplained"}
+    named = one.stalls[one.stall_causes.index("run_queue")]
+    assert 3.0 <= named.start_s - record.started.wall_epoch_s <= 3.5
+    assert "0.5 s apart" in one.sources["run_queue"].words
+    assert re.search("more in 1 of [67] readings", one.sources["run_queue"].words)
+
+
+def test_a_machine_that_is_always_busy_names_no_stall_but_bounds_what_it_can_have_taken(
+    tmp_path: Path,
+) -> None:
+    session = without_pauses(tmp_path)
+    record = session.record(java_trial(session))
+    found = {}
+    for share in (0.0, 0.02, 0.95):
+        with_machine(session, machine_csv(record, [share] * 12))
+        one = attributed(session, requests_of(session))
+        assert set(one.stall_causes) == {"unexplained"}
+        shares = {part.cause: part.share_of_tail.value for part in one.whole["p99"].causes}
+        assert "run_queue" not in shares and shares["unexplained"] == pytest.approx(
+            1
+        )  # nothing is subtracted
+        found[share] = one.most_beside["p99"]["run_queue"]
+    assert found[0.0] == 0
+    assert 0.1 < found[0.02] < found[0.95]  # 10 ms in half a second is no bound to many of 25 ms
+    assert found[0.95] == pytest.approx(1)
+
+
+def test_pressure_that_this_kernel_does_not_tell_is_not_recorded(tmp_path: Path) -> None:
+    session = without_pauses(tmp_path)
+    trial = java_trial(session)
+    record = session.record(trial)
+    window = (record.started.wall_epoch_s, record.started.wall_epoch_s + 6)
+    for text, words in (
+        ("monotonic_s,steal_s\n1,0\n2,0\n", "no psi_cpu_some_s"),
+        ("monotonic_s,psi_cpu_some_s,steal_s\n1,,0\n2,,0\n", "this kernel does not tell"),
+    ):
+        with_machine(session, text)
+        found = waiting(session, record, window)
+        assert isinstance(found, str) and words in found
+    with_machine(session, machine_csv(record, [0.2] * 12, columns="psi_cpu_some_s,other"))
+    found = waiting(session, record, window)
+    assert not isinstance(found, str) and "steal is not recorded" in found[0].words
+
+
+def recorded(record: TrialRecord, spans: list[tuple[float, float]]) -> str:
+    """A flight recording with compilations at these seconds after the trial's start, and one deoptimisation."""
+
+    def at(second: float) -> str:
+        return pd.Timestamp(record.started.wall_epoch_s + second, unit="s", tz="UTC").isoformat()
+
+    events = [
+        {"type": "jdk.Compilation", "values": {"startTime": at(low), "duration": f"PT{high - low:.6f}S"}}
+        for low, high in spans
+    ]
+    events.append({"type": "jdk.Deoptimization", "values": {"startTime": at(3.0)}})
+    return json.dumps({"recording": {"events": events}})
+
+
+def test_compilers_at_work_name_a_stall_they_cover_and_are_no_pause(tmp_path: Path) -> None:
+    session = without_pauses(tmp_path)
+    trial = java_trial(session)
+    record = session.record(trial)
+    file = session.folder / trial / "recording.json"
+    file.write_text(recorded(record, [(3.05, 3.2), (3.4, 3.401)]), "utf-8")
+    one = attributed(session, requests_of(session))
+    assert one.stall_causes.count("jit") == 1
+    assert "1 deoptimisations" in one.sources["jit"].words
+    assert "jit" not in one.events  # nothing is subtracted by it
+    assert 0 < one.most_beside["p99"]["jit"] < 0.5
+    file.write_text(recorded(record, [(2.0, 6.0)]), "utf-8")  # always: no moment stands out
+    busy = attributed(session, requests_of(session))
+    assert "jit" not in busy.stall_causes
+    assert busy.most_beside["p99"]["jit"] == pytest.approx(1)
+    file.write_text('{"recording": {"events": []}}', "utf-8")
+    assert "was it asked for" in attributed(session, requests_of(session)).sources["jit"].words
+
+
+BUSY = """
+public class Busy {
+  public static void main(String[] words) {
+    long sum = 0;
+    for (int i = 0; i < 3_000_000; i++) sum += Integer.toString(i).hashCode();
+    System.out.println(sum);
+  }
+}
+"""
+
+
+def test_a_jvm_that_was_asked_leaves_a_recording_and_its_own_jdk_prints_it(tmp_path: Path) -> None:
+    jdk, host = reference_jdk(), LocalHost()
+    (tmp_path / "Busy.java").write_text(BUSY)
+    java = str(jdk.home / "bin" / "java")
+    done = host.run(Command(argv=(java, *recording_flags(), "Busy.java"), folder=tmp_path), 60.0)
+    assert done.exit_code == 0, done.stderr
+    assert keep_recording(host, jdk.home / "bin" / "jfr", tmp_path, tmp_path)
+    found = read_jfr_json(tmp_path / "recording.json")
+    assert found.compilations and found.log.n_unknown == 0
+    assert set(found.n_by_type) <= {"jdk.Compilation", "jdk.Deoptimization"}
+    assert all(high - low >= 0.5e-3 for low, high in found.compilations)
+
+
+def test_a_jvm_that_was_killed_leaves_no_recording_and_that_is_no_failure(tmp_path: Path) -> None:
+    assert not keep_recording(LocalHost(), reference_jdk().home / "bin" / "jfr", tmp_path, tmp_path)
+    assert not keep_recording(LocalHost(), tmp_path / "no-such-program", tmp_path, tmp_path)
+    assert not (tmp_path / "recording.json").exists()
+
+
+@pytest.mark.parametrize("jdk", ["jdk17", "jdk25"])
+def test_compilations_of_a_real_recording_are_read_and_none_is_taken_for_a_pause(jdk: str) -> None:
+    path = GOLDEN / "jfr_json" / f"{jdk}-compilations.json.gz"
+    events = json.loads(gzip.decompress(path.read_bytes()))["recording"]["events"]
+    found = read_jfr_json(path)
+    lengths = [float(e["values"]["duration"][2:-1]) for e in events if e["type"] == "jdk.Compilation"]
+    assert found.log.n_unknown == 0 and found.log.events == ()
+    assert sorted(high - low for low, high in found.compilations) == pytest.approx(sorted(lengths), abs=1e-6)
+    assert len(found.deoptimisations) == sum(e["type"] == "jdk.Deoptimization" for e in events) > 0

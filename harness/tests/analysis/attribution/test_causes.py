@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Causes beside the service's pauses, connecting above all: none is found where it is not, none takes what an
+earlier one has taken, and what nobody recorded is said to be so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.analysis.attribution.attribute import attributable_fraction
+from harness.analysis.attribution.bounded_causes import Beside, covered_mostly, most_lost_s
+from harness.analysis.attribution.overlap import attribute_latency
+from harness.analysis.attribution.peak_causes import peak_causes, stall_causes
+from harness.analysis.attribution.slow_periods import Stall
+from harness.analysis.attribution.spans import ORDER, CauseName, Span
+from harness.analysis.attribution.table import attribution_table
+from harness.analysis.attribution.trial import TrialAttribution
+from harness.errors import InputError
+from harness.formats.detect import read_any
+from harness.formats.jvm_log import read_jvm_log
+from harness.formats.table import RequestTable
+from harness.report.analyse import report_file
+from harness.store import SessionFolder
+from harness.tests.support.paused_session import attributed, requests_of, without_pauses
+from harness.tests.support.synthetic import make_session
+from harness.tests.support.synthetic_pauses import jvm_log, pauses_of, requests_behind
+
+FloatArray = npt.NDArray[np.float64]
+BEGIN_S = 1_700_000_000.0
+HEAD = "timeStamp,elapsed,label,responseCode,success,failureMessage,Connect\n"
+
+
+def paced(n: int = 2000, latency_s: float = 0.002) -> tuple[FloatArray, FloatArray]:
+    """Requests 1 ms apart that all take the same."""
+    return np.linspace(0.0, (n - 1) * 1e-3, n), np.full(n, latency_s, dtype=np.float64)
+
+
+def test_a_request_that_was_slow_to_connect_is_put_down_to_connecting_and_to_no_pause() -> None:
+    start, latency = paced()
+    connect = np.zeros_like(start)
+    slow = np.arange(50, 2000, 50)
+    latency[slow] += 0.030
+    connect[slow] = 0.030
+    pauses = [(t + 0.040, t + 0.041) for t in start[slow[:-1]]]  # there are pauses, elsewhere
+    causes = peak_causes(start, latency, {"gc_pause": pauses}, from_s=0.02, connect_s=connect)
+    assert {cause for cause in causes if cause is not None} == {"connect"}
+    without = peak_causes(start, latency, {"gc_pause": pauses}, from_s=0.02, connect_s=np.zeros_like(start))
+    assert {cause for cause in without if cause is not None} == {"unexplained"}
+    tail = attributable_fraction(start, latency, {"gc_pause": pauses}, connect_s=connect)
+    shares = {part.cause: part.share_of_tail.value for part in tail.causes}
+    assert shares["connect"] == pytest.approx(1, abs=0.02)
+    assert shares["gc_pause"] == pytest.approx(0, abs=0.02)
+    named = {part.cause: part for part in tail.causes}
+    assert named["connect"].n_events == len(slow)
+    assert named["connect"].paused_s is None
+
+
+def test_connecting_in_a_pause_belongs_to_the_pause() -> None:
+    start, latency = np.arange(5.0), np.array([0.010, 0.100, 0.100, 0.010, 0.010])
+    connect = np.array([0.0, 0.090, 0.090, 0.0, 0.0])
+    taken = attribute_latency(
+        start, latency, {"gc_pause": [(1.0, 1.080)], "run_queue": [(2.0, 2.2)]}, connect_s=connect
+    )
+    assert taken["gc_pause"] == pytest.approx([0, 0.080, 0, 0, 0])
+    assert taken["connect"] == pytest.approx([0, 0.010, 0.090, 0, 0])
+    assert taken["run_queue"] == pytest.approx([0, 0, 0.010, 0, 0])  # the last: what connecting has left
+    assert list(taken) == [cause for cause in ORDER if cause in taken]
+
+
+def test_where_every_arrival_connects_anew_only_what_is_more_than_ordinary_counts() -> None:
+    start, latency = paced(200)
+    connect = np.full(200, 0.001)
+    connect[7] = 0.021
+    latency[7] = 0.022
+    taken = attribute_latency(start, latency, {}, connect_s=connect)["connect"]
+    assert taken[7] == pytest.approx(0.020)
+    assert np.count_nonzero(taken) == 1
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    rows=st.lists(
+        st.tuples(st.floats(0, 1), st.floats(1e-3, 0.2), st.floats(0, 0.2) | st.just(float("nan"))),
+        min_size=1,
+        max_size=30,
+    ),
+    spans=st.lists(st.tuples(st.floats(0, 1), st.floats(0, 0.2)), max_size=6),
+)
+def test_no_cause_takes_more_than_there_is_and_connecting_no_more_than_it_took(
+    rows: list[tuple[float, float, float]], spans: list[tuple[float, float]]
+) -> None:
+    start, latency, connect = (np.array(column) for column in zip(*rows, strict=True))
+    events: dict[CauseName, list[Span]] = {
+        "gc_pause": [(a, a + b) for a, b in spans[::2]],
+        "run_queue": [(a, a + b) for a, b in spans[1::2]],
+    }
+    taken = attribute_latency(start, latency, events, connect_s=connect)
+    assert (np.sum(list(taken.values()), axis=0) <= latency + 1e-9).all()
+    assert all((one >= -1e-9).all() for one in taken.values())
+    assert (taken["connect"] <= np.nan_to_num(connect) + 1e-9).all()
+
+
+def test_times_to_connect_that_do_not_fit_are_refused() -> None:
+    start, latency = paced(5)
+    with pytest.raises(InputError, match="one for each request"):
+        attribute_latency(start, latency, {}, connect_s=np.zeros(4))
+    with pytest.raises(InputError, match="instead of spans"):
+        attribute_latency(start, latency, {"connect": [(0, 1)]}, connect_s=np.zeros(5))
+
+
+@pytest.mark.parametrize("odd", ["", '"a\nb"'], ids=["quickly", "patiently"])
+def test_the_time_to_connect_is_read_from_a_jtl_and_its_absence_is_no_zero(tmp_path: Path, odd: str) -> None:
+    path = tmp_path / "x.jtl"
+    path.write_text(f"{HEAD}1700000000000,12,a,200,true,{odd},11\n1700000000001,3,a,200,true,,0\n")
+    table = read_any(path)
+    assert isinstance(table, RequestTable) and table.connect_s is not None
+    assert table.connect_s.tolist() == [0.011, 0.0]
+    assert table.to_frame()["connect_s"].tolist() == [0.011, 0.0]
+    path.write_text("timeStamp,elapsed,label,success\n1700000000000,12,a,true\n")
+    bare = read_any(path)
+    assert isinstance(bare, RequestTable) and bare.connect_s is None
+    assert "connect_s" not in bare.to_frame()
+
+
+def test_a_time_to_connect_that_was_cut_off_or_is_no_number_costs_nothing_but_itself(tmp_path: Path) -> None:
+    path = tmp_path / "x.jtl"
+    path.write_text(f"{HEAD}1700000000000,12,a,200,true,,soon\n1700000000001,30,a,200,true,,2")
+    table = read_any(path)
+    assert isinstance(table, RequestTable) and table.connect_s is not None
+    assert table.n_requests == 2
+    assert np.isnan(table.connect_s).all()
+
+
+def lost(spans: list[tuple[float, float]], lost_s: list[float]) -> Beside:
+    return Beside(cause="run_queue", spans=tuple(spans), lost_s=tuple(lost_s), standing_out=(), words="")
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    gaps=st.lists(
+        st.tuples(st.floats(0, 0.3), st.floats(0.01, 0.5), st.floats(0, 1)), min_size=1, max_size=8
+    ),
+    requests=st.lists(st.tuples(st.floats(-0.5, 4), st.floats(0.001, 2)), min_size=1, max_size=20),
+)
+def test_the_most_that_was_lost_is_what_a_walk_over_all_spans_gives(
+    gaps: list[tuple[float, float, float]], requests: list[tuple[float, float]]
+) -> None:
+    spans, at = [], 0.0
+    for gap, length, _ in gaps:
+        spans.append((at + gap, at + gap + length))
+        at += gap + length
+    one = lost(spans, [length * share for _, length, share in gaps])
+    start, latency = (np.array(column) for column in zip(*requests, strict=True))
+    walked = [
+        sum(
+            min(max(min(s + took, high) - max(s, low), 0.0), most)
+            for (low, high), most in zip(one.spans, one.lost_s, strict=True)
+        )
+        for s, took in requests
+    ]
+    assert most_lost_s(start, latency, one) == pytest.approx(walked, abs=1e-9)
+
+
+def test_a_span_names_a_stall_only_when_it_covers_half_of_it() -> None:
+    assert covered_mostly([(0, 1), (2, 3), (5, 6)], [(0.4, 1.5), (2.9, 3.5)]) == (True, False, False)
+
+
+def stall(start_s: float, end_s: float) -> Stall:
+    return Stall(start_s=start_s, end_s=end_s, kind="stall", n_requests=20, log_p=-20.0)
+
+
+def test_the_first_cause_in_order_that_claims_a_stall_is_its_name() -> None:
+    spans = [(0.0, 0.1), (1.0, 1.1), (2.0, 2.1), (3.0, 3.1)]
+    stalls = [stall(*span) for span in spans]
+    busy = Beside(cause="run_queue", spans=((0.0, 4.0),), lost_s=(4.0,), standing_out=((0.0, 2.5),), words="")
+    quota = Beside(
+        cause="cgroup_throttle", spans=((1.0, 1.5),), lost_s=(0.5,), standing_out=((1.0, 1.5),), words=""
+    )
+    found = stall_causes(
+        stalls, {"gc_pause": [(0.0, 0.1)]}, beside=[busy, quota], connecting=[True, True, False, False]
+    )
+    assert found == ("gc_pause", "cgroup_throttle", "run_queue", "unexplained")
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> SessionFolder:
+    return make_session(tmp_path_factory.mktemp("causes"), "gc-peaks", "smoke")
+
+
+def test_what_nobody_recorded_is_told_and_is_no_zero(session: SessionFolder) -> None:
+    one = attributed(session, requests_of(session))
+    assert list(one.sources) == list(ORDER)
+    assert one.sources["gc_pause"].recorded and one.sources["generator_stall"].recorded
+    why: dict[CauseName, str] = {
+        "cgroup_throttle": "there is no machine.csv",
+        "jit": "no flight recording",
+        "connect": "tells no time to connect",
+        "run_queue": "there is no machine.csv",
+    }
+    for cause, words in why.items():
+        assert not one.sources[cause].recorded
+        assert one.sources[cause].words.startswith("not recorded: ")
+        assert words in one.sources[cause].words
+    assert one.most_beside["p99"] == {}
+    assert "connect" not in {part.cause for part in one.whole["p99"].causes}
+    assert "unexplained" in {part.cause for part in one.whole["p99"].causes}
+    (row,) = attribution_table([one])
+    for estimate in (row.connect_tail, row.throttle_most, row.jit_most, row.run_queue_most):
+        assert estimate.value is None
+        assert estimate.warnings and estimate.warnings[0].startswith("not recorded: ")
+    assert row.unexplained_tail.value is not None
+
+
+def test_a_trial_whose_slow_requests_connected_slowly_is_put_down_to_that(tmp_path: Path) -> None:
+    session = without_pauses(tmp_path)
+    requests = requests_of(session)
+    beyond = np.maximum(requests["latency_s"] - requests["latency_s"].median(), 0.0)
+    slow = beyond > 0.008
+    one = attributed(session, requests.assign(connect_s=np.where(slow, beyond, 0.0)))
+    assert one.sources["connect"].recorded
+    shares = {part.cause: part.share_of_tail.value or 0.0 for part in one.whole["p99"].causes}
+    assert shares["connect"] > 0.95
+    assert sum(shares.values()) == pytest.approx(1)
+    assert set(one.stall_causes) == {"connect"}
+    control = attributed(session, requests.assign(connect_s=0.0))
+    shares = {part.cause: part.share_of_tail.value or 0.0 for part in control.whole["p99"].causes}
+    assert shares["connect"] == 0  # recorded, and nothing
+    assert shares["unexplained"] == pytest.approx(1)
+    assert "connect" not in control.stall_causes
+    (row,) = attribution_table([control])
+    assert row.connect_tail.value == 0
+
+
+def test_pauses_keep_what_is_theirs_when_requests_also_connected_slowly(session: SessionFolder) -> None:
+    requests = requests_of(session)
+    bare = attributed(session, requests)
+    one = attributed(session, requests.assign(connect_s=np.maximum(requests["latency_s"] - 0.001, 0.0)))
+
+    def share(found: TrialAttribution) -> float:
+        return {part.cause: part.share_of_tail.value or 0.0 for part in found.whole["p99"].causes}["gc_pause"]
+
+    assert share(one) == pytest.approx(share(bare), rel=0.05)
+    assert one.by_service == bare.by_service  # the service's own share knows nothing of connecting
+
+
+def jtl(folder: Path, *, connect: Literal["slow", "none", "untold"]) -> Path:
+    """Requests that were held up seven times by something of 25 ms; by connecting, if that is slow."""
+    rng = np.random.default_rng(5)
+    frame = requests_behind(BEGIN_S, pauses_of(BEGIN_S, 0.025), rng)
+    late = np.maximum(frame["elapsed"] - 3, 0) * (frame["elapsed"] > 11)
+    if connect != "untold":
+        frame = frame.assign(Connect=late if connect == "slow" else 0)
+    path = folder / f"{connect}.jtl"
+    frame.to_csv(path, index=False)
+    return path
+
+
+def test_a_report_puts_a_stall_down_to_connecting_where_the_file_tells_it(tmp_path: Path) -> None:
+    told = report_file(jtl(tmp_path, connect="slow"))
+    assert told.stalls and set(told.causes or ()) == {"connect"}
+    for nothing in (jtl(tmp_path, connect="none"), jtl(tmp_path, connect="untold")):
+        other = report_file(nothing)
+        assert other.stalls and set(other.causes or ()) == {None}
+
+
+def test_a_report_with_a_log_says_what_such_files_do_not_tell(tmp_path: Path) -> None:
+    log = tmp_path / "gc.log"
+    log.write_text(jvm_log(BEGIN_S - 5, [(BEGIN_S + 0.05, BEGIN_S + 0.051)]), "utf-8")
+    for path, is_told in ((jtl(tmp_path, connect="slow"), True), (jtl(tmp_path, connect="untold"), False)):
+        report = report_file(path, read_jvm_log(log))
+        (said,) = [
+            warning for warning in report.warnings if warning.startswith("not recorded in these files")
+        ]
+        assert ("connecting" not in said) == is_told
+        assert report.attribution is not None
+        shares = report.attribution["p99"]["causes"]
+        assert ("connect" in shares) == is_told and "unexplained" in shares
+        if is_told:
+            assert shares["connect"]["value"] > 0.9

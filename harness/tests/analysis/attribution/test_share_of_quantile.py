@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The share of a quantile behind pauses, pooled over trials: exact to a bin, said where it can be, unit the trial."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.analysis.attribution import share_of_quantile as module
+from harness.analysis.attribution.latency_bins import BIN_SHARE, LatencyCounts, counted, pooled_and_without
+from harness.analysis.attribution.request_overlap import lived
+from harness.analysis.attribution.share_of_quantile import WithoutPauses, pooled_share, without_pauses
+from harness.analysis.attribution.table import attribution_table
+from harness.analysis.attribution.trial import attribute_trial
+from harness.analysis.stats.pooled_quantiles import leave_one_out
+from harness.analysis.tables.settled import settled_requests
+from harness.formats.detect import read_any
+from harness.model import Estimate
+from harness.store import Store
+from harness.tests.support.synthetic import ROOT
+
+pytestmark = pytest.mark.computes
+
+NOBODY = counted(np.empty(0))
+
+
+def trial_of(
+    rng: np.random.Generator, n: int, *, clear: float = 0.7, slow: float = 1.5, level: float = 1.0
+) -> WithoutPauses:
+    """A trial of n requests, a part of them clear of pauses and as fast as they are, the others slower."""
+    bare = level * rng.lognormal(np.log(0.002), 0.4, n)
+    is_clear = rng.random(n) < clear
+    measured = np.where(is_clear, bare, slow * bare)
+    return WithoutPauses(
+        measured=counted(measured), clear=counted(bare[is_clear]), unpaused=counted(bare), drained=NOBODY
+    )
+
+
+def session_of(n_trials: int, n: int, *, seed: int = 0, level_sd: float = 0.1) -> list[WithoutPauses]:
+    rng = np.random.default_rng(seed)
+    return [trial_of(rng, n, level=float(np.exp(rng.normal(0, level_sd)))) for _ in range(n_trials)]
+
+
+def share(trials: list[WithoutPauses], quantile: float = 0.99, **more: str) -> Estimate:
+    return pooled_share(trials, more.get("way", "clear"), quantile, what="share of p99")  # type: ignore[arg-type]
+
+
+latencies = st.lists(st.floats(1e-6, 100.0), min_size=1, max_size=60)
+
+
+@settings(max_examples=60, deadline=None)
+@given(trials=st.lists(latencies, min_size=2, max_size=6), quantile=st.sampled_from([0.5, 0.9, 0.99]))
+def test_quantiles_of_counts_are_those_of_the_requests_to_half_a_bin(
+    trials: list[list[float]], quantile: float
+) -> None:
+    arrays = [np.array(trial) for trial in trials]
+    whole, without = pooled_and_without([counted(one) for one in arrays], quantile)
+    true_whole, true_without = leave_one_out(arrays, quantile)
+    assert whole == pytest.approx(true_whole, rel=0.51 * BIN_SHARE)
+    assert without == pytest.approx(true_without, rel=0.51 * BIN_SHARE)
+
+
+def test_a_million_requests_are_kept_as_a_few_thousand_counts() -> None:
+    rng = np.random.default_rng(1)
+    kept = counted(rng.lognormal(np.log(0.002), 0.8, 1_000_000))
+    assert kept.n == 1_000_000
+    assert kept.bins.nbytes + kept.counts.nbytes < 200_000
+
+
+def test_ties_of_a_coarse_clock_are_spread_over_one_step_and_move_no_mean() -> None:
+    rng = np.random.default_rng(2)
+    true = rng.lognormal(np.log(0.004), 0.4, 20_000)
+    whole_ms = np.round(true, 3)
+    q, _ = pooled_and_without([counted(whole_ms, 1e-3)], 0.99)
+    assert q == pytest.approx(np.quantile(true, 0.99), rel=0.01)
+    spread = counted(np.full(1000, 0.005), 1e-3)
+    low, high = (1e-9 * np.exp(edge * np.log1p(BIN_SHARE)) for edge in (spread.bins[0], spread.bins[-1] + 1))
+    assert (low, high) == (pytest.approx(0.0045, rel=2e-3), pytest.approx(0.0055, rel=2e-3))
+
+
+def test_the_pooled_share_is_one_less_the_ratio_of_both_pooled_quantiles() -> None:
+    trials = session_of(5, 3000)
+    found = share(trials)
+    q = [
+        pooled_and_without([getattr(one, name) for one in trials], 0.99)[0] for name in ("clear", "measured")
+    ]
+    assert found.value == pytest.approx(1 - q[0] / q[1])
+    assert found.low is not None and found.high is not None
+    assert found.low < (found.value or 0) < found.high < 1
+    assert found.estimand == "pooled share of p99"
+    assert found.n_trials == 5
+    assert found.n_requests == sum(one.clear.n for one in trials)
+    assert f"5 trials, {found.n_requests:,} requests clear of every pause" in found.warnings[0]
+
+
+def test_the_order_of_trials_and_the_unit_of_latency_change_nothing() -> None:
+    trials = session_of(5, 3000)
+    found, turned = share(trials), share(trials[::-1])
+    assert (found.value, found.low, found.high) == pytest.approx((turned.value, turned.low, turned.high))
+    shift = 6900  # bins: all latencies a thousand times as long
+    longer = [
+        replace(one, **{name: LatencyCounts(getattr(one, name).bins + shift, getattr(one, name).counts)})
+        for one in trials
+        for name in ("measured",)
+    ]
+    longer = [replace(one, clear=LatencyCounts(one.clear.bins + shift, one.clear.counts)) for one in longer]
+    scaled = share(longer)
+    assert (found.value, found.low, found.high) == pytest.approx((scaled.value, scaled.low, scaled.high))
+
+
+def test_the_trial_is_the_unit_so_that_trials_that_differ_widen_the_interval() -> None:
+    rng = np.random.default_rng(3)
+    slow = [1.1, 1.3, 1.5, 1.7, 1.9]
+    apart = share([trial_of(rng, 20_000, slow=s) for s in slow])
+    mixed = share([trial_of(rng, 20_000, slow=1.5) for _ in slow])
+    assert (apart.high or 0) - (apart.low or 0) > 3 * ((mixed.high or 0) - (mixed.low or 0))
+
+
+def test_few_clear_requests_in_one_trial_are_refused_with_their_count() -> None:
+    rng = np.random.default_rng(4)
+    n = 100 * module.FEWEST_IN_A_TRIAL
+    trials = [*session_of(4, 4000), trial_of(rng, n - 1, clear=1.0)]
+    refused = share(trials)
+    assert refused.value is None and refused.low is None
+    assert "in the trial that has the fewest" in refused.warnings[0]
+    assert share([*trials[:4], trial_of(rng, n, clear=1.0)]).value is not None
+
+
+def test_beyond_p99_9_each_trial_needs_a_hundred_clear_requests() -> None:
+    rng = np.random.default_rng(5)
+    enough = [trial_of(rng, 100_000, clear=1.0) for _ in range(2)]
+    assert share(enough, 0.999).value is not None
+    refused = share([*enough, trial_of(rng, 99_999, clear=1.0)], 0.999)
+    assert refused.value is None
+    assert "100 needed in each" in refused.warnings[0]
+
+
+def test_one_trial_and_trials_that_never_differ_have_a_share_without_an_interval() -> None:
+    one = trial_of(np.random.default_rng(6), 100_000)
+    alone, same = share([one]), share([one, one, one])
+    assert alone.value == same.value is not None
+    assert alone.low is alone.high is same.low is same.high is None
+    assert "fewer than three trials: no interval over trials" in alone.warnings
+    assert "no variation between trials: no interval" in same.warnings
+
+
+def test_where_trials_differ_and_their_share_does_not_the_interval_is_what_bins_can_tell() -> None:
+    """Nothing is clear of a pause or its wake that was not before: every ratio is one, with any trial left out."""
+    rng = np.random.default_rng(8)
+    trials = []
+    for scale in (1.0, 1.2, 3.0, 0.8, 7.0):
+        start = np.sort(rng.uniform(0, 30, 3000))
+        trials.append(
+            without_pauses(lived(start, scale * rng.lognormal(np.log(0.002), 0.4, 3000), {"gc_pause": ()}))
+        )
+    found = share(trials)
+    assert found.value == 0
+    assert (found.low, found.high) == pytest.approx((-BIN_SHARE, BIN_SHARE), rel=0.01)
+    assert "the same without any one trial: the interval is one bin, 0.1%" in found.warnings
+
+
+def test_without_a_pause_the_share_is_nothing() -> None:
+    rng = np.random.default_rng(7)
+    start = np.sort(rng.uniform(0, 30, 3000))
+    latency = rng.lognormal(np.log(0.002), 0.4, 3000)
+    trial = without_pauses(lived(start, latency, {"gc_pause": ()}))
+    for way in ("clear", "unpaused", "drained"):
+        assert share([trial] * 5, way=way).value == 0
+
+
+def test_each_collector_of_the_session_that_comes_with_the_project_has_a_share_with_an_interval() -> None:
+    (session,) = Store(ROOT).sessions("gc-peaks", bundled=True)
+    settle_s = session.header.settle_s
+    of_each = {
+        name for name in session.header.experiment.variants if f"-{name}" in "".join(session.finished())
+    }
+    assert of_each > {"serial-3x", "parallel-3x", "g1-3x", "z-3x", "go-gogc-100"}
+    trials = []
+    for trial in sorted(session.finished()):
+        if trial.partition("-")[2] in of_each:
+            requests = read_any(session.path(trial, "load/samples.jtl")).to_frame()  # type: ignore[union-attr]  # a JTL
+            trials.append(attribute_trial(session, trial, settled_requests(requests, settle_s)))
+    rows = {row.variant: row for row in attribution_table(trials)}
+    assert set(rows) == of_each
+    for row in rows.values():
+        for one in (row.share, row.share_lower, row.share_upper):
+            assert one.value is not None and one.estimand.startswith("pooled share of p99")
+            if (
+                one is not row.share and one.low is None
+            ):  # pauses of ZGC are shorter than a bin in most trials
+                assert "a share of 0 without one of the trials" in " ".join(one.warnings)
+                continue
+            assert one.low is not None and one.high is not None
+            assert one.low < one.value < one.high <= 1
+            assert len(one.inputs) == one.n_trials == 5

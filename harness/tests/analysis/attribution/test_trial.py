@@ -1,0 +1,374 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pauses behind a trial: placed on the wall clock, laid over its requests, refused where clocks do not allow it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.analysis.attribution.concurrent_gc import exposure
+from harness.analysis.attribution.go_clock import runtime_start
+from harness.analysis.attribution.log_clock import (
+    LAUNCH_TO_CLOCK_S,
+    ClockShift,
+    clock_shift,
+    placed,
+    service_log,
+)
+from harness.analysis.attribution.peak_causes import peak_causes
+from harness.analysis.attribution.placing import wall_step_s
+from harness.analysis.attribution.table import attribution_table
+from harness.analysis.attribution.trial import TrialAttribution, attribute_trial
+from harness.errors import InputError
+from harness.formats.detect import read_any
+from harness.formats.gc_events import GcLog
+from harness.formats.gctrace import read_gctrace
+from harness.formats.jvm_log import read_jvm_log
+from harness.formats.runtime_metrics import LastCollection
+from harness.model import ClockReading, HostClock, TrialRecord
+from harness.store import SessionFolder
+from harness.tests.support.synthetic import make_session
+from harness.tests.support.synthetic_pauses import pauses_of
+
+GOLDEN = Path(__file__).resolve().parents[2] / "golden"
+LAUNCHED = ClockReading(wall_epoch_s=1.7e9, monotonic_s=100.0)
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> SessionFolder:
+    """A made-up smoke session: Java pauses 25 ms seven times a trial, Go a tenth of a millisecond."""
+    return make_session(tmp_path_factory.mktemp("peaks"), "gc-peaks", "smoke")
+
+
+@pytest.fixture(scope="module")
+def record(session: SessionFolder) -> TrialRecord:
+    return session.record(min(session.finished()))
+
+
+def requests_of(session: SessionFolder, trial: str) -> pd.DataFrame:
+    table = read_any(session.path(trial, "load/samples.jtl"))
+    return table.to_frame()  # type: ignore[union-attr]  # a JTL has single requests
+
+
+def trial_of(session: SessionFolder, variant: str) -> str:
+    return min(trial for trial in session.finished() if trial.endswith(variant))
+
+
+def attributed(session: SessionFolder, variant: str) -> TrialAttribution:
+    trial = trial_of(session, variant)
+    return attribute_trial(session, trial, requests_of(session, trial))
+
+
+@pytest.mark.parametrize("path", sorted(GOLDEN.glob("jvm_log/jdk25-*.log.gz")), ids=lambda path: path.name)
+def test_a_real_jvm_log_needs_no_anchor_when_it_carries_the_wall_clock(path: Path) -> None:
+    log = read_jvm_log(path)
+    found = placed(log, None)
+    if log.clock == "epoch":
+        assert found.refused is None
+        assert sum(map(len, found.events.values())) == len(log.events)
+        assert (found.placed_within_s or 1) <= 1e-3
+    else:
+        assert "nothing anchors it" in (found.refused or "")
+
+
+def test_a_real_go_log_is_placed_by_the_launch_and_says_how_well() -> None:
+    log = read_gctrace(GOLDEN / "gctrace" / "go1.26.log")
+    found = placed(log, LAUNCHED)
+    first = found.events["gc_pause"][0]
+    assert first[0] - 1.7e9 == pytest.approx(log.events[0].start_s, abs=1e-6)
+    assert (found.placed_within_s or 0) > LAUNCH_TO_CLOCK_S
+    assert placed(log, None).refused is not None
+
+
+def end_of(log: GcLog, number: int, start_s: float, late_s: float = 0.0004) -> LastCollection:
+    """What /metrics says after collection ``number``, which the log's rounding says ``late_s`` too early."""
+    cycle = next(cycle for cycle in log.cycles if cycle.gc_id == number)
+    return LastCollection(number=number, ended_epoch_s=start_s + cycle.end_s + late_s)
+
+
+def test_one_collection_that_metrics_told_of_places_a_real_go_log_to_a_millisecond() -> None:
+    log = read_gctrace(GOLDEN / "gctrace" / "go1.26.log")
+    start_s = LAUNCHED.wall_epoch_s + 0.0037
+    found = placed(log, LAUNCHED, told=[end_of(log, 60, start_s)])
+    assert (found.placed_within_s or 1) < 1.1e-3
+    off_s = found.events["gc_pause"][0][0] - start_s - log.events[0].start_s
+    assert -found.placed_within_s <= off_s - 0.0005 <= found.placed_within_s  # type: ignore[operator]
+    assert "metrics" in (found.placed_by or "")
+
+
+def test_each_further_collection_narrows_the_start_of_the_runtime() -> None:
+    log = read_gctrace(GOLDEN / "gctrace" / "go1.26.log")
+    told = [end_of(log, 20, 1.7e9, 0.0001), end_of(log, 100, 1.7e9, 0.0009)]
+    one, two = runtime_start(log, told[:1]), runtime_start(log, told)
+    assert one is not None and two is not None
+    assert two.within_s < one.within_s / 2
+    assert abs(two.epoch_s - 1.7e9) <= two.within_s
+    assert two.n_collections == 2
+
+
+@settings(max_examples=50, deadline=None)
+@given(late=st.lists(st.floats(0.0, 0.001), min_size=1, max_size=5))
+def test_the_true_start_is_never_outside_what_is_said_to_be_possible(late: list[float]) -> None:
+    log = read_gctrace(GOLDEN / "gctrace" / "go1.26.log")
+    told = [end_of(log, 10 + 20 * place, 1.7e9, late_s) for place, late_s in enumerate(late)]
+    found = runtime_start(log, told)
+    assert found is not None
+    assert abs(found.epoch_s - 1.7e9) <= found.within_s + 1e-6
+
+
+def test_a_log_and_metrics_of_two_processes_are_not_joined() -> None:
+    log = read_gctrace(GOLDEN / "gctrace" / "go1.26.log")
+    assert runtime_start(log, [end_of(log, 20, 1.7e9), end_of(log, 100, 1.7e9 + 0.5)]) is None
+    assert runtime_start(log, [LastCollection(number=10**6, ended_epoch_s=1.7e9)]) is None
+    other = placed(log, LAUNCHED, told=[end_of(log, 20, LAUNCHED.wall_epoch_s - 60)])
+    assert "not of the process that was launched" in (other.refused or "")
+
+
+def test_what_pauses_took_from_p99_is_found(session: SessionFolder) -> None:
+    one = attributed(session, "serial-3x")
+    assert one.refused is None
+    assert one.n_pauses == 7
+    assert one.longest_pause_s == pytest.approx(0.025, abs=1e-4)
+    share = one.by_service["p99"].quantile_share.value
+    # without a pause p99 is that of the lognormal law the requests were drawn from
+    bare = 0.003 * np.exp(0.3 * 2.326)
+    assert share == pytest.approx(1 - bare / one.latency_s["p99"], abs=0.06)
+    assert (share or 1) <= one.most_share["p99"]
+    assert one.most_share["p99"] == pytest.approx(0.025 / one.latency_s["p99"], abs=1e-3)
+
+
+def test_the_generators_own_pause_is_no_fault_of_the_service(session: SessionFolder) -> None:
+    one = attributed(session, "serial-3x")
+    assert "generator_stall" in {part.cause for part in one.whole["p99"].causes}
+    assert "generator_stall" not in {part.cause for part in one.by_service["p99"].causes}
+
+
+def test_gos_short_pauses_are_placed_and_their_shares_have_intervals(session: SessionFolder) -> None:
+    one = attributed(session, "go-gogc-100")
+    assert one.refused is None
+    assert one.placed_within_s is not None and one.placed_within_s < 1.1e-3
+    assert one.n_pauses == 14  # each collection stops the world twice
+    lower = one.by_service["p99"].quantile_share_lower
+    assert lower.value is not None and lower.low is not None and lower.high is not None
+    assert lower.low <= lower.value <= lower.high
+    assert lower.value < 0.05  # a tenth of a millisecond cannot be more of several
+    assert "all places" in lower.method
+    # the log cut the starts; what was laid over requests is where the pauses were, to what is said
+    record = session.record(trial_of(session, "go-gogc-100"))
+    begin_s = next(phase for phase in record.phases if phase.name == "measurement").start.wall_epoch_s
+    truth = pauses_of(begin_s, 0.0001)
+    laid = sorted(one.events["gc_pause"])[::2]
+    for (low, _), (true_low, _) in zip(laid, truth, strict=True):
+        assert abs(low - true_low) <= one.placed_within_s
+
+
+def test_pauses_that_nothing_but_the_launch_places_are_refused_and_bounded(
+    session: SessionFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.analysis.attribution.log_clock.last_collections", lambda *_: ())
+    one = attributed(session, "go-gogc-100")
+    assert "cannot be placed" in (one.refused or "")
+    assert one.by_service == {}
+    assert "gc_pause" not in one.events
+    assert one.n_pauses == 14
+    assert 0 < one.most_share["p99"] < 0.05
+    (row,) = attribution_table([one])
+    assert row.n_refused == 1
+    assert row.share.value is None
+    assert row.unexplained_tail.value is None  # what could not be placed is not called unexplained
+    assert row.most_share.value is not None
+
+
+def test_a_quantile_with_too_few_requests_beyond_it_is_not_said(session: SessionFolder) -> None:
+    one = attributed(session, "serial-3x")
+    assert "p99.9" not in one.whole
+    (row,) = attribution_table([one], quantile="p99.9")
+    assert row.share.value is None
+    assert "beyond p99.9: " in row.share.warnings[0] and "100 needed in each" in row.share.warnings[0]
+    assert "too few requests beyond p99.9" in row.latency_s.warnings
+
+
+def test_a_number_that_is_missing_says_why_of_itself_and_not_of_another(session: SessionFolder) -> None:
+    one = attributed(session, "serial-3x")
+    assert not one.exposure  # Serial never works beside the program
+    (row,) = attribution_table([one.model_copy(update={"rss_bytes": None})])
+    assert row.share.value is None  # one short trial
+    assert row.share.warnings[0].startswith("too few requests clear of every pause beyond p99")
+    assert row.cycle_excess.warnings == ("no collection at work beside the program",)
+    assert row.rss_bytes.warnings == ("not read after the load",)
+    unknown = dict.fromkeys(("n_pauses", "paused_s", "longest_pause_s", "n_collections", "cycles_per_s"))
+    (row,) = attribution_table([one.model_copy(update={**unknown, "refused": "there is no gc.log"})])
+    for estimate in (
+        row.pauses_per_s,
+        row.paused_share,
+        row.longest_pause_s,
+        row.collections,
+        row.cycles_per_s,
+    ):
+        assert estimate.warnings == ("there is no gc.log",)
+
+
+def test_too_few_requests_beside_a_collection_at_work_are_told_from_none_at_work(
+    session: SessionFolder,
+) -> None:
+    start, latency = np.linspace(0.0, 10.0, 1000), np.full(1000, 0.001)
+    met = exposure(start, latency, [(0.0, 0.1)])
+    assert met.excess.value is None
+    one = attributed(session, "g1-3x").model_copy(update={"exposure": {"p99": met}, "refused": None})
+    (row,) = attribution_table([one])
+    assert row.cycle_excess.warnings == (
+        "too few requests that met a collection at work, or too few that met none",
+    )
+
+
+def moved(record: TrialRecord, by_s: float) -> TrialRecord:
+    """The record as if the wall clock had been set by ``by_s`` while the load ran."""
+
+    def later(clock: ClockReading) -> ClockReading:
+        return clock.model_copy(update={"wall_epoch_s": clock.wall_epoch_s + by_s})
+
+    last = record.phases[-1]
+    phases = (*record.phases[:-1], last.model_copy(update={"end": later(last.end)}))
+    anchors = (later(record.ended),)
+    return record.model_copy(update={"phases": phases, "ended": later(record.ended), "anchors": anchors})
+
+
+def test_a_wall_clock_that_was_set_during_the_trial_is_noticed(
+    session: SessionFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trial = trial_of(session, "serial-3x")
+    record = session.record(trial)
+    assert wall_step_s(record) == pytest.approx(0, abs=1e-6)
+    monkeypatch.setattr(SessionFolder, "record", lambda *_: moved(record, 0.5))
+    assert "wall clock was moved by 500.0 ms" in (
+        attribute_trial(session, trial, requests_of(session, trial)).refused or ""
+    )
+
+
+def test_a_log_that_is_gone_or_unreadable_is_said_and_nothing_is_invented(tmp_path: Path) -> None:
+    session = make_session(tmp_path, "gc-peaks", "smoke")
+    trial = trial_of(session, "serial-3x")
+    requests = requests_of(session, trial)
+    path = session.path(trial, "gc.log")
+    path.unlink()
+    gone = attribute_trial(session, trial, requests)
+    assert gone.n_pauses is None
+    assert gone.refused is not None
+    assert gone.by_service == {}
+    assert "p99" in gone.whole  # the generator's log is still there
+    path.with_name("gc.log").write_text("no log at all\n")
+    assert "not a unified JVM log" in (service_log(session, session.record(trial)).refused or "")
+
+
+def test_a_stall_that_nothing_else_explains_is_put_down_to_a_denied_cpu(tmp_path: Path) -> None:
+    session = make_session(tmp_path, "gc-peaks", "smoke")
+    trial = trial_of(session, "serial-3x")
+    requests = requests_of(session, trial)
+    with session.open(trial, "gc.log") as stream:
+        first_line = stream.readline().decode()
+    session.path(trial, "gc.log").unlink()
+    (session.folder / trial / "gc.log").write_text(first_line, "utf-8")
+    unknown = attribute_trial(session, trial, requests)
+    assert "unexplained" in unknown.stall_causes
+    assert "cgroup_throttle" not in unknown.stall_causes
+    at = session.record(trial).started.monotonic_s
+    rows = [f"{at + half / 2},{half},{half * 0.1}" for half in range(12)]
+    machine = "\n".join(["monotonic_s,n_throttled,throttled_s", *rows]) + "\n"
+    (session.folder / trial / "machine.csv").write_text(machine, "utf-8")
+    assert "cgroup_throttle" in attribute_trial(session, trial, requests).stall_causes
+
+
+def test_a_trial_without_answers_is_an_error_not_a_number(session: SessionFolder) -> None:
+    trial = trial_of(session, "serial-3x")
+    requests = requests_of(session, trial).assign(ok=False)
+    with pytest.raises(InputError, match="no request was answered correctly"):
+        attribute_trial(session, trial, requests)
+
+
+def test_a_slow_request_belongs_to_what_took_most_of_it() -> None:
+    start = np.linspace(0.0, 0.99, 100)
+    latency = np.full(100, 0.001)
+    latency[10], latency[50] = 0.021, 0.021
+    causes = peak_causes(start, latency, {"gc_pause": [(0.1, 0.12)]}, from_s=0.02)
+    assert causes[10] == "gc_pause"
+    assert causes[50] == "unexplained"
+    assert causes.count(None) == 98
+
+
+def test_the_table_has_an_interval_over_trials_and_counts_what_was_refused(session: SessionFolder) -> None:
+    both = {
+        trial: attribute_trial(session, trial, requests_of(session, trial))
+        for trial in sorted(session.finished())
+    }
+    with_pair = {row.variant: row for row in attribution_table(list(both.values()))}["go-gogc-100"]
+    assert with_pair.n_trials == 4 and with_pair.paused_share.low is not None
+    rows = {
+        row.variant: row
+        for row in attribution_table([one for trial, one in both.items() if not trial.endswith("-aa")])
+    }
+    java, go = rows["serial-3x"], rows["go-gogc-100"]
+    assert java.n_trials == java.unexplained_tail.n_trials == 2
+    assert java.unexplained_tail.low is None and "two trials" in java.unexplained_tail.warnings[0]
+    assert java.n_refused == 0
+    assert java.share.inputs
+    total = [java.service_tail.value, java.generator_tail.value, java.unexplained_tail.value]
+    assert sum(part or 0 for part in total) == pytest.approx(1)
+    assert go.n_refused == 0
+    parts = (go.service_tail.value, go.generator_tail.value, go.unexplained_tail.value)
+    assert sum(part or 0 for part in parts) == pytest.approx(1)
+    assert 0 < (go.service_tail.value or 0) < 0.05
+    assert go.cycles_per_s.value == pytest.approx(7 / 3, rel=0.1)
+
+
+def _far_clock(role: Literal["service", "load"], host: str, wall_offset_s: float) -> HostClock:
+    return HostClock(
+        role=role,
+        host=host,
+        at=ClockReading(wall_epoch_s=1e9, monotonic_s=10.0),
+        wall_offset_s=wall_offset_s,
+        monotonic_offset_s=7.0,
+        uncertainty_s=2e-4,
+        round_trip_s=4e-4,
+        n_questions=31,
+    )
+
+
+@pytest.mark.parametrize(
+    ("clocks", "service_s", "launch_s"),
+    [
+        ((), 0.0, 0.0),
+        ((_far_clock("service", "a", 5.0),), -5.0, 0.0),
+        ((_far_clock("service", "a", 5.0), _far_clock("load", "a", 5.0)), 0.0, 5.0),
+        ((_far_clock("service", "a", 5.0), _far_clock("load", "b", 2.0)), -3.0, 2.0),
+        ((_far_clock("load", "b", 2.0),), 2.0, 2.0),
+    ],
+)
+def test_a_far_clock_is_allowed_for_on_the_way_to_the_clock_of_the_requests(
+    record: TrialRecord, clocks: tuple[HostClock, ...], service_s: float, launch_s: float
+) -> None:
+    told = record.model_copy(update={"clocks": clocks})
+    assert clock_shift(told, "service").shift_s == pytest.approx(service_s)
+    assert clock_shift(told, None).shift_s == pytest.approx(launch_s)
+
+
+def test_a_far_clock_that_moves_makes_the_placing_less_sure(record: TrialRecord) -> None:
+    clocks = (_far_clock("service", "a", 5.0), _far_clock("service", "a", 5.01))
+    shift = clock_shift(record.model_copy(update={"clocks": clocks}), "service")
+    assert shift.shift_s == pytest.approx(-5.005)
+    assert shift.within_s == pytest.approx(5.2e-3)
+
+
+def test_a_log_of_another_clock_is_placed_on_that_of_the_requests() -> None:
+    logs = map(read_jvm_log, sorted(GOLDEN.glob("jvm_log/jdk25-*.log.gz")))
+    log = next(log for log in logs if log.clock == "epoch" and log.events)
+    plain, shifted = placed(log, None), placed(log, None, clock=ClockShift(shift_s=-5.0, within_s=2e-4))
+    for cause, spans in plain.events.items():
+        assert np.allclose(np.array(spans) - 5.0, np.array(shifted.events[cause]))
+    assert plain.placed_within_s is not None
+    assert shifted.placed_within_s == pytest.approx(plain.placed_within_s + 2e-4)

@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The audit of our own trials: sound ones pass, altered ones fail, and what cannot be checked says why."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from harness.analysis.audit.checks import AuditedTrial, TrialCheck
+from harness.analysis.audit.generator_gap import time_between
+from harness.analysis.audit.littles_law import LAW
+from harness.analysis.audit.trial_checks import audit_trial, in_flight
+from harness.analysis.stats.aa_test import audit_plan
+from harness.analysis.tables.trial_files import read_restored
+from harness.errors import InputError
+from harness.formats.wrk_histogram import UNDONE, LatencyHistogram
+from harness.model import AnswerCount, ClosedLoad, LoadProfile, LoadSummary, OpenLoad
+from harness.questions.validity.audit import ALTERATIONS
+from harness.store import SessionFolder
+from harness.tests.support.synthetic import ROOT
+
+
+def closed_rows(
+    users: int, loops: int, *, ramp_up_s: float, serve_s: float, between_s: float, seed: int = 1
+) -> pd.DataFrame:
+    """Users who each ask, wait, and are held up in the generator; both times scatter."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for user in range(users):
+        at = 1.7e9 + ramp_up_s * user / users
+        for _ in range(loops):
+            latency = serve_s * rng.gamma(20, 1 / 20)
+            rows.append((at, latency))
+            at += latency + between_s * rng.gamma(20, 1 / 20)
+    frame = pd.DataFrame(rows, columns=["start_epoch_s", "latency_s"]).sort_values("start_epoch_s")
+    return frame.assign(ok=True, label="hello").reset_index(drop=True)
+
+
+def audited(requests: pd.DataFrame | None, profile: LoadProfile, **changes: object) -> AuditedTrial:
+    """A trial whose record and row say what the requests are, but for the changes to the row."""
+    assert requests is not None
+    n, start = len(requests), requests["start_epoch_s"]
+    duration_s = float((start + requests["latency_s"]).max() - start.min())
+    paused_s = profile.paused_s if isinstance(profile, OpenLoad) else 0.0
+    mean_s = float(requests["latency_s"].mean())
+    load = LoadSummary(
+        n_requests=n, n_errors=0, start_epoch_s=float(start.min()), duration_s=duration_s,
+        offered_per_s=profile.rate_per_s if isinstance(profile, OpenLoad) else None,
+        achieved_per_s=n / (duration_s - paused_s), latency_mean_s=mean_s, resolution_s=1e-6, has_requests=True,
+        n_dropped=0, answers={"hello": AnswerCount(n_requests=n, n_right=n)},
+    )  # fmt: skip
+    p99 = float(np.sort(requests["latency_s"])[int(np.ceil(0.99 * n)) - 1])
+    row: dict[str, object] = {
+        "n_requests": n, "throughput_per_s": n / (duration_s - paused_s), "latency_mean_s": mean_s, "latency_p99_s": p99,
+        "cpu_s_per_request": 1e-4, "service_cores": 1e-4 * n / duration_s, "headroom_ratio": 2.0,
+        "echo_per_s": 2.0 * load.achieved_per_s,
+    }  # fmt: skip
+    return AuditedTrial(row=row | changes, load=load, profile=profile, requests=requests)
+
+
+def sound_closed(**changes: object) -> AuditedTrial:
+    rows = closed_rows(20, 50, ramp_up_s=0.5, serve_s=0.004, between_s=0.02)
+    return audited(rows, ClosedLoad(users=20, loops=50, ramp_up_s=0.5), **changes)
+
+
+def sound_open() -> AuditedTrial:
+    rng = np.random.default_rng(2)
+    rows = pd.DataFrame(
+        {
+            "start_epoch_s": 1.7e9 + np.sort(rng.uniform(0, 10, 2000)),
+            "latency_s": rng.gamma(4, 0.002, 2000),
+            "ok": True,
+        }
+    )
+    return audited(rows, OpenLoad(rate_per_s=200, duration_s=10))
+
+
+def sound_wrk() -> AuditedTrial:
+    """Users without a pause for a time, of whom the tool keeps a histogram and no rows."""
+    rows = closed_rows(20, 500, ramp_up_s=0.0, serve_s=0.004, between_s=1e-5)
+    rows["latency_s"] = rows["latency_s"].round(6)
+    trial = audited(rows, ClosedLoad(users=20, duration_s=2.0))
+    value_us, count = np.unique((rows["latency_s"] * 1e6).round().astype(np.int64), return_counts=True)
+    load = trial.load.model_copy(
+        update={"has_requests": False, "n_latencies": len(rows), "latency_method": UNDONE}
+    )
+    histogram = LatencyHistogram(value_us=value_us, count=count)
+    return replace(trial, load=load, requests=None, histogram=histogram)
+
+
+def by_name(trial: AuditedTrial) -> dict[str, TrialCheck]:
+    return {check.name: check for check in audit_trial(trial)}
+
+
+def test_without_the_time_between_the_law_promises_several_times_the_throughput() -> None:
+    plan = {"threads": 100, "loops": 100, "mean_response_s": 0.003, "ramp_up_s": 1.0}
+    bare = audit_plan(**plan)  # type: ignore[arg-type]  # numbers all
+    whole = audit_plan(**plan, between_s=0.02)  # type: ignore[arg-type]  # as above
+    assert bare.expected_duration_s == pytest.approx(0.99 + 0.3)
+    assert whole.expected_duration_s == pytest.approx(0.99 + 2.3)
+    assert audit_plan(**plan, between_s=0.0).expected_duration_s == bare.expected_duration_s  # type: ignore[arg-type]  # as above
+    with pytest.raises(InputError, match="not a plan"):
+        audit_plan(**plan, between_s=-0.1)  # type: ignore[arg-type]  # as above
+
+
+@pytest.mark.parametrize(("serve_s", "between_s"), [(0.002, 0.02), (0.02, 0.002), (0.01, 0.0)])
+def test_the_time_between_is_found_though_no_row_names_its_user(serve_s: float, between_s: float) -> None:
+    rows = closed_rows(30, 60, ramp_up_s=0.3, serve_s=serve_s, between_s=between_s)
+    found = time_between(rows["start_epoch_s"], rows["latency_s"], users=30, requests_each=60, ramp_up_s=0.3)
+    assert found is not None
+    assert found.between_s == pytest.approx(between_s, rel=0.1, abs=2e-4)
+    assert found.n_gaps == 30 * 59
+
+
+def test_one_request_a_user_has_no_time_between_and_too_many_are_refused() -> None:
+    rows = closed_rows(10, 1, ramp_up_s=1.0, serve_s=0.01, between_s=0.0)
+    assert (
+        time_between(rows["start_epoch_s"], rows["latency_s"], users=10, requests_each=1, ramp_up_s=1.0)
+        is None
+    )
+    with pytest.raises(InputError, match="more requests than these users send"):
+        time_between(rows["start_epoch_s"], rows["latency_s"], users=3, requests_each=1)
+    with pytest.raises(InputError, match="no closed load"):
+        time_between([0.0, 1.0], [0.1], users=1)
+
+
+@pytest.mark.parametrize("trial", [sound_closed(), sound_open()], ids=["closed", "open"])
+def test_every_check_of_a_sound_trial_holds(trial: AuditedTrial) -> None:
+    found = by_name(trial)
+    assert {check.result for check in found.values()} == {"held"}, [c for c in found.values() if c.why]
+    assert len(found) >= 12
+
+
+def test_of_a_histogram_all_is_checked_but_what_needs_single_requests() -> None:
+    found = by_name(sound_wrk())
+    assert {check.result for check in found.values()} == {"held", "not applicable"}
+    held = {name for name, check in found.items() if check.result == "held"}
+    assert held > {
+        "the histogram holds the latencies of the record",
+        "mean latency is that of the histogram",
+        "p99 is that of the histogram",
+        "no more requests in flight than users",
+    }
+
+
+def test_an_empty_histogram_has_neither_mean_nor_p99() -> None:
+    trial, none = sound_wrk(), np.array([], dtype=np.int64)
+    empty = replace(
+        trial,
+        load=trial.load.model_copy(update={"n_latencies": 0}),
+        histogram=LatencyHistogram(value_us=none, count=none),
+    )
+    assert by_name(empty)["mean latency is that of the histogram"].why == "no latency was measured"
+
+
+def test_what_wrk_made_up_is_noticed_in_the_table() -> None:
+    """The table with the mean that wrk reports, the histogram with that of its requests."""
+    trial = sound_wrk()
+    mean_s = float(str(trial.row["latency_mean_s"]))
+    found = by_name(replace(trial, row={**trial.row, "latency_mean_s": 2 * mean_s}))
+    failed = {name for name, check in found.items() if check.result == "failed"}
+    assert failed == {"mean latency is that of the histogram", "no more requests in flight than users"}
+
+
+BUNDLED = ROOT / "data/raw/bundled/aa/quick-local-1"
+
+
+def restored_from(folder: Path, **changes: object) -> LatencyHistogram | None:
+    """What a trial of wrk with 32 users has in its file, restored by what its record says."""
+    session = SessionFolder(BUNDLED)
+    record = session.record(min(session.finished()))
+    assert record.load is not None
+    # 64 answers and two that broke off, in 20 ms: e is 10 ms; one answer came after the time limit
+    said = {
+        "n_requests": 66, "duration_s": 0.02, "latency_method": UNDONE, "n_latencies": 63,
+        "errors_by_kind": {"read": 2, "timeout": 1},
+    }  # fmt: skip
+    file = folder / record.planned.trial_id / "load" / "wrk_latency.csv"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("step_us,count\n50,61\n14950,2\n10000,2\n")
+    load = record.load.model_copy(update=said | changes)
+    return read_restored(SessionFolder(folder), record.model_copy(update={"load": load}))
+
+
+def test_a_trials_histogram_is_restored_from_its_file_once_more(tmp_path: Path) -> None:
+    found = restored_from(tmp_path)
+    assert found is not None
+    assert (found.value_us.tolist(), found.count.tolist()) == ([50, 25000], [61, 2])
+    assert restored_from(tmp_path, latency_method=None) is None
+    for wrong in ({"duration_s": 0.0199}, {"errors_by_kind": {"read": 2}}, {"n_requests": 67}):
+        with pytest.raises(InputError):
+            restored_from(tmp_path, **wrong)
+
+
+@pytest.mark.parametrize(
+    "trial", [sound_closed(), sound_open(), sound_wrk()], ids=["closed", "open", "histogram"]
+)
+@pytest.mark.parametrize("words", sorted(ALTERATIONS))
+def test_no_alteration_goes_unnoticed(trial: AuditedTrial, words: str) -> None:
+    altered = ALTERATIONS[words](trial)
+    if altered is None:  # a load by time has no plan for its requests
+        assert trial.profile == ClosedLoad(users=20, duration_s=2.0) and words.startswith("another plan")
+        return
+    failed = [check for check in audit_trial(altered) if check.result == "failed"]
+    assert failed
+    assert all("expected" in check.why or "more requests" in check.why for check in failed)
+
+
+def test_the_law_fails_where_the_ramp_was_another_one() -> None:
+    trial = sound_closed()
+    slow = replace(trial, profile=ClosedLoad(users=20, loops=50, ramp_up_s=3.0))
+    assert by_name(slow)[LAW].result == "failed"
+
+
+def test_more_requests_in_flight_than_users_is_noticed_without_single_requests() -> None:
+    trial = replace(sound_closed(latency_mean_s=1.0), requests=None)
+    found = by_name(trial)
+    assert found["no more requests in flight than users"].result == "failed"
+    assert found[LAW].result == "not applicable"
+    assert "writes no single" in found[LAW].why
+
+
+def test_a_load_that_ends_after_a_time_has_no_loops_to_count() -> None:
+    trial = replace(sound_closed(), profile=ClosedLoad(users=20, duration_s=2.0))
+    found = by_name(trial)
+    assert found["requests are users times loops"].why == "the load ends after a time, not after loops"
+    assert found[LAW].result == "not applicable"
+
+
+def test_passes_that_ended_early_are_not_held_against_the_plan() -> None:
+    trial = sound_closed()
+    load = trial.load.model_copy(update={"n_flows": 20, "n_flows_right": 19})
+    assert by_name(replace(trial, load=load))["requests are users times loops"].why.startswith("passes ended")
+
+
+def test_dropped_arrivals_are_counted_and_lost_ones_noticed() -> None:
+    trial = sound_open()
+    name = "arrivals planned are arrivals sent and dropped"
+    fewer = trial.load.model_copy(update={"n_requests": 1500, "n_dropped": 500})
+    assert by_name(replace(trial, load=fewer))[name].result == "held"
+    assert by_name(replace(trial, load=fewer.model_copy(update={"n_dropped": 0})))[name].result == "failed"
+
+
+def test_requests_in_flight_are_counted_as_little_says() -> None:
+    start = np.arange(0, 100, 0.01)
+    assert in_flight(start, np.full(start.size, 0.05)) == pytest.approx(5.0, rel=0.01)

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What holds for every public estimator, whatever the data: the unit, the order, the origin of time, the arms.
+
+And for no data worth the name: a clear error or an honest "cannot say", never a silent number.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from harness import analysis
+from harness.errors import InputError
+from harness.model import Estimate
+from harness.tests.support.estimator_table import NO_DATA, TABLE, Numbers, Row
+
+pytestmark = pytest.mark.computes
+
+FEW = settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+seeds = st.integers(0, 10_000)
+
+DEGENERATE: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "empty": lambda x: x[:0],
+    "one value": lambda x: x[:1],
+    "constant": lambda x: np.full_like(x, x.ravel()[0]),
+    "zeros": np.zeros_like,
+    "ties": lambda x: np.round(x, 0) + 1.0,
+    "NaN": lambda x: np.where(np.arange(x.size).reshape(x.shape) == x.size // 2, np.nan, x),
+    "infinity": lambda x: np.where(np.arange(x.size).reshape(x.shape) == x.size // 2, np.inf, x),
+}
+
+
+def having(field: str) -> list[Any]:
+    return [pytest.param(row, id=str(row)) for row in TABLE if getattr(row, field)]
+
+
+def numbers_of(row: Row, arrays: tuple[np.ndarray, ...]) -> Numbers:
+    return row.read(row.call(*arrays))
+
+
+def changed(row: Row, arrays: tuple[np.ndarray, ...], at: tuple[int, ...], by: Any) -> Numbers:
+    return numbers_of(row, tuple(by(x) if i in at else x for i, x in enumerate(arrays)))
+
+
+def assert_same(found: Numbers, wanted: Numbers, rel: float) -> None:
+    assert len(found) == len(wanted)
+    for mine, other in zip(found, wanted, strict=True):
+        if other is None:
+            assert mine is None
+        else:
+            assert mine == pytest.approx(other, rel=rel, abs=1e-300)
+
+
+def test_every_public_function_is_in_the_table_or_takes_no_data() -> None:
+    functions = {name for name in analysis.__all__ if not isinstance(getattr(analysis, name), type)}
+    in_table = {row.name for row in TABLE}
+    assert functions == in_table | set(NO_DATA)
+    assert not in_table & set(NO_DATA)
+
+
+@pytest.mark.parametrize("row", having("scaled"))
+@FEW
+@given(seed=seeds, exponent=st.integers(-30, 30))
+def test_another_unit_changes_nothing_but_the_unit(row: Row, seed: int, exponent: int) -> None:
+    arrays = row.make(np.random.default_rng(seed))
+    scale = 2.0**exponent  # a power of two changes no digit: what differs is not rounding
+    power = {"same": 0, "times": 1, "squared": 2}[row.unit]
+    wanted = [None if n is None else n * scale**power for n in numbers_of(row, arrays)]
+    assert_same(changed(row, arrays, row.scaled, lambda x: x * scale), wanted, row.rel)
+
+
+@pytest.mark.parametrize("row", having("permuted"))
+@FEW
+@given(seed=seeds)
+def test_the_order_of_the_rows_changes_nothing(row: Row, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    arrays = row.make(rng)
+    order = rng.permutation(len(arrays[row.permuted[0]]))
+    assert_same(changed(row, arrays, row.permuted, lambda x: x[order]), numbers_of(row, arrays), row.rel)
+
+
+@pytest.mark.parametrize("row", having("moved"))
+@FEW
+@given(seed=seeds, shift=st.sampled_from([-1000.0, 3.0, 4096.0]))
+def test_the_origin_of_time_changes_nothing(row: Row, seed: int, shift: float) -> None:
+    arrays = row.make(np.random.default_rng(seed))
+    moved = changed(row, arrays, row.moved, lambda x: x + shift)
+    assert_same(moved, numbers_of(row, arrays), max(row.rel, 1e-5))
+
+
+@pytest.mark.parametrize("row", having("swapped"))
+@FEW
+@given(seed=seeds)
+def test_swapping_the_arms_turns_the_result_round(row: Row, seed: int) -> None:
+    a, b, *rest = row.make(np.random.default_rng(seed))
+    plain, swapped = numbers_of(row, (a, b, *rest)), numbers_of(row, (b, a, *rest))
+    if row.swapped == "inverts":
+        value, low, high = (None if n is None else 1 / n for n in plain)
+        assert_same(swapped, [value, high, low], row.rel)
+    elif row.swapped == "first two":
+        first, second, *others = plain
+        assert_same(swapped, [second, first, *others], row.rel)
+    else:
+        sign = -1.0 if row.swapped == "negates" else 1.0
+        assert_same(swapped, [None if n is None else sign * n for n in plain], row.rel)
+
+
+def estimates_in(result: Any) -> Iterator[Estimate]:
+    if isinstance(result, Estimate):
+        yield result
+    elif isinstance(result, BaseModel):
+        for name in type(result).model_fields:
+            yield from estimates_in(getattr(result, name))
+    elif isinstance(result, pd.DataFrame):
+        for one in result["estimate"]:
+            yield from estimates_in(one)
+    elif isinstance(result, (list, tuple)):
+        for one in result:
+            yield from estimates_in(one)
+
+
+def plain_numbers_in(result: Any) -> Iterator[float]:
+    if isinstance(result, (float, np.floating)):
+        yield float(result)
+    elif isinstance(result, np.ndarray):
+        yield from result.ravel().tolist()
+    elif isinstance(result, BaseModel):
+        for name in type(result).model_fields:
+            yield from plain_numbers_in(getattr(result, name))
+    elif isinstance(result, dict):
+        for one in result.values():
+            yield from plain_numbers_in(one)
+    elif isinstance(result, (list, tuple)):
+        for one in result:
+            yield from plain_numbers_in(one)
+
+
+def assert_honest(result: Any) -> None:
+    for one in estimates_in(result):
+        if one.value is None or one.low is None or one.high is None:
+            assert one.warnings, one
+        if one.value is None:
+            assert (one.low, one.high) == (None, None), one
+        if one.low is not None and one.high is not None:
+            assert one.low < one.high or one.warnings, one
+    assert all(math.isfinite(number) for number in plain_numbers_in(result))
+
+
+@pytest.mark.parametrize("kind", DEGENERATE)
+@pytest.mark.parametrize("row", [pytest.param(row, id=str(row)) for row in TABLE])
+def test_bad_data_get_an_error_or_an_honest_answer(row: Row, kind: str) -> None:
+    arrays = row.make(np.random.default_rng(1))
+    spoils = [(i,) for i in row.bad] + ([row.bad] if len(row.bad) > 1 else [])
+    for at in spoils:
+        spoilt = tuple(DEGENERATE[kind](x) if i in at else x for i, x in enumerate(arrays))
+        try:
+            result = row.call(*spoilt)
+        except InputError:
+            continue
+        assert_honest(result)
+        if kind in {"NaN", "infinity"}:
+            # A trial without a value is left out and counted where a table of trials says that it is missing.
+            assert row.name in {"compare", "aa_noise", "summarise"}, f"{row}: {kind} gave {result}"

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What runtimes say of themselves, in the tables: Go's collections and memory, the JVM's native memory."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from harness.analysis.tables.load import load_native_memory, load_trials
+from harness.analysis.tables.runtime_columns import TOTAL, native_memory, runtime_columns
+from harness.analysis.tables.tidy import tidy
+from harness.errors import InputError
+from harness.model import TrialRecord
+from harness.store import SessionFolder
+from harness.tests.support.synthetic import make_session
+
+GOLDEN = Path(__file__).resolve().parents[2] / "golden"
+METRICS = (GOLDEN / "runtime_metrics" / "go1.26-nethttp.txt").read_text()
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> SessionFolder:
+    return make_session(tmp_path_factory.mktemp("runtime"), "gc-peaks", "smoke")
+
+
+def record_of(session: SessionFolder, variant: str, **files: str) -> TrialRecord:
+    """A trial of the variant, with the text of one file for each of its boundaries (``before_load=...``)."""
+    trial = min(trial for trial in session.finished() if trial.endswith(variant))
+    record = session.record(trial)
+    go = variant.startswith("go")
+    field, suffix = ("runtime_metrics_file", "prom") if go else ("nmt_file", "nmt.txt")
+    boundaries = []
+    for boundary in record.boundaries:
+        text = files.get(boundary.name.replace("-", "_"))
+        name = f"boundary-{boundary.name}.{suffix}"
+        if text is not None:
+            (session.folder / trial / name).write_text(text, "utf-8")
+        boundaries.append(boundary.model_copy(update={field: None if text is None else name}))
+    return record.model_copy(update={"boundaries": tuple(boundaries)})
+
+
+def later(text: str, more: int) -> str:
+    """The same process after ``more`` further collections, each with two pauses longer than any bucket."""
+
+    def count(name: str, by: int) -> None:
+        nonlocal text
+        text = re.sub(rf"(?m)^({re.escape(name)}) (\S+)$", lambda m: f"{m[1]} {int(m[2]) + by}", text)
+
+    count("go_gc_cycles_total_gc_cycles_total", more)
+    for name in ("go_sched_pauses_total_gc_seconds", "go_gc_pauses_seconds"):
+        count(name + '_bucket{le="+Inf"}', 2 * more)
+    return text
+
+
+def test_collections_are_those_of_the_load_and_memory_that_of_its_end(session: SessionFolder) -> None:
+    record = record_of(session, "go-gogc-100", before_load=METRICS, after_load=later(METRICS, 7))
+    columns = runtime_columns(session, record)
+    assert columns["go_collections"] == 7
+    assert columns["go_paused_s"] == pytest.approx(0.0)  # the sum was left as it was
+    assert isinstance(columns["go_heap_bytes"], int)
+    assert 0 < columns["go_heap_bytes"] < columns["go_memory_bytes"]  # type: ignore[operator]  # both are counts
+
+
+def test_what_was_not_asked_is_absent(session: SessionFolder) -> None:
+    assert runtime_columns(session, record_of(session, "go-gogc-100")) == {}
+    only_after = runtime_columns(session, record_of(session, "go-gogc-100", after_load=METRICS))
+    assert set(only_after) == {"go_heap_bytes", "go_memory_bytes"}
+    assert runtime_columns(session, record_of(session, "serial-3x")) == {}
+    assert native_memory(session, record_of(session, "serial-3x")) is None
+
+
+def test_native_memory_has_a_row_for_each_category_at_each_boundary(session: SessionFolder) -> None:
+    text = (GOLDEN / "nmt" / "jdk25-G1.txt").read_text()
+    frame = native_memory(session, record_of(session, "serial-3x", before_load=text, after_load=text))
+    assert frame is not None
+    assert list(frame["boundary"].unique()) == ["before-load", "after-load"]
+    after = frame[frame["boundary"] == "after-load"].set_index("category")["committed_bytes"]
+    assert after["Java Heap"] == 40960 * 1024
+    assert after.drop(TOTAL).sum() == pytest.approx(after[TOTAL], rel=1e-3)
+
+
+def test_an_answer_that_is_none_names_its_file(session: SessionFolder) -> None:
+    record = record_of(session, "serial-3x", before_load="4711:\nNative memory tracking is not enabled\n")
+    with pytest.raises(InputError, match=r"boundary-before-load\.nmt\.txt"):
+        native_memory(session, record)
+
+
+def test_the_columns_reach_the_table_of_trials(tmp_path: Path) -> None:
+    made = make_session(tmp_path, "gc-peaks", "smoke")
+    tidy(tmp_path)
+    frame = load_trials(tmp_path, "gc-peaks")
+    assert {"go_collections", "go_paused_s", "go_heap_bytes", "go_memory_bytes"} <= set(frame.columns)
+    with pytest.raises(InputError, match="is not there"):
+        load_native_memory(tmp_path, "gc-peaks", made.folder.name, min(made.finished()))

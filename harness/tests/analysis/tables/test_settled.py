@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The head of a load in which programs still settle is no part of any metric: of no column, table or ratio."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from harness.analysis.tables.settled import is_settled
+from harness.analysis.tables.tidy import tidy
+from harness.analysis.tables.trial_row import trial_row
+from harness.evidence import Evidence
+from harness.evidence.opening import find_evidence
+from harness.evidence.requests import attribute_peaks, warm_up_curves
+from harness.pipeline import StageParameters
+from harness.questions.validity.adequacy import how_much
+from harness.questions.validity.audit import audit_sessions
+from harness.tests.support.synthetic import make_project, make_session
+
+SETTLE_S = 0.9
+#: Of the whole trial by their nature: what was offered and never sent, the machine, and readings at one moment.
+OF_THE_WHOLE = (
+    "n_dropped", "n_flows", "n_flows_right", "offered_per_s", "latency_resolution_s", "rss_before_bytes", "rss_after_bytes",
+    "pss_after_bytes", "echo_per_s", "headroom_ratio", "artifact_bytes", "runtime_bytes", "build_s",
+    "time_to_first_response_s", "cpu_s_at_first_response", "rss_at_first_response_bytes",
+)  # fmt: skip
+
+
+def evidence_of(folder: Path, settle_s: float) -> Evidence:
+    project = make_project(folder, experiments=())
+    make_session(project, "gc-loops", "smoke", settle_s=settle_s)
+    tidy(project, experiments=("gc-loops",))
+    found = find_evidence(StageParameters(profile="smoke", experiments="gc-loops"), "gc-loops", root=project)
+    assert found is not None
+    return found
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
+    return evidence_of(tmp_path_factory.mktemp("whole"), 0.0)
+
+
+@pytest.fixture(scope="module")
+def settled(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
+    return evidence_of(tmp_path_factory.mktemp("settled"), SETTLE_S)
+
+
+def test_a_request_counts_from_the_end_of_the_head_on() -> None:
+    assert is_settled([10.0, 13.9, 14.0, 20.0], 4.0).tolist() == [False, False, True, True]
+    assert is_settled([10.0, np.nan], 0.0).tolist() == [True, True]
+    assert is_settled([np.nan, 10.0, 15.0], 4.0).tolist() == [False, False, True]
+    assert is_settled([np.nan], 4.0).tolist() == [False]
+    assert is_settled([], 4.0).tolist() == []
+
+
+def test_columns_of_the_load_are_those_of_its_settled_requests(whole: Evidence, settled: Evidence) -> None:
+    assert (settled.trials["settle_s"] == SETTLE_S).all()
+    for _, row in settled.trials.iterrows():
+        key = str(row["session_id"]), str(row["trial_id"])
+        requests, all_of_them = settled.requests(*key), settled.whole_requests(*key)
+        assert requests is not None and all_of_them is not None
+        begun = all_of_them["start_epoch_s"]
+        assert len(requests) == (begun >= begun.min() + SETTLE_S).sum() < len(all_of_them)
+        right = requests[requests["ok"]]
+        lasted_s = (all_of_them["start_epoch_s"] + all_of_them["latency_s"]).max() - begun.min() - SETTLE_S
+        assert row["n_requests"] == len(requests)
+        assert row["measurement_s"] == pytest.approx(lasted_s, rel=0.02)
+        assert row["throughput_per_s"] == pytest.approx(len(right) / lasted_s, rel=0.02)
+        assert row["latency_mean_s"] == pytest.approx(right["latency_s"].mean())
+        assert row["latency_max_s"] == right["latency_s"].max()
+
+
+def test_every_column_that_a_head_can_change_is_without_it(whole: Evidence, settled: Evidence) -> None:
+    numbers = whole.trials.select_dtypes("number").drop(
+        columns=["block", "position", "settle_s", *OF_THE_WHOLE]
+    )
+    measured = [str(name) for name in numbers if numbers[name].notna().any()]
+    assert {"cpu_s_per_request", "service_cores", "generator_cores", "latency_p99_s"} < set(measured)
+    same = [name for name in measured if numbers[name].equals(settled.trials[name])]
+    by_chance = {
+        "n_errors",
+        "rss_max_bytes",
+        "latency_p50_s",
+        "latency_p90_s",
+    }  # none, constant, whole milliseconds
+    assert set(same) <= by_chance | {name for name in same if name.startswith("go_")}
+
+
+def test_cpu_time_is_that_of_the_settled_part_of_the_load(settled: Evidence) -> None:
+    for _, row in settled.trials.iterrows():
+        samples = settled.trial_samples(str(row["session_id"]), str(row["trial_id"]))
+        assert samples is not None
+        service = samples[samples["role"] == "service"]
+        end = float(service["monotonic_s"].iloc[-1])
+        used = np.interp([end - row["measurement_s"], end], service["monotonic_s"], service["cpu_s"])
+        assert row["cpu_s_per_request"] * row["n_requests"] == pytest.approx(used[1] - used[0], rel=0.05)
+        assert row["service_cores"] * row["measurement_s"] == pytest.approx(used[1] - used[0], rel=0.05)
+
+
+def test_a_ratio_of_loops_is_that_of_their_settled_requests(settled: Evidence) -> None:
+    p99: dict[str, list[float]] = {"open": [], "closed": []}
+    for level, found in p99.items():
+        for _, row in settled.cell(loop=level).sort_values("block").iterrows():
+            if row["variant"] == "serial-64m" and not row["duplicate"]:
+                requests = settled.requests(str(row["session_id"]), str(row["trial_id"]))
+                assert requests is not None
+                found.append(float(np.quantile(requests["latency_s"], 0.99, method="inverted_cdf")))
+    effect = settled.effect_of("loop", "latency_p99_s", variant="serial-64m", base="closed")
+    assert effect is not None
+    expected = np.exp(np.mean(np.log(p99["open"]) - np.log(p99["closed"])))
+    assert effect.ratio.value == pytest.approx(expected)
+
+
+def test_what_is_said_of_peaks_and_the_table_of_trials_have_one_median(settled: Evidence) -> None:
+    told = {one.trial.rpartition("/")[2]: one.latency_s["p50"] for one in attribute_peaks(settled)}
+    rows = settled.trials.set_index("trial_id")["latency_p50_s"]
+    assert told and all(rows[trial] == median for trial, median in told.items())
+
+
+def test_latencies_of_every_kind_are_settled_and_the_warm_up_curve_is_not(settled: Evidence) -> None:
+    trials = settled.trials
+    counted = int(trials.loc[~trials["duplicate"], "n_requests"].sum())
+    assert sum(len(one) for ones in settled.latencies(trials).values() for one in ones) == counted
+    for worth in how_much({"gc-loops": settled}).worth["gc-loops"]:
+        (row,) = trials[trials["trial_id"] == worth.trial.rpartition("/")[2]].to_dict("records")
+        assert worth.n_requests == row["n_requests"]
+    assert all(curve.at_s[0] < SETTLE_S / 2 for curve in warm_up_curves(settled))
+
+
+def test_the_audit_holds_the_row_against_the_requests_that_count(settled: Evidence) -> None:
+    checks = audit_sessions({"gc-loops": settled}).set_index("check")["result"]
+    for name in ("the table counts the requests of the record", "throughput is right answers over time",
+                 "mean latency is that of the rows", "p99 is that of the rows"):  # fmt: skip
+        assert set(checks[name]) == {"held"}
+
+
+def test_a_tool_without_single_requests_tells_nothing_of_a_load_with_a_head(settled: Evidence) -> None:
+    session = settled.sessions[0]
+    record = session.record(min(session.finished()))
+    row = trial_row(session.header, record, source="measured", requests=None, samples=None, damage=None)
+    assert row["settle_s"] == SETTLE_S
+    for name in ("n_requests", "throughput_per_s", "measurement_s", "latency_mean_s", "latency_max_s"):
+        assert pd.isna(row.get(name, np.nan))  # type: ignore[call-overload]  # a cell

@@ -1,0 +1,385 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The real PostgreSQL behind a trial: it keeps the contract, refuses in words, and never outlives anybody."""
+
+from __future__ import annotations
+
+import base64
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+import harness.backing.postgres_server as server_module
+from harness.agent.ports import free_port
+from harness.agent.processes import alive, read_stat
+from harness.backing import BackingNeed
+from harness.backing.postgres_client import scram_verifier
+from harness.backing.postgres_database import Lent
+from harness.backing.postgres_install import MEMORY, Account, base_folder, reachable, refuse_full
+from harness.backing.postgres_server import workers_in
+from harness.backing.tree_copy import restore
+from harness.errors import InputError, TrialFailure
+from harness.model import BackingSettings
+from harness.tests.contracts.backing import BackingContract, Database, write_contract
+from harness.tests.support.instances import eventually
+from harness.tests.support.postgres import RealDatabase, client, one, reachable_folder
+from harness.tests.support.sessions import REPOSITORY
+
+
+@pytest.fixture(scope="module")
+def root() -> Iterator[Path]:
+    """One folder for the whole module, so that each template is made once."""
+    with reachable_folder() as folder:
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def every(root: Path) -> Iterator[RealDatabase]:
+    """One source for the whole module: what it has used once it uses again."""
+    database = RealDatabase(root)
+    yield database
+    database.source.close()
+    assert not list((root / ".cache/backing/clusters").glob("*")), "a cluster was left behind"
+
+
+@pytest.fixture
+def real(every: RealDatabase) -> Iterator[RealDatabase]:
+    yield every
+    every.stop_all()
+
+
+@pytest.fixture
+def need(tmp_path: Path) -> BackingNeed:
+    return BackingNeed(workload="ledger", contract=write_contract(tmp_path / "contract"))
+
+
+def with_settings(need: BackingNeed, **settings: object) -> BackingNeed:
+    return need.model_copy(update={"settings": BackingSettings.model_validate(settings)})
+
+
+class TestPostgres(BackingContract):
+    @pytest.fixture
+    def database(self, real: RealDatabase) -> Database:
+        return real
+
+
+def test_it_listens_on_the_loopback_address_alone_and_has_no_socket_file(
+    real: RealDatabase, need: BackingNeed, tmp_path: Path
+) -> None:
+    service = real.source.start(need, tmp_path)
+    assert one(service.environment, "SHOW listen_addresses") == "127.0.0.1"
+    assert one(superuser(service), "SHOW unix_socket_directories") == ""
+    assert one(service.environment, "SHOW fsync") == "on"
+    with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+        client({**service.environment, "PGPASSWORD": "wrong"})
+    service.stop()
+
+
+def test_passwords_are_checked_as_told_and_the_next_database_knows_nothing_of_it(
+    real: RealDatabase, need: BackingNeed, tmp_path: Path
+) -> None:
+    for told in ("md5", "scram-sha-256", "md5"):
+        service = real.source.start(with_settings(need, authentication=told), tmp_path)
+        assert one(service.environment, "SELECT 1") == 1
+        kept = one(superuser(service), "SELECT rolpassword FROM pg_authid WHERE rolname = 'rematch'")
+        rules = one(superuser(service), "SELECT auth_method FROM pg_hba_file_rules")
+        assert (kept.startswith("md5"), rules) == (told == "md5", told)
+        with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+            client({**service.environment, "PGPASSWORD": "wrong"})
+        assert service.record.settings is not None
+        assert service.record.settings.authentication == told
+        service.stop()
+
+
+def superuser(service: Lent) -> dict[str, str]:
+    return {**service.environment, "PGUSER": service.login.user, "PGPASSWORD": service.login.password}
+
+
+def test_a_service_gets_the_connections_of_a_stock_server_and_the_watch_takes_none_of_them(
+    real: RealDatabase, need: BackingNeed, tmp_path: Path
+) -> None:
+    service = real.source.start(with_settings(need, max_connections=8), tmp_path)
+    assert service.record.service_connections == 5
+    taken = [client(service.environment) for _ in range(5)]
+    with pytest.raises(psycopg.OperationalError, match="remaining connection slots are reserved"):
+        client(service.environment)
+    assert eventually(lambda: ",0,5,0," in (tmp_path / "database.csv").read_text()), "five idle ones are seen"
+    taken[0].close()
+    assert eventually(lambda: can_enter(service)), "a slot that was given back can be had"
+    for connection in taken:
+        connection.close()
+    (row,) = service.invariants()
+    assert row.holds
+    service.stop()
+    assert "remaining connection slots" in (tmp_path / "database.log").read_text()
+
+
+def can_enter(service: Lent) -> bool:
+    try:
+        client(service.environment).close()
+    except psycopg.OperationalError:
+        return False
+    return True
+
+
+def test_invariants_are_answered_when_every_connection_is_taken(
+    real: RealDatabase, need: BackingNeed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.backing.postgres_watch.QUIET_WITHIN_S", 0.05)
+    service = real.source.start(with_settings(need, max_connections=8), tmp_path)
+    taken = [client(service.environment) for _ in range(5)]
+    assert service.invariants()[0].holds
+    for connection in taken:
+        connection.close()
+    service.stop()
+
+
+def test_the_index_is_a_setting(real: RealDatabase, need: BackingNeed, tmp_path: Path) -> None:
+    for index in (True, False):
+        service = real.source.start(with_settings(need, index=index), tmp_path)
+        found = one(service.environment, "SELECT count(*) FROM pg_indexes WHERE indexname = 'entry_owner'")
+        assert found == int(index)
+        service.stop()
+
+
+def test_a_cluster_used_again_is_equal_to_its_template_file_by_file(
+    real: RealDatabase, need: BackingNeed, tmp_path: Path
+) -> None:
+    real.source.start(need, tmp_path).stop()  # from now on there is one to be used again
+    service = real.source.start(need, tmp_path)
+    template, data = service.cluster.template / "data", service.cluster.data
+    with client(service.environment) as connection:
+        connection.execute("INSERT INTO entry (amount) SELECT 0 FROM generate_series(1, 20000)")
+        connection.execute("CREATE TABLE more AS SELECT * FROM entry")
+        connection.execute("DROP TABLE entry")
+    with client(superuser(service)) as connection:
+        connection.execute("CHECKPOINT")
+    service.stop()
+    assert contents(data) != contents(template)
+    assert 0 < restore(template, data) < 200
+    assert contents(data) == contents(template)
+    assert restore(template, data) == 0
+
+
+def contents(folder: Path) -> dict[str, object]:
+    """Everything below the folder, with owner and mode."""
+    found: dict[str, object] = {}
+    for path in folder.rglob("*"):
+        known = path.stat()
+        content = path.read_bytes() if path.is_file() else None
+        found[str(path.relative_to(folder))] = (known.st_uid, known.st_mode, content)
+    return found
+
+
+def test_in_memory_its_data_lies_in_memory_and_nothing_of_it_stays_there(
+    real: RealDatabase, need: BackingNeed, tmp_path: Path
+) -> None:
+    assert real.source.unavailable(with_settings(need, storage="memory")) is None
+    service = real.source.start(with_settings(need, storage="memory", fsync=False), tmp_path)
+    assert service.record.filesystem == "tmpfs"
+    assert one(service.environment, "SHOW fsync") == "off"
+    data = service.server.data
+    assert data.is_relative_to(MEMORY)
+    service.stop()
+    real.source.close()
+    assert not data.exists()
+    assert not any((MEMORY / f"rematch-{os.geteuid()}").glob("clusters/*"))
+
+
+def test_another_database_puts_one_that_is_not_wiped_to_rest_and_its_rows_are_still_there_after(
+    real: RealDatabase, need: BackingNeed, tmp_path: Path
+) -> None:
+    lasting = with_settings(need, wiped=False)
+    first = real.source.start(lasting, tmp_path)
+    real.add(first.environment, 5)
+    first.stop()
+    fresh = real.source.start(need, tmp_path)
+    assert not alive(first.record.pid, first.record.process_start_ticks), "never two at once"
+    fresh.stop()
+    again = real.source.start(lasting, tmp_path)
+    assert real.sum(again.environment) == 5
+    assert again.record.n_trials_before == 1
+    again.stop()
+    real.source.close()
+
+
+def test_one_that_is_not_wiped_and_was_killed_is_recovered_with_what_was_committed(
+    real: RealDatabase, need: BackingNeed, tmp_path: Path
+) -> None:
+    lasting = with_settings(need, wiped=False)
+    first = real.source.start(lasting, tmp_path)
+    real.add(first.environment, 5)
+    os.kill(first.record.pid, signal.SIGKILL)
+    assert eventually(lambda: first.ended() is not None)
+    first.stop()
+    again = real.source.start(lasting, tmp_path)
+    assert real.sum(again.environment) == 5
+    again.stop()
+    real.source.close()
+    assert "recovery" in (tmp_path / "database.log").read_text(), "each trial has its own part of the log"
+
+
+def test_a_taken_port_costs_nothing_but_another_port(
+    real: RealDatabase, need: BackingNeed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken = real.source.start(need, tmp_path)
+    ports = [taken.server.port, taken.server.port, free_port()]
+    monkeypatch.setattr(server_module, "free_port", lambda _: ports.pop(0))
+    other = real.source.start(need, tmp_path)
+    assert other.server.port != taken.server.port
+    other.stop()
+    monkeypatch.setattr(server_module, "free_port", lambda _: taken.server.port)
+    with pytest.raises(TrialFailure, match="the database ended by itself .*exit code 1.*could not"):
+        real.source.start(need, tmp_path)
+    taken.stop()
+
+
+def test_a_server_that_does_not_start_is_a_failure_in_its_own_words(
+    real: RealDatabase, need: BackingNeed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real.source.prepare(need)
+    stock = server_module.server_settings
+    monkeypatch.setattr(
+        "harness.backing.postgres_cluster.server_settings",
+        lambda settings: {**stock(settings), "shared_buffers": "much"},
+    )
+    with pytest.raises(TrialFailure, match='invalid value for parameter "shared_buffers": "much"'):
+        real.source.start(need, tmp_path)
+
+
+def test_no_room_is_said_before_anything_is_begun(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"too little room for a database: \d+ MiB free"):
+        refuse_full(tmp_path, wanted=1 << 60)
+
+
+def test_sql_that_postgresql_refuses_names_the_file_and_leaves_no_template(
+    real: RealDatabase, need: BackingNeed, root: Path
+) -> None:
+    before = sorted((root / ".cache/backing/templates").glob("*"))
+    (need.contract / "schema.sql").write_text("CREATE TABEL entry ();\n")
+    with pytest.raises(
+        InputError, match=r'schema\.sql: PostgreSQL refuses it: syntax error at or near "TABEL"'
+    ):
+        real.source.prepare(need)
+    assert sorted((root / ".cache/backing/templates").glob("*")) == before
+
+
+def test_invariants_of_another_form_are_refused_with_what_is_wrong(
+    real: RealDatabase, need: BackingNeed, tmp_path: Path
+) -> None:
+    service = real.source.start(need, tmp_path)
+    for sql, words in (
+        ("SELECT 'sum', null::bigint, 0", "found 'sum, null, 0'"),
+        ("SELECT 1, 2", "found '1, 2'"),
+        ("SELECT 'sum', amount FROM nowhere", 'relation "nowhere" does not exist'),
+        ("DELETE FROM entry", "cannot execute DELETE in a read-only transaction"),
+    ):
+        (need.contract / "invariants.sql").write_text(sql)
+        with pytest.raises(InputError) as caught:
+            service.invariants()
+        assert "invariants.sql" in str(caught.value)
+        assert words in str(caught.value)
+
+
+def test_wrong_invariants_are_refused_before_the_first_trial(real: RealDatabase, need: BackingNeed) -> None:
+    (need.contract / "schema.sql").write_text("CREATE TABLE entry ();\n")  # another template, not yet there
+    with pytest.raises(
+        InputError, match=r'invariants\.sql: PostgreSQL refuses it: column "amount" does not exist'
+    ):
+        real.source.prepare(need)
+
+
+def test_several_statements_give_several_invariants(
+    real: RealDatabase, need: BackingNeed, tmp_path: Path
+) -> None:
+    (need.contract / "invariants.sql").write_text(
+        "SELECT 'sum', 1::bigint, 1::bigint;\nSELECT 'rows; all', count(*), 0::bigint FROM entry;\n"
+    )
+    service = real.source.start(need, tmp_path)
+    assert [row.name for row in service.invariants()] == ["sum", "rows; all"]
+    service.stop()
+
+
+CONTROLLER = """
+import sys, time
+from pathlib import Path
+from harness.backing import BackingNeed
+from harness.model import BackingSettings
+from harness.tests.support.postgres import RealDatabase, client
+root, contract, folder = map(Path, sys.argv[1:])
+service = RealDatabase(root).source.start(BackingNeed(workload="ledger", contract=contract), folder)
+held = [client(service.environment) for _ in range(3)]
+held[0].execute("BEGIN"); held[0].execute("INSERT INTO entry (amount) VALUES (1)")
+print(service.record.pid, service.record.process_start_ticks, service.server.data, flush=True)
+time.sleep(300)
+"""
+
+
+def test_a_killed_harness_leaves_no_server_no_backend_and_the_next_one_sweeps_its_data(
+    root: Path, need: BackingNeed, tmp_path: Path
+) -> None:
+    controller = subprocess.Popen(
+        [sys.executable, "-c", CONTROLLER, str(root), str(need.contract), str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert controller.stdout is not None
+    pid, ticks, place = controller.stdout.readline().split()
+    data = Path(place)
+    backends = workers_in(data)
+    groups = {stat.group for worker in backends if (stat := read_stat(worker)) is not None}
+    assert len(backends) >= 4 and len(groups) == len(backends), "each backend leads a group of its own"
+    segment = (data / "postmaster.pid").read_text().splitlines()[6].split()
+    controller.kill()
+    controller.communicate()
+    assert eventually(lambda: not alive(int(pid), int(ticks)))
+    assert eventually(lambda: workers_in(data) == ()), "backends end when their server is gone"
+    assert data.exists()
+    later = RealDatabase(root)
+    later.source.start(need, tmp_path).stop()
+    later.source.close()
+    assert not data.exists()
+    shared = [row.split()[:2] for row in Path("/proc/sysvipc/shm").read_text().splitlines()[1:]]
+    assert segment not in shared, "the segment of a killed server was given back"
+
+
+def test_backends_of_a_killed_server_do_not_survive_the_stop(
+    real: RealDatabase, need: BackingNeed, tmp_path: Path
+) -> None:
+    service = real.source.start(need, tmp_path)
+    busy = client(service.environment)
+    data = service.server.data
+    assert len(workers_in(data)) > 1
+    os.kill(service.record.pid, signal.SIGKILL)
+    service.stop()
+    assert workers_in(data) == ()
+    busy.close()
+
+
+def test_the_servers_user_must_reach_its_folder(tmp_path: Path) -> None:
+    nobody = Account(name="nobody", uid=65534, gid=65534)
+    with reachable_folder() as folder:
+        assert reachable(folder, nobody)
+        closed = folder / "closed"
+        closed.mkdir(mode=0o700)
+        (closed / "project").mkdir()
+        assert not reachable(closed / "project", nobody)
+        elsewhere = base_folder(closed / "project", nobody, folder)
+        assert elsewhere.parent == folder and reachable(elsewhere, nobody)
+        assert base_folder(closed / "project", None, folder) == closed / "project/.cache/backing"
+
+
+def test_a_password_is_kept_as_rfc_7677_has_it() -> None:
+    # the example of the RFC: user, "pencil", its salt and iteration count; its client proof follows from these keys
+    salt = base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ==")
+    assert scram_verifier("pencil", salt=salt) == (
+        "SCRAM-SHA-256$4096:W22ZaJ0SNY7soEsUEjb6gQ==$"
+        "WG5d8oPm3OtcPnkdi4Uo7BkeZkBFzpcXkuLmtbsT4qY=:wfPLwcE6nTWhTAmQ7tl2KeoiWGPlZqQxSrmfPwDl2dU="
+    )

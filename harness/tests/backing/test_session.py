@@ -1,0 +1,394 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sessions whose service has a database and an upstream API: real ones, and a fake where that is enough."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.backing.postgres_server import workers_in
+from harness.definitions import load_study
+from harness.errors import InputError
+from harness.hosts.local import LocalHost
+from harness.launchers.base import MASK
+from harness.model import BackingSettings, Outcome, TrialRecord
+from harness.session import prepare
+from harness.store import SessionFolder
+from harness.tests.support.fake_backing import FakeDatabase
+from harness.tests.support.instances import eventually
+from harness.tests.support.ledger_sessions import (
+    ledger_assembly,
+    make_ledger_project,
+    measure_ledger,
+    real_database,
+)
+from harness.tests.support.postgres import reachable_folder
+from harness.tests.support.sessions import (
+    LIMITS,
+    REPOSITORY,
+    make_session_project,
+    read_json,
+    running_below,
+    tiny_assembly,
+    tiny_folder,
+)
+
+MD5 = 'backing = { authentication = "md5" }'
+
+#: What definitions could not say when the first sessions were measured.
+UNUSED: dict[str, Any] = {
+    "warm_up_users": True,
+    "variants": {"__all__": {"runtime": {"form", "memory_limit", "pin", "flight_recording"}}},
+    "profiles": {
+        "__all__": {
+            "scaled_loads": True,
+            "calibration": True,
+            "settle_s": True,
+            "loads": {
+                "__all__": {
+                    "processes": True,
+                    "coordination": True,
+                    "profile": {"busy", "parts", "pause_s", "stages"},
+                }
+            },
+        }
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def databases() -> Iterator[Path]:
+    """Where the databases of all sessions of this module lie, so that the template is made once."""
+    with reachable_folder() as folder:
+        yield folder
+
+
+def of_variant(folder: SessionFolder, name: str) -> TrialRecord:
+    return next(one for one in folder.records() if one.planned.configuration.variant_name == name)
+
+
+def nothing_left(root: Path, databases: Path) -> bool:
+    return not (
+        running_below(root)
+        or any((databases / ".cache/backing/clusters").glob("*"))
+        or any((root / ".cache/running").glob("*.json"))
+    )
+
+
+# --- the real ones
+
+
+def test_a_trial_with_a_database_and_an_upstream_api_keeps_what_both_did(
+    tmp_path: Path, databases: Path
+) -> None:
+    root = make_ledger_project(tmp_path, other="lossy = true", backing='backing = { seed = "balanced" }')
+    folder = measure_ledger(root, real_database(databases))
+    assert folder.complete and folder.verify() == ()
+    assert eventually(lambda: nothing_left(root, databases))
+    record = of_variant(folder, "calm")
+    assert (record.outcome, record.reason) == (Outcome.OK, None)
+    assert [phase.name for phase in record.phases][:2] == ["backing", "start-up"]
+    database, upstream = record.backing
+    assert (database.name, upstream.name) == ("postgresql", "upstream")
+    assert database.settings == BackingSettings(seed="balanced") == record.planned.configuration.backing
+    assert database.version and database.exit_code is not None and upstream.exit_code is not None
+    assert record.instance is not None
+    told = record.instance.environment
+    assert (told["PGPASSWORD"], told["PGUSER"], told["PGPORT"]) == (MASK, "rematch", str(database.port))
+    assert told["UPSTREAM_URL"] == f"http://127.0.0.1:{upstream.port}"
+    (row,) = record.invariants
+    assert row.holds
+    trial = record.planned.trial_id
+    samples = folder.open(trial, "samples.csv").read().decode().splitlines()
+    assert {line.split(",")[1] for line in samples[1:]} == {"service", "generator", "database", "upstream"}
+    watched = folder.open(trial, "database.csv").read().decode().splitlines()
+    assert watched[0].startswith("epoch_s,n_active,n_idle") and len(watched) > 1
+    commits = watched[0].split(",").index("xact_commit")
+    assert int(watched[-1].split(",")[commits]) >= int(watched[1].split(",")[commits])
+    assert b"database system is ready" in folder.open(trial, "database.log").read()
+    for path in folder.folder.rglob("*"):
+        assert not path.is_file() or path.suffix == ".gz" or os.fsencode(tmp_path) not in path.read_bytes()
+
+
+def test_lost_money_is_an_outcome_of_its_own_and_says_which_and_how_much(
+    tmp_path: Path, databases: Path
+) -> None:
+    root = make_ledger_project(tmp_path, other="lossy = true", loops=5)
+    record = of_variant(measure_ledger(root, real_database(databases)), "other")
+    assert record.outcome == Outcome.INCONSISTENT
+    # two users post five times each, after the readiness poll and the one case of the contract
+    assert record.reason == "sum of all amounts: found 60, expected 0"
+    assert record.load is not None and record.load.n_errors == 0
+
+
+def test_what_was_answered_rightly_and_never_stored_is_found_though_all_balances_add_up(
+    tmp_path: Path, databases: Path
+) -> None:
+    root = make_ledger_project(tmp_path, other="forgetful = true", loops=10)
+    folder = measure_ledger(root, real_database(databases))
+    calm, record = of_variant(folder, "calm"), of_variant(folder, "other")
+    # two users post ten times each; the readiness poll and the contract's case were before the load
+    (kept,) = calm.stored
+    assert (kept.request, kept.n_stored, kept.n_right, kept.n_sent) == ("post", 20, 20, 20)
+    assert calm.outcome == Outcome.OK
+    assert all(row.holds for row in record.invariants)
+    assert record.load is not None and record.load.n_errors == 0
+    assert record.outcome == Outcome.INCONSISTENT
+    assert record.reason == "post: 20 answered rightly, 10 stored"
+
+
+def test_a_database_killed_under_load_fails_the_trial_and_says_so(tmp_path: Path, databases: Path) -> None:
+    root = make_ledger_project(tmp_path, loops=120)
+    killed: list[int] = []
+    stop = threading.Event()
+
+    def kill_one() -> None:
+        while not stop.wait(0.005) and not killed:
+            for note in (root / ".cache/running").glob("*.json"):
+                generator = list((root / "data/raw/tiny").glob("*/.partial-*/load/samples.csv"))
+                try:
+                    said = read_json(note)
+                except (OSError, ValueError):
+                    continue
+                answered = any(len(rows.read_text().splitlines()) > 5 for rows in generator)
+                if said["role"] == "database" and answered:
+                    os.kill(said["pid"], signal.SIGKILL)
+                    killed.append(said["pid"])
+
+    killer = threading.Thread(target=kill_one)
+    killer.start()
+    folder = measure_ledger(root, real_database(databases))
+    stop.set()
+    killer.join()
+    first, *others = folder.records()
+    assert first.outcome == Outcome.FAILED
+    assert (first.reason or "").startswith("the database ended by itself (signal 9")
+    (row,) = first.invariants  # it came up again on its data to be asked
+    assert row.holds
+    (promised,) = first.stored
+    assert promised.n_stored >= promised.n_right > 0 and promised.n_sent is None
+    assert promised.holds
+    assert [record.outcome for record in others] == [Outcome.OK, Outcome.OK]
+    assert eventually(lambda: nothing_left(root, databases))
+
+
+def test_a_session_killed_in_mid_trial_leaves_nothing_behind_but_data_that_the_next_one_sweeps(
+    tmp_path: Path, databases: Path
+) -> None:
+    root = make_ledger_project(tmp_path, loops=60)
+    session = subprocess.Popen(
+        [sys.executable, "-m", "harness.tests.support.ledger_sessions", str(root), str(databases)],
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        start_new_session=True,
+    )
+    under_load = "data/raw/tiny/*/.partial-*/load/samples.csv"
+    assert eventually(lambda: bool(list(root.glob(under_load))), within_s=60)
+    data = [folder / "data" for folder in (databases / ".cache/backing/clusters").iterdir()]
+    assert data and all(workers_in(one) for one in data)
+    session.kill()
+    session.wait()
+    assert eventually(lambda: not any(workers_in(one) for one in data) and not running_below(root))
+    folder = measure_ledger(root, real_database(databases))
+    assert folder.complete
+    assert [record.outcome for record in folder.records()] == [Outcome.OK] * 3
+    assert eventually(lambda: nothing_left(root, databases))
+
+
+def test_a_database_that_is_not_wiped_grows_from_trial_to_trial(tmp_path: Path, databases: Path) -> None:
+    root = make_ledger_project(tmp_path, backing="backing = { wiped = false }")
+    folder = measure_ledger(root, real_database(databases))
+    assert [record.outcome for record in folder.records()] == [Outcome.OK] * 3
+    assert [record.backing[0].n_trials_before for record in folder.records()] == [0, 1, 2]
+    assert len({record.backing[0].pid for record in folder.records()}) == 1
+    assert eventually(lambda: nothing_left(root, databases))
+
+
+def test_an_upstream_api_that_does_not_start_fails_the_trial_in_its_own_words(tmp_path: Path) -> None:
+    backing = 'backing = { upstream = { fail_start = "no licence" } }'
+    root = make_ledger_project(tmp_path, backing=backing)
+    folder = measure_ledger(root, FakeDatabase(LocalHost()))
+    for record in folder.records():
+        assert record.outcome == Outcome.FAILED
+        assert record.reason == "the upstream API exited with 1 before it was ready: no licence"
+        assert record.instance is None
+        assert [one.name for one in record.backing] == ["postgresql"]
+    assert eventually(lambda: not running_below(root))
+
+
+# --- with the fake: what a session does, whatever the database is
+
+
+def fake_session(root: Path, *, backing: str = "", absent: str | None = None) -> SessionFolder:
+    from harness.session import measure
+
+    make_session_project(root)
+    workload = root / "services/strings"
+    service = workload / "misbehaving/service.toml"
+    service.write_text(service.read_text().replace("[settings]", 'needs = ["postgresql"]\n\n[settings]'))
+    for name in ("schema.sql", "invariants.sql", "seed-seven.sql"):
+        (workload / "contract" / name).write_text("SELECT 1;\n")
+    experiment = root / "harness/experiments/tiny.toml"
+    experiment.write_text(experiment.read_text().replace("[variants.calm]", f"{backing}\n[variants.calm]"))
+    assembly = tiny_assembly(root)
+    backed = type(assembly)(
+        **{**assembly.__dict__, "backing": {"postgresql": FakeDatabase(assembly.host, absent=absent)}}
+    )
+    return measure(backed, prepare(backed, "tiny", profile="smoke", host="local", seed=1), limits=LIMITS)
+
+
+def test_a_broken_invariant_decides_whatever_else_happened(tmp_path: Path) -> None:
+    folder = fake_session(tmp_path, backing='[backing]\nseed = "seven"\n')
+    for record in folder.records():
+        assert record.outcome == Outcome.INCONSISTENT
+        assert record.reason == "sum of all amounts: found 7, expected 0"
+        assert record.load is not None and record.load.n_errors == 0
+
+
+def test_what_an_earlier_trial_broke_in_a_database_that_is_kept_is_not_held_against_later_ones(
+    tmp_path: Path,
+) -> None:
+    folder = fake_session(tmp_path, backing='[backing]\nseed = "seven"\nwiped = false\n')
+    first, *later = sorted(folder.records(), key=lambda record: record.planned.position)
+    assert (first.outcome, first.invariants[0].already_off) == (Outcome.INCONSISTENT, 0)
+    assert later
+    for record in later:
+        assert (record.outcome, record.invariants[0].already_off) == (Outcome.OK, 7)
+        assert record.invariants[0].found == 7  # it is told all the same
+
+
+def test_a_variant_whose_database_is_missing_is_refused_with_the_reason(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="reference calm cannot run here.*no server on this planet"):
+        fake_session(tmp_path, absent="no server on this planet")
+
+
+def test_records_and_headers_without_backing_services_are_read_as_before(tmp_path: Path) -> None:
+    folder = fake_session(tmp_path)
+    record = next(iter(folder.records()))
+    old = read_json(folder.folder / record.planned.trial_id / "record.json")
+    for name in ("backing", "invariants"):
+        del old[name]
+    del old["planned"]["configuration"]["backing"]
+    again = TrialRecord.model_validate_json(json.dumps(old))
+    assert (again.backing, again.invariants, again.planned.configuration.backing) == ((), (), None)
+    assert tiny_folder(tmp_path).header.experiment.backing == BackingSettings()
+
+
+# --- definitions
+
+
+@pytest.mark.parametrize(
+    ("backing", "words"),
+    [
+        (
+            "backing = { max_connection = 3 }",
+            "backing.max_connection: unknown key.*did you mean 'max_connections'",
+        ),
+        ("backing = { max_connections = 3 }", "backing.max_connections: must be greater than or equal to 5"),
+        ('backing = { storage = "tape" }', "backing.storage: must be 'disk' or 'memory'"),
+        ('backing = { seed = "nothing" }', "backing.seed: unknown seed; found 'nothing'; allowed: balanced"),
+        (
+            "backing = { upstream = { wort = 1 } }",
+            "backing.upstream: unknown setting of upstream-api.*'word'",
+        ),
+        (
+            '[factors.room.small]\nbacking = { max_connections = "few" }',
+            "factors.room.small.backing.max_connections: must be a valid integer",
+        ),
+        ('[factors.room.small]\nbacking = { seed = "x" }', "factors.room.small.backing.seed: unknown seed"),
+    ],
+)
+def test_a_wrong_backing_setting_is_one_line_with_its_place(tmp_path: Path, backing: str, words: str) -> None:
+    root = make_ledger_project(tmp_path, backing=backing)
+    with pytest.raises(InputError, match=words):
+        load_study(root, "tiny")
+
+
+def test_an_unknown_need_is_one_line(tmp_path: Path) -> None:
+    root = make_ledger_project(tmp_path)
+    service = root / "services/ledger/python-ledger/service.toml"
+    service.write_text(service.read_text().replace('"postgresql", ', '"mysql", '))
+    with pytest.raises(
+        InputError, match=r"python-ledger/service\.toml: needs\.0: must be 'postgresql' or 'upstream'"
+    ):
+        load_study(root, "tiny")
+
+
+def test_backing_settings_mean_nothing_to_services_that_need_none(tmp_path: Path) -> None:
+    root = make_session_project(tmp_path)
+    experiment = root / "harness/experiments/tiny.toml"
+    experiment.write_text(experiment.read_text() + "\n[backing]\nindex = true\n")
+    with pytest.raises(InputError, match="backing: means nothing here: no variant needs a backing service"):
+        load_study(root, "tiny")
+
+
+def test_a_missing_schema_is_named(tmp_path: Path) -> None:
+    root = make_ledger_project(tmp_path)
+    (root / "services/ledger/contract/schema.sql").unlink()
+    with pytest.raises(InputError, match=r"schema\.sql: missing, and a database is needed"):
+        load_study(root, "tiny")
+
+
+def test_levels_change_the_backing_services_and_keep_what_they_do_not_name(tmp_path: Path) -> None:
+    factors = (
+        "backing = { max_connections = 50 }\n[factors.room.small]\nbacking = { max_connections = 10 }\n"
+        "[factors.room.indexed]\nbacking = { index = true }\n[factors.room.stock]\n"
+    )
+    root = make_ledger_project(tmp_path, backing=factors)
+    assembly = ledger_assembly(root, FakeDatabase(LocalHost()))
+    plan = prepare(assembly, "tiny", profile="smoke", host="local", seed=1).plan
+    found = {trial.configuration.levels["room"]: trial.configuration.backing for trial in plan.trials}
+    assert found == {
+        "small": BackingSettings(max_connections=10),
+        "indexed": BackingSettings(max_connections=50, index=True),
+        "stock": BackingSettings(max_connections=50),
+    }
+
+
+@pytest.mark.parametrize("name", ["strings-payload", "strings-startup"])
+def test_an_experiment_without_backing_services_keeps_the_hash_it_had_before_there_were_any(
+    name: str,
+) -> None:
+    """Sessions measured before carry their hash; it tells whether their definition still stands."""
+    study = load_study(REPOSITORY, name)
+    before = study.experiment.model_dump_json(
+        exclude={
+            "backing": True,
+            "factors": {"__all__": {"__all__": {"backing"}}},
+            **UNUSED,
+        }
+    )
+    assert "backing" not in before
+    assert "calibration" not in before
+    assert study.definition_sha256 == hashlib.sha256(before.encode()).hexdigest()
+
+
+def test_who_does_not_name_how_passwords_are_checked_keeps_the_hash_from_before_that_was_a_setting(
+    tmp_path: Path,
+) -> None:
+    study = load_study(make_ledger_project(tmp_path, backing="backing = { index = true }"), "tiny")
+    before = study.experiment.model_dump_json(
+        exclude={
+            "backing": {"authentication"},
+            **UNUSED,
+        }
+    )
+    assert '"backing":{' in before
+    assert study.definition_sha256 == hashlib.sha256(before.encode()).hexdigest()
+
+
+def test_a_changed_backing_setting_is_another_definition(tmp_path: Path) -> None:
+    hashes = {
+        load_study(make_ledger_project(tmp_path / str(n), backing=said), "tiny").definition_sha256
+        for n, said in enumerate(("", "backing = { index = true }", "backing = { fsync = false }", MD5))
+    }
+    assert len(hashes) == 4

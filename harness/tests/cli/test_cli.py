@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line: one line per problem, the right exit code, JSON where a program reads, no traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import harness.session
+from harness.cli import app, completion, main
+from harness.project import find_root
+from harness.tests.support.sessions import (
+    REPOSITORY,
+    make_session_project,
+    measure_tiny,
+    tiny_assembly,
+    tiny_folder,
+)
+
+COMMANDS = ("check", "list", "measure", "results", "tidy", "report", "trace")
+
+
+class Cli:
+    """The command line on a project of one's own, within this process: starting one takes seconds."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        self._monkeypatch, self._capsys = monkeypatch, capsys
+        monkeypatch.setattr(harness.session, "assemble", lambda root, **_: tiny_assembly(root))
+
+    def __call__(self, root: Path, *arguments: str) -> tuple[int, str, str]:
+        self._monkeypatch.setenv("REMATCH_ROOT", str(root))
+        self._monkeypatch.chdir(root)
+        self._monkeypatch.setattr(sys, "argv", ["rematch", *arguments])
+        self._capsys.readouterr()
+        with pytest.raises(SystemExit) as end:
+            main()
+        out, err = self._capsys.readouterr()
+        return int(end.value.code or 0), out, err
+
+    def refused(self, root: Path, *arguments: str) -> str:
+        """Run a command that must end with exit code 2 and one line on stderr; return the line."""
+        code, out, err = self(root, *arguments)
+        assert code == 2, err
+        assert err.count("\n") == 1 and err.startswith("rematch: "), err
+        assert out == ""
+        return err
+
+
+@pytest.fixture
+def cli(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
+    return Cli(monkeypatch, capsys)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_teaches_with_examples(command: str) -> None:
+    shown = CliRunner().invoke(app, [command, "--help"])
+    assert shown.exit_code == 0
+    assert "Examples" in shown.output and f"rematch {command}" in shown.output
+
+
+def test_help_needs_none_of_the_heavy_libraries() -> None:
+    code = (
+        "import sys, harness.cli; "
+        "print([m for m in ('pandas','numpy','scipy','pydantic','locust') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def test_names_are_offered_to_the_tab_key() -> None:
+    assert "strings-rounds" in completion.experiments("strings-r")
+    assert "java-helidon" in completion.variants("java-h")
+    assert completion.profiles("q") == ["quick"]
+
+
+def test_an_unknown_experiment_is_one_line(tmp_path: Path, cli: Cli) -> None:
+    root = make_session_project(tmp_path)
+    assert "did you mean 'tiny'" in cli.refused(root, "measure", "tinny", "--profile", "smoke")
+
+
+def test_an_unknown_profile_is_one_line(tmp_path: Path, cli: Cli) -> None:
+    root = make_session_project(tmp_path)
+    assert "allowed: smoke" in cli.refused(root, "measure", "tiny", "--profile", "quick")
+
+
+def test_broken_toml_is_one_line_with_its_place(tmp_path: Path, cli: Cli) -> None:
+    root = make_session_project(tmp_path)
+    (root / "harness/experiments/tiny.toml").write_text('name = "tiny"\n[variants.calm\n')
+    assert "harness/experiments/tiny.toml: line 2, column" in cli.refused(
+        root, "measure", "tiny", "--profile", "smoke"
+    )
+
+
+def test_an_unknown_variant_is_one_line(tmp_path: Path, cli: Cli) -> None:
+    root = make_session_project(tmp_path)
+    path = root / "harness/experiments/tiny.toml"
+    path.write_text(path.read_text().replace("blocks = 1", 'blocks = 1\nvariants = ["calm", "loud"]'))
+    assert "profiles.smoke.variants: unknown 'loud'" in cli.refused(
+        root, "measure", "tiny", "--profile", "smoke"
+    )
+
+
+def test_a_generator_that_is_not_here_is_one_line_that_says_what_to_do(tmp_path: Path, cli: Cli) -> None:
+    root = make_session_project(tmp_path)
+    path = root / "harness/experiments/tiny.toml"
+    path.write_text(path.read_text().replace('"locust"', '"k6"'))
+    line = cli.refused(root, "measure", "tiny", "--profile", "smoke")
+    assert "k6 is missing" in line and "choose another generator" in line
+    assert not tiny_folder(root).folder.exists()
+
+
+def test_a_generator_among_others_that_is_not_here_is_a_row_with_its_reason_and_the_rest_is_planned(
+    tmp_path: Path, cli: Cli
+) -> None:
+    root = make_session_project(tmp_path)
+    path = root / "harness/experiments/tiny.toml"
+    text = path.read_text().replace('load = "few"\n', "")
+    more = text[text.index("[profiles.smoke.loads.few]") :].replace("loads.few", "loads.k6")
+    factor = '[factors.generator]\nlocust = { load = "few" }\nk6 = { load = "k6" }\n\n'
+    text = text.replace("[profiles.smoke]", factor + "[profiles.smoke]", 1)
+    path.write_text(text + "\n" + more.replace('"locust"', '"k6"'))
+    code, out, _ = cli(root, "list", "tiny", "--json")
+    (row,) = json.loads(out)
+    assert code == 0
+    assert list(row["levels_unavailable"]) == ["generator=k6"]
+    assert "k6 is missing" in row["levels_unavailable"]["generator=k6"]
+    assert row["profiles"]["smoke"]["trials"] > 0
+    code, out, _ = cli(root, "list", "tiny")
+    assert "generator=k6" in out
+    code, out, err = cli(root, "measure", "tiny", "--profile", "smoke", "--dry-run")
+    assert code == 0
+    assert "not measured: generator=k6: k6 is missing" in err
+
+
+def test_a_data_folder_that_cannot_be_written_is_one_line(tmp_path: Path, cli: Cli) -> None:
+    root = make_session_project(tmp_path)
+    (root / "data").mkdir()
+    os.mkdir(root / "data" / "raw")
+    with read_only(root / "data"):
+        line = cli.refused(root, "measure", "tiny", "--profile", "smoke")
+    assert "cannot be written" in line and "make data/raw writable" in line
+
+
+def test_damaged_data_is_one_line(tmp_path: Path, cli: Cli) -> None:
+    root = make_session_project(tmp_path)
+    folder = measure_tiny(root)
+    trial = folder.header.plan.trials[0].trial_id
+    (folder.folder / trial / "record.json").write_text('{"schema_version": 1,')
+    assert "record.json: damaged" in cli.refused(root, "measure", "tiny", "--profile", "smoke")
+
+
+def test_a_dry_run_prints_plan_commands_and_time_and_starts_nothing(tmp_path: Path, cli: Cli) -> None:
+    root = make_session_project(tmp_path)
+    code, out, err = cli(root, "measure", "tiny", "--profile", "smoke", "--dry-run", "--json")
+    assert code == 0, err
+    plan = json.loads(out)
+    assert [trial["trial_id"] for trial in plan["trials"]] == [
+        trial.trial_id for trial in measure_tiny(root).header.plan.trials
+    ]
+    assert plan["expected_s"] > 0
+    assert any("fake_client.py" in word for word in plan["commands"]["load locust few hello"])
+
+
+def test_a_dry_run_leaves_no_data(tmp_path: Path, cli: Cli) -> None:
+    root = make_session_project(tmp_path)
+    code, out, _ = cli(root, "measure", "tiny", "--profile", "smoke", "--dry-run")
+    assert code == 0 and "3 trials in 1 block," in out
+    assert "3 trials" in out.rstrip().splitlines()[-2]  # the estimate is the last paragraph
+    assert not (root / "data").exists()
+
+
+def test_measure_says_outcomes_to_programs(tmp_path: Path, cli: Cli) -> None:
+    root = make_session_project(tmp_path, other="crash_after = 6")
+    code, out, _ = cli(root, "measure", "tiny", "--profile", "smoke", "--json")
+    assert code == 0
+    summary = json.loads(out)
+    assert summary["session"] == "tiny/smoke-local-1" and summary["complete"]
+    assert summary["outcomes"] == {"ok": 2, "failed": 1}
+
+
+def test_list_names_what_cannot_run_and_why(tmp_path: Path, cli: Cli) -> None:
+    root = make_session_project(tmp_path)
+    path = root / "harness/experiments/tiny.toml"
+    path.write_text(path.read_text().replace("settings = {  }", "runtime = { gogc = 50 }"))
+    code, out, err = cli(root, "list", "--json")
+    assert code == 0, err
+    (row,) = json.loads(out)
+    assert row["variants"]["calm"] is None and "gogc" in row["variants"]["other"]
+    assert row["profiles"]["smoke"]["trials"] == 2
+
+
+def test_trace_leads_from_a_number_to_the_records_it_came_from(tmp_path: Path, cli: Cli) -> None:
+    root = make_session_project(tmp_path)
+    folder = measure_tiny(root)
+    key = "tiny.throughput.ratio.other"
+    inputs = [f"{folder.key}/{trial.trial_id}" for trial in folder.header.plan.trials]
+    values = root / "paper" / "generated" / "values.json"
+    values.parent.mkdir(parents=True)
+    number = {"value": 1.25, "low": 1.0, "high": 1.5, "unit": "ratio", "text": "1.25", "method": "log-t"}
+    values.write_text(json.dumps({key: {**number, "estimand": "ratio", "n_trials": 3, "inputs": inputs}}))
+    code, out, err = cli(root, "trace", key, "--json")
+    assert code == 0, err
+    for trial in json.loads(out)["trials"]:
+        assert json.loads((root / trial["record"]).read_text())["planned"]["trial_id"] in trial["trial"]
+    assert "nearest: tiny.throughput.ratio.other" in cli.refused(root, "trace", "tiny.throughput.ratio.othr")
+
+
+def test_trace_before_anything_was_published_says_so(tmp_path: Path, cli: Cli) -> None:
+    assert "make paper first" in cli.refused(make_session_project(tmp_path), "trace", "any.key")
+
+
+def test_check_tells_programs_what_is_here() -> None:
+    shown = CliRunner().invoke(app, ["check", "--json"], env={"REMATCH_ROOT": str(find_root(REPOSITORY))})
+    found = json.loads(shown.output)
+    assert found["machine"]["n_cpus"] == len(os.sched_getaffinity(0))
+    assert shown.exit_code == (0 if found["fit_for"]["measuring"] else 1)
+    for tool in found["tools"]:
+        assert tool["how_to_get"] is not None or tool["state"] == "ok"
+    assert (found["sampling"]["ticks_by"] == "native") == (found["sampling"]["reason"] is None)
+
+
+class read_only:  # noqa: N801 - reads as a word in a with statement
+    """A folder nobody can write to: for root by a read-only mount, for others by its mode."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __enter__(self) -> None:
+        if os.geteuid() == 0:
+            subprocess.run(["mount", "--bind", "-o", "ro", str(self.folder), str(self.folder)], check=True)
+            subprocess.run(["mount", "-o", "remount,bind,ro", str(self.folder)], check=True)
+        else:
+            for path in (self.folder / "raw", self.folder):
+                path.chmod(0o555)
+
+    def __exit__(self, *_: object) -> None:
+        if os.geteuid() == 0:
+            subprocess.run(["umount", str(self.folder)], check=True)
+        else:
+            for path in (self.folder, self.folder / "raw"):
+                path.chmod(0o755)

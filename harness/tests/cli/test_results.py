@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``rematch results``: who is ahead, by how much, how sure; and what is said where nothing can be."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.tests.support.sessions import (
+    REPOSITORY,
+    make_session_project,
+    measure_tiny,
+    read_json,
+    tiny_folder,
+)
+
+NARROW = 80
+METRICS = "throughput, mean, p99, cpu, memory, start"
+
+
+def rematch(root: Path, *arguments: str) -> tuple[int, str, str]:
+    """Start the command line in the project and return exit code, stdout and stderr."""
+    done = subprocess.run(
+        [sys.executable, "-m", "harness", *arguments],
+        env={**os.environ, "REMATCH_ROOT": str(root), "PYTHONPATH": str(REPOSITORY), "COLUMNS": str(NARROW)},
+        cwd=root,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def refused(root: Path, *arguments: str) -> str:
+    """Run a command that must end with exit code 2 and one line on stderr; return the line."""
+    code, out, err = rematch(root, *arguments)
+    assert code == 2, err
+    assert out == ""
+    assert err.startswith("rematch: ") and err.count("\n") == 1, err
+    return err
+
+
+def in_one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project with one session of the smoke profile."""
+    root = make_session_project(tmp_path_factory.mktemp("measured"))
+    measure_tiny(root)
+    return root
+
+
+@pytest.fixture(scope="module")
+def failed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project with a session in which no service came up."""
+    root = make_session_project(tmp_path_factory.mktemp("failed"))
+    service = root / "services/misbehaving/service.py"
+    found = [service] if service.exists() else sorted(root.glob("services/**/service.py"))
+    for path in found:
+        path.write_text("raise SystemExit(3)\n")
+    measure_tiny(root)
+    return root
+
+
+@pytest.fixture(scope="module")
+def bundled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project with nothing but two of the sessions that come with this one."""
+    root = tmp_path_factory.mktemp("bundled")
+    shutil.copy(REPOSITORY / "pyproject.toml", root)
+    (root / "harness/model").mkdir(parents=True)
+    for name in ("strings-rounds", "gc-peaks"):
+        shutil.copytree(REPOSITORY / "data/raw/bundled" / name, root / "data/raw/bundled" / name)
+    return root
+
+
+@pytest.fixture(scope="module")
+def said_of_bundled(bundled: Path) -> str:
+    code, out, err = rematch(bundled, "results", "strings-rounds")
+    assert (code, err) == (0, "")
+    return out
+
+
+def test_no_conclusion_is_drawn_from_a_smoke_session(measured: Path) -> None:
+    code, out, err = rematch(measured, "results", "tiny")
+    assert (code, err) == (0, "")
+    assert "No conclusion can be drawn: profile smoke" in in_one_line(out)
+    assert not re.search(r"\b(better|worse) than calm", out)
+    (other,) = {line.split()[-3:][0] for line in out.splitlines() if line.startswith("  other ")}
+    assert other == "none"
+
+
+def test_a_session_in_which_every_trial_failed_says_why_and_ends_with_1(failed: Path) -> None:
+    code, out, err = rematch(failed, "results", "tiny")
+    assert (code, err) == (1, "")
+    n_trials = len(tiny_folder(failed).header.plan.trials)
+    assert f"No result: none of {n_trials} trials can be used" in in_one_line(out)
+    assert f"{n_trials} trials left out:" in out
+    assert "interval" not in out
+    code, out, _ = rematch(failed, "results", "tiny", "--json")
+    found = json.loads(out)
+    assert code == 1
+    assert found["trials"] == {"planned": n_trials, "made": n_trials, "kept": 0}
+    assert found["metrics"] == []
+
+
+def test_a_bundled_session_names_who_is_ahead_with_ratio_and_interval(said_of_bundled: str) -> None:
+    summary = in_one_line(said_of_bundled.partition("\n\n")[0])
+    assert summary.startswith("bundled/strings-rounds/")
+    winners = re.findall(
+        r"(?:better|worse) than go-nethttp: ([a-z-]+) ([\d.]+) \(([\d.]+) to ([\d.]+)\)", summary
+    )
+    assert winners
+    for _, ratio, low, high in winners:
+        assert float(low) <= float(ratio) <= float(high)
+        assert not float(low) <= 1 <= float(high)
+
+
+def test_every_compared_variant_has_an_interval_around_its_ratio(said_of_bundled: str) -> None:
+    rows = re.findall(
+        r"^  (?:go|java)-[a-z]+ .* {2}([\d.]+)  (\S+) to (\S+)  ", said_of_bundled, re.MULTILINE
+    )
+    compared = [line for line in said_of_bundled.splitlines() if re.match(r"  (go-kit|java-)", line)]
+    assert len(rows) == len(compared) > 0
+    for ratio, low, high in rows:
+        assert float(low) <= float(ratio) <= float(high)
+
+
+def test_the_table_and_the_json_of_a_session_agree(bundled: Path) -> None:
+    code, out, _ = rematch(bundled, "results", "gc-peaks", "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert set(found) == {
+        "session", "profile", "conclusive", "reference", "draft", "trials", "blocks", "outcomes",
+        "exclusion_reasons", "flags", "metrics",
+    }  # fmt: skip
+    code, text, _ = rematch(bundled, "results", "gc-peaks")
+    assert code == 0
+    for one in found["metrics"]:
+        assert one["better"] in ("higher", "lower")
+        for cell in one["cells"]:
+            for row in cell["variants"]:
+                assert (
+                    re.search(rf"^  {re.escape(row['variant'])} ", text, re.MULTILINE)
+                    or len(cell["variants"]) == 1
+                )
+                if row["comparison"] and row["comparison"]["ratio"] is not None:
+                    assert row["comparison"]["low"] <= row["comparison"]["ratio"] <= row["comparison"]["high"]
+
+
+def test_one_metric_is_shown_where_one_is_asked_for(bundled: Path) -> None:
+    code, out, _ = rematch(bundled, "results", "strings-rounds", "--metric", "p99", "--json")
+    assert code == 0
+    assert [one["metric"] for one in json.loads(out)["metrics"]] == ["p99"]
+
+
+def test_no_line_is_wider_than_80_columns(measured: Path, failed: Path, said_of_bundled: str) -> None:
+    texts = [said_of_bundled, *(rematch(root, "results", "tiny")[1] for root in (measured, failed))]
+    for text in texts:
+        assert [line for line in text.splitlines() if len(line) > NARROW] == []
+
+
+def test_an_experiment_file_outside_the_project_is_found_by_its_name(measured: Path, tmp_path: Path) -> None:
+    elsewhere = shutil.copy(measured / "harness/experiments/tiny.toml", tmp_path)
+    code, out, err = rematch(measured, "results", str(elsewhere))
+    assert (code, err) == (0, "")
+    assert out.startswith("tiny/smoke-local-1: ")
+
+
+def test_the_newest_session_is_taken_where_none_is_named(tmp_path: Path) -> None:
+    root = make_session_project(tmp_path)
+    measure_tiny(root, seed=2)
+    measure_tiny(root, seed=1)
+    assert rematch(root, "results", "tiny")[1].startswith("tiny/smoke-local-1: ")
+    assert rematch(root, "results", "tiny", "--session", "smoke-local-2")[1].startswith(
+        "tiny/smoke-local-2: "
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        (("tinny",), ("tinny", "tiny")),
+        (("",), ()),
+        (("../tiny",), ("../tiny",)),
+        (("tiny", "--session", "smoke-local-9"), ("--session", "smoke-local-9", "smoke-local-1")),
+        (("tiny", "--metric", "p98"), ("--metric", "p98", METRICS)),
+    ],
+)
+def test_what_is_unknown_is_one_line_with_what_is_allowed(
+    measured: Path, arguments: tuple[str, ...], parts: tuple[str, ...]
+) -> None:
+    line = refused(measured, "results", *arguments)
+    for part in parts:
+        assert part in line
+
+
+def test_a_session_without_a_finished_trial_is_one_line(measured: Path, tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    shutil.copytree(measured, root, symlinks=True)
+    folder = tiny_folder(root).folder
+    kept = {"session.json"}
+    assert read_json(folder / "session.json")
+    for entry in folder.iterdir():
+        if entry.name not in kept:
+            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+    assert "no trial is finished" in refused(root, "results", "tiny")

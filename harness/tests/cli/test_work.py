@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How much work a command does: counted in calls and imports, never in seconds."""
+
+from __future__ import annotations
+
+import cProfile
+import os
+import pstats
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.cli.list import _row
+from harness.definitions import experiment_files
+from harness.session import Assembly, assemble, prepare, session_s
+from harness.session.dry_run import commands_of
+from harness.tests.support.sessions import REPOSITORY
+
+HEAVY = (
+    "pandas",
+    "numpy",
+    "scipy",
+    "matplotlib",
+    "pyarrow",
+    "pydantic",
+    "rich",
+    "paramiko",
+    "docker",
+    "jinja2",
+)
+
+
+@pytest.fixture(scope="module")
+def assembly() -> Assembly:
+    return assemble(REPOSITORY)
+
+
+def calls(work: Callable[[], object]) -> Counter[tuple[str, str]]:
+    """Do the work, and return (file, function) -> how often it was called."""
+    profile = cProfile.Profile()
+    profile.runcall(work)
+    found: Counter[tuple[str, str]] = Counter()
+    stats: Any = pstats.Stats(profile)
+    for (file, _, function), (_, n, *_rest) in stats.stats.items():
+        found[os.path.basename(file), function] += n
+    return found
+
+
+def of_generators(counted: Counter[tuple[str, str]], function: str) -> int:
+    files = ("jmeter.py", "locust.py", "k6.py", "oha.py", "vegeta.py", "wrk.py", "wrk2.py")
+    return sum(counted[file, function] for file in files)
+
+
+@pytest.mark.parametrize("name", ["strings-rounds", "bank-connections", "scaling"])
+def test_the_time_of_a_session_is_told_without_rendering_any_load(assembly: Assembly, name: str) -> None:
+    prepared = prepare(assembly, name, profile="full", host="local", seed=1)
+    assert len(prepared.plan.trials) > 100
+    counted = calls(lambda: session_s(assembly, prepared))
+    assert of_generators(counted, "expected_s") > 0
+    assert of_generators(counted, "command") == 0
+    assert counted["environment.py", "render"] == 0
+
+
+def test_a_dry_run_renders_each_load_and_finds_each_start_command_once(assembly: Assembly) -> None:
+    prepared = prepare(assembly, "bank-connections", profile="full", host="local", seed=1)
+    configurations = [trial.configuration for trial in prepared.plan.trials]
+    loads = {(one.load_name, one.mix) for one in configurations}
+    variants = {one.variant.model_dump_json() for one in configurations}
+    assert len(configurations) > 10 * max(len(loads), len(variants))
+    counted = calls(lambda: commands_of(assembly, prepared))
+    assert of_generators(counted, "command") == len(loads)
+    assert counted["start_commands.py", "command"] == len(variants)
+
+
+def test_a_template_is_compiled_once_in_a_process(assembly: Assembly) -> None:
+    prepared = prepare(assembly, "bank-connections", profile="full", host="local", seed=1)
+    commands_of(assembly, prepared)
+    assert calls(lambda: commands_of(assembly, prepared))["environment.py", "from_string"] == 0
+
+
+def test_listing_reads_each_experiment_once_and_renders_no_load_twice(assembly: Assembly) -> None:
+    names = list(experiment_files(REPOSITORY))
+    rows: list[dict[str, Any]] = []
+    counted = calls(lambda: rows.extend(_row(assembly, name, strict=True) for name in names))
+    assert counted["studies.py", "load_study"] == len(names)
+    assert counted["availability.py", "variant_reasons"] == len(names)
+    n_trials = sum(
+        profile["trials"] for row in rows for profile in row["profiles"].values() if "trials" in profile
+    )
+    n_loads = sum(_loads(name) for name in names)
+    assert of_generators(counted, "command") <= n_loads < n_trials / 10
+
+
+def _loads(name: str) -> int:
+    from harness.definitions import load_study
+
+    profiles = load_study(REPOSITORY, name).experiment.profiles.values()
+    return sum(len(profile.loads) + len(profile.scaled_loads) for profile in profiles)
+
+
+def test_the_help_imports_none_of_the_heavy_libraries() -> None:
+    assert imported(["--help"], HEAVY) == []
+
+
+@pytest.mark.parametrize("command", ["measure", "results", "report"])
+def test_the_help_of_a_command_imports_no_more_than_typer_does_itself(command: str) -> None:
+    others = tuple(name for name in HEAVY if name != "pydantic")  # typer reads arguments with it
+    assert imported([command, "--help"], others) == []
+
+
+def test_a_report_imports_what_it_computes_with_no_sooner_than_there_is_a_file(tmp_path: Path) -> None:
+    later = ("scipy.special", "scipy.ndimage", "scipy.stats", "pandas", "paramiko", "psycopg", "matplotlib")
+    assert imported(["report", str(tmp_path / "none.jtl")], later, code=2) == []
+
+
+def imported(words: list[str], libraries: tuple[str, ...], *, code: int = 0) -> list[str]:
+    """Run a command in a process of its own and return which of the libraries it imported; ``code``: its exit code."""
+    program = (
+        "import sys\n"
+        f"sys.argv = ['rematch', *{words!r}]\n"
+        "from harness.cli import main\n"
+        "try:\n    main()\n"
+        f"except SystemExit as end:\n    assert (end.code or 0) == {code}, end.code\n"
+        f"print(*[name for name in {libraries!r} if name in sys.modules])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.splitlines()[-1].split()

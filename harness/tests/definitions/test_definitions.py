@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A definition that is wrong is one line: the file, the place, what was found, what is allowed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.definitions import experiment_files, load_implementations, load_requests, load_study
+from harness.errors import InputError
+from harness.model import Unavailable, make_plan
+from harness.project import find_root
+from harness.session.planning import plan_without
+from harness.tests.support.sessions import make_session_project
+
+ROOT = find_root(Path(__file__).parent)
+
+
+def complaint(root: Path, before: str, after: str) -> str:
+    """Change the tiny experiment and return what is said about it."""
+    path = root / "harness/experiments/tiny.toml"
+    text = path.read_text()
+    assert before in text
+    path.write_text(text.replace(before, after, 1))
+    with pytest.raises(InputError) as problem:
+        load_study(root, "tiny")
+    assert problem.value.exit_code == 2
+    assert "\n" not in str(problem.value)
+    assert "tiny.toml" in str(problem.value)
+    return str(problem.value)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return make_session_project(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        (
+            "users = 2",
+            "uesrs = 2",
+            ["profiles.smoke.loads.few.profile.uesrs", "did you mean 'users'", "ramp_up_s"],
+        ),
+        ("title", "titel", ["titel", "did you mean 'title'"]),
+        ("blocks = 1", "blocks = 'one'", ["profiles.smoke.blocks", "integer", "'one'"]),
+        ("blocks = 1", "blocks = 0", ["profiles.smoke.blocks", "greater than or equal to 1"]),
+        ("blocks = 1", "", ["profiles.smoke.blocks", "missing key"]),
+        ('"closed"', '"shut"', ["profiles.smoke.loads.few.profile", "'closed', 'open'"]),
+        (
+            "blocks = 1\n",
+            'blocks = 1\nsettle_s = 2\nloads.more = { generator = "jmeter", '
+            'profile = { model = "open", rate_per_s = 9, duration_s = 2 } }\n',
+            ["profiles.smoke", "settle_s = 2 leaves nothing of loads ['more']"],
+        ),
+        (
+            "blocks = 1\n",
+            'blocks = 1\nsettle_s = 2\nloads.more = { generator = "jmeter", '
+            'profile = { model = "closed", users = 9, duration_s = 2 } }\n',
+            ["profiles.smoke", "settle_s = 2 leaves nothing of loads ['more']"],
+        ),
+        (
+            "blocks = 1\n",
+            'blocks = 1\nsettle_s = 2\nloads.more = { generator = "wrk", '
+            'profile = { model = "closed", users = 9, duration_s = 5 } }\n',
+            ["profiles.smoke", "settle_s = 2 needs single requests", "['more']"],
+        ),
+        ("loops = 5", "loops = 5, duration_s = 1", ["exactly one of loops, duration_s"]),
+        (
+            'generator = "locust"',
+            'generator = "ab"',
+            ["profiles.smoke.loads.few.generator", "'ab'", "jmeter"],
+        ),
+        ("[variants.calm]", "[variants.calm", ["broken TOML", "line 9"]),
+        ('"misbehaving"', '"misbehavin"', ["variants.calm.implementation", "did you mean 'misbehaving'"]),
+        ("settings = {  }", "settings = { fase = 1 }", ["variants.other.settings", "did you mean 'face'"]),
+        ('reference = "calm"', 'reference = "clam"', ["'clam'", "'calm', 'other'"]),
+        ('load = "few"', 'load = "many"', ["profiles.smoke.loads", "'many'", "'few'"]),
+        ('load = "few"', 'load = "few"\nmix = "hallo"', ["mix", "did you mean 'hello'"]),
+        ('name = "tiny"', 'name = "small"', ["must be the file's name", "'tiny'"]),
+        ("blocks = 1", "blocks = 2026-01-01", ["dates and times"]),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(root: Path, before: str, after: str, words: list[str]) -> None:
+    said = complaint(root, before, after)
+    for word in words:
+        assert word in said
+
+
+def test_an_unknown_workload_names_those_there_are(root: Path) -> None:
+    path = root / "harness/experiments/tiny.toml"
+    path.write_text(path.read_text().replace('workload = "strings"', 'workload = "string"'))
+    with pytest.raises(InputError, match="unknown workload.*did you mean 'strings'"):
+        load_study(root, "tiny")
+
+
+def test_an_unknown_experiment_names_the_nearest(root: Path) -> None:
+    with pytest.raises(InputError, match="did you mean 'tiny'"):
+        load_study(root, "tinny")
+
+
+def test_an_experiment_may_be_a_path(root: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    elsewhere = tmp_path_factory.mktemp("mine") / "mine.toml"
+    text = (root / "harness/experiments/tiny.toml").read_text()
+    elsewhere.write_text(text.replace('name = "tiny"', 'name = "mine"'))
+    assert load_study(root, str(elsewhere)).experiment.name == "mine"
+
+
+def test_an_unknown_profile_names_those_there_are(root: Path) -> None:
+    with pytest.raises(InputError, match="allowed: smoke"):
+        load_study(root, "tiny").profile_name("quick")
+
+
+def test_a_service_that_says_another_name_than_its_folder_is_refused(root: Path) -> None:
+    path = root / "services/strings/misbehaving/service.toml"
+    path.write_text(path.read_text().replace('name = "misbehaving"', 'name = "other"'))
+    with pytest.raises(InputError, match=r"service\.toml: name: must be the folder's name"):
+        load_implementations(root, "strings")
+
+
+def test_a_line_of_the_requests_that_is_none_is_named(root: Path) -> None:
+    path = root / "services/strings/contract/requests.jsonl"
+    path.write_text(path.read_text() + '{"mix": "hello"}\n')
+    with pytest.raises(InputError, match=r"requests\.jsonl: line 4: name: missing key"):
+        load_requests(root, "strings")
+
+
+@pytest.mark.parametrize("name", sorted(experiment_files(ROOT)))
+def test_the_projects_own_experiments_are_sound(name: str) -> None:
+    study = load_study(ROOT, name)
+    for profile, definition in study.experiment.profiles.items():
+        plan = make_plan(study.experiment, profile, 1)
+        assert plan.n_blocks == definition.blocks
+        for trial in plan.trials:
+            assert trial.configuration.mix in study.requests
+
+
+def test_quick_has_at_least_five_blocks_everywhere() -> None:
+    for name in experiment_files(ROOT):
+        quick = load_study(ROOT, name).experiment.profiles.get("quick")
+        assert quick is None or quick.blocks >= 5
+
+
+def test_the_published_load_is_what_was_published() -> None:
+    load = load_study(ROOT, "strings-rounds").experiment.profiles["full"].loads["users"]
+    assert load.generator == "jmeter"
+    assert load.profile.model == "closed"
+    assert (load.profile.users, load.profile.loops, load.profile.ramp_up_s) == (100, 10_000, 10)
+
+
+def test_jvm_variants_state_collector_and_heap_and_everyone_the_cpus() -> None:
+    for name in experiment_files(ROOT):
+        study = load_study(ROOT, name)
+        for variant in study.experiment.variants.values():
+            assert variant.runtime.cpus is not None
+            if study.implementations[variant.implementation].runtime == "jvm":
+                assert variant.runtime.gc is not None and variant.runtime.heap_max is not None
+
+
+def test_without_its_reference_nothing_is_planned(root: Path) -> None:
+    experiment = load_study(root, "tiny").experiment
+    gone = (Unavailable(variant="calm", reason="no compiler"),)
+    with pytest.raises(InputError, match="reference calm cannot run here.*no compiler"):
+        plan_without(experiment, "smoke", gone, host="local", seed=1, launcher="process")
+
+
+def test_a_variant_that_cannot_run_leaves_the_others_in_the_plan(root: Path) -> None:
+    experiment = load_study(root, "tiny").experiment
+    gone = (Unavailable(variant="other", reason="no JDK"),)
+    plan = plan_without(experiment, "smoke", gone, host="local", seed=1, launcher="process")
+    assert {trial.configuration.variant_name for trial in plan.trials} == {"calm"}

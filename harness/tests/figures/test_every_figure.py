@@ -1,0 +1,332 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every figure there is: drawn from small data, the same bytes each time, readable in grey, nothing cut off or
+written over, and described in words wherever a notebook shows it."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Callable, Iterator
+from functools import cache
+from itertools import combinations
+from pathlib import Path
+from typing import cast
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.artist import Artist
+from matplotlib.colors import to_hex, to_rgb
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
+from matplotlib.text import Text
+
+from harness import figures
+from harness.analysis.attribution.rows import AttributionRow
+from harness.analysis.stats.comparisons import compare
+from harness.analysis.warmup.curves import warm_up_curve
+from harness.evidence.requests import Timeline
+from harness.formats.detect import read_any
+from harness.formats.table import RequestTable
+from harness.model import Estimate
+from harness.questions.gc_peaks.figures import TimelineLike
+from harness.questions.placement.analysis import place_rows
+from harness.questions.scaling.analysis import scaling_rows
+from harness.store import Store
+from harness.tests.figures.test_style import curves, knee_at, made_up_trials, under_growing_load
+from harness.tests.questions.test_scaling import place_trials, sweep_trials
+from harness.tests.support.synthetic import ROOT
+from harness.verify.simulated import run_verify
+
+#: Public names of the module that draw nothing themselves.
+NO_FIGURE = {"describe", "save", "stamp"}
+#: In grey two series of one shape must differ by this much of white.
+LIGHTNESS_APART = 0.1
+#: What hinting and antialiasing may add to the extent of a text, in pixels.
+SLACK_PIXELS = 1.5
+
+
+@cache
+def real_requests(trial: str) -> pd.DataFrame:
+    """Single requests of a trial that comes with the project."""
+    session = Store(ROOT).sessions("gc-peaks", bundled=True)[0]
+    name = next(one for one in sorted(session.finished()) if one.endswith(trial))
+    table = read_any(session.path(name, "load/samples.jtl"))
+    assert isinstance(table, RequestTable)
+    return pd.DataFrame({"start_epoch_s": table.start_epoch_s, "latency_s": table.latency_s, "ok": table.ok})
+
+
+def real_latencies() -> dict[str, list[np.ndarray]]:
+    return {
+        "go-kit": [real_requests("go-as-g1-3x")["latency_s"].to_numpy()],
+        "java-helidon": [real_requests("serial-3x")["latency_s"].to_numpy()],
+    }
+
+
+def estimate(value: float | None, unit: str = "share") -> Estimate:
+    known = value is not None
+    return Estimate(
+        value=value, low=0.9 * value if known else None, high=1.1 * value if known else None,  # type: ignore[operator]  # known
+        unit=unit, method="", estimand="", n_trials=5, warnings=() if known else ("cannot be said",),
+    )  # fmt: skip
+
+
+def attributed(label: str, *, service: float | None, generator: float | None) -> AttributionRow:
+    unexplained = None if service is None or generator is None else 1 - service - generator
+    plain = {
+        name: estimate(0.01, "s")
+        for name in ("latency_s", "longest_pause_s", "median_pause_s", "detectability_s")
+    }
+    plain |= {name: estimate(2.0, "1/s") for name in ("pauses_per_s", "cycles_per_s")}
+    plain |= {name: estimate(0.1) for name in ("paused_share", "share_lower", "most_share", "cycle_excess")}
+    plain |= {
+        name: estimate(0.05) for name in ("connect_tail", "throttle_most", "jit_most", "run_queue_most")
+    }
+    return AttributionRow(
+        variant=label, label=label, levels={}, collector=None, quantile="p99", n_trials=5, n_refused=0, why_refused=None,
+        memory=None, collections=estimate(5, ""), rss_bytes=estimate(1e8, "B"), share=estimate(service), share_upper=estimate(0.6),
+        service_tail=estimate(service), generator_tail=estimate(generator), unexplained_tail=estimate(unexplained),
+        **plain,
+    )  # fmt: skip
+
+
+def timeline() -> TimelineLike:
+    """A real trial; the causes of its slowest requests are made up, one of each kind."""
+    requests = real_requests("serial-3x").sort_values("start_epoch_s")
+    start = requests["start_epoch_s"].to_numpy() - float(requests["start_epoch_s"].min())
+    latency = requests["latency_s"].to_numpy()
+    slow = np.flatnonzero(latency >= np.quantile(latency, 0.99))
+    kinds = ("gc_pause", "generator_stall", "unexplained")
+    causes: list[str | None] = [None] * len(latency)
+    for number, at in enumerate(slow):
+        causes[at] = kinds[number % len(kinds)]
+    found = Timeline(
+        label="Serial, 3x", trial="t", start_s=start, latency_s=latency, causes=tuple(causes), peaks_from_s=0.01,
+        events={"gc_pause": ((1.0, 1.03), (4.0, 4.02)), "generator_stall": ((2.0, 2.05),)}, placed=True,
+    )  # fmt: skip
+    return cast(TimelineLike, found)  # causes have names of their own type, which a mapping does not forgive
+
+
+def parts() -> pd.DataFrame:
+    rows = [
+        {
+            "session_id": "s", "trial_id": f"{block}{variant}", "block": block, "duplicate": False, "variant": variant,
+            "label": variant, "implementation": variant, "language": variant.partition("-")[0], "part": part,
+            "latency_mean_s": (4 - number) * (1 + 0.02 * block) * (3 if variant == "java-vertx" else 1) / 1e3,
+        }
+        for block in range(3)
+        for variant in ("go-nethttp", "java-vertx")
+        for number, part in enumerate(("1", "2", "3"))
+    ]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def warming() -> list[object]:
+    names = {"serial-3x": "Serial", "go-as-g1-3x": "Go, as G1 3x"}
+    return [
+        warm_up_curve(real_requests(trial), trial=f"e/s/{trial}", variant=trial, label=label, block=1)
+        for trial, label in names.items()
+    ]
+
+
+def forms_of(trials: pd.DataFrame) -> pd.DataFrame:
+    return trials.assign(idle_rss_bytes=trials["rss_after_bytes"], artifact_bytes=8e6, runtime_bytes=5e7)
+
+
+def samples() -> dict[str, pd.DataFrame]:
+    at = [0.0, 1.0, 2.0]
+    return {
+        name: pd.DataFrame({"since_launch_s": at, "role": "service", "rss_bytes": [size, 2 * size, 2 * size]})
+        for name, size in (("go-kit", 1e7), ("java-helidon", 9e7))
+    }
+
+
+def loops() -> dict[str, dict[str, list[np.ndarray]]]:
+    slow, quick = real_latencies()["java-helidon"], real_latencies()["go-kit"]
+    return {"java-helidon": {"open": slow, "closed": quick}}
+
+
+def drawn() -> dict[str, Callable[[], Figure]]:
+    """Every public figure function, drawn from small data: real where the project has some."""
+    trials, load = made_up_trials().query("language != 'rust'"), under_growing_load()
+    ratios = compare(trials, "throughput_per_s", reference="go-nethttp", by=["logging"])
+    knees = {"go-gorilla": knee_at(100, 95, 110), "java-spring": knee_at(150, 140, None)}
+    sweep, sessions = sweep_trials((1, 2, 4, 8), shared=(8,)), place_trials()
+    first = str(sessions["session_id"].iloc[0])
+    rows = [
+        attributed("Serial", service=0.4, generator=0.2),
+        attributed("Go", service=None, generator=0.3),
+        attributed("ZGC", service=None, generator=None),
+    ]
+    told = {"strings-rounds": estimate(1.02, "ratio"), "aa": estimate(None, "ratio")}
+    return {
+        "against_cores": lambda: figures.against_cores(
+            sweep, scaling_rows(sweep, by=["logging"], n_resamples=20)
+        ),
+        "borne": lambda: figures.borne(load, factor="users"),
+        "by_cell": lambda: figures.by_cell(
+            trials, "throughput_per_s", by=["logging"], label="1/s", errors=True
+        ),
+        "by_part": lambda: figures.by_part(parts(), "latency_mean_s", label="mean latency / ms", factor=1e3),
+        "coverage": lambda: figures.coverage(run_verify("tost", 40)),
+        "ecdf": lambda: figures.ecdf(real_latencies(), trials),
+        "explained": lambda: figures.explained(rows),
+        "forest": lambda: figures.forest(ratios, trials, quantity="throughput"),
+        "forms": lambda: figures.forms(forms_of(trials)),
+        "memory_timeline": lambda: figures.memory_timeline(
+            samples(), trials, phases=[("start-up", 0.0, 0.5)]
+        ),
+        "open_and_closed": lambda: figures.open_and_closed(loops(), {"java-helidon": "Helidon"}),
+        "pareto": lambda: figures.pareto(trials),
+        "peaks": lambda: figures.peaks([timeline()]),
+        "percentiles": lambda: figures.percentiles(real_latencies(), trials, resolution_s=0.001),
+        "places": lambda: figures.places(
+            place_rows(sessions, "throughput_per_s", base_session=first), quantity="throughput"
+        ),
+        "precision_recall": lambda: figures.precision_recall(curves()),
+        "ratios": lambda: figures.ratios(told, label="last trial over first (log)"),
+        "run_order": lambda: figures.run_order(trials, "throughput_per_s", label="throughput"),
+        "startup": lambda: figures.startup(trials),
+        "throughput_latency": lambda: figures.throughput_latency(load, knees),
+        "under_load": lambda: figures.under_load(load, knees),
+        "warm_up": lambda: figures.warm_up(warming()),  # type: ignore[arg-type]  # curves, read from real files
+    }
+
+
+DRAWN = drawn()
+
+
+@pytest.fixture(scope="module", params=sorted(DRAWN))
+def figure(request: pytest.FixtureRequest) -> Figure:
+    made = DRAWN[request.param]()
+    made.canvas.draw()
+    return made
+
+
+def test_every_public_figure_is_drawn_here_and_shown_in_a_notebook() -> None:
+    public = set(figures.__all__) - NO_FIGURE
+    assert set(DRAWN) == public
+    assert {name for name, _ in shown()} == public
+
+
+def shown() -> Iterator[tuple[str, ast.Call]]:
+    """Name of the figure and the call that publishes it, of every notebook."""
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        for cell in json.loads(path.read_text("utf-8"))["cells"]:
+            if cell["cell_type"] != "code":
+                continue
+            for node in ast.walk(ast.parse("".join(cell["source"]))):
+                if isinstance(node, ast.Call) and getattr(node.func, "attr", None) == "figure":
+                    yield from ((name, node) for name in _drawn_in(node))
+
+
+def _drawn_in(call: ast.Call) -> Iterator[str]:
+    for node in ast.walk(call):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and isinstance(node.func.value, ast.Name)
+            and node.func.value.id == "figures"
+            and node.func.attr not in NO_FIGURE
+        ):
+            yield node.func.attr
+
+
+def test_every_figure_of_a_notebook_is_described_for_who_cannot_see_it() -> None:
+    for name, call in shown():
+        given = {keyword.arg: ast.unparse(keyword.value) for keyword in call.keywords}
+        assert len(given.get("alt", "")) > 40, name
+        assert len(given.get("caption", "")) > 20, name
+
+
+#: Saving takes most of the time of these tests, and what could differ lies in a module's own way to draw.
+ONE_OF_EACH_MODULE = {getattr(figures, name).__module__: name for name in sorted(DRAWN)}
+
+
+@pytest.mark.parametrize("name", sorted(ONE_OF_EACH_MODULE.values()))
+def test_the_same_data_give_the_same_bytes_whatever_a_notebook_has_set(name: str, tmp_path: Path) -> None:
+    first = [path.read_bytes() for path in figures.save(DRAWN[name](), tmp_path / "a")]
+    with mpl.rc_context({"font.size": 20, "svg.hashsalt": None}):
+        again = [path.read_bytes() for path in figures.save(DRAWN[name](), tmp_path / "b")]
+    assert first == again
+    assert b"CreationDate" not in first[0]
+
+
+def test_there_is_something_in_every_panel_and_every_axis_has_a_name(figure: Figure) -> None:
+    visible = [axes for axes in figure.axes if axes.get_visible()]
+    assert visible
+    assert all(axes.lines or axes.patches or axes.collections for axes in visible)
+    names = [axes.get_xlabel() for axes in visible] + [figure.get_supxlabel()]
+    assert any(names)
+
+
+def texts_of(figure: Figure) -> list[Text]:
+    found = [one for one in figure.findobj(Text) if isinstance(one, Text)]
+    return [one for one in found if one.get_visible() and one.get_text().strip()]
+
+
+def test_no_text_reaches_over_the_edge_of_the_figure(figure: Figure) -> None:
+    edge = figure.bbox.padded(SLACK_PIXELS)
+    for text in ticks_in_view(figure):
+        box = text.get_window_extent()
+        inside = edge.x0 <= box.x0 and edge.y0 <= box.y0 and box.x1 <= edge.x1 and box.y1 <= edge.y1
+        assert inside, (text.get_text(), box.extents, edge.extents)
+
+
+def ticks_in_view(figure: Figure) -> list[Text]:
+    """Texts that are drawn: a tick outside of its axis has a label too, which is not."""
+    hidden: set[int] = set()
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            low, high = sorted(axis.get_view_interval())
+            drawn_labels = {id(tick.label1) for tick in axis._update_ticks()}  # type: ignore[union-attr]  # what matplotlib itself draws
+            every = {id(tick.label1) for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks())}
+            hidden |= every - drawn_labels
+            hidden |= {id(tick.label2) for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks())}
+            assert low <= high
+        if not axes.get_visible():
+            hidden |= {id(text) for text in axes.findobj(Text)}
+    return [text for text in texts_of(figure) if id(text) not in hidden]
+
+
+def test_no_text_is_written_over_another(figure: Figure) -> None:
+    boxes = [(text.get_text(), text.get_window_extent()) for text in ticks_in_view(figure)]
+    for (one, first), (other, second) in combinations(boxes, 2):
+        width = min(first.x1, second.x1) - max(first.x0, second.x0)
+        height = min(first.y1, second.y1) - max(first.y0, second.y0)
+        assert width <= SLACK_PIXELS or height <= SLACK_PIXELS, (one, other)
+
+
+def lightness(colour: object) -> float:
+    return float(np.dot(to_rgb(colour), (0.299, 0.587, 0.114)))  # type: ignore[arg-type]  # any colour that matplotlib takes
+
+
+def shape_of(artist: Artist) -> tuple[object, ...]:
+    """What tells a series apart without its colour."""
+    if isinstance(artist, Line2D):
+        marker = artist.get_marker()
+        filled = marker not in ("None", "") and to_hex(artist.get_markerfacecolor()) != "#ffffff"
+        return ("line", str(marker), str(artist.get_linestyle()), filled, artist.get_linewidth())
+    assert isinstance(artist, Rectangle)
+    return ("bar", artist.get_hatch())
+
+
+def colour_of(artist: Artist) -> object:
+    if isinstance(artist, Line2D):
+        has_line = artist.get_linestyle() not in ("None", "")
+        return artist.get_color() if has_line else artist.get_markeredgecolor()
+    assert isinstance(artist, Rectangle)
+    return artist.get_facecolor()
+
+
+def test_series_of_one_shape_stay_apart_in_grey(figure: Figure) -> None:
+    for axes in figure.axes:
+        bars = [one for one in axes.patches if isinstance(one, Rectangle) and one.get_alpha() is None]
+        by_shape: dict[tuple[object, ...], set[str]] = {}
+        for artist in (*axes.lines, *bars):
+            by_shape.setdefault(shape_of(artist), set()).add(to_hex(colour_of(artist)))  # type: ignore[arg-type]  # as above
+        for shape, colours in by_shape.items():
+            for one, other in combinations(sorted(colours), 2):
+                assert abs(lightness(one) - lightness(other)) > LIGHTNESS_APART, (shape, one, other)

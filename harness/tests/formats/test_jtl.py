@@ -1,0 +1,383 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules for reading JMeter's result files. The golden ones were written by JMeter 5.6.3."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from harness.errors import InputError
+from harness.formats import source
+from harness.formats.detect import read_any
+from harness.formats.jtl import iter_jtl, read_jtl
+from harness.formats.jtl_layout import JMETER_COLUMNS
+from harness.formats.table import RequestTable
+
+GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "jmeter"
+SMALL = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+HEADER = "timeStamp,elapsed,label,responseCode,success,failureMessage,Connect"
+ROWS = [
+    "1795261972662,48,hello,200,true,,39",
+    '1795261972700,7,"a ""b"", c",500,false,"Test failed: text expected\nto contain, /x/",0',
+    "1795261972712,2,hello,200,true,,0",
+]
+
+
+def write(folder: Path, text: str | bytes, name: str = "some.jtl") -> Path:
+    path = folder / name
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+def facts(table: RequestTable) -> list[tuple[float, float, bool, str]]:
+    """Start in whole ms, latency in ms, ok, label of each row."""
+    starts = np.round(table.start_epoch_s * 1000)
+    return list(
+        zip(
+            starts.tolist(),
+            np.round(table.latency_s * 1000).tolist(),
+            table.ok.tolist(),
+            table.label,
+            strict=True,
+        )
+    )
+
+
+EXPECTED = [
+    (1795261972662.0, 48.0, True, "hello"),
+    (1795261972700.0, 7.0, False, 'a "b", c'),
+    (1795261972712.0, 2.0, True, "hello"),
+]
+TEXT = "\n".join([HEADER, *ROWS, ""])
+
+
+# --- the golden files ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["default-transactions.jtl", "no-header.jtl", "semicolon-dates.jtl"])
+def test_real_files_give_their_samples_and_leave_the_sums_of_transactions_out(name: str) -> None:
+    table = read_jtl(GOLDEN / name)
+    assert table.n_requests == 45
+    assert table.n_transactions_left_out == 45
+    assert table.unreadable.n == 0
+    assert table.ok[table.label == "right"].all()
+    assert not table.ok[table.label != "right"].any()
+    assert set(table.label) == {"right", "wrong", "500"}
+    assert 1795262400 < table.start_epoch_s.min() < table.start_epoch_s.max() < 1795262600
+    assert table.resolution_s == 0.001
+
+
+def test_a_real_file_with_tabs_and_few_columns_is_read() -> None:
+    table = read_jtl(GOLDEN / "tab-few-columns.jtl")
+    assert table.n_requests == 90  # without the message a transaction cannot be told from its samples
+    assert set(table.label) == {"right", "wrong", "500", "the whole, in short"}
+
+
+def test_without_time_stamps_there_are_latencies_but_no_duration(tmp_path: Path) -> None:
+    table = read_jtl(write(tmp_path, "elapsed,label,success\n3,a,true\n4,a,true\n"))
+    assert table.latency_s.tolist() == [0.003, 0.004]
+    assert not table.has_start_times
+    assert np.isnan(table.start_epoch_s).all()
+    assert table.duration_s is None
+    assert any("timeStamp" in note for note in table.notes)
+
+
+def test_our_own_samples_are_read() -> None:
+    table = read_jtl(GOLDEN / "samples.jtl")
+    assert table.n_requests == 100
+    assert table.n_errors == int((table.label != "right").sum())
+
+
+def test_xml_is_refused_with_the_option_that_gives_csv() -> None:
+    with pytest.raises(InputError, match=r"output_format=csv"):
+        read_any(GOLDEN / "results.xml")
+
+
+# --- forms of the same content ---------------------------------------------------------------------
+
+
+def test_quoted_fields_may_hold_commas_quotes_and_line_ends(tmp_path: Path) -> None:
+    assert facts(read_jtl(write(tmp_path, TEXT))) == EXPECTED
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t", "|", "^"])
+def test_any_delimiter_is_recognised(tmp_path: Path, delimiter: str) -> None:
+    stream = io.StringIO()
+    writer = csv.writer(stream, delimiter=delimiter, lineterminator="\n")
+    writer.writerows(csv.reader(io.StringIO(TEXT)))
+    assert facts(read_jtl(write(tmp_path, stream.getvalue()))) == EXPECTED
+
+
+@pytest.mark.parametrize(
+    "encoded",
+    [
+        TEXT.encode("utf-8-sig"),
+        TEXT.encode("utf-16"),
+        b"\xfe\xff" + TEXT.encode("utf-16-be"),
+        TEXT.encode("utf-16-le"),
+        TEXT.replace("\n", "\r\n").encode(),
+        gzip.compress(TEXT.encode()),
+        gzip.compress(TEXT[:60].encode()) + gzip.compress(TEXT[60:].encode()),
+        gzip.compress(TEXT.encode("utf-16")),
+    ],
+    ids=["utf-8-bom", "utf-16", "utf-16-be", "utf-16-no-mark", "crlf", "gzip", "two-members", "gzip-utf-16"],
+)
+def test_encodings_line_ends_and_gzip_make_no_difference(tmp_path: Path, encoded: bytes) -> None:
+    assert facts(read_jtl(write(tmp_path, encoded))) == EXPECTED
+
+
+def test_latin_1_bytes_are_read_and_said(tmp_path: Path) -> None:
+    text = TEXT.replace("hello", "grüße")
+    table = read_jtl(write(tmp_path, text.encode("latin-1")))
+    assert set(table.labels) == {"grüße", 'a "b", c'}
+    assert any("Windows-1252" in note for note in table.notes)
+
+
+def test_one_latin_1_line_does_not_spoil_the_utf_8_ones(tmp_path: Path) -> None:
+    lines = [HEADER, "1,2,grüße,200,true,,0", "3,4,größe,200,true,,0", ""]
+    data = "\n".join(lines[:2]).encode() + b"\n" + "\n".join(lines[2:]).encode("latin-1")
+    assert read_jtl(write(tmp_path, data)).labels == ("grüße", "größe")
+
+
+@pytest.mark.parametrize(
+    "form", ["%Y/%m/%d %H:%M:%S.%f", "%Y-%m-%d %H:%M:%S", "%m/%d/%y %H:%M:%S", "%Y-%m-%dT%H:%M:%S.%f%z"]
+)
+def test_time_stamps_may_be_dates(tmp_path: Path, form: str) -> None:
+    moment = datetime(2026, 11, 21, 10, 33, 7, 500_000, tzinfo=UTC)
+    line = f"{moment.strftime(form)},12,hello,true"
+    table = read_jtl(write(tmp_path, f"timeStamp,elapsed,label,success\n{line}\n{line}\n"))
+    whole = moment if "%f" in form else moment.replace(microsecond=0)
+    assert table.start_epoch_s.tolist() == [whole.timestamp()] * 2
+    assert any("UTC" in note for note in table.notes) == (not form.endswith("%z"))
+
+
+def test_without_success_the_status_decides_and_without_both_nothing_does(tmp_path: Path) -> None:
+    by_status = read_jtl(
+        write(tmp_path, "elapsed,responseCode\n1,200\n2,404\n3,Non HTTP response code: x.Y\n")
+    )
+    assert by_status.ok.tolist() == [True, False, False]
+    assert by_status.ok_known
+    unknown = read_jtl(write(tmp_path, "timeStamp,elapsed\n1000,1\n2000,2\n"))
+    assert not unknown.ok_known
+    assert unknown.duration_s == pytest.approx(1.002)
+
+
+def test_rows_of_transactions_stay_when_there_is_nothing_else(tmp_path: Path) -> None:
+    message = '"Number of samples in transaction : 1, number of failing samples : 0"'
+    text = f"timeStamp,elapsed,label,responseMessage,success\n1000,5,all,{message},true\n"
+    table = read_jtl(write(tmp_path, text))
+    assert (table.n_requests, table.n_transactions_left_out) == (1, 0)
+
+
+def test_a_headerless_file_in_default_order_is_recognised_and_said(tmp_path: Path) -> None:
+    row = "1795261972662,48,hello,200,OK,g 1-1,text,true,,84,189,1,1,http://h/x,47,0,39\n"
+    table = read_jtl(write(tmp_path, row * 3))
+    assert facts(table) == [EXPECTED[0]] * 3
+    assert any("no header" in note for note in table.notes)
+
+
+#: Milliseconds since 1970, or since another moment, but never what would be a time of this century in seconds.
+STAMPS_MS = st.integers(0, 10**8) | st.integers(946_684_800_000, 2**41)
+
+
+@given(rows=st.lists(st.tuples(STAMPS_MS, st.integers(0, 10**6), st.booleans()), min_size=1), data=st.data())
+@SMALL
+def test_any_subset_in_any_order_gives_back_what_was_written(
+    tmp_path: Path, rows: list[tuple[int, int, bool]], data: st.DataObject
+) -> None:
+    others = [name for name in JMETER_COLUMNS if name != "elapsed"]
+    columns = data.draw(
+        st.permutations(["elapsed", *data.draw(st.lists(st.sampled_from(others), unique=True))])
+    )
+    text = st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), max_size=12)
+    label, message = data.draw(text), data.draw(text)
+    stream = io.StringIO()
+    writer = csv.writer(stream, delimiter=data.draw(st.sampled_from(",;\t")), lineterminator="\n")
+    writer.writerow(columns)
+    for stamp, elapsed, ok in rows:
+        known = {"timeStamp": stamp, "elapsed": elapsed, "success": str(ok).lower(), "label": label}
+        writer.writerow([known.get(name, message if name == "failureMessage" else "200") for name in columns])
+    table = read_jtl(write(tmp_path, stream.getvalue()))
+    assert np.round(table.latency_s * 1000).astype(int).tolist() == [elapsed for _, elapsed, _ in rows]
+    assert table.unreadable.n == 0
+    if "timeStamp" in columns:
+        assert np.round(table.start_epoch_s * 1000).astype(int).tolist() == [stamp for stamp, _, _ in rows]
+    if "success" in columns:
+        assert table.ok.tolist() == [ok for _, _, ok in rows]
+    if "label" in columns:
+        assert set(table.label) == {label}
+
+
+# --- damage ----------------------------------------------------------------------------------------
+
+
+@given(cut=st.integers(0, len(TEXT.encode())))
+@example(cut=len(TEXT) - 1)
+@SMALL
+def test_a_file_cut_anywhere_keeps_every_complete_row_and_raises_nothing_but_input_errors(
+    tmp_path: Path, cut: int
+) -> None:
+    data = TEXT.encode()[:cut]
+    records = [TEXT.index(row) + len(row) for row in ROWS]  # ASCII: characters are bytes
+    n_complete = sum(end <= cut for end in records)
+    try:
+        table = read_any(write(tmp_path, data))
+    except InputError:
+        assert n_complete == 0
+        return
+    assert isinstance(table, RequestTable)
+    got = facts(table)
+    assert got[:n_complete] == EXPECTED[:n_complete]
+    assert len(got) <= n_complete + 1  # a row cut in its last, unused column may count
+    assert got == EXPECTED[: len(got)]
+
+
+@given(cut=st.integers(1, 400))
+@SMALL
+def test_a_gzip_stream_cut_anywhere_gives_what_it_holds(tmp_path: Path, cut: int) -> None:
+    rows = "".join(f"{1795261972662 + i},{i * 37 % 101},hello,200,true,,0\n" for i in range(300))
+    packed = gzip.compress((HEADER + "\n" + rows).encode())
+    try:
+        table = read_jtl(write(tmp_path, packed[: -min(cut, len(packed) - 3)]))
+    except InputError:
+        return
+    assert facts(table) == [
+        (1795261972662.0 + i, float(i * 37 % 101), True, "hello") for i in range(table.n_requests)
+    ]
+
+
+def test_a_last_line_cut_inside_a_value_we_need_is_counted_not_believed(tmp_path: Path) -> None:
+    table = read_jtl(write(tmp_path, "timeStamp,elapsed\n1000,12\n2000,123"))
+    assert table.latency_s.tolist() == [0.012]
+    assert table.unreadable.n == 1
+    assert table.unreadable.first_line == 3
+
+
+def test_a_row_that_cannot_be_read_is_counted_and_the_first_is_shown_with_its_line(tmp_path: Path) -> None:
+    text = "\n".join(
+        [HEADER, ROWS[0], ROWS[1], "x,y,z", ROWS[2], "1,-5,a,200,true,,0", "1,5,a,200,maybe,,0", ""]
+    )
+    table = read_jtl(write(tmp_path, text))
+    assert facts(table) == EXPECTED
+    assert table.unreadable.n == 3
+    assert table.unreadable.first_line == 5  # the second row takes two lines
+    assert table.unreadable.first_text == "x,y,z"
+    assert "line 5" in str(table.unreadable)
+
+
+def test_a_row_cut_inside_quotes_costs_itself_and_not_its_successors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "\n".join([HEADER, ROWS[0], '1795261972665,3,hello,500,false,"Test fai', *ROWS, ""])
+    for n in (1, 60):
+        with monkeypatch.context() as patch:
+            patch.setattr(source, "BLOCK_BYTES", 8 << 20 if n == 1 else 300)
+            patch.setattr(source, "PIECE_BYTES", 100)
+            table = read_jtl(write(tmp_path, text + "\n".join([*ROWS, ""]) * n))
+        assert facts(table) == [EXPECTED[0], *EXPECTED, *(EXPECTED * n)]
+        assert table.unreadable.n == 1
+
+
+def test_the_header_of_a_second_run_in_the_same_file_is_no_row_and_no_damage(tmp_path: Path) -> None:
+    table = read_jtl(write(tmp_path, TEXT + TEXT))
+    assert facts(table) == EXPECTED * 2
+    assert table.unreadable.n == 0
+
+
+@pytest.mark.parametrize("block_bytes", [64, 200, 1000])
+def test_where_blocks_are_cut_makes_no_difference(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block_bytes: int
+) -> None:
+    bad = "not a row at all"
+    text = "\n".join([HEADER, *(ROWS * 40), bad, *(ROWS * 3), ""])
+    whole = read_jtl(write(tmp_path, text))
+    monkeypatch.setattr(source, "BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(source, "PIECE_BYTES", 50)
+    pieces = read_jtl(write(tmp_path, text))
+    assert facts(pieces) == facts(whole) == EXPECTED * 43
+    assert pieces.unreadable == whole.unreadable
+    assert whole.unreadable.first_line == 1 + 40 * 4 + 1
+
+
+def test_a_quote_that_never_closes_does_not_eat_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source, "BLOCK_BYTES", 200)
+    monkeypatch.setattr(source, "LONGEST_RECORD_BYTES", 600)
+    monkeypatch.setattr(source, "PIECE_BYTES", 50)
+    text = "\n".join([HEADER, '1,3,hello,500,false,"oops', *([ROWS[0]] * 200), ""])
+    table = read_jtl(write(tmp_path, text))
+    assert table.n_requests == 200
+    assert table.unreadable.n == 1
+
+
+# --- nothing to read -------------------------------------------------------------------------------
+
+
+def test_a_header_alone_is_a_table_without_rows(tmp_path: Path) -> None:
+    table = read_jtl(write(tmp_path, HEADER + "\n"))
+    assert (table.n_requests, table.n_errors, table.duration_s) == (0, 0, None)
+    assert table.to_frame().dtypes.astype(str).to_dict()["label"] == "category"
+
+
+def test_zero_successful_requests_are_rows_like_others(tmp_path: Path) -> None:
+    table = read_jtl(write(tmp_path, HEADER + "\n" + "1,2,a,500,false,,0\n" * 5))
+    assert (table.n_requests, table.n_errors) == (5, 5)
+
+
+@pytest.mark.parametrize("content", [b"", b"\n\n", b"\xef\xbb\xbf", gzip.compress(b"", mtime=0)])
+def test_an_empty_file_is_said_to_be_empty(tmp_path: Path, content: bytes) -> None:
+    with pytest.raises(InputError, match="empty"):
+        read_any(write(tmp_path, content))
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("timeStamp,label\n1,a\n", "jmeter.save.saveservice.time=true"),
+        ("a,b,c\n1,2,3\n", "JMeter csv"),
+        ("hello world\n", "JMeter csv"),
+        (HEADER + "\nnonsense\n", "line 2"),
+        ("timeStamp,elapsed\nlast tuesday,3\n", "timestamp_format=ms"),
+    ],
+)
+def test_what_cannot_be_read_is_one_line_with_the_file_and_what_is_allowed(
+    tmp_path: Path, content: str, said: str
+) -> None:
+    path = write(tmp_path, content)
+    with pytest.raises(InputError) as caught:
+        read_any(path)
+    message = str(caught.value)
+    assert message.startswith(f"{path}: ")
+    assert said in message
+    assert "allowed: " in message
+    assert "\n" not in message
+
+
+def test_a_missing_file_and_a_folder_are_input_errors(tmp_path: Path) -> None:
+    for path in (tmp_path / "absent.jtl", tmp_path):
+        with pytest.raises(InputError):
+            read_any(path)
+
+
+def test_chunks_hold_all_rows_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source, "BLOCK_BYTES", 500)
+    monkeypatch.setattr(source, "PIECE_BYTES", 100)
+    path = write(tmp_path, HEADER + "\n" + "".join(f"{i},{i},l{i % 3},200,true,,0\n" for i in range(200)))
+    chunks = list(iter_jtl(path))
+    assert len(chunks) > 5
+    assert np.concatenate([chunk.start_epoch_s for chunk in chunks]).tolist() == [
+        i / 1000 for i in range(200)
+    ]
+    assert [chunk.labels[code] for chunk in chunks for code in chunk.label_codes] == [
+        f"l{i % 3}" for i in range(200)
+    ]

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules for reading flight recordings, native memory, Go's metrics and throttling. What is read is real."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.errors import InputError
+from harness.formats.cgroup import parse_cpu_stat, throttle_spans
+from harness.formats.instants import epoch_s
+from harness.formats.jfr_json import duration_s, parse_jfr_json, read_jfr_json
+from harness.formats.nmt import parse_nmt
+from harness.formats.runtime_metrics import parse_runtime_metrics
+
+GOLDEN = Path(__file__).resolve().parents[1] / "golden"
+METRICS = (GOLDEN / "runtime_metrics" / "go1.26-nethttp.txt").read_text()
+
+
+@pytest.mark.parametrize("collector", ["G1", "Z"])
+def test_every_pause_of_a_recording_is_read(collector: str) -> None:
+    path = GOLDEN / "jfr_json" / f"jdk25-{collector}.json.gz"
+    events = json.loads(gzip.decompress(path.read_bytes()))["recording"]["events"]
+    found = read_jfr_json(path)
+    assert found.log.n_unknown == 0 and found.log.clock == "epoch"
+    pauses = [e for e in events if e["type"] == "jdk.GCPhasePause"]
+    stalls = [e for e in events if e["type"] == "jdk.ZAllocationStall"]
+    assert sum(e.cause == "gc_pause" for e in found.log.events) == len(pauses) > 100
+    assert sum(e.cause == "allocation_stall" for e in found.log.events) == len(stalls)
+    assert bool(stalls) == (collector == "Z")
+    total = sum(float(e["values"]["duration"][2:-1]) for e in pauses)
+    read = sum(e.duration_s for e in found.log.events if e.cause == "gc_pause")
+    assert read == pytest.approx(total, abs=1e-4)
+
+
+def test_an_event_that_cannot_be_read_is_counted_and_shown_and_hides_nothing() -> None:
+    path = GOLDEN / "jfr_json" / "jdk25-G1.json.gz"
+    found = json.loads(gzip.decompress(path.read_bytes()))
+    whole = len(read_jfr_json(path).log.events)
+    found["recording"]["events"] += [{"type": "jdk.GCPhasePause", "values": {"startTime": "soon"}}, 7]
+    read = parse_jfr_json(json.dumps(found))
+    assert read.log.n_unknown == 2 and "soon" in read.log.unknown_examples[0]
+    assert len(read.log.events) == whole
+
+
+@pytest.mark.parametrize("text", ["", '{"recording": {"events": [', '{"recording": 1}', "[]"])
+def test_a_recording_cut_short_or_foreign_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="jfr print --json"):
+        parse_jfr_json(text)
+
+
+def test_an_empty_recording_is_not_a_recording_without_pauses() -> None:
+    assert "no pause in it" in parse_jfr_json('{"recording": {"events": []}}').log.warnings[0]
+
+
+def test_instants_and_durations_keep_their_decimals() -> None:
+    assert epoch_s("1970-01-01T00:00:01.000002500Z") == pytest.approx(1.0000025, abs=1e-9)
+    assert epoch_s("1970-01-01T01:00:00+01:00") == 0.0
+    assert (
+        duration_s("PT0.000003025S") == 3.025e-6
+        and duration_s("PT1M2S") == 62
+        and duration_s("P1DT1H") == 90_000
+    )
+    for wrong in ("PT", "5 s", ""):
+        with pytest.raises(ValueError, match="not a duration"):
+            duration_s(wrong)
+
+
+@pytest.mark.parametrize("collector", ["G1", "Z"])
+def test_the_categories_of_native_memory_add_up_to_its_total(collector: str) -> None:
+    found = parse_nmt((GOLDEN / "nmt" / f"jdk25-{collector}.txt").read_text())
+    assert found.n_unknown == 0
+    assert {"Java Heap", "Class", "Thread", "Code", "GC", "Shared class space"} <= found.categories.keys()
+    assert found.categories["Java Heap"].committed_bytes == 40960 * 1024
+    assert sum(c.committed_bytes for c in found.categories.values()) == pytest.approx(
+        found.total.committed_bytes, rel=1e-3
+    )
+
+
+def test_a_foreign_line_of_native_memory_is_counted_and_no_total_is_refused() -> None:
+    text = (GOLDEN / "nmt" / "jdk25-G1.txt").read_text()
+    found = parse_nmt(text + "\nsomething else\n")
+    assert found.n_unknown == 1 and found.unknown_examples == ("something else",)
+    with pytest.raises(InputError, match="NativeMemoryTracking"):
+        parse_nmt("4711:\nNative memory tracking is not enabled\n")
+
+
+def test_gos_pauses_are_counted_twice_a_collection_and_its_memory_adds_up() -> None:
+    found = parse_runtime_metrics(METRICS)
+    assert found.n_unknown == 0 and found.n_collections is not None and found.pauses is not None
+    assert found.pauses.n == 2 * found.n_collections > 0
+    assert found.pauses.sum_s is not None and 0 < found.pauses.sum_s < 1
+    memory = dict(found.memory_classes_bytes)
+    assert sum(memory.values()) == 2 * memory["total"]
+
+
+@pytest.mark.parametrize("release", ["1.21", "1.24"])
+def test_what_older_releases_of_go_export_is_read_under_the_same_names(release: str) -> None:
+    found = parse_runtime_metrics((GOLDEN / "runtime_metrics" / f"go{release}-collector.txt").read_text())
+    assert found.n_unknown == 0 and found.n_collections is not None and found.pauses is not None
+    # one more stop than two a collection: of one that was under way when it was asked
+    assert found.pauses.n in (2 * found.n_collections, 2 * found.n_collections + 1)
+    assert found.pauses.sum_s is not None and 0 < found.pauses.sum_s < 1
+    assert found.last_collection is not None and found.last_collection.number == found.n_collections
+    memory = dict(found.memory_classes_bytes)
+    assert sum(memory.values()) == 2 * memory["total"]
+
+
+def test_between_two_scrapes_only_what_was_added_counts() -> None:
+    pauses = parse_runtime_metrics(METRICS).pauses
+    assert pauses is not None and pauses.since(pauses).n == 0
+    more = pauses.model_copy(update={"counts": (*pauses.counts[:-1], pauses.counts[-1] + 1)})
+    assert more.since(pauses).counts[-1] == 1
+    with pytest.raises(InputError, match="started anew"):
+        pauses.since(more)
+
+
+def test_what_is_not_exported_is_absent_and_not_zero() -> None:
+    found = parse_runtime_metrics("up 1\nbroken{ 2\n")
+    assert found.n_collections is None and found.pauses is None and found.memory_classes_bytes == {}
+    assert found.n_unknown == 1 and found.unknown_examples == ("broken{ 2",)
+
+
+def test_both_versions_of_control_groups_tell_the_same_throttling() -> None:
+    v1 = parse_cpu_stat("nr_periods 9\nnr_throttled 3\nthrottled_time 250000000\nnr_bursts 0\n")
+    v2 = parse_cpu_stat("usage_usec 1\nnr_periods 9\nnr_throttled 3\nthrottled_usec 250000\n???\n")
+    assert v1 is not None and v2 is not None
+    assert (v1.n_throttled, v1.throttled_s) == (v2.n_throttled, v2.throttled_s) == (3, 0.25)
+    assert (v1.n_unknown, v2.n_unknown) == (0, 1)
+    assert parse_cpu_stat("usage_usec 1\n") is None
+    assert throttle_spans([(0.0, v1), (1.0, v1), (2.0, replace(v1, n_throttled=4))]) == [(1.0, 2.0)]
+    with pytest.raises(InputError, match="never fall"):
+        throttle_spans([(1.0, v1), (0.0, v1)])

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The local host keeps the contract, and nothing it started outlives it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from harness.agent.processes import alive, group_members, kill_group, parse_stat, read_stat, signal_group
+from harness.errors import HostError
+from harness.hosts.base import Command, Host
+from harness.hosts.local import LocalHost, LocalProcess
+from harness.tests.contracts.host import HostContract
+from harness.tests.support.instances import eventually
+
+
+class TestLocalHost(HostContract):
+    @pytest.fixture
+    def host(self) -> Host:
+        return LocalHost()
+
+
+def test_a_killed_harness_takes_its_processes_with_it(tmp_path: Path) -> None:
+    code = (
+        "import sys, time; from pathlib import Path; from harness.hosts.base import Command; from harness.hosts.local import LocalHost\n"
+        "p = LocalHost().spawn(Command(argv=('sleep', '63'), folder=Path(sys.argv[1])))\n"
+        "print(p.pid, p.start_ticks, flush=True); time.sleep(63)"
+    )
+    harness = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+    assert harness.stdout is not None
+    pid, ticks = (int(word) for word in harness.stdout.readline().split())
+    assert alive(pid, ticks)
+    harness.kill()
+    harness.communicate()
+    assert eventually(lambda: not alive(pid, ticks))
+
+
+def test_a_process_outlives_the_thread_that_asked_for_it(tmp_path: Path) -> None:
+    host, started = LocalHost(), list[LocalProcess]()
+    command = Command(argv=("sleep", "64"), folder=tmp_path)
+    thread = threading.Thread(target=lambda: started.append(host.spawn(command)))
+    thread.start()
+    thread.join()
+    assert started[0].wait(0.1) is None
+    started[0].stop(5)
+
+
+def test_launch_is_the_moment_before_the_program_runs_and_cpu_time_of_the_stub_is_known(
+    tmp_path: Path,
+) -> None:
+    code = "import time; print(time.monotonic(), time.time())"
+    process = LocalHost().spawn(
+        Command(argv=(sys.executable, "-I", "-S", "-c", code), folder=tmp_path, stdout=Path("out"))
+    )
+    assert process.wait(20) == 0
+    monotonic_s, wall_s = (float(word) for word in (tmp_path / "out").read_text().split())
+    assert process.launched.monotonic_s < monotonic_s
+    assert process.launched.wall_epoch_s < wall_s
+    assert process.cpu_at_launch_s > 0
+
+
+def test_signals_that_the_harness_ignores_are_not_ignored_by_what_it_starts(tmp_path: Path) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        process = LocalHost().spawn(Command(argv=("sleep", "60"), folder=tmp_path))
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    process.stop(5)
+    masks = {
+        line.split()[0]: int(line.split()[1], 16)
+        for line in status.splitlines()
+        if line.startswith("Sig") and "/" not in line
+    }
+    assert masks["SigIgn:"] & (1 << (signal.SIGHUP - 1) | 1 << (signal.SIGPIPE - 1)) == 0
+    assert masks["SigBlk:"] == 0
+
+
+def test_a_recycled_id_is_another_process() -> None:
+    stat = read_stat(os.getpid())
+    assert stat is not None
+    assert alive(os.getpid(), stat.start_ticks)
+    assert not alive(os.getpid(), stat.start_ticks - 1)
+
+
+def test_a_recycled_id_is_never_signalled() -> None:
+    with subprocess.Popen(["sleep", "60"], start_new_session=True) as other:
+        stat = read_stat(other.pid)
+        assert stat is not None
+        assert not signal_group(other.pid, stat.start_ticks - 1, signal.SIGKILL)
+        assert kill_group(other.pid, stat.start_ticks - 1) == ()
+        assert other.poll() is None
+        assert kill_group(other.pid, stat.start_ticks) == ()
+        assert other.wait(20) == -signal.SIGKILL
+
+
+def test_a_zombie_does_not_live() -> None:
+    with subprocess.Popen(["true"], start_new_session=True) as process:
+
+        def is_zombie() -> bool:
+            stat = read_stat(process.pid)
+            return stat is not None and stat.ended
+
+        assert eventually(is_zombie)
+        stat = read_stat(process.pid)
+        assert stat is not None
+        assert not alive(process.pid, stat.start_ticks)
+        assert group_members(process.pid, stat.start_ticks) == ()
+
+
+def test_a_command_name_may_hold_blanks_and_brackets() -> None:
+    line = b"42 (a) b (c) R 1 42 43 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 17 0 99 1000 25 0\n"
+    stat = parse_stat(line)
+    assert (stat.state, stat.parent, stat.group, stat.session) == ("R", 1, 42, 43)
+    assert (stat.n_threads, stat.start_ticks) == (17, 99)
+
+
+def test_an_interrupted_stop_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    process = LocalHost().spawn(
+        Command(argv=("sh", "-c", "trap '' TERM; touch deaf; while :; do sleep 60; done"), folder=tmp_path)
+    )
+    assert eventually((tmp_path / "deaf").exists)
+
+    def interrupted(self: LocalProcess, timeout_s: float) -> int | None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalProcess, "wait", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            process.stop(60)
+    assert group_members(process.pid, process.start_ticks) == ()
+    assert process.stop(1).exit_code == 137
+
+
+def test_the_environment_stands_on_no_command_line_not_even_for_a_moment(tmp_path: Path) -> None:
+    """The stub is watched from before it starts: it waits at a named pipe that it opens as its output."""
+    os.mkfifo(tmp_path / "out")
+    command = Command(
+        argv=("sleep", "65"), folder=tmp_path, environment={"PGPASSWORD": "s3cret-word"}, stdout=Path("out")
+    )
+    started: list[LocalProcess] = []
+    asker = threading.Thread(target=lambda: started.append(LocalHost().spawn(command)))
+    asker.start()
+
+    def stub() -> list[str]:
+        found = []
+        for pid in os.listdir("/proc"):
+            with contextlib.suppress(OSError):
+                words = Path(f"/proc/{pid}/cmdline").read_text("utf-8", "replace")
+                if "spawn_stub.py" in words and os.readlink(f"/proc/{pid}/cwd") == str(tmp_path):
+                    found.append(words)
+        return found
+
+    assert eventually(lambda: bool(stub()))
+    assert not [words for words in stub() if "s3cret-word" in words]
+    reader = os.open(tmp_path / "out", os.O_RDONLY | os.O_NONBLOCK)
+    asker.join()
+    os.close(reader)
+    environment = Path(f"/proc/{started[0].pid}/environ").read_text()
+    started[0].stop(5)
+    assert "PGPASSWORD=s3cret-word" in environment
+
+
+def test_only_root_may_start_as_somebody_else_and_the_process_still_dies_with_the_harness(
+    tmp_path: Path,
+) -> None:
+    somebody = (65534, 65534) if os.geteuid() == 0 else (0, 0)
+    code = (
+        "import sys, time; from pathlib import Path; from harness.hosts.base import Command; from harness.hosts.local import LocalHost\n"
+        f"p = LocalHost().spawn(Command(argv=('sleep', '66'), folder=Path('/'), run_as={somebody}))\n"
+        "print(p.pid, p.start_ticks, flush=True); time.sleep(66)"
+    )
+    harness = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert harness.stdout is not None
+    line = harness.stdout.readline()
+    if os.geteuid() != 0:
+        _, said = harness.communicate()
+        assert "HostError: sleep on local: cannot be started in /" in said
+        return
+    pid, ticks = (int(word) for word in line.split())
+    status = Path(f"/proc/{pid}/status").read_text()
+    harness.kill()
+    harness.communicate()
+    assert "Uid:\t65534\t65534\t65534\t65534" in status
+    assert eventually(lambda: not alive(pid, ticks))
+
+
+def test_words_that_no_program_can_get_are_refused(tmp_path: Path) -> None:
+    for word in ("x" * 3_000_000, "a\0b"):
+        with pytest.raises(HostError, match="true on local: cannot "):
+            LocalHost().spawn(Command(argv=("true", word), folder=tmp_path))

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is kept on a far host is sent once and looked at again; what comes back is the very bytes, or refused."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from harness.errors import HostError
+from harness.hosts.base import Command
+from harness.hosts.ssh import HostSettings, SshHost, files
+from harness.hosts.ssh.channel import AgentChannel
+from harness.tests.support.sshd import Sshd
+
+MADE_LATER = ("aot-",)
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostSettings]:
+    started = Sshd(tmp_path_factory.mktemp("sshd"))
+    started.start()
+    yield started.settings(tmp_path_factory.mktemp("base"))
+    started.stop()
+
+
+@pytest.fixture(scope="module")
+def far(settings: HostSettings) -> Iterator[SshHost]:
+    host = SshHost("bighost", settings)
+    yield host
+    host.close()
+
+
+@pytest.fixture
+def later(settings: HostSettings, far: SshHost) -> Iterator[SshHost]:
+    """Another session's connection: it finds what the first one sent."""
+    host = SshHost("bighost", settings, alone=False)
+    yield host
+    host.close()
+
+
+def artifact(tmp_path: Path) -> Path:
+    folder = tmp_path / "artifact"
+    (folder / "lib").mkdir(parents=True)
+    (folder / "lib" / "a.jar").write_bytes(os.urandom(100_000))
+    (folder / "run").write_text("#!/bin/sh\necho here\n")
+    (folder / "run").chmod(0o755)
+    return folder
+
+
+def test_what_one_session_sent_no_other_sends_again(
+    far: SshHost, later: SshHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = artifact(tmp_path)
+    there = far.install(here, without=MADE_LATER)
+    (there / "aot-1.aot").write_bytes(b"made over there")
+
+    def sent(*_: object, **__: object) -> None:
+        raise AssertionError("it was sent again")
+
+    monkeypatch.setattr(files, "put_files", sent)
+    assert later.install(here, without=MADE_LATER) == there
+    assert (there / "aot-1.aot").read_bytes() == b"made over there"
+
+
+def test_a_copy_that_is_not_what_was_sent_any_more_is_sent_again(
+    far: SshHost, settings: HostSettings, tmp_path: Path
+) -> None:
+    ours = {damage: artifact(tmp_path / damage) for damage in ("byte", "right", "too few", "too many")}
+    there = {damage: far.install(here, without=MADE_LATER) for damage, here in ours.items()}
+    assert len(set(there.values())) == len(ours)
+    for copy in there.values():
+        (copy / "aot-1.aot").write_bytes(b"made of what is damaged")
+    with (there["byte"] / "lib" / "a.jar").open("r+b") as jar:
+        jar.seek(50_000)
+        jar.write(bytes([(ours["byte"] / "lib" / "a.jar").read_bytes()[50_000] ^ 1]))
+    (there["right"] / "run").chmod(0o644)
+    (there["too few"] / "run").unlink()
+    (there["too many"] / "lib" / "b.jar").write_bytes(b"on the same class path")
+    later = SshHost("bighost", settings, alone=False)
+    try:
+        for damage, here in ours.items():
+            assert later.install(here, without=MADE_LATER) == there[damage]
+    finally:
+        later.close()
+    for damage, copy in there.items():
+        names = sorted(path.relative_to(copy).as_posix() for path in copy.rglob("*"))
+        assert names == ["lib", "lib/a.jar", "run"], damage
+        assert (copy / "lib" / "a.jar").read_bytes() == (ours[damage] / "lib" / "a.jar").read_bytes()
+        assert (copy / "run").stat().st_mode & 0o777 == 0o755
+
+
+class _Damaging:
+    """Fetches as ever, then changes one byte of what arrived, so many times."""
+
+    def __init__(self, times: int) -> None:
+        self.left, self.fetched = times, 0
+        self._get = files.get_file
+
+    def __call__(self, channel: AgentChannel, source: PurePosixPath, target: Path, *, host: str) -> None:
+        self._get(channel, source, target, host=host)
+        self.fetched += 1
+        if self.left > 0:
+            self.left -= 1
+            content = bytearray(target.read_bytes())
+            content[len(content) // 2] ^= 0x40
+            target.write_bytes(content)
+
+
+def written_there(far: SshHost, ours: Path) -> bytes:
+    """A log of random bytes in the trial's folder over there; return them."""
+    ours.mkdir()
+    there = far.open_folder(ours)
+    done = far.run(
+        Command(argv=("sh", "-c", "mkdir logs; head -c 70000 /dev/urandom > logs/gc.log"), folder=there), 20
+    )
+    assert done.exit_code == 0
+    return (there / "logs" / "gc.log").read_bytes()
+
+
+def test_a_log_that_arrives_damaged_once_is_fetched_again_and_kept(
+    far: SshHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = written_there(far, tmp_path / "trial")
+    damaging = _Damaging(1)
+    monkeypatch.setattr(files, "get_file", damaging)
+    far.close_folder(tmp_path / "trial")
+    assert (tmp_path / "trial" / "logs" / "gc.log").read_bytes() == content
+    assert damaging.fetched == 2
+    assert [path.name for path in (tmp_path / "trial").rglob("*")] == ["logs", "gc.log"]
+
+
+def test_a_log_that_arrives_damaged_twice_is_refused_in_one_line_and_not_kept(
+    far: SshHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written_there(far, tmp_path / "trial")
+    damaging = _Damaging(2)
+    monkeypatch.setattr(files, "get_file", damaging)
+    with pytest.raises(
+        HostError, match="bighost: logs/gc.log arrived here twice with another content"
+    ) as refused:
+        far.close_folder(tmp_path / "trial")
+    assert "\n" not in str(refused.value)
+    assert damaging.fetched == 2
+    assert not [path for path in (tmp_path / "trial").rglob("*") if path.is_file()]

@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A host over SSH keeps the contract of hosts, and is refused where it is not the one that is known."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from harness.agent.http_exchange import Connection, request_bytes
+from harness.agent.processes import alive
+from harness.agent.sampler import Watched
+from harness.errors import HostError, InputError, OrphanError
+from harness.hosts.base import Command, Host, now
+from harness.hosts.ssh import SshHost, load_settings
+from harness.hosts.ssh.agent_zip import agent_file
+from harness.hosts.ssh.clock import Question, estimate_offset
+from harness.loadgen.base import Endpoint
+from harness.model import ClockReading
+from harness.tests.contracts.host import HostContract
+from harness.tests.support.instances import eventually
+from harness.tests.support.small_disk import small_disk
+from harness.tests.support.sshd import Sshd
+
+
+@pytest.fixture(scope="module")
+def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
+    started = Sshd(tmp_path_factory.mktemp("sshd"))
+    started.start()
+    yield started
+    started.stop()
+
+
+@pytest.fixture(scope="module")
+def far(sshd: Sshd, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshHost]:
+    host = SshHost("bighost", sshd.settings(tmp_path_factory.mktemp("base")))
+    yield host
+    host.close()
+
+
+class TestSshHost(HostContract):
+    @pytest.fixture
+    def host(self, far: SshHost) -> Host:
+        return far
+
+
+def sleeper(host: Host, folder: Path) -> tuple[int, int]:
+    process = host.spawn(Command(argv=("sleep", "300"), folder=folder))
+    return process.pid, process.start_ticks
+
+
+def test_the_agent_needs_nothing_but_the_standard_library(tmp_path: Path) -> None:
+    file = tmp_path / "agent.pyz"
+    file.write_bytes(agent_file())
+    words = [sys.executable, "-I", "-S", str(file), "start", "--help"]
+    done = subprocess.run(words, cwd="/", capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_unknown_host_key_is_refused_with_its_fingerprint_and_what_to_do(
+    sshd: Sshd, tmp_path: Path
+) -> None:
+    printed = subprocess.run(
+        ["ssh-keygen", "-lf", str(sshd.folder / "host_key.pub")], capture_output=True, text=True, check=True
+    ).stdout.split()[1]
+    with pytest.raises(HostError, match="host key is unknown") as refused:
+        SshHost("bighost", sshd.settings(tmp_path, known_hosts=str(tmp_path / "none")))
+    assert printed in str(refused.value)
+    assert f"ssh-keyscan -p {sshd.port} -t ed25519" in str(refused.value)
+
+
+def test_a_changed_host_key_is_refused_with_both_fingerprints(sshd: Sshd, tmp_path: Path) -> None:
+    known = tmp_path / "known_hosts"
+    kind, key, *_ = (sshd.folder / "other_key.pub").read_text().split()
+    known.write_text(f"[{sshd.address}]:{sshd.port} {kind} {key}\n")
+    with pytest.raises(HostError, match="CHANGED: known is SHA256:.*, shown was SHA256:"):
+        SshHost("bighost", sshd.settings(tmp_path, known_hosts=str(known)))
+
+
+def test_a_key_that_does_not_open_the_door_is_named(sshd: Sshd, tmp_path: Path) -> None:
+    with pytest.raises(HostError, match=r"does not let .* in \(tried: .*other_key\)"):
+        SshHost("bighost", sshd.settings(tmp_path, key=str(sshd.folder / "other_key")))
+
+
+def test_a_host_where_nothing_listens_is_named(tmp_path: Path) -> None:
+    nobody = Sshd(tmp_path / "sshd")
+    with pytest.raises(HostError, match=f"bighost .127.0.0.1 port {nobody.port}.: cannot be reached"):
+        SshHost("bighost", nobody.settings(tmp_path, key=None))
+
+
+def test_a_host_without_python_is_told_what_it_needs(sshd: Sshd, tmp_path: Path) -> None:
+    with pytest.raises(HostError, match="no Python >= 3.8 there .tried: /no/python3."):
+        SshHost("bighost", sshd.settings(tmp_path, python="/no/python3"))
+
+
+def test_a_second_session_is_refused_while_the_first_is_at_work(
+    sshd: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = SshHost("bighost", sshd.settings(tmp_path, grace_s=20.0))
+    monkeypatch.setattr("harness.hosts.ssh.agent_start.LEEWAY_S", -20.0)
+    try:
+        with pytest.raises(OrphanError, match="another session is at work there"):
+            SshHost("bighost", sshd.settings(tmp_path, grace_s=20.0))
+    finally:
+        first.close()
+
+
+def test_close_ends_what_was_started_and_leaves_no_folder(sshd: Sshd, tmp_path: Path) -> None:
+    host = SshHost("bighost", sshd.settings(tmp_path))
+    pid, ticks = sleeper(host, tmp_path)
+    assert alive(pid, ticks)
+    host.close()
+    assert eventually(lambda: not alive(pid, ticks))
+    assert eventually(lambda: not list((tmp_path / "sessions").iterdir()))
+
+
+def test_a_killed_controller_is_noticed_and_what_it_started_is_ended(sshd: Sshd, tmp_path: Path) -> None:
+    settings = sshd.settings(tmp_path, grace_s=3.0)
+    code = (
+        "import sys, time; from pathlib import Path; from harness.hosts.base import Command\n"
+        "from harness.hosts.ssh import HostSettings, SshHost\n"
+        "host = SshHost('bighost', HostSettings.model_validate_json(sys.argv[1]))\n"
+        "p = host.spawn(Command(argv=('sleep', '300'), folder=Path(sys.argv[2])))\n"
+        "print(p.pid, p.start_ticks, flush=True); time.sleep(300)"
+    )
+    words = [sys.executable, "-c", code, settings.model_dump_json(), str(tmp_path)]
+    controller = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    assert controller.stdout is not None
+    pid, ticks = (int(word) for word in controller.stdout.readline().split())
+    controller.kill()
+    controller.communicate()
+    assert alive(pid, ticks)
+    assert eventually(lambda: not alive(pid, ticks), within_s=60)
+    assert eventually(lambda: not list((tmp_path / "sessions").iterdir()))
+
+
+def test_a_lost_connection_is_opened_anew_and_loses_nothing(sshd: Sshd, tmp_path: Path) -> None:
+    host = SshHost("bighost", sshd.settings(tmp_path, grace_s=20.0))
+    try:
+        process = host.spawn(Command(argv=("sh", "-c", "sleep 3; exit 7"), folder=tmp_path))
+        answers: list[int | None] = []
+        waiting = threading.Thread(target=lambda: answers.append(process.wait(60)))
+        waiting.start()
+        sshd.end_connections()
+        assert host.read(Path("/proc/self/comm"))
+        waiting.join()
+        assert answers == [7]
+        assert host.agent.channel.n_reattached > 0
+    finally:
+        host.close()
+
+
+def test_a_quiet_connection_stays(far: SshHost) -> None:
+    before = far.agent.channel.n_reattached
+    for _ in range(3):
+        time.sleep(1.2)  # more than one beat of the pulse each
+        far.clock()
+    assert far.agent.channel.n_reattached == before
+
+
+def test_a_folder_is_installed_once_per_content(far: SshHost, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name / "lib").mkdir(parents=True)
+        (tmp_path / name / "lib" / "a.jar").write_bytes(b"\0\1")
+        (tmp_path / name / "run").write_text("#!/bin/sh\necho here")
+        (tmp_path / name / "run").chmod(0o755)
+    there = far.install(tmp_path / "one")
+    assert far.install(tmp_path / "two") == there
+    done = far.run(Command(argv=(str(there / "run"),), folder=there), 20)
+    assert done.stdout == "here\n"
+    (tmp_path / "two").rename(tmp_path / "three")
+    (tmp_path / "three" / "lib" / "a.jar").write_bytes(b"\2")
+    assert far.install(tmp_path / "three") != there
+
+
+def test_an_artifact_that_arrives_damaged_is_refused(
+    far: SshHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from harness.hosts.ssh import files
+
+    (tmp_path / "art").mkdir()
+    (tmp_path / "art" / "a").write_text("as it is here")
+
+    def damaged(sftp: object, source: Path, target: Path) -> None:
+        Path(target).write_text("as it is not")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "_put", damaged)
+        with pytest.raises(HostError, match="a arrived in .* with another content"):
+            far.install(tmp_path / "art")
+    assert far.install(tmp_path / "art").joinpath("a").read_text() == "as it is here"
+
+
+def test_what_was_written_over_there_comes_back_whole(far: SshHost, tmp_path: Path) -> None:
+    (tmp_path / "order.json").write_text("{}")
+    there = far.open_folder(tmp_path)
+    assert far.read(there / "order.json") == b"{}"
+    far.run(Command(argv=("sh", "-c", "mkdir sub; head -c 300000 /dev/urandom > sub/x"), folder=there), 20)
+    far.close_folder(tmp_path)
+    assert (tmp_path / "sub" / "x").stat().st_size == 300000
+    assert not there.exists()
+
+
+def test_a_full_disk_is_said_before_a_trial_begins(sshd: Sshd, tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", "1m") as disk:
+        host = SshHost("bighost", sshd.settings(disk))
+        try:
+            with pytest.raises(HostError, match=r"bighost: \d+ MiB are left in .*hosts.toml"):
+                host.open_folder(tmp_path)
+            (tmp_path / "large").mkdir()
+            (tmp_path / "large" / "a").write_bytes(b"x" * (2 << 20))
+            with pytest.raises(HostError, match=r"large/a -> .* on bighost: .*disk may be full"):
+                host.install(tmp_path / "large")
+            assert not list((disk / "artifacts").iterdir())
+        finally:
+            host.close()
+
+
+def test_the_quickest_question_tells_the_offset_within_half_its_round_trip() -> None:
+    def question(sent_s: float, far_s: float, received_s: float) -> Question:
+        def at(s: float) -> ClockReading:
+            return ClockReading(wall_epoch_s=1000 + s, monotonic_s=s)
+
+        return Question(sent=at(sent_s), far=at(far_s), received=at(received_s))
+
+    offset = estimate_offset([question(0, 5.9, 1), question(2, 7.01, 2.02), question(3, 8.4, 3.5)])
+    assert offset.monotonic_s == pytest.approx(5.0)
+    assert offset.wall_s == pytest.approx(5.0)
+    assert offset.uncertainty_s == pytest.approx(0.01)
+    assert offset.n_questions == 3
+
+
+def test_wrong_clocks_over_there_are_known_and_moments_come_on_ours(sshd: Sshd, tmp_path: Path) -> None:
+    host = SshHost("bighost", sshd.settings(tmp_path / "base", skew_s=5.0))
+    try:
+        clock = host.clock()
+        assert abs(clock.wall_offset_s - 5.0) <= clock.uncertainty_s + 1e-3
+        assert abs(clock.monotonic_offset_s - 5.0) <= clock.uncertainty_s + 1e-3
+        before = now()
+        ours = tmp_path / "trial"
+        ours.mkdir()
+        there = host.open_folder(ours)
+        sampler = host.sampler(there / "samples.csv", there / "machine.csv", 50.0)
+        process = host.spawn(Command(argv=("sleep", "300"), folder=there))
+        watched = Watched(process.pid, process.start_ticks, process.cpu_at_launch_s)
+        sampler.add("service", watched)
+        reading = host.resources(watched)
+        assert eventually(lambda: b"service" in host.read(there / "samples.csv"))
+        process.stop(5)
+        assert sampler.stop().ticks_by == "interpreter"  # no library is sent over
+        host.close_folder(ours)
+        after = now()
+        slack_s = 2 * clock.uncertainty_s + 1e-3
+        rows = [line.split(",") for line in (ours / "samples.csv").read_text().splitlines()[1:]]
+        moments = [process.launched.monotonic_s, reading.at.monotonic_s, *(float(row[0]) for row in rows)]
+        assert before.monotonic_s - slack_s <= min(moments)
+        assert max(moments) <= after.monotonic_s + slack_s
+    finally:
+        host.close()
+
+
+class _Says(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"ok")
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_what_listens_to_itself_alone_is_reached_through_the_connection(far: SshHost) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Says) as server:
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        listening = Endpoint(host="127.0.0.1", port=server.server_address[1])
+        near = far.reach(listening)
+        assert near != listening
+        assert far.reach(Endpoint(host="192.0.2.7", port=1)) == Endpoint(host="192.0.2.7", port=1)
+        with Connection(near) as connection:
+            for _ in range(3):
+                answer = connection.exchange(request_bytes("GET", "/", {}, None, near))
+                assert answer.body == b"ok"
+        assert connection.n_opened > 0
+        server.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[hosts.bighost]\nadress = 'x'", "hosts.bighost.adress: unknown key .did you mean 'address'"),
+        ("[hosts.bighost]\nport = 'x'", "hosts.bighost.port"),
+        ("[hosts.bighost]\ngrace_s = 0.1", "hosts.bighost.grace_s.*greater than or equal to 1"),
+        ("[hosts.'Big Host']\n", "found 'Big Host'; allowed: small letters"),
+        ("[hosts", "hosts.toml: "),
+        ("", "unknown host.*found 'bighost'; allowed: local"),
+    ],
+)
+def test_a_wrong_hosts_file_is_one_line_with_its_place(tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / "hosts.toml").write_text(text)
+    with pytest.raises(InputError, match=words) as refused:
+        load_settings(tmp_path, "bighost")
+    assert "\n" not in str(refused.value)
+
+
+def test_the_example_of_hosts_is_right(tmp_path: Path) -> None:
+    import harness
+
+    text = Path(harness.__file__).with_name("hosts.example.toml").read_text()
+    (tmp_path / "hosts.toml").write_text(text)
+    assert load_settings(tmp_path, "bighost").service_address == "192.0.2.10"

@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a far host must have, and what it need not: a Python, forwarding; not root, not a new Python."""
+
+from __future__ import annotations
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+
+from harness.errors import HostError
+from harness.hosts.base import Host
+from harness.hosts.ssh import SshHost
+from harness.hosts.ssh.agent_zip import agent_file
+from harness.loadgen.base import Endpoint
+from harness.tests.contracts.host import HostContract
+from harness.tests.support.available import not_run
+from harness.tests.support.sshd import Sshd
+
+#: In a mount namespace of its own: what is hidden there is hidden from nobody else.
+APART = ("unshare", "-m") if os.geteuid() == 0 else ("unshare", "-rm")
+
+
+def needs_mounts() -> None:
+    if subprocess.run([*APART, "true"], capture_output=True, check=False).returncode != 0:
+        # A right, not a tool that set-up could bring: as root these tests run or fail.
+        not_run("hiding files from a far host needs a mount namespace (root has one)")
+
+
+def test_a_host_on_which_no_python_can_be_found_is_told_what_was_looked_for(tmp_path: Path) -> None:
+    needs_mounts()
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("sh", "mkdir"):
+        (programs / name).symlink_to(shutil.which(name) or "/nowhere")
+    bare = tmp_path / "bare"
+    bare.write_text(
+        "[ ! -e /usr/bin/python3 ] || mount --bind /dev/null /usr/bin/python3 || exit 99\n"
+        f'PATH={programs}\nexec /bin/sh -c "$SSH_ORIGINAL_COMMAND"\n'
+    )
+    sshd = Sshd(tmp_path / "sshd", more=f"ForceCommand {' '.join(APART)} /bin/sh {bare}")
+    sshd.start()
+    try:
+        with pytest.raises(HostError) as refused:
+            SshHost("bighost", sshd.settings(tmp_path / "base"))
+    finally:
+        sshd.stop()
+    said = str(refused.value)
+    assert said.startswith("bighost: no Python >= 3.8 there (tried: python3 ")
+    assert "/usr/bin/python3)" in said and "apt-get install -y python3" in said and "hosts.toml" in said
+    assert "\n" not in said
+
+
+def test_a_server_that_forwards_no_ports_is_said_to(tmp_path: Path) -> None:
+    sshd = Sshd(tmp_path / "sshd", more="AllowTcpForwarding no")
+    sshd.start()
+    try:
+        host = SshHost("bighost", sshd.settings(tmp_path / "base"))
+        try:
+            with pytest.raises(
+                HostError, match="^bighost: its sshd forwards no ports.*AllowTcpForwarding"
+            ) as refused:
+                host.reach(Endpoint(host="127.0.0.1", port=1))
+            assert "\n" not in str(refused.value)
+            elsewhere = Endpoint(host="192.0.2.7", port=1)
+            assert host.reach(elsewhere) == elsewhere
+        finally:
+            host.close()
+    finally:
+        sshd.stop()
+
+
+USER = "rematch-nobody"
+UID = 64123
+
+
+@pytest.fixture(scope="module")
+def folder() -> Iterator[Path]:
+    """Where others may look: pytest's own folders are closed to them."""
+    with tempfile.TemporaryDirectory(prefix="rematch-test-") as name:
+        os.chmod(name, 0o755)
+        yield Path(name)
+
+
+@pytest.fixture(scope="module")
+def of_no_root(folder: Path) -> Iterator[SshHost]:
+    if os.geteuid() != 0:
+        not_run("a far host of somebody who is no root needs root here (TestSshHost is such a host then)")
+    needs_mounts()
+    (folder / "home").mkdir()
+    os.chown(folder / "home", UID, UID)
+    accounts = folder / "passwd"
+    line = f"{USER}:x:{UID}:{UID}::{folder / 'home'}:/bin/sh\n"
+    accounts.write_text(Path("/etc/passwd").read_text() + line)
+    inside = ("/bin/sh", "-c", 'mount --bind "$0" /etc/passwd && exec "$@"', str(accounts))
+    sshd = Sshd(folder / "sshd", prefix=(*APART, *inside))
+    sshd.start()
+    host = SshHost("bighost", sshd.settings(Path("unused"), user=USER, folder=None))
+    yield host
+    host.close()
+    sshd.stop()
+
+
+class TestSshHostOfNoRoot(HostContract):
+    """The host is a user without any right; as root, one who exists for that sshd alone."""
+
+    @pytest.fixture
+    def tmp_path(self, folder: Path) -> Path:
+        made = Path(tempfile.mkdtemp(dir=folder))
+        made.chmod(0o777)
+        return made
+
+    @pytest.fixture
+    def host(self, of_no_root: SshHost) -> Host:
+        return of_no_root
+
+    @pytest.fixture
+    def python(self, of_no_root: SshHost) -> str:
+        return of_no_root.agent.python
+
+    def test_it_really_is_no_root_and_its_files_stand_in_its_home(
+        self, of_no_root: SshHost, folder: Path
+    ) -> None:
+        assert of_no_root.user.partition(":")[0] == str(UID)
+        assert str(of_no_root.agent.base) == f"{folder}/home/.cache/rematch"
+
+
+#: Newer than 3.8, and used only where an AttributeError says that it is not there.
+GUARDED = {"os.pidfd_open"}
+#: Of values whose type no reader of the source knows: methods that came after 3.8.
+NEW_METHODS = {
+    "bit_count", "hardlink_to", "is_relative_to", "readlink", "removeprefix", "removesuffix", "walk", "with_segments",
+    "with_stem",
+}  # fmt: skip
+#: ``list[int]`` is an error before 3.9 where it is evaluated; in annotations it is not.
+NOT_YET_GENERIC = {"dict", "frozenset", "list", "set", "tuple", "type"}
+
+
+class _Beyond(ast.NodeVisitor):
+    """Finds what vermin has no types for, outside of annotations: those are never evaluated here."""
+
+    def __init__(self) -> None:
+        self.found: list[str] = []
+        self._modules: set[str] = set()
+        self._abstract: set[str] = set()
+
+    def visit_Import(self, node: ast.Import) -> None:
+        self._modules |= {name.asname or name.name for name in node.names}
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        if node.module == "collections.abc":
+            self._abstract |= {name.asname or name.name for name in node.names}
+
+    def visit_If(self, node: ast.If) -> None:
+        never = isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+        for inner in node.orelse if never else (node.test, *node.body, *node.orelse):
+            self.visit(inner)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        if node.value is not None:
+            self.visit(node.value)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        for inner in (*node.decorator_list, *node.args.defaults, *node.args.kw_defaults, *node.body):
+            if inner is not None:
+                self.visit(inner)
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        of_module = isinstance(node.value, ast.Name) and node.value.id in self._modules
+        if node.attr in NEW_METHODS and not of_module:
+            self.found.append(f"line {node.lineno}: .{node.attr}")
+        self.generic_visit(node)
+
+    def visit_Subscript(self, node: ast.Subscript) -> None:
+        if isinstance(node.value, ast.Name) and node.value.id in NOT_YET_GENERIC | self._abstract:
+            self.found.append(f"line {node.lineno}: {node.value.id}[...]")
+        self.generic_visit(node)
+
+
+def too_new(folder: Path) -> list[str]:
+    """What a Python 3.8 would stumble over in the sources below a folder."""
+    vermin = Path(sys.executable).with_name("vermin")
+    words = ["--no-config-file", "--no-tips", "--no-parse-comments", "-p=1", "-t=3.8-", "--violations", "-q"]
+    done = subprocess.run([str(vermin), *words, str(folder)], capture_output=True, text=True, check=False)
+    assert (done.returncode != 0) == bool(done.stdout.strip()), done.stdout + done.stderr
+    found, name = [], ""
+    for line in done.stdout.splitlines():
+        if not line.startswith("  "):
+            name = Path(line.split()[-1]).name if line else ""
+        elif not any(f"'{guarded}'" in line for guarded in GUARDED):
+            found.append(f"{name}: {line.strip()}")
+    for file in sorted(folder.rglob("*.py")):
+        tree = ast.parse(file.read_text("utf-8"), filename=str(file), feature_version=(3, 8))
+        beyond = _Beyond()
+        beyond.visit(tree)
+        found += [f"{file.name}: {what}" for what in beyond.found]
+    return found
+
+
+def test_the_agent_is_written_for_the_oldest_python_it_promises(tmp_path: Path) -> None:
+    with zipfile.ZipFile(BytesIO(agent_file())) as archive:
+        archive.extractall(tmp_path)
+    shipped = list(tmp_path.rglob("*.py"))
+    assert len(shipped) > 10
+    assert not [file for file in shipped if "pydantic" in file.read_text("utf-8")]
+    assert too_new(tmp_path) == []
+
+
+NEWER = (
+    "hashlib.file_digest(open('x', 'rb'), 'sha256')",
+    "list(zip([1], [2], strict=True))",
+    "name.removeprefix('x')",
+    "Path('x').is_relative_to('y')",
+    "both = {'a': 1} | {'b': 2}",
+    "words = list[str]",
+    "kinds = Callable[[int], int]",
+    "dataclass(slots=True)(object)",
+    "subprocess.Popen(['true'], process_group=0)",
+)
+AS_OLD = """from __future__ import annotations
+import hashlib
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+if TYPE_CHECKING:
+    Words = list[str] | None
+name = "x"
+def plain(a: list[int] | None, b: Callable[[int], int]) -> dict[str, int]:
+    return {}
+"""
+
+
+def test_what_came_after_the_oldest_python_is_found(tmp_path: Path) -> None:
+    (tmp_path / "old.py").write_text(AS_OLD)
+    for number, line in enumerate(NEWER):
+        (tmp_path / f"newer{number}.py").write_text(f"{AS_OLD}{line}\n")
+    found = {said.partition(":")[0] for said in too_new(tmp_path)}
+    assert found == {f"newer{number}.py" for number in range(len(NEWER))}

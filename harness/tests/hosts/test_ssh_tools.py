@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is made or had here and used over there: JMeter as it stands, forms of Java programs, AOT caches."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.hosts.base import Command
+from harness.hosts.local import LocalHost
+from harness.hosts.ssh import SshHost
+from harness.launchers.base import LaunchOrder
+from harness.launchers.process import ProcessLauncher
+from harness.launchers.runtimes import Elsewhere
+from harness.launchers.tools import Tools
+from harness.loadgen.tools.jmeter.adapter import JMeter
+from harness.model import Outcome, RuntimeSettings, Variant
+from harness.runner import Limits
+from harness.runner.start_up import wait_first_response
+from harness.session import measure, prepare
+from harness.session.host_roles import load_words
+from harness.tests.contracts.launcher import HELLO
+from harness.tests.support.remote_sessions import far_assembly
+from harness.tests.support.sessions import make_session_project
+from harness.tests.support.sshd import Sshd
+from harness.tests.support.synthetic import ROOT
+from harness.tests.support.tiny_java import make_java_project, reference_jdk
+from harness.toolchains import Jdk, Surroundings, find_tool
+
+
+@pytest.fixture(scope="module")
+def far(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshHost]:
+    sshd = Sshd(tmp_path_factory.mktemp("sshd"))
+    sshd.start()
+    host = SshHost("bighost", sshd.settings(tmp_path_factory.mktemp("base"), grace_s=20.0))
+    yield host
+    host.close()
+    sshd.stop()
+
+
+@pytest.fixture(scope="module")
+def jdk() -> Jdk:
+    return reference_jdk()
+
+
+def test_jmeter_is_sent_over_once_and_offers_its_load_from_there(
+    far: SshHost, jdk: Jdk, tmp_path: Path
+) -> None:
+    jar = find_tool("jmeter", Surroundings(project=ROOT)).require()
+    home = jar.parent.parent
+    root = make_session_project(tmp_path / "project")
+    tiny = root / "harness" / "experiments" / "tiny.toml"
+    text = tiny.read_text().replace('"locust"', '"jmeter"')
+    tiny.write_text(text.replace("blocks = 1", 'blocks = 1\nvariants = ["calm"]'))
+    paths = {"jmeter": jar}
+    assembly = dataclasses.replace(
+        far_assembly(root, far),
+        generators={"jmeter": lambda: JMeter(home=home, java=jdk.java, heap="128m")},
+        load_words=lambda generator: load_words(far, generator, paths, jdk.java),
+    )
+    prepared = prepare(assembly, "tiny", profile="smoke", host="bighost", seed=1)
+    folder = measure(assembly, prepared, limits=Limits(ready_s=20.0))
+    for record in folder.records():
+        assert record.outcome == Outcome.OK, record.reason
+        assert record.load is not None and record.load.n_requests == 10
+        assert record.generator is not None
+        assert not [word for word in record.generator.argv if str(home) in word]
+        assert "load/samples.jtl" in {name.removesuffix(".gz").removesuffix(".zst") for name in record.files}
+    there = far.install(home)
+    assert str(there).startswith(str(far.agent.base / "artifacts"))
+    assert (
+        far.run(Command(argv=("test", "-f", str(there / "bin" / jar.name)), folder=there), 20).exit_code == 0
+    )
+
+
+ANSWERS = """
+import sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
+class Hello(BaseHTTPRequestHandler):
+    def do_POST(self):
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.send_response(200)
+        self.send_header("Content-Length", "13")
+        self.end_headers()
+        self.wfile.write(b'{"v":"HELLO"}')
+    do_GET = do_POST
+HTTPServer((sys.argv[-2], int(sys.argv[-1])), Hello).serve_forever()
+"""
+
+
+def stand_in_for_native_image(folder: Path) -> Path:
+    """A compiler whose images are scripts: a real one takes minutes, and what is tried is their way there."""
+    (folder / "answers").write_text(f"#!{sys.executable}\n{ANSWERS}")
+    tool = folder / "native-image"
+    tool.write_text(
+        "#!/bin/sh\nif [ \"$1\" = --version ]; then echo 'native-image 0.0 (for tests)'; exit; fi\n"
+        f'while [ "$1" != -o ]; do shift; done; cp {folder}/answers "$2"; chmod 755 "$2"\n'
+    )
+    tool.chmod(0o755)
+    return tool
+
+
+def test_forms_are_sent_over_and_aot_caches_made_there(far: SshHost, jdk: Jdk, tmp_path: Path) -> None:
+    implementation = make_java_project(tmp_path, jdk)
+    elsewhere = Elsewhere(builds_on=LocalHost(), jdks=(jdk,), python=sys.executable)
+    compiler = stand_in_for_native_image(tmp_path)
+    launcher = ProcessLauncher(far, tmp_path, Tools(jdks=(jdk,), native_image=compiler), elsewhere=elsewhere)
+    cached = RuntimeSettings(aot_cache=True, gc="serial", heap_max="64m", jvm_flags=("-Xlog:aot",))
+    said: dict[str, str] = {}
+    for name, runtime in {"aot": cached, "native": RuntimeSettings(form="native")}.items():
+        variant = Variant(implementation="tiny", runtime=runtime)
+        assert launcher.unavailable(implementation, variant) is None
+        build = launcher.build(implementation, variant)
+        (ours := tmp_path / name).mkdir()
+        there = far.open_folder(ours)
+        instance = launcher.launch(
+            LaunchOrder(implementation=implementation, variant=variant, build=build, folder=there)
+        )
+        try:
+            wait_first_response(instance, HELLO, 60, host=far, stderr=instance.stderr_file)
+        finally:
+            record = instance.stop()
+            far.close_folder(ours)
+        said[name] = (ours / "service.stdout.txt").read_text() + " ".join(record.argv)
+        if build.form is not None:
+            assert record.runtime_bytes == 0 and record.runtime_version == "native-image 0.0 (for tests)"
+            assert record.argv[0].startswith(str(far.agent.base / "artifacts"))
+        else:
+            assert build.aot_cache_bytes is not None and build.aot_cache_bytes > 100_000
+    assert "Opened AOT cache" in said["aot"]
+    assert f"-XX:AOTCache={far.agent.base}/artifacts/" in said["aot"]
+    assert not list((tmp_path / ".cache" / "builds").glob("*/aot-*"))
+    sent = far.run(
+        Command(argv=("ls", str(far.agent.base / "artifacts")), folder=Path("/")), 20
+    ).stdout.split()
+    inside = [far.run(Command(argv=("ls", str(far.agent.base / "artifacts" / one)), folder=Path("/")), 20).stdout
+              for one in sent]  # fmt: skip
+    assert not any("native-" in said for said in inside)  # a build goes over without what was made of it
+
+
+def test_what_is_compiled_here_is_refused_on_another_kind_of_machine(far: SshHost, tmp_path: Path) -> None:
+    elsewhere = Elsewhere(builds_on=LocalHost(), architecture="sparc64")
+    launcher = ProcessLauncher(far, tmp_path, Tools(), elsewhere=elsewhere)
+    implementation = make_java_project(tmp_path, reference_jdk()).model_copy(
+        update={"runtime": "go", "build": ("true",)}
+    )
+    reason = launcher.unavailable(implementation, Variant(implementation="tiny"))
+    assert reason is not None and reason.endswith("and bighost is sparc64")

@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Builds: once per source content, whole or not at all; and the JVM's AOT cache, made for real."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.errors import InputError, MissingTool, RematchError
+from harness.hosts.base import Command, Host
+from harness.hosts.local import LocalHost
+from harness.launchers import aot
+from harness.launchers.base import LaunchOrder
+from harness.launchers.builds import Builder
+from harness.launchers.process import ProcessLauncher
+from harness.launchers.sources import copy_artifact, source_sha256
+from harness.launchers.tools import Tools
+from harness.model import BackingSettings, Implementation, RuntimeSettings, Variant
+from harness.runner.start_up import wait_first_response
+from harness.session.wiring import training_of
+from harness.tests.contracts.launcher import HELLO
+from harness.tests.support.fake_backing import FakeDatabase, ask
+from harness.tests.support.tiny_java import make_java_project, reference_jdk
+from harness.toolchains import Jdk
+
+TOY = Implementation(
+    name="toy",
+    workload="strings",
+    language="sh",
+    framework="none",
+    runtime="other",
+    build=("sh", "build.sh"),
+    artifact="target/service",
+    start=("{artifact}",),
+)
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    folder = tmp_path / "services" / "strings" / "toy"
+    folder.mkdir(parents=True)
+    (folder / "build.sh").write_text("mkdir target && cat text > target/service && echo built")
+    (folder / "text").write_text("one")
+    return folder
+
+
+@pytest.fixture
+def builder(tmp_path: Path, source: Path) -> Builder:
+    return Builder(LocalHost(), tmp_path, Tools())
+
+
+def test_a_build_is_made_once_per_source(builder: Builder, tmp_path: Path) -> None:
+    first = builder.build(TOY)
+    assert first.artifact.read_text() == "one"
+    assert first.record.build_s is not None
+    (first.folder / "mark").touch()
+    again = Builder(LocalHost(), tmp_path, Tools()).build(TOY)
+    assert again == first
+    assert (again.folder / "mark").exists()
+
+
+def test_changed_source_is_built_anew_and_the_old_build_stays(builder: Builder, source: Path) -> None:
+    first = builder.build(TOY)
+    (source / "text").write_text("two")
+    second = builder.build(TOY)
+    assert second.folder != first.folder
+    assert (first.artifact.read_text(), second.artifact.read_text()) == ("one", "two")
+    assert builder.find(TOY, first.record.source_sha256) == first
+
+
+def test_a_changed_build_command_is_another_build(builder: Builder) -> None:
+    other = TOY.model_copy(update={"build": ("sh", "-e", "build.sh")})
+    assert builder.build(TOY).folder != builder.build(other).folder
+
+
+def test_a_build_leaves_nothing_in_the_source_tree(builder: Builder, source: Path) -> None:
+    builder.build(TOY)
+    assert sorted(path.name for path in source.iterdir()) == ["build.sh", "text"]
+
+
+def test_a_failed_build_names_its_log_and_does_not_count(builder: Builder, source: Path) -> None:
+    (source / "build.sh").write_text(
+        "mkdir target; cat text > target/service; echo ERROR: no luck >&2; exit 4"
+    )
+    with pytest.raises(
+        RematchError, match=r"toy: its build ended with 4 \(ERROR: no luck\); all of it: "
+    ) as caught:
+        builder.build(TOY)
+    assert "no luck" in Path(str(caught.value).rpartition(": ")[2]).read_text()
+    assert builder.find(TOY) is None
+
+
+def test_a_build_without_its_artifact_does_not_count(builder: Builder, source: Path) -> None:
+    (source / "build.sh").write_text("true")
+    with pytest.raises(
+        InputError, match="artifact: the build did not leave this file; found 'target/service'"
+    ):
+        builder.build(TOY)
+    assert builder.find(TOY) is None
+
+
+def test_what_a_killed_build_left_does_not_count_and_is_swept(builder: Builder, tmp_path: Path) -> None:
+    left = tmp_path / ".cache" / "builds" / ".tmp-toy-999999999-1"
+    left.mkdir(parents=True)
+    half = builder.folder(TOY)
+    half.mkdir()
+    assert builder.find(TOY) is None
+    half.rmdir()
+    builder.build(TOY)
+    assert not left.exists()
+
+
+def test_what_earlier_builds_made_beside_the_sources_is_not_source(source: Path) -> None:
+    before = source_sha256(source)
+    (source / "target").mkdir()
+    (source / "target" / "service").write_text("old")
+    assert source_sha256(source) == before
+    (source / "text").chmod(0o755)
+    assert source_sha256(source) != before
+
+
+def test_a_missing_compiler_is_named_with_the_reason(builder: Builder) -> None:
+    go = TOY.model_copy(update={"runtime": "go", "build": ("go", "build")})
+    with pytest.raises(MissingTool, match="go is missing: it is wanted to build toy; get it with: "):
+        builder.build(go)
+
+
+def test_a_jar_brings_the_libraries_of_its_class_path(tmp_path: Path, jdk: Jdk) -> None:
+    host, made = LocalHost(), tmp_path / "made"
+    (made / "target" / "libs").mkdir(parents=True)
+    (made / "target" / "libs" / "one.jar").write_bytes(b"12345")
+    names = " ".join(["libs/one.jar", *(f"libs/{'x' * 60}{n}.jar" for n in range(2))])
+    for n in range(2):
+        (made / "target" / "libs" / f"{'x' * 60}{n}.jar").write_bytes(b"1")
+    (made / "manifest").write_text(f"Class-Path: {names[:60]}\n {names[60:120]}\n {names[120:]}\n")
+    _run(host, made, str(jdk.home / "bin/jar"), "cfm", "target/a.jar", "manifest", "manifest")
+    size = copy_artifact(made, "target/a.jar", tmp_path / "kept")
+    assert (tmp_path / "kept/target/libs/one.jar").read_bytes() == b"12345"
+    assert size == 7 + (made / "target/a.jar").stat().st_size
+
+
+@pytest.fixture(scope="module")
+def jdk() -> Jdk:
+    return reference_jdk()
+
+
+@pytest.fixture
+def java(tmp_path: Path, jdk: Jdk) -> tuple[ProcessLauncher, Implementation]:
+    implementation = make_java_project(tmp_path, jdk)
+    return ProcessLauncher(LocalHost(), tmp_path, Tools(jdks=(jdk,))), implementation
+
+
+def test_an_aot_cache_is_trained_once_and_used(
+    java: tuple[ProcessLauncher, Implementation], tmp_path: Path
+) -> None:
+    launcher, implementation = java
+    runtime = RuntimeSettings(aot_cache=True, gc="serial", heap_max="64m", nmt=True, jvm_flags=("-Xlog:aot",))
+    variant = Variant(implementation="tiny", runtime=runtime)
+    assert launcher.unavailable(implementation, variant) is None
+    record = launcher.build(implementation, variant)
+    assert record.aot_cache_bytes is not None
+    assert record.aot_cache_bytes > 100_000
+    assert launcher.build(implementation, variant) == record
+    (folder := tmp_path / "trial").mkdir()
+    instance = launcher.launch(
+        LaunchOrder(implementation=implementation, variant=variant, build=record, folder=folder)
+    )
+    try:
+        wait_first_response(instance, HELLO, 60, stderr=instance.stderr_file)
+    finally:
+        ended = instance.stop()
+    assert "Opened AOT cache" in (folder / "service.stdout.txt").read_text()
+    assert "Using Serial" in (folder / "gc.log").read_text()
+    assert ended.runtime_bytes is not None
+    assert ended.runtime_bytes > 10_000_000
+    assert ended.runtime_version is not None
+
+
+def test_a_training_start_has_the_backing_services_that_the_implementation_needs(
+    java: tuple[ProcessLauncher, Implementation], tmp_path: Path, jdk: Jdk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, implementation = java
+    needy = implementation.model_copy(update={"needs": ("postgresql",)})
+    host = LocalHost()
+    training = training_of(tmp_path, {"postgresql": FakeDatabase(host)})
+    launcher = ProcessLauncher(host, tmp_path, Tools(jdks=(jdk,)), training=training)
+    told: list[dict[str, str]] = []
+    sums: list[int] = []
+
+    def train(_host: Host, command: Command, *_: object) -> aot.AotCache:
+        told.append(command.environment)
+        sums.append(ask(command.environment, "sum"))
+        return aot.AotCache(file=tmp_path / "x.aot", training_s=1.0, cache_bytes=2)
+
+    monkeypatch.setattr(aot, "train", train)
+    variant = Variant(implementation="tiny", runtime=RuntimeSettings(aot_cache=True))
+    launcher.build(needy, variant, BackingSettings(seed="seven", wiped=False))
+    assert sums == [7]
+    with pytest.raises(OSError):
+        ask(told[0], "sum")  # it was there for the training alone
+
+
+def test_an_aot_cache_of_other_flags_is_another_cache(java: tuple[ProcessLauncher, Implementation]) -> None:
+    launcher, implementation = java
+
+    def cache_of(**settings: str) -> str:
+        runtime = RuntimeSettings.model_validate({"aot_cache": True, **settings})
+        command = launcher.starts.command(
+            implementation, Variant(implementation="tiny", runtime=runtime), folder=Path("."), port=1
+        )
+        return next(word for word in command.argv if word.startswith("-XX:AOTCache="))
+
+    assert cache_of(gc="serial") == cache_of(gc="serial")
+    assert len({cache_of(gc="serial"), cache_of(gc="z"), cache_of(gc="serial", heap_max="64m")}) == 3
+
+
+def test_flags_that_the_jvm_refuses_make_a_variant_unavailable_in_its_own_words(
+    java: tuple[ProcessLauncher, Implementation],
+) -> None:
+    launcher, implementation = java
+    variant = Variant(implementation="tiny", runtime=RuntimeSettings(jvm_flags=("-XX:+NoSuchFlag",)))
+    assert "NoSuchFlag" in (launcher.unavailable(implementation, variant) or "")
+
+
+def test_an_aot_cache_needs_a_new_enough_jdk(java: tuple[ProcessLauncher, Implementation], jdk: Jdk) -> None:
+    _, implementation = java
+    old = Jdk(home=jdk.home, version="21.0.2", vendor=None)
+    launcher = ProcessLauncher(LocalHost(), Path("."), Tools(jdks=(old,)))
+    variant = Variant(implementation="tiny", runtime=RuntimeSettings(aot_cache=True))
+    assert launcher.unavailable(implementation, variant) == (
+        "an AOT cache needs JDK 25 or newer; the one used here is 21.0.2"
+    )
+
+
+def test_the_first_jdk_that_is_new_enough_is_used() -> None:
+    jdks = tuple(Jdk(home=Path(v), version=v, vendor=None) for v in ("17.0.1", "25.0.1", "26.0.0"))
+    tools = Tools(jdks=jdks)
+    assert [tools.jdk_for(least) for least in (None, 21, 26, 27)] == [*jdks, None]
+
+
+def _run(host: LocalHost, folder: Path, *argv: str) -> None:
+    from harness.hosts.base import Command
+
+    completed = host.run(Command(argv=argv, folder=folder), 60)
+    assert completed.exit_code == 0, json.dumps(completed.stderr)

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Containers as instances, with a real Docker daemon that the tests start in a folder of their own."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import re
+import subprocess
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from harness.agent.docker_api import SILENT, EngineReply, EngineRequest, exchange_in_a_row
+from harness.agent.processes import alive
+from harness.errors import HostError, InputError, RematchError, TrialFailure
+from harness.hosts.local import LocalHost
+from harness.launchers.base import Launcher
+from harness.launchers.container import ContainerLauncher
+from harness.launchers.images import LABEL, OWNER, project_label
+from harness.launchers.process import ProcessLauncher
+from harness.launchers.rootfs import libraries
+from harness.launchers.tools import Tools
+from harness.model import Outcome, RuntimeSettings, Variant
+from harness.runner.start_up import wait_first_response
+from harness.runner.warm_up import warm_up
+from harness.session import assemble, measure, prepare
+from harness.tests.contracts.launcher import HELLO
+from harness.tests.support.contained import Contained, client_of, container_launcher
+from harness.tests.support.dockerd import Daemon, make_python_base, tidy_daemon
+from harness.tests.support.instances import make_project, read_implementation
+from harness.tests.support.remote_sessions import running_with, when
+from harness.tests.support.sessions import LIMITS, make_session_project, running_below, tiny_assembly
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    yield from tidy_daemon(tmp_path_factory.mktemp("docker"))
+
+
+@pytest.fixture(scope="module")
+def base(daemon: Daemon, tmp_path_factory: pytest.TempPathFactory) -> str:
+    return make_python_base(client_of(daemon), tmp_path_factory.mktemp("base"))
+
+
+@pytest.fixture
+def project(tmp_path: Path, daemon: Daemon, base: str) -> Iterator[Contained]:
+    made = Contained(tmp_path, daemon, base)
+    yield made
+    made.close()
+
+
+def test_the_record_holds_limits_layers_and_both_accounts_of_memory(project: Contained) -> None:
+    launcher: Launcher = project.launcher
+    assert launcher.name == "container"
+    runtime = RuntimeSettings(cpus=1, memory_limit="256m")
+    instance = project.launch_variant(Variant(implementation="misbehaving", runtime=runtime), cpus=(0,))
+    wait_first_response(instance, HELLO, 20)
+    inside = Path(f"/proc/{instance.record.pid}/cmdline").read_bytes().split(b"\0")
+    assert b"/service.py" in inside
+    around = instance.stop().container
+    assert around is not None
+    assert (around.network, around.cpuset, around.cpu_quota) == ("host", "0", 1.0)
+    assert around.memory_limit_bytes == 256 * 2**20
+    assert around.image_bytes == sum(around.layer_bytes)
+    assert len(around.layer_bytes) == 2
+    reading = around.at_stop
+    assert reading is not None
+    assert reading.memory_bytes is not None and reading.rss_bytes is not None
+    assert 0 < reading.memory_bytes <= (reading.memory_max_bytes or reading.memory_bytes)
+    assert reading.rss_bytes > 2**20
+    assert reading.cpu_s is not None and reading.process_cpu_s is not None
+    assert reading.cpu_s >= 0.5 * reading.process_cpu_s > 0
+
+
+def test_secrets_reach_the_service_and_neither_record_nor_image_nor_command_line(project: Contained) -> None:
+    variant = Variant(implementation="misbehaving")
+    instance = project.launch_variant(variant, environment={"PGPASSWORD": "secret-word", "PGPORT": "1"})
+    environment = Path(f"/proc/{instance.record.pid}/environ").read_bytes()
+    assert b"PGPASSWORD=secret-word" in environment
+    assert "secret-word" not in instance.record.model_dump_json()
+    assert instance.record.environment["PGPASSWORD"] == "***"
+    assert "secret-word" not in Path(f"/proc/{instance.record.pid}/cmdline").read_text()
+    around = instance.record.container
+    assert around is not None
+    assert "secret-word" not in str(project.client.images.get(around.image_id).history())
+    instance.stop()
+
+
+def test_a_container_over_its_memory_limit_ran_out_of_memory(project: Contained) -> None:
+    runtime = RuntimeSettings(memory_limit="64m")
+    variant = Variant(implementation="misbehaving", runtime=runtime, settings={"grow_bytes": 30_000_000})
+    instance = project.launch_variant(variant)
+    wait_first_response(instance, HELLO, 20)
+    with pytest.raises(TrialFailure):
+        warm_up(instance.endpoint, (HELLO,), 20)
+    instance.stop()
+    assert instance.out_of_memory() == "killed by the kernel: the container's memory limit was reached"
+
+
+def test_containers_of_a_harness_that_is_gone_are_removed_and_no_others(project: Contained) -> None:
+    living = project.launch()
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    labels = {LABEL: project_label(project.root), OWNER: f"{gone.pid}:1"}
+    image = living.record.container.image_id if living.record.container else ""
+    left = project.client.containers.create(image, labels=labels)
+    foreign = project.client.containers.create(image, labels={LABEL: "another-project", OWNER: "1:1"})
+    project.launcher.build(project.implementation, Variant(implementation="misbehaving"))
+    there = {container.id for container in project.client.containers.list(all=True)}
+    assert left.id not in there
+    assert foreign.id in there
+    assert living.exited() is None
+    foreign.remove()
+
+
+def test_a_container_that_cannot_be_started_is_a_failed_trial_and_leaves_nothing(project: Contained) -> None:
+    dockerfile = project.root / "services/strings/misbehaving/Dockerfile"
+    dockerfile.write_text(dockerfile.read_text().replace('"python3"', '"no-such-program"'))
+    with pytest.raises(TrialFailure, match="did not start it.*no-such-program") as caught:
+        project.launch()
+    assert caught.value.outcome == Outcome.FAILED
+    assert project.containers() == []
+
+
+@pytest.mark.parametrize("n_done", [1, 2, 3])
+def test_a_signal_while_a_container_comes_up_leaves_none(
+    project: Contained, monkeypatch: pytest.MonkeyPatch, n_done: int
+) -> None:
+    def interrupted(
+        address: str | None, requests: Sequence[EngineRequest], timeout_s: float
+    ) -> list[EngineReply]:
+        replies = exchange_in_a_row(address, requests[:n_done], timeout_s)
+        if len(requests) == 1:
+            return replies
+        seen.extend(container.status for container in project.containers())
+        raise KeyboardInterrupt
+
+    seen: list[str] = []
+    project.launcher.build(project.implementation, Variant(implementation="misbehaving"))
+    with monkeypatch.context() as patch:
+        patch.setattr("harness.hosts.local.exchange_in_a_row", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            project.launch()
+    assert seen == ["created" if n_done == 1 else "running"]
+    assert project.containers() == []
+
+
+def test_a_container_whose_end_cannot_be_read_is_removed_all_the_same(
+    project: Contained, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def silent_about_ends(
+        address: str | None, requests: Sequence[EngineRequest], timeout_s: float
+    ) -> list[EngineReply]:
+        if requests[0].path.split("?")[0].endswith("/wait"):
+            raise HostError(f"{SILENT} at {address}: timed out")
+        return exchange_in_a_row(address, requests, timeout_s)
+
+    instance = project.launch()
+    with monkeypatch.context() as patch:
+        patch.setattr("harness.hosts.local.exchange_in_a_row", silent_about_ends)
+        with pytest.raises(HostError, match="timed out; start the daemon again"):
+            instance.stop()
+    assert not alive(instance.record.pid, instance.record.process_start_ticks)
+    assert project.containers() == []
+    assert instance.stop() == instance.record
+
+
+def test_a_container_that_somebody_removed_is_a_failed_trial_in_one_line(project: Contained) -> None:
+    instance = project.launch()
+    project.containers()[0].remove(force=True)
+    with pytest.raises(TrialFailure, match="the Docker daemon: No such container") as caught:
+        instance.stop()
+    assert "\n" not in str(caught.value)
+
+
+def test_a_daemon_that_dies_during_a_trial_stops_the_session_which_goes_on_when_it_is_back(
+    daemon: Daemon, base: str, tmp_path: Path
+) -> None:
+    root = make_session_project(tmp_path, other="slow_s = 0.1", loops=20)
+    assembly = dataclasses.replace(tiny_assembly(root), launcher=container_launcher(root, daemon, base))
+    prepared = prepare(assembly, "tiny", profile="smoke", host="local", seed=1, launcher="container")
+    crash = threading.Thread(target=when(lambda: bool(running_below(root)), daemon.die))
+    crash.start()
+    try:
+        with pytest.raises(HostError, match="no Docker daemon answers at .*; start the daemon again") as stop:
+            measure(assembly, prepared, limits=LIMITS)
+    finally:
+        crash.join()
+        daemon.start()
+    assert "\n" not in str(stop.value)
+    assert not running_with("/service.py")
+    folder = measure(assembly, prepared, limits=LIMITS)
+    assert folder.complete and folder.verify() == ()
+    assert [record.outcome for record in folder.records()] == [Outcome.OK] * 3
+    with contextlib.closing(client_of(daemon)) as client:
+        assert client.containers.list(all=True) == []
+
+
+def test_a_build_that_fails_says_the_last_words_of_the_daemon(project: Contained) -> None:
+    dockerfile = project.root / "services/strings/misbehaving/Dockerfile"
+    dockerfile.write_text(dockerfile.read_text().replace("service.py", "no-such-file"))
+    with pytest.raises(RematchError, match="could not build it.*no-such-file"):
+        project.launch()
+
+
+def test_without_a_daemon_the_variant_is_unavailable_with_the_way_to_one(tmp_path: Path) -> None:
+    root = make_project(tmp_path)
+    process = ProcessLauncher(LocalHost(), root, Tools())
+    launcher = ContainerLauncher(process, root, socket=f"unix://{tmp_path}/no.sock")
+    implementation = read_implementation(root / "services/strings/misbehaving")
+    reason = launcher.unavailable(implementation, Variant(implementation="misbehaving"))
+    assert reason is not None
+    assert re.match(
+        r"no Docker daemon answers \(.*\): it is wanted to measure .*; get it with: .*docker", reason
+    )
+    with pytest.raises(RematchError, match="no Docker daemon answers"):
+        launcher.build(implementation, Variant(implementation="misbehaving"))
+
+
+def test_an_unknown_launcher_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="--launcher.*'boat'.*allowed: process, container"):
+        assemble(tmp_path, launcher="boat")
+
+
+def test_the_libraries_of_a_program_hold_the_loader_and_exist() -> None:
+    found = libraries(LocalHost(), [Path("/bin/sh")])
+    assert any("ld-" in path.name for path in found)
+    assert all(path.exists() for path in found)

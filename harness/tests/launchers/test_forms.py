@@ -1,0 +1,304 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forms of Java programs: what is told to whom, what a tool's words mean, and a real trimmed runtime."""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from harness.agent.hashing import file_sha256
+from harness.definitions import load_study
+from harness.errors import TrialFailure
+from harness.hosts.base import Command
+from harness.hosts.local import LocalHost
+from harness.launchers.arguments import misfit, native_flags, native_start
+from harness.launchers.base import LaunchOrder
+from harness.launchers.builds import Built
+from harness.launchers.forms import Forms
+from harness.launchers.jlink import ALWAYS, read_modules
+from harness.launchers.native import image_argv, label, peak_rss_bytes, write_registrations
+from harness.launchers.process import ProcessLauncher
+from harness.launchers.sources import copy_artifact
+from harness.launchers.tools import Tools
+from harness.model import (
+    BuildRecord,
+    FormBuild,
+    Implementation,
+    JavaForms,
+    Outcome,
+    PreparedImage,
+    RuntimeSettings,
+    Variant,
+)
+from harness.tests.support.available import not_asked_for, not_run
+from harness.tests.support.synthetic import ROOT
+from harness.toolchains import Surroundings, find_jdks, find_tool
+
+SAID = Path(__file__).resolve().parents[1] / "golden" / "native-image" / "build.txt"
+JAVA = Implementation(
+    name="hello", workload="strings", language="java", framework="none", runtime="jvm", artifact="hello.jar",
+    start=("{java}", "{runtime_args}", "-Dx=1", "-jar", "{artifact}", "--port", "{port}"), min_java=21,
+)  # fmt: skip
+HELLO = (
+    "public class Hello { public static void main(String[] a) {"
+    ' java.util.logging.Logger.getGlobal(); System.out.println("hello " + a.length); } }'
+)
+
+
+def runtime(**settings: object) -> RuntimeSettings:
+    return RuntimeSettings.model_validate(settings)
+
+
+def test_the_words_of_a_real_build_tell_its_peak_memory() -> None:
+    assert peak_rss_bytes(SAID.read_text()) == round(3.65 * 2**30)
+    assert peak_rss_bytes("nothing of the kind") is None
+
+
+def test_the_label_is_all_that_the_compiler_prints_of_itself_on_one_line() -> None:
+    said = "native-image 25.0.1 2025-10-21\nSome Runtime Environment 25.0.1+8\n\nSubstrate VM 25.0.1+8 (build 25)\n"
+    assert label(said) == (
+        "native-image 25.0.1 2025-10-21; Some Runtime Environment 25.0.1+8; Substrate VM 25.0.1+8 (build 25)"
+    )
+
+
+def test_a_native_image_keeps_the_properties_of_the_start_and_loses_the_jar() -> None:
+    assert native_start(JAVA.start) == ("{artifact}", "{runtime_args}", "-Dx=1", "--port", "{port}")
+
+
+def test_a_native_image_is_told_its_heap_and_its_cpus() -> None:
+    assert native_flags(runtime(form="native", heap_max="512m", heap_min="64m"), 2) == (
+        "-Xms64m", "-Xmx512m", "-XX:ActiveProcessorCount=2", "-XX:+ExitOnOutOfMemoryError",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"form": "native", "gc": "g1"}, "serial collector, not g1"),
+        ({"form": "native", "aot_cache": True}, "has no aot_cache"),
+        ({"form": "native", "nmt": True, "jvm_flags": ("-Xint",)}, "has no nmt, jvm_flags"),
+        ({"form": "jlink", "aot_cache": True}, "has no aot_cache"),
+    ],
+)
+def test_what_a_form_does_not_have_is_a_misfit(settings: dict[str, object], words: str) -> None:
+    assert words in (misfit(JAVA, runtime(**settings)) or "")
+
+
+@pytest.mark.parametrize("settings", [{"form": "native", "gc": "serial"}, {"form": "jvm", "aot_cache": True}])
+def test_what_a_form_has_is_no_misfit(settings: dict[str, object]) -> None:
+    assert misfit(JAVA, runtime(**settings)) is None
+
+
+def test_a_go_program_has_no_forms() -> None:
+    go = JAVA.model_copy(update={"runtime": "go"})
+    assert "has no form" in (misfit(go, runtime(form="native")) or "")
+
+
+def test_modules_are_those_that_jdeps_prints_and_those_it_cannot_see() -> None:
+    said = "Warning: split package: x a.jar b.jar\njava.base,java.logging\n"
+    assert read_modules(said, ("jdk.zipfs",)) == tuple(
+        sorted({"java.base", "java.logging", "jdk.zipfs", *ALWAYS})
+    )
+    assert read_modules("Error: a.jar not found\n", ()) is None
+
+
+def test_classes_named_in_files_of_the_jars_are_registered_and_no_others(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.jar", "w") as jar:
+        jar.writestr("com/x/Named.class", b"")
+        jar.writestr("com/x/Other.class", b"")
+        jar.writestr("com/x/Service.class", b"")
+        jar.writestr("META-INF/services/com.x.Service", "com.x.Named # com.x.Absent\n")
+        jar.writestr("META-INF/helidon/registry.json", '["com.x.Other"]')
+    write_registrations([tmp_path / "a.jar"], ("META-INF/services/",), tmp_path / "out")
+    reflect = json.loads((tmp_path / "out/reflect-config.json").read_text())
+    assert [entry["name"] for entry in reflect] == ["com.x.Named", "com.x.Service"]
+    resources = json.loads((tmp_path / "out/resource-config.json").read_text())
+    assert resources["resources"]["includes"] == [{"pattern": r"\QMETA-INF/services/com.x.Service\E"}]
+
+
+def test_the_compiler_is_told_registrations_and_further_words_before_the_jar() -> None:
+    argv = image_argv(Path("/t/ni"), Path("/a.jar"), Path("/out"), configuration=Path("/c"), further=("-O3",))
+    assert argv == (
+        "/t/ni", "--no-fallback", "-H:ConfigurationFileDirectories=/c", "-O3", "-jar", "/a.jar", "-o", "/out",
+    )  # fmt: skip
+
+
+def test_each_form_of_a_program_is_a_build_of_its_own() -> None:
+    from harness.model import configurations
+
+    study = load_study(ROOT, "forms").experiment
+    names = {one.variant_name: one.variant.build_name for one in configurations(study, "full")}
+    assert names["java-helidon"] == "java-helidon"
+    assert names["java-helidon-native"] == "java-helidon+native"
+    assert names["java-helidon-aot"] == "java-helidon+aot"
+    assert names["java-helidon-jlink"] == "java-helidon+jlink"
+
+
+def test_no_compiler_makes_the_variant_unavailable_with_the_way_to_one(tmp_path: Path) -> None:
+    forms = Forms(LocalHost(), tmp_path, Tools())
+    reason = forms.unavailable(JAVA, "native", None)
+    assert reason is not None
+    assert reason.startswith("native-image is missing: it is wanted to measure Java services compiled ahead")
+    assert "GRAALVM_HOME" in reason
+
+
+def test_a_form_that_was_tried_in_vain_is_unavailable_for_the_reason_in_service_toml(tmp_path: Path) -> None:
+    tried = JAVA.model_copy(update={"forms": JavaForms(native_refused="its proxies are made at run time")})
+    reason = Forms(LocalHost(), tmp_path, Tools()).unavailable(tried, "native", None)
+    assert reason == "no native image of hello: its proxies are made at run time"
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    """A real jar, compiled with the JDK found here."""
+    jdk = find_jdks(Surroundings(project=ROOT))[0]
+    folder = tmp_path_factory.mktemp("hello")
+    (folder / "Hello.java").write_text(HELLO)
+    host = LocalHost()
+    for argv in (
+        (str(jdk.home / "bin/javac"), "--release", "21", "Hello.java"),
+        (
+            str(jdk.home / "bin/jar"),
+            "--create",
+            "--file",
+            "hello.jar",
+            "--main-class",
+            "Hello",
+            "Hello.class",
+        ),
+    ):
+        completed = host.run(Command(argv=argv, folder=folder), 120)
+        assert completed.exit_code == 0, completed.stderr
+    out = folder / "out"
+    size = copy_artifact(folder, "hello.jar", out)
+    sha = file_sha256(out / "hello.jar")
+    record = BuildRecord(
+        implementation="hello",
+        source_sha256="0" * 64,
+        argv=(),
+        build_s=None,
+        artifact_bytes=size,
+        artifact_sha256=sha,
+    )
+    return Built(folder=out, artifact=out / "hello.jar", record=record, runtime_version=None)
+
+
+def test_a_real_trimmed_runtime_has_few_modules_and_runs_the_program(built: Built, tmp_path: Path) -> None:
+    jdks = find_jdks(Surroundings(project=ROOT))
+    forms = Forms(LocalHost(), tmp_path, Tools(jdks=jdks))
+    assert forms.unavailable(JAVA, "jlink", built) is None
+    made = forms.make(JAVA, "jlink", built)
+    assert made.problem is None
+    assert made.modules == ("java.base", "java.logging", "java.management", "jdk.management")
+    assert made.image_bytes is not None and 20e6 < made.image_bytes < 150e6
+    java = forms.program(JAVA, "jlink", built.folder)
+    completed = LocalHost().run(
+        Command(argv=(str(java), "-jar", str(built.artifact), "x"), folder=tmp_path), 60
+    )
+    assert completed.stdout == "hello 1\n"
+    again = forms.make(JAVA, "jlink", built)
+    assert again == made
+
+
+def _compiler(folder: Path, script: str) -> Path:
+    tool = folder / "native-image"
+    tool.write_text(
+        f"#!/bin/sh\nif [ \"$1\" = --version ]; then echo 'native-image 0.0 (for tests)'; exit; fi\n{script}"
+    )
+    tool.chmod(0o755)
+    return tool
+
+
+def test_a_compiler_that_fails_is_a_reason_that_stays_until_its_note_is_removed(
+    built: Built, tmp_path: Path
+) -> None:
+    tool = _compiler(tmp_path, "echo 'Error: Classes that should be initialized'; exit 20\n")
+    forms = Forms(LocalHost(), tmp_path, Tools(native_image=tool))
+    (tmp_path / "services/strings/hello").mkdir(parents=True)
+    made = forms.make(JAVA, "native", built)
+    assert made.image_bytes is None
+    assert "could not compile it (Error: Classes that should be initialized)" in (made.problem or "")
+    reason = forms.unavailable(JAVA, "native", built)
+    assert reason is not None and reason.startswith(made.problem or "-") and "to try again remove" in reason
+
+
+def _prepared(folder: Path, script: str) -> Implementation:
+    """The hello whose framework prepares its own image: by ``script``, in a copy of its folder."""
+    (folder / "services/strings/hello").mkdir(parents=True)
+    (folder / "services/strings/hello/service.toml").write_text("# the same\n")
+    own = PreparedImage(build=("sh", "-c", script), words="made/words.args", image="made/hello-runner")
+    return JAVA.model_copy(update={"forms": JavaForms(native_prepared=own, native_args=("-O2",))})
+
+
+def test_an_image_that_a_framework_prepares_is_compiled_with_its_words_in_their_folder(
+    built: Built, tmp_path: Path
+) -> None:
+    java = _prepared(
+        tmp_path, "grep -q same service.toml && mkdir made && echo '-Dx=1  -jar its.jar' > made/words.args"
+    )
+    tool = _compiler(tmp_path, 'echo "$(basename $PWD) $*" > hello-runner; echo "Peak RSS: 2.00GB"\n')
+    forms = Forms(LocalHost(), tmp_path, Tools(native_image=tool))
+    made = forms.make(java, "native", built)
+    assert made.problem is None and made.peak_rss_bytes == 2 * 2**30
+    assert made.argv == (str(tool), "-O2", "-Dx=1", "-jar", "its.jar")
+    image = forms.program(java, "native", built.folder)
+    assert image.read_text() == "made -O2 -Dx=1 -jar its.jar\n"
+    assert [left.name for left in image.parent.iterdir() if left != image] == ["form.json"]
+
+
+def test_a_preparation_that_leaves_no_words_is_the_reason(built: Built, tmp_path: Path) -> None:
+    java = _prepared(tmp_path, "echo 'ERROR: this compiler is too old'; exit 1")
+    forms = Forms(LocalHost(), tmp_path, Tools(native_image=_compiler(tmp_path, "exit 0\n")))
+    made = forms.make(java, "native", built)
+    assert made.image_bytes is None and made.argv[0] == "sh"
+    assert "nothing to compile was prepared (ERROR: this compiler is too old); all of it: " in (
+        made.problem or ""
+    )
+
+
+def test_a_preparation_by_maven_wants_maven(built: Built, tmp_path: Path) -> None:
+    own = PreparedImage(build=("{mvn}", "package"), words="w", image="i")
+    java = JAVA.model_copy(update={"forms": JavaForms(native_prepared=own)})
+    reason = Forms(LocalHost(), tmp_path, Tools(native_image=tmp_path / "ni")).unavailable(
+        java, "native", None
+    )
+    assert reason is not None and reason.startswith("maven is missing")
+
+
+def test_a_trial_of_a_form_that_could_not_be_made_failed_for_that_reason(
+    built: Built, tmp_path: Path
+) -> None:
+    launcher = ProcessLauncher(LocalHost(), tmp_path, Tools())
+    form = FormBuild(
+        form="native", tool="t", argv=("t",), build_s=1.0, image_bytes=None, problem="it could not"
+    )
+    variant = Variant(implementation="hello", runtime=runtime(form="native"))
+    record = built.record.model_copy(update={"form": form})
+    (tmp_path / "services/strings/hello").mkdir(parents=True)
+    (tmp_path / "services/strings/hello/service.toml").write_text("")
+    launcher.builder.find = lambda *_: built  # type: ignore[method-assign]  # the build is not what is tried
+    with pytest.raises(TrialFailure, match="it could not") as caught:
+        launcher.launch(LaunchOrder(implementation=JAVA, variant=variant, build=record, folder=tmp_path))
+    assert caught.value.outcome == Outcome.FAILED
+
+
+NATIVE = find_tool("native-image", Surroundings(project=ROOT))
+
+
+# One image takes minutes and gigabytes, and no registry has the compiler for set-up to bring: asked for by name.
+# What the compiler says is tested on captured output everywhere.
+def test_a_real_native_image_runs_the_program(built: Built, tmp_path: Path) -> None:
+    if os.environ.get("REMATCH_NATIVE_TESTS") != "1":
+        not_asked_for("a real native image (minutes; needs native-image and REMATCH_NATIVE_TESTS=1)")
+    if not NATIVE.usable:
+        not_run(f"a real native image: {NATIVE.complaint()}")
+    forms = Forms(LocalHost(), tmp_path, Tools(native_image=NATIVE.path))
+    (tmp_path / "services/strings/hello").mkdir(parents=True)
+    made = forms.make(JAVA, "native", built)
+    assert made.problem is None and made.peak_rss_bytes is not None and made.peak_rss_bytes > 2**28
+    argv = (str(forms.program(JAVA, "native", built.folder)), "-Xmx64m", "-XX:ActiveProcessorCount=1", "x")
+    assert LocalHost().run(Command(argv=argv, folder=tmp_path), 60).stdout == "hello 1\n"

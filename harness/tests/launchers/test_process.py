@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Processes as instances: the launcher's contract, command lines, and what an instance tells of its end."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.agent.ports import free_port
+from harness.agent.processes import group_members
+from harness.errors import InputError, TrialFailure
+from harness.launchers.base import Launcher
+from harness.model import Implementation, Outcome, RuntimeSettings, Variant
+from harness.runner.start_up import wait_first_response
+from harness.runner.warm_up import warm_up
+from harness.tests.contracts.launcher import HELLO
+from harness.tests.support.instances import Project
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Project]:
+    made = Project(tmp_path, grace_s=0.5)
+    yield made
+    made.close()
+
+
+def test_it_is_a_launcher(project: Project) -> None:
+    launcher: Launcher = project.launcher
+    assert launcher.name == "process"
+
+
+def test_children_of_a_service_do_not_survive_it(project: Project) -> None:
+    instance = project.launch(child=True)
+    wait_first_response(instance, HELLO, 20)
+    record = instance.record
+    assert len(group_members(record.pid, record.process_start_ticks)) == 2
+    instance.stop()
+    assert group_members(record.pid, record.process_start_ticks) == ()
+
+
+def test_the_record_holds_command_and_environment_as_started(project: Project) -> None:
+    instance = project.launch_variant(
+        Variant(implementation="misbehaving", settings={"face": "matched"}, lean=True),
+        environment={"SEED": "1"},
+        cpus=(min(os.sched_getaffinity(0)),),
+    )
+    wait_first_response(instance, HELLO, 20)
+    record = instance.record
+    running = Path(f"/proc/{record.pid}/cmdline").read_bytes().split(b"\0")[:-1]
+    assert [word.decode() for word in running] == list(record.argv)
+    assert record.argv[-2:] == ("--face=matched", "--lean")
+    assert record.environment == {"SEED": "1"}
+    assert record.cpu_affinity == tuple(os.sched_getaffinity(record.pid))
+    assert record.cpu_limit == 1
+
+
+def test_a_service_killed_by_nobody_of_us_ran_out_of_memory(project: Project) -> None:
+    instance = project.launch(killed_after=1)
+    wait_first_response(instance, HELLO, 20)
+    with pytest.raises(TrialFailure):
+        warm_up(instance.endpoint, (HELLO,), 1)
+    instance.stop()
+    assert instance.exited() == 137
+    assert "kernel" in (instance.out_of_memory() or "")
+
+
+def test_a_service_that_says_so_ran_out_of_memory(project: Project) -> None:
+    instance = project.launch(memory_error_after=1)
+    wait_first_response(instance, HELLO, 20)
+    with pytest.raises(TrialFailure):
+        warm_up(instance.endpoint, (HELLO,), 1)
+    instance.stop()
+    assert instance.out_of_memory() == "MemoryError: told to run out of memory"
+
+
+@pytest.mark.parametrize("settings", [{"hang_on_stop": True}, {"crash_after": 1}, {}])
+def test_being_killed_by_us_or_crashing_is_not_running_out_of_memory(
+    project: Project, settings: dict[str, bool | int]
+) -> None:
+    instance = project.launch(**settings)
+    wait_first_response(instance, HELLO, 20)
+    if "crash_after" in settings:
+        with pytest.raises(TrialFailure):
+            warm_up(instance.endpoint, (HELLO,), 1)
+    instance.stop()
+    assert instance.out_of_memory() is None
+
+
+def test_an_instance_whose_port_was_taken_says_so(project: Project) -> None:
+    with socket.socket() as squatter:
+        squatter.bind(("127.0.0.1", 0))
+        squatter.listen()
+        variant = Variant(implementation="misbehaving")
+        project.launcher.build(project.implementation, variant)
+        order = project.launcher.starts.command(
+            project.implementation,
+            variant,
+            folder=project.root,
+            port=squatter.getsockname()[1],
+        )
+        process = project.host.spawn(order)
+        assert process.wait(20) == 1
+        process.stop(1)
+    assert "taken" in (project.root / "service.stderr.txt").read_text()
+    taken = project.launch(port_taken="always")
+    with pytest.raises(TrialFailure, match="is taken"):
+        wait_first_response(taken, HELLO, 20, stderr=taken.stderr_file)
+    assert taken.port_taken()
+
+
+def test_free_ports_lie_below_those_the_kernel_gives_to_clients() -> None:
+    first = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    ports = {free_port() for _ in range(20)}
+    assert len(ports) > 1
+    if first > 22000:
+        assert max(ports) < first
+
+
+def test_runtime_settings_that_mean_nothing_here_make_a_variant_unavailable(project: Project) -> None:
+    variant = Variant(implementation="misbehaving", runtime=RuntimeSettings(gc="z", gogc=50))
+    assert project.launcher.unavailable(project.implementation, variant) == (
+        "the runtime of misbehaving (other) has no gogc, gc"
+    )
+
+
+def test_a_missing_jdk_is_named_with_the_reason_and_the_command_that_brings_one(project: Project) -> None:
+    java = _jvm(project.implementation)
+    reason = project.launcher.unavailable(java, Variant(implementation="misbehaving"))
+    assert reason is not None
+    assert reason.startswith("JDK 21 is missing: it is wanted to build misbehaving; get it with: ")
+
+
+def test_an_unknown_placeholder_names_file_place_and_what_is_allowed(project: Project) -> None:
+    wrong = project.implementation.model_copy(update={"start": ("{artefact}",)})
+    with pytest.raises(
+        InputError, match=r"service\.toml: start: unknown placeholder.*\{artefact\}.*\{artifact\}"
+    ):
+        project.launcher.starts.command(
+            wrong, Variant(implementation="misbehaving"), folder=project.root, port=1
+        )
+
+
+def test_an_instance_of_a_build_that_is_gone_cannot_be_launched(project: Project) -> None:
+    build = project.launcher.build(project.implementation, Variant(implementation="misbehaving"))
+    other = build.model_copy(update={"source_sha256": "0" * 64})
+    with pytest.raises(TrialFailure, match="gone from the cache") as caught:
+        project.launch_variant(Variant(implementation="misbehaving"), build=other)
+    assert caught.value.outcome == Outcome.FAILED
+
+
+def _jvm(implementation: Implementation) -> Implementation:
+    return implementation.model_copy(update={"runtime": "jvm", "min_java": 21, "build": ("{mvn}", "package")})

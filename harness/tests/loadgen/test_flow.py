@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A flow is sound or it is refused where it stands; what tools are given of it is what it says."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from harness.errors import InputError
+from harness.loadgen.base import Endpoint, LoadOrder
+from harness.loadgen.correlation import Scalar, fill_json, fill_text
+from harness.loadgen.flow import (
+    flow_document,
+    readiness_request,
+    right_answers,
+)
+from harness.loadgen.mix import right_bodies
+from harness.loadgen.renderings import Carried, Pieces, pieces
+from harness.loadgen.tools.jmeter.jmx import jmespath, with_variables
+from harness.loadgen.tools.jmeter.plan import render_plan
+from harness.loadgen.tools.wrk.adapter import Wrk
+from harness.model import ClosedLoad, Expectation
+from harness.tests.loadgen.test_correlation import JSON, NAMES, TEXTS, VALUES
+from harness.tests.support.accounts_server import open_and_show, step, transfer_flow
+from harness.tests.support.answering_server import request_to
+from harness.workloads import load_requests
+
+
+def text_of(cut: Pieces, values: dict[str, Scalar]) -> str:
+    """What a tool makes of pieces."""
+    return "".join(
+        piece
+        if isinstance(piece, str)
+        else json.dumps(values[piece.name])
+        if piece.as_json
+        else str(fill_text(f"${{{piece.name}}}", values))
+        for piece in cut
+    )
+
+
+class Anything(dict[str, Scalar]):
+    """A value for every name."""
+
+    def __init__(self, value: Scalar) -> None:
+        self.value = value
+        super().__init__()
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __missing__(self, name: str) -> Scalar:
+        return self.value
+
+
+@given(TEXTS, VALUES)
+def test_pieces_make_the_text_that_filling_makes(parts: list[str], value: Scalar) -> None:
+    text, values = "".join(parts), Anything(value)
+    assert text_of(pieces(text), values) == fill_text(text, values)
+
+
+@given(JSON, VALUES)
+def test_every_rendering_of_a_right_answer_is_the_filled_value(value: object, captured: Scalar) -> None:
+    if value is None:
+        return  # an expectation of null is none, for generators
+    values = Anything(captured)
+    expect = Expectation.model_validate_json(json.dumps({"status": 200, "json": value}))
+    rendered = right_answers(expect) or ()
+    assert len(rendered) in {2, 4, 8}  # twice as many where HTML takes a character for its own
+    for cut in rendered:
+        assert json.loads(text_of(cut, values)) == fill_json(expect.json_value, values)
+
+
+@given(st.lists(JSON, min_size=1, max_size=3))
+def test_without_captures_a_flow_and_a_mix_know_the_same_right_answers(values: list[object]) -> None:
+    text = json.dumps({"status": 200, "one_of": values})
+    expect = Expectation.model_validate_json(text.replace("${", "$["))
+    assert {"".join(map(str, cut)) for cut in right_answers(expect) or ()} == set(right_bodies(expect) or ())
+
+
+def test_one_of_is_right_in_the_renderings_of_each_of_its_values() -> None:
+    expect = Expectation.model_validate_json('{"status": 200, "one_of": [{"a": 1}, null]}')
+    assert right_bodies(expect) == ('{"a":1}', "null", '{"a":1}\n', "null\n", '{"a": 1}', '{"a": 1}\n')
+
+
+@pytest.mark.parametrize("beside", ['"body": "x"', '"json": 1'])
+def test_one_of_stands_alone(beside: str) -> None:
+    with pytest.raises(ValidationError, match="one_of stands alone"):
+        Expectation.model_validate_json(f'{{"status": 200, "one_of": [1], {beside}}}')
+
+
+def line(**parts: object) -> str:
+    whole = {"mix": "m", "name": "n", "method": "GET", "path": "/", "expect": {"status": 200}, **parts}
+    return json.dumps(whole)
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ([line(step=1), line()], r"line 2: n: a request without step in a flow; found 'n'"),
+        (
+            [line(step=1), line(step=3)],
+            r"line 2: n: a step is missing before this one; found '3'; allowed: 1 to 2",
+        ),
+        ([line(step=1), line(step=1)], r"line 2: n: two requests of one step; found '1'"),
+        ([line(step=1, weight=2)], r"line 1: n: a step is taken once in each pass; found 'weight 2'"),
+        ([line(step=0)], r"line 1: step: .*greater than or equal to 1"),
+        (
+            [line(capture={"a": "/id"})],
+            r"line 1: n: capture in a mix without steps; found 'a'; allowed: step in",
+        ),
+        ([line(step=1, capture={"A": "/id"})], r"line 1: capture.A"),
+        ([line(step=1, capture={"a": "id"})], r"line 1: capture.a: "),
+        (
+            [line(step=1, path="/${a}")],
+            r"line 1: n: used before it is captured; found '\$\{a\}'; allowed: nothing is",
+        ),
+        ([line(step=1, path="/${a}", capture={"a": ""})], r"line 1: n: used before it is captured"),
+        (
+            [line(step=2, body="${b}"), line(step=1, name="one", capture={"a": ""})],
+            r"line 1: n: used before it is captured; found '\$\{b\}'; allowed: \$\{a\}",
+        ),
+        ([line(step=1, headers={"X": "${a}"})], "line 1: n: used before it is captured"),
+        (
+            [line(step=1, capture={"a": ""}, expect={"status": 200, "json": ["${b}"]})],
+            r"line 1: n: expected but never captured; found '\$\{b\}'; allowed: \$\{a\}",
+        ),
+        (
+            [line(step=1, capture={"a": ""}), line(step=2, capture={"a": ""})],
+            r"line 2: n: captured a second time; found 'a'",
+        ),
+        ([line(readiness=True), line(readiness=True)], r"line 2: n: a second request for readiness"),
+        (
+            [line(step=1, capture={"a": ""}), line(step=2, path="/${a}", readiness=True)],
+            r"line 2: n: a request for readiness needs a capture; found 'a'",
+        ),
+    ],
+)
+def test_a_broken_flow_names_file_line_request_and_name(
+    tmp_path: Path, lines: list[str], message: str
+) -> None:
+    (tmp_path / "requests.jsonl").write_text("\n".join([*lines, line(mix="other")]) + "\n")
+    with pytest.raises(InputError, match=r"requests\.jsonl: " + message):
+        load_requests(tmp_path, "m")
+
+
+def test_steps_come_in_order_whatever_the_order_of_lines(tmp_path: Path) -> None:
+    lines = [line(step=2, path="/${a}"), line(mix="other"), line(step=1, capture={"a": "/id"})]
+    (tmp_path / "requests.jsonl").write_text("\n".join(lines))
+    assert [request.step for request in load_requests(tmp_path, "m")] == [1, 2]
+
+
+def test_a_plain_mix_sends_what_looks_like_a_place_as_it_stands(tmp_path: Path) -> None:
+    (tmp_path / "requests.jsonl").write_text(line(body="${a}"))
+    (request,) = load_requests(tmp_path, "m")
+    assert request.body == "${a}"
+
+
+def test_an_order_of_a_broken_flow_cannot_be_made(tmp_path: Path) -> None:
+    with pytest.raises(ValidationError, match="show: a step is missing before this one"):
+        LoadOrder(
+            profile=ClosedLoad(users=1, loops=1),
+            requests=open_and_show()[1:],
+            endpoint=Endpoint(host="127.0.0.1", port=1),
+            folder=tmp_path,
+        )
+
+
+def test_readiness_asks_the_marked_request_else_a_get_else_the_first() -> None:
+    post, get = request_to("/post"), request_to("/get").model_copy(update={"method": "GET"})
+    marked = request_to("/marked").model_copy(update={"readiness": True})
+    assert readiness_request((post, get, marked)) is marked
+    assert readiness_request((post, get)) is get
+    assert readiness_request((post,)) is post
+
+
+def test_readiness_of_a_flow_is_its_first_step_because_later_ones_may_count_on_it() -> None:
+    flow = (step(1, "open", "POST", "/account"), step(2, "look", "GET", "/account/1"))
+    assert readiness_request(flow[::-1]) is flow[0]
+    assert readiness_request((flow[0], flow[1].model_copy(update={"readiness": True}))).name == "look"
+
+
+@pytest.mark.parametrize("more", [{}, {"step": 1}])
+def test_decimals_are_right_as_the_contract_writes_them(tmp_path: Path, more: dict[str, object]) -> None:
+    text = line(expect={"status": 200, "one_of": [{"pay": [3000.25, 1]}, {"pay": 5}]}, **more)
+    (tmp_path / "requests.jsonl").write_text(text.replace("3000.25", "3000.00"))
+    (request,) = load_requests(tmp_path, "m")
+    assert (right_bodies(request.expect) or ())[0] == '{"pay":[3000.00,1]}'
+    assert (right_answers(request.expect) or ())[0] == ('{"pay":[3000.00,1]}',)
+    order = LoadOrder(
+        profile=ClosedLoad(users=1, loops=1),
+        requests=(request,),
+        endpoint=Endpoint(host="127.0.0.1", port=1),
+        folder=tmp_path,
+    )
+    assert "3000.00" in render_plan(order)
+    assert request.expect.one_of == ({"pay": [3000.0, 1]}, {"pay": 5})
+
+
+def test_a_script_is_given_the_whole_flow_as_json() -> None:
+    document = json.loads(json.dumps(flow_document(open_and_show()[::-1])))
+    assert document["steps"] == [
+        {
+            "name": "open", "method": "POST", "path": ["/account"], "headers": {}, "body": None,
+            "status": 200, "capture": {"a": ["id"]}, "right": None,
+        },
+        {
+            "name": "show", "method": "GET", "path": ["/account/", {"name": "a", "as_json": False}],
+            "headers": {}, "body": None, "status": 200, "capture": {},
+            "right": [
+                ['{"owner":"o-', {"name": "a", "as_json": False}, '"}'],
+                ['{"owner":"o-', {"name": "a", "as_json": False}, '"}\n'],
+                ['{"owner": "o-', {"name": "a", "as_json": False}, '"}'],
+                ['{"owner": "o-', {"name": "a", "as_json": False}, '"}\n'],
+            ],
+        },
+    ]  # fmt: skip
+
+
+def test_wrk_refuses_a_flow_and_names_tools_that_take_it() -> None:
+    refusal = Wrk(program=None).supports(ClosedLoad(users=1, duration_s=1), transfer_flow()) or ""
+    assert "cannot put data of one answer into the next request" in refusal
+    assert "'accounts' is a flow of 4 steps: use jmeter, locust or k6" in refusal
+
+
+@given(st.lists(st.one_of(NAMES, st.integers(0, 9)), max_size=4))
+def test_a_pointer_is_jmespath_of_quoted_keys_and_places(way: list[str | int]) -> None:
+    path = jmespath("".join(f"/{part}" for part in way))
+    parts = [f"[{part}]" if isinstance(part, int) else f'"{part}"' for part in way]
+    assert path.replace(".", "") == "".join(parts) or path == "@"
+    assert not path.startswith(".")
+
+
+def test_jmeter_reads_text_beside_a_variable_as_it_stands() -> None:
+    assert with_variables(("a$", Carried("b"), "\\", Carried("c", as_json=True))) == (
+        "a${__char(36)}${b.text}\\\\${c.json}"
+    )
+    assert with_variables(("no variable: $5 \\$",)) == "no variable: $5 \\$"

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Schedules that most tools do not know: refused in one line by these, and defined without contradictions."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from harness.errors import UnsupportedLoad
+from harness.loadgen.base import LoadGenerator
+from harness.loadgen.parallel import shares
+from harness.loadgen.tools.jmeter.adapter import JMeter
+from harness.loadgen.tools.k6.adapter import K6
+from harness.loadgen.tools.locust.adapter import Locust
+from harness.loadgen.tools.oha.adapter import Oha
+from harness.loadgen.tools.vegeta.adapter import Vegeta
+from harness.loadgen.tools.wrk.adapter import Wrk
+from harness.loadgen.tools.wrk2.adapter import Wrk2
+from harness.model import ClosedLoad, LoadProfile, OpenLoad, OpenShare, ScaledLoad
+from harness.model.load import Stage
+from harness.runner.short_trial import bounded
+from harness.tests.support.answering_server import request_to
+
+PARTS = OpenLoad(rate_per_s=20, duration_s=2, arrivals="constant", parts=4, pause_s=1)
+WAITING = OpenLoad(rate_per_s=20, duration_s=2, arrivals="constant", busy="wait")
+STAGES = ClosedLoad(users=4, stages=tuple(Stage(users=users, duration_s=0.5) for users in (1, 2, 4, 0)))
+OTHERS: tuple[LoadGenerator, ...] = (
+    JMeter(home=None, java=None),
+    Locust(python=None),
+    Oha(program=None),
+    Vegeta(program=None),
+    Wrk(program=None),
+    Wrk2(program=None),
+)
+
+
+@pytest.mark.parametrize("profile", [PARTS, STAGES], ids=["parts", "stages"])
+@pytest.mark.parametrize("generator", OTHERS, ids=lambda one: one.name)
+def test_every_tool_but_k6_refuses_parts_and_stages_in_one_line(
+    generator: LoadGenerator, profile: LoadProfile
+) -> None:
+    why = generator.supports(profile, (request_to("/right"),))
+    assert why is not None
+    assert "\n" not in why
+    assert K6(program=None).supports(profile, (request_to("/right"),)) is None
+
+
+def test_only_who_counts_from_when_an_arrival_was_due_lets_it_wait() -> None:
+    able = {
+        one.name
+        for one in (*OTHERS, K6(program=None))
+        if one.supports(WAITING, (request_to("/right"),)) is None
+    }
+    assert able == {"k6", "oha", "wrk2"}
+
+
+def test_a_pause_needs_parts_to_stand_between() -> None:
+    for made in (
+        lambda: OpenLoad(rate_per_s=1, duration_s=1, pause_s=1),
+        lambda: OpenShare(rate_share=1, duration_s=1, pause_s=1),
+    ):
+        with pytest.raises(ValidationError, match="set parts"):
+            made()
+
+
+def test_the_schedule_of_parts_is_theirs_and_the_pauses_between_them() -> None:
+    assert PARTS.begins_s == (0, 3, 6, 9)
+    assert (PARTS.whole_s, PARTS.paused_s) == (11, 3)
+    assert (WAITING.begins_s, WAITING.whole_s, WAITING.paused_s) == ((0,), 2, 0)
+
+
+def test_a_share_of_a_capacity_keeps_its_schedule() -> None:
+    share = OpenShare(
+        rate_share=0.5, duration_s=2, arrivals="constant", connections=7, busy="wait", parts=4, pause_s=1
+    )
+    assert ScaledLoad(generator="k6", profile=share).at(40).profile == PARTS.model_copy(
+        update={"connections": 7, "busy": "wait"}
+    )
+
+
+@pytest.mark.parametrize("profile", [PARTS, STAGES], ids=["parts", "stages"])
+def test_parts_and_stages_are_not_divided_among_generators(profile: LoadProfile) -> None:
+    assert shares(profile, 1) == (profile,)
+    with pytest.raises(UnsupportedLoad):
+        shares(profile, 2)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"users": 4, "stages": STAGES.stages, "duration_s": 2.0},
+        {"users": 4, "stages": STAGES.stages, "loops": 2},
+        {"users": 3, "stages": STAGES.stages},
+        {"users": 4, "stages": STAGES.stages, "ramp_up_s": 1.0},
+        {"users": 4},
+    ],
+)
+def test_stages_are_the_only_end_of_a_load_and_tell_its_users(said: dict[str, object]) -> None:
+    with pytest.raises(ValidationError):
+        ClosedLoad.model_validate(said)
+
+
+def test_a_load_is_as_long_as_its_stages_and_is_tried_before_with_all_its_users() -> None:
+    assert STAGES.whole_s == 2
+    assert bounded(STAGES) == ClosedLoad(users=4, duration_s=2)
+    assert ClosedLoad(users=4, loops=2).whole_s is None

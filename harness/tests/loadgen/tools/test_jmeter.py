@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""JMeter, for real; every test that starts it costs some seconds, so there are few."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+from harness.definitions import load_study
+from harness.errors import MissingTool
+from harness.loadgen.base import Endpoint, LoadGenerator, LoadOrder
+from harness.loadgen.tools.jmeter.adapter import JMeter
+from harness.loadgen.tools.jmeter.plan import GC_LOG, SAMPLES, render_plan
+from harness.model import ClosedLoad, LoadProfile, OpenLoad
+from harness.project import find_root
+from harness.tests.contracts.flow import FlowContract, OpenFlowContract
+from harness.tests.contracts.load_generator import LoadGeneratorContract, OpenLoopContract, offer
+from harness.tests.support.accounts_server import transfer_flow
+from harness.tests.support.answering_server import answering_server, request_to
+from harness.toolchains import Surroundings, find_jdks, find_jmeter
+
+AWKWARD = '{"s":"${__time()} ${x} $5 \\\\, \\$ \\" <&> é ]]>\n\t"}'
+
+
+def real_jmeter() -> JMeter:
+    around = Surroundings(project=find_root(Path(__file__).parent))
+    return JMeter(
+        home=find_jmeter(around).require().parent.parent,
+        java=find_jdks(around)[0].java,
+        heap="256m",
+        last_answers_s=4,  # on a busy machine the first answers of a cold JMeter come seconds late
+    )
+
+
+class TestJMeter(LoadGeneratorContract, OpenLoopContract, FlowContract, OpenFlowContract):
+    @pytest.fixture
+    def generator(self) -> LoadGenerator:
+        return real_jmeter()
+
+
+def order(folder: Path, profile: LoadProfile, body: str = "{}") -> LoadOrder:
+    endpoint = Endpoint(host="127.0.0.1", port=1)
+    return LoadOrder(
+        profile=profile, requests=(request_to("/right", body=body),), endpoint=endpoint, folder=folder
+    )
+
+
+def test_think_time_is_kept_and_awkward_bodies_arrive_unchanged(tmp_path: Path) -> None:
+    with answering_server() as server:
+        wanted = LoadOrder(
+            profile=ClosedLoad(users=2, loops=3, ramp_up_s=1, think_time_s=0.3),
+            requests=(request_to("/right", body=AWKWARD),),
+            endpoint=server.endpoint,
+            folder=tmp_path,
+        )
+        assert offer(real_jmeter(), wanted).exit_code == 0
+        assert dict(server.bodies) == {AWKWARD.encode(): 6}
+    summary = real_jmeter().read(tmp_path)
+    assert summary.n_errors == 0
+    assert summary.duration_s >= 0.6  # two pauses between the three requests of a user
+    header, first = (tmp_path / SAMPLES).read_text(encoding="utf-8").splitlines()[:2]
+    assert header == "timeStamp,elapsed,label,responseCode,success,failureMessage,Connect"
+    assert len(first) < 50
+    assert "Safepoint" in (tmp_path / GC_LOG).read_text(encoding="utf-8")
+
+
+def test_the_plan_is_well_formed_whatever_stands_in_names_and_bodies(tmp_path: Path) -> None:
+    request = request_to("/right", body=AWKWARD, name="<\"&'>")
+    wanted = order(tmp_path, ClosedLoad(users=1, loops=1)).model_copy(update={"requests": (request,)})
+    plan = ET.fromstring(render_plan(wanted))
+    samplers = [element.get("testname") for element in plan.iter("HTTPSamplerProxy")]
+    assert samplers == ["<\"&'>"]
+
+
+def test_a_closed_loop_is_users_a_ramp_and_an_end(tmp_path: Path) -> None:
+    plan = ET.fromstring(render_plan(order(tmp_path, ClosedLoad(users=100, ramp_up_s=50, loops=10_000))))
+    settings = {element.get("name"): element.text for element in plan.iter() if element.get("name")}
+    assert settings["ThreadGroup.num_threads"] == "100"
+    assert settings["ThreadGroup.ramp_time"] == "50"
+    assert settings["LoopController.loops"] == "10000"
+    assert settings["ThreadGroup.scheduler"] == "false"
+
+
+def test_a_flow_is_its_steps_in_order_and_a_wrong_answer_begins_the_next_loop(tmp_path: Path) -> None:
+    closed = ClosedLoad(users=1000, ramp_up_s=60, loops=1)
+    wanted = order(tmp_path, closed).model_copy(update={"requests": transfer_flow()[::-1]})
+    plan = ET.fromstring(render_plan(wanted))
+    settings = {element.get("name"): element.text for element in plan.iter() if element.get("name")}
+    assert settings["ThreadGroup.on_sample_error"] == "startnextloop"
+    assert settings["LoopController.loops"] == "1"
+    names = [element.get("testname") for element in plan.iter("HTTPSamplerProxy")]
+    assert names == ["open-a", "open-b", "transfer", "show-a"]
+    assert plan.find(".//RandomController") is None
+    taken = [element.get("testname") for element in plan.iter("JMESPathExtractor")]
+    assert taken == ["a.text", "a.json", "owner.text", "owner.json", "b.text", "t.text", "t.json"]
+    assert real_jmeter().command(wanted).expected_s == pytest.approx(5 + 60 + 1000 * 4 / 4000)
+
+
+def test_the_published_ten_thousand_users_are_as_many_threads_a_minutes_ramp_one_loop_and_three_requests(
+    tmp_path: Path,
+) -> None:
+    root = find_root(Path(__file__).parent)
+    study = load_study(root, "bank-original")
+    offered = study.experiment.profiles["full"].loads["10000"]
+    assert offered.generator == "jmeter"
+    wanted = order(tmp_path, offered.profile).model_copy(update={"requests": study.requests["original"]})
+    plan = ET.fromstring(render_plan(wanted))
+    settings = {element.get("name"): element.text for element in plan.iter() if element.get("name")}
+    assert settings["ThreadGroup.num_threads"] == "10000"
+    assert settings["ThreadGroup.ramp_time"] == "60"
+    assert settings["LoopController.loops"] == "1"
+    assert settings["ThreadGroup.scheduler"] == "false"
+    sent = [
+        tuple(sampler.findtext(f"*[@name='HTTPSampler.{part}']") for part in ("method", "path"))
+        for sampler in plan.iter("HTTPSamplerProxy")
+    ]
+    assert sent == [
+        ("POST", "/client/new/100"),
+        ("POST", "/transaction"),
+        ("GET", "/client/1/balance"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arrivals", "word"), [("poisson", "random_arrivals"), ("constant", "even_arrivals")]
+)
+def test_an_open_loop_is_a_rate_and_never_users(tmp_path: Path, arrivals: str, word: str) -> None:
+    profile = OpenLoad.model_validate({"rate_per_s": 0.5, "duration_s": 7.0, "arrivals": arrivals})
+    plan = render_plan(order(tmp_path, profile))
+    assert f"rate(0.5/sec) {word}(7000 ms)" in plan
+    assert "ThreadGroup.num_threads" not in plan
+
+
+def test_parts_of_seconds_in_a_ramp_are_refused_with_the_reason() -> None:
+    refusal = real_jmeter().supports(ClosedLoad(users=1, loops=1, ramp_up_s=0.5), (request_to("/right"),))
+    assert refusal is not None
+    assert "whole seconds" in refusal
+
+
+def test_a_mix_that_cannot_be_repeated_in_proportion_is_refused() -> None:
+    mix = (request_to("/a", weight=100_003), request_to("/b", weight=7))
+    assert "weights" in (real_jmeter().supports(ClosedLoad(users=1, loops=1), mix) or "")
+
+
+@pytest.mark.parametrize("absent", ["home", "java"])
+def test_a_missing_part_is_named_with_the_way_to_get_it(tmp_path: Path, absent: str) -> None:
+    whole = real_jmeter()
+    home, java = (None, whole.java) if absent == "home" else (whole.home, tmp_path / "no-java")
+    with pytest.raises(MissingTool, match="make setup"):
+        JMeter(home=home, java=java).command(order(tmp_path, ClosedLoad(users=1, loops=1)))

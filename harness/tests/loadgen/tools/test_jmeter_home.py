@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""JMeter in `.tools`: laid out, compared with its list, repaired."""
+
+from __future__ import annotations
+
+import shutil
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness import toolchains
+from setup import jmeter, say
+
+PROJECT = Path(__file__).resolve().parents[4]
+
+
+def fake_jars(folder: Path) -> None:
+    for name in ("ApacheJMeter-5.6.3.jar", "ApacheJMeter_http-5.6.3.jar", "groovy-3.0.20.jar"):
+        (folder / name).write_bytes(name.encode())
+    with zipfile.ZipFile(folder / "ApacheJMeter_config-5.6.3.jar", "w") as archive:
+        archive.writestr(zipfile.ZipInfo("bin/jmeter.properties"), "a=b\n")
+        archive.writestr(zipfile.ZipInfo("META-INF/MANIFEST.MF"), "x\n")
+
+
+@pytest.fixture
+def jmeter_project(tmp_path: Path) -> Path:
+    """A project whose list describes a JMeter of five files, not assembled yet."""
+    project = tmp_path / "project"
+    (project / toolchains.MANIFEST).parent.mkdir(parents=True)
+    jmeter.assemble(toolchains.jmeter_home(project), fake_jars)
+    jmeter.write_manifest(project)
+    shutil.rmtree(toolchains.jmeter_home(project))
+    return project
+
+
+def test_jmeter_is_laid_out_as_it_wants_to_be(jmeter_project: Path) -> None:
+    assert jmeter.ensure_jmeter(jmeter_project, fake_jars)
+    home = toolchains.jmeter_home(jmeter_project)
+    assert [row.path for row in toolchains.list_tree(home)] == [
+        "bin/ApacheJMeter.jar",
+        "bin/jmeter.properties",
+        "lib/ApacheJMeter_config-5.6.3.jar",
+        "lib/ext/ApacheJMeter_http-5.6.3.jar",
+        "lib/groovy-3.0.20.jar",
+    ]
+    assert toolchains.find_jmeter(toolchains.Surroundings(project=jmeter_project)).usable
+
+
+def test_a_jmeter_that_is_whole_is_not_fetched_again(jmeter_project: Path) -> None:
+    jmeter.ensure_jmeter(jmeter_project, fake_jars)
+    assert not jmeter.ensure_jmeter(jmeter_project, lambda folder: pytest.fail(f"fetched into {folder}"))
+
+
+@pytest.mark.parametrize(
+    ("harm", "said"),
+    [
+        (lambda home: (home / "lib/groovy-3.0.20.jar").unlink(), "lib/groovy-3.0.20.jar: missing"),
+        (
+            lambda home: (home / "lib/groovy-3.0.20.jar").write_bytes(b"groovy-3.0.21.jar"),
+            "other content than listed",
+        ),
+        (lambda home: (home / "bin/jmeter.properties").write_text("a"), "1 bytes, listed 4"),
+        (lambda home: (home / "lib/evil.jar").write_text("x"), "lib/evil.jar: not in the list"),
+    ],
+)
+def test_a_damaged_jmeter_is_seen_and_repaired(jmeter_project: Path, harm: Any, said: str) -> None:
+    jmeter.ensure_jmeter(jmeter_project, fake_jars)
+    harm(toolchains.jmeter_home(jmeter_project))
+    tool = toolchains.find_jmeter(toolchains.Surroundings(project=jmeter_project))
+    assert tool.state == "damaged"
+    assert said in (tool.version or "")
+    assert jmeter.ensure_jmeter(jmeter_project, fake_jars)
+    assert toolchains.find_jmeter(toolchains.Surroundings(project=jmeter_project)).usable
+
+
+def test_a_log_that_jmeter_left_in_its_home_is_no_damage(jmeter_project: Path) -> None:
+    jmeter.ensure_jmeter(jmeter_project, fake_jars)
+    (toolchains.jmeter_home(jmeter_project) / "bin/jmeter.log").write_text("x")
+    assert toolchains.find_jmeter(toolchains.Surroundings(project=jmeter_project)).usable
+
+
+def test_jars_that_are_not_the_listed_ones_never_become_the_jmeter_in_use(jmeter_project: Path) -> None:
+    def other(folder: Path) -> None:
+        fake_jars(folder)
+        (folder / "groovy-3.0.20.jar").write_bytes(b"another")
+
+    with pytest.raises(say.SetupError, match=r"differs from .*manifest\.tsv in 1 files.*groovy"):
+        jmeter.ensure_jmeter(jmeter_project, other)
+    assert not toolchains.jmeter_home(jmeter_project).exists()
+
+
+def test_the_committed_list_of_jmeter_has_what_is_started_and_nothing_outside_its_home() -> None:
+    listed = toolchains.read_manifest(PROJECT / toolchains.MANIFEST)
+    paths = [row.path for row in listed]
+    assert {"bin/ApacheJMeter.jar", "bin/jmeter.properties", "lib/ext/ApacheJMeter_http-5.6.3.jar"} <= set(
+        paths
+    )
+    assert paths == sorted(set(paths))
+    assert not [path for path in paths if path.startswith("/") or ".." in path.split("/")]
+    assert all(len(row.sha256) == 64 for row in listed)

@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: Apache-2.0
+"""k6, for real."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from harness.analysis.load.overload import backlog
+from harness.errors import MissingTool, TrialFailure
+from harness.formats.k6_samples import HEADER, read_k6
+from harness.loadgen.base import Endpoint, LoadGenerator, LoadOrder
+from harness.loadgen.summary import ORDER_FILE, order_text
+from harness.loadgen.tools.k6.adapter import K6, LOG, PLAN, SAMPLES, TOTALS
+from harness.loadgen.tools.k6.plan import scenario, scenarios
+from harness.model import ClosedLoad, LoadProfile, OpenLoad, Outcome, Request
+from harness.model.load import Stage, WhenBusy
+from harness.runner.outcome import judge_load
+from harness.tests.contracts.flow import FlowContract, OpenFlowContract
+from harness.tests.contracts.load_generator import LoadGeneratorContract, OpenLoopContract, offer
+from harness.tests.support.answering_server import AnsweringServer, answering_server, request_to
+from harness.tests.support.available import program_or_not_run
+
+GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "k6"
+
+
+@pytest.fixture(scope="module")
+def k6() -> K6:
+    return K6(program=program_or_not_run("k6"))
+
+
+class TestK6(LoadGeneratorContract, OpenLoopContract, FlowContract, OpenFlowContract):
+    spacings = ("constant",)
+
+    @pytest.fixture
+    def generator(self, k6: K6) -> LoadGenerator:
+        return k6
+
+
+def order_for(
+    folder: Path, server: AnsweringServer, profile: LoadProfile, request: Request | None = None
+) -> LoadOrder:
+    return LoadOrder(
+        profile=profile,
+        requests=(request or request_to("/right"),),
+        endpoint=server.endpoint,
+        folder=folder,
+    )
+
+
+@pytest.mark.parametrize(
+    ("profile", "why"),
+    [
+        (OpenLoad(rate_per_s=10, duration_s=1, arrivals="poisson"), "evenly spaced"),
+        (ClosedLoad(users=1, duration_s=0.5), "at least 1 s"),
+        (ClosedLoad(users=1, duration_s=2, ramp_up_s=3), "longer than duration_s"),
+        (ClosedLoad(users=1, stages=(Stage(users=1, duration_s=0.5),)), "at least 1 s"),
+    ],
+)
+def test_what_k6_cannot_express_is_refused_with_the_reason(profile: LoadProfile, why: str) -> None:
+    assert why in (K6(program=None).supports(profile, (request_to("/right"),)) or "")
+
+
+def test_a_rate_becomes_whole_iterations_in_whole_seconds() -> None:
+    found = scenario(OpenLoad(rate_per_s=2.5, duration_s=1.5, arrivals="constant", connections=7))
+    assert (found["executor"], found["rate"], found["timeUnit"]) == ("constant-arrival-rate", 5, "2s")
+    assert (found["duration"], found["preAllocatedVUs"], found["maxVUs"]) == ("1500000us", 7, 7)
+
+
+FOUR = OpenLoad(rate_per_s=20, duration_s=1, arrivals="constant", connections=3, parts=4, pause_s=0.5)
+
+
+def test_parts_of_a_load_are_scenarios_one_after_another_each_with_all_its_arrivals() -> None:
+    found = scenarios(FOUR)
+    assert [one["startTime"] for one in found.values()] == ["0us", "1500000us", "3000000us", "4500000us"]
+    assert all(one["executor"] == "constant-arrival-rate" and one["rate"] == 20 for one in found.values())
+
+
+def test_arrivals_that_may_wait_are_one_queue_over_the_same_connections() -> None:
+    found = scenarios(FOUR.model_copy(update={"busy": "wait"}))
+    assert list(found) == ["load"]
+    assert (found["load"]["vus"], found["load"]["iterations"]) == (3, 80)
+
+
+@pytest.mark.parametrize("busy", ["tool", "wait"])
+def test_one_process_offers_its_parts_on_schedule_with_nothing_between_them(
+    k6: K6, tmp_path: Path, busy: WhenBusy
+) -> None:
+    profile = OpenLoad(
+        rate_per_s=20, duration_s=1, arrivals="constant", connections=20, busy=busy, parts=3, pause_s=1
+    )
+    with answering_server() as server:
+        assert offer(k6, order_for(tmp_path, server, profile)).exit_code == 0
+        n_connections = server.n_connections
+    table, summary = read_k6(tmp_path / SAMPLES), k6.read(tmp_path)
+    since_s = np.sort(table.start_epoch_s - table.start_epoch_s.min())
+    found = [int(np.count_nonzero((since_s >= b - 0.5) & (since_s < b + 1.5))) for b in (0, 2, 4)]
+    assert sum(found) == summary.n_requests
+    assert (summary.n_requests + (summary.n_dropped or 0), summary.n_errors) == (60, 0)
+    assert summary.achieved_per_s == pytest.approx(summary.n_requests / (summary.duration_s - 2))  # no pauses
+    assert all(found)
+    if busy == "wait":
+        assert found == [20, 20, 20]
+        assert n_connections <= 20  # kept from one part to the next
+
+
+def test_what_waits_for_a_connection_is_sent_later_and_counts_from_when_it_was_due(
+    k6: K6, tmp_path: Path
+) -> None:
+    """One connection, an answer every 50 ms, and an arrival every 20 ms: the last one waits for a second and more."""
+    profile = OpenLoad(rate_per_s=50, duration_s=1, arrivals="constant", connections=1, busy="wait")
+    with answering_server(delay_s=0.05) as server:
+        offer(k6, order_for(tmp_path, server, profile))
+        assert server.n_connections == 1
+    table, summary = read_k6(tmp_path / SAMPLES), k6.read(tmp_path)
+    assert (summary.n_requests, summary.n_dropped) == (50, 0)
+    in_turn = np.argsort(table.start_epoch_s)
+    due_s = table.start_epoch_s[in_turn] - table.start_epoch_s.min()
+    assert due_s[5:] == pytest.approx(np.arange(5, 50) / 50, abs=0.03)
+    assert table.latency_s[in_turn][-1] >= 50 * 0.05 - 1
+    assert (np.diff(table.latency_s[in_turn]) > 0).mean() > 0.8  # the queue grows
+
+
+def test_a_pass_that_waited_counts_the_wait_once(k6: K6, tmp_path: Path) -> None:
+    profile = OpenLoad(rate_per_s=20, duration_s=1, arrivals="constant", connections=1, busy="wait")
+    steps = tuple(
+        request_to("/right", name=name).model_copy(update={"step": step})
+        for step, name in enumerate(("first", "second"), start=1)
+    )
+    with answering_server(delay_s=0.05) as server:
+        order = LoadOrder(profile=profile, requests=steps, endpoint=server.endpoint, folder=tmp_path)
+        assert offer(k6, order).exit_code == 0
+    table, summary = read_k6(tmp_path / SAMPLES), k6.read(tmp_path)
+    assert (summary.n_flows, summary.n_flows_right, summary.n_dropped) == (20, 20, 0)
+    assert np.median(table.latency_s[table.label == "second"]) < 0.2
+    assert table.latency_s[table.label == "first"].max() > 0.5
+
+
+@pytest.mark.parametrize(
+    ("profile", "executor"),
+    [
+        (ClosedLoad(users=3, duration_s=2), "constant-vus"),
+        (ClosedLoad(users=3, duration_s=2, ramp_up_s=1), "ramping-vus"),
+        (ClosedLoad(users=3, loops=5), "per-vu-iterations"),
+        (ClosedLoad(users=3, loops=5, ramp_up_s=60), "per-vu-iterations"),
+    ],
+)
+def test_users_stay_users(profile: ClosedLoad, executor: str) -> None:
+    found = scenario(profile)
+    assert found["executor"] == executor
+    assert "rate" not in found
+
+
+def test_k6_speaks_to_nobody_but_the_service(tmp_path: Path) -> None:
+    program = tmp_path / "k6"
+    program.touch()
+    order = LoadOrder(
+        profile=ClosedLoad(users=1, loops=1),
+        requests=(request_to("/right"),),
+        endpoint=Endpoint(host="127.0.0.1", port=1),
+        folder=tmp_path,
+    )
+    command = K6(program=program).command(order)
+    assert "--no-usage-report" in command.argv
+    assert command.argv[command.argv.index("--address") + 1] == ""
+    assert command.environment["K6_AUTO_EXTENSION_RESOLUTION"] == "false"
+
+
+def test_k6_that_is_not_here_is_named_with_the_way_to_get_it(tmp_path: Path) -> None:
+    order = LoadOrder(
+        profile=ClosedLoad(users=1, loops=1),
+        requests=(request_to("/right"),),
+        endpoint=Endpoint(host="127.0.0.1", port=1),
+        folder=tmp_path,
+    )
+    for program in (None, tmp_path / "k6"):
+        with pytest.raises(MissingTool, match="make setup"):
+            K6(program=program).command(order)
+
+
+def test_arrivals_that_find_every_connection_busy_are_dropped_counted_and_judged(
+    k6: K6, tmp_path: Path
+) -> None:
+    profile = OpenLoad(rate_per_s=100, duration_s=1, arrivals="constant", connections=1)
+    with answering_server(delay_s=0.2) as server:
+        order = order_for(tmp_path, server, profile)
+        offered = offer(k6, order)
+        assert offered.exit_code == 0
+        summary = k6.read(tmp_path)
+        assert summary.n_requests == server.seen.total()
+    dropped = json.loads((tmp_path / TOTALS).read_text())["dropped_iterations"]
+    assert dropped > 50
+    assert summary.n_dropped == profile.rate_per_s * profile.duration_s - summary.n_requests
+    # k6 counts arrivals after the end as well, until its clock tells it to stop: late on a machine that is busy.
+    took_s = offered.after_epoch_s - offered.before_epoch_s
+    assert summary.n_dropped - 1 <= dropped <= profile.rate_per_s * took_s - summary.n_requests
+    assert summary.n_requests + summary.n_dropped == 100
+    assert judge_load(summary)[0] == Outcome.OVERLOADED
+
+
+def test_what_k6_once_wrote_is_summed_up_without_k6(tmp_path: Path) -> None:
+    """A second at 40 arrivals/s over one connection to a service that takes 30 ms and errs one time in three."""
+    profile = OpenLoad(rate_per_s=40, duration_s=1, arrivals="constant", connections=1)
+    order = LoadOrder(
+        profile=profile,
+        requests=(request_to("/right", weight=4), request_to("/wrong"), request_to("/500")),
+        endpoint=Endpoint(host="127.0.0.1", port=1),
+        folder=tmp_path,
+    )
+    (tmp_path / ORDER_FILE).write_text(order_text(order))
+    for name in (SAMPLES, TOTALS):
+        shutil.copy(GOLDEN / name, tmp_path / name)
+    summary = K6(program=None).read(tmp_path)
+    assert (summary.n_requests, summary.n_errors, summary.n_dropped) == (19, 6, 21)
+    assert summary.errors_by_kind == {"wrong body": 3, "status 500": 3}
+    assert summary.latency_mean_s == pytest.approx(0.037664, abs=1e-6)
+    assert (summary.offered_per_s, summary.resolution_s, summary.bodies_checked) == (40, 1e-9, True)
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [("error 1212", "connection refused"), ("error 1050", "timeout"), ("error 1999", "k6 error 1999")],
+)
+def test_what_happened_in_place_of_an_answer_has_a_name(tmp_path: Path, code: str, kind: str) -> None:
+    order = LoadOrder(
+        profile=ClosedLoad(users=1, loops=1),
+        requests=(request_to("/right"),),
+        endpoint=Endpoint(host="127.0.0.1", port=1),
+        folder=tmp_path,
+    )
+    (tmp_path / ORDER_FILE).write_text(order_text(order))
+    (tmp_path / SAMPLES).write_text(f"{HEADER}\n1795252467.300838,0.5,false,right,{code}\n")
+    assert K6(program=None).read(tmp_path).errors_by_kind == {kind: 1}
+
+
+def test_awkward_bodies_and_names_reach_the_server_and_the_rows_unchanged(k6: K6, tmp_path: Path) -> None:
+    awkward = '{"s":"\\" ]] \\n é ${x} %s"}\n\t1'
+    with answering_server() as server:
+        order = order_for(
+            tmp_path, server, ClosedLoad(users=1, loops=3), request_to("/right", body=awkward, name='a, "b"')
+        )
+        assert offer(k6, order).exit_code == 0
+        assert server.bodies.keys() == {awkward.encode()}
+    summary = k6.read(tmp_path)
+    assert (summary.n_requests, summary.n_errors, summary.bodies_checked) == (3, 0, True)
+
+
+def test_a_ramp_and_think_time_hold_back_requests(k6: K6, tmp_path: Path) -> None:
+    with answering_server() as server:
+        order = order_for(tmp_path, server, ClosedLoad(users=2, duration_s=2, ramp_up_s=1, think_time_s=0.2))
+        assert offer(k6, order).exit_code == 0
+        summary = k6.read(tmp_path)
+        assert summary.n_requests == server.seen.total()
+    assert 2 <= summary.n_requests <= 2 * 11  # no user can ask more often than its think time lets it
+
+
+def test_stages_of_users_come_and_go_as_they_say(k6: K6, tmp_path: Path) -> None:
+    """The published way: one user, two, four, none."""
+    profile = ClosedLoad(users=4, stages=tuple(Stage(users=users, duration_s=1) for users in (1, 2, 4, 0)))
+    with answering_server(delay_s=0.02) as server:
+        assert offer(k6, order_for(tmp_path, server, profile)).exit_code == 0
+        assert server.n_connections == 4
+    table, summary = read_k6(tmp_path / SAMPLES), k6.read(tmp_path)
+    since_s = table.start_epoch_s - table.start_epoch_s.min()
+    under_way = backlog(table.start_epoch_s, table.latency_s, table.start_epoch_s)
+    assert np.median(under_way[since_s < 0.9]) == 1
+    assert np.median(under_way[(since_s > 2.6) & (since_s < 3.0)]) >= 2
+    assert summary.n_errors == 0
+    assert (summary.offered_per_s, summary.n_dropped) == (None, None)
+
+
+def test_users_of_a_load_by_loops_begin_one_after_another(k6: K6, tmp_path: Path) -> None:
+    with answering_server() as server:
+        profile = ClosedLoad(users=4, loops=2, ramp_up_s=1)
+        offer(k6, order_for(tmp_path, server, profile))
+    summary = k6.read(tmp_path)
+    assert summary.n_requests == 8
+    assert json.loads((tmp_path / PLAN).read_text())["stagger_s"] == 0.25
+    assert summary.duration_s >= 0.7  # the fourth user waits for three quarters of the ramp
+
+
+def test_a_script_that_does_not_run_is_a_failed_trial_with_k6s_words(k6: K6, tmp_path: Path) -> None:
+    with answering_server() as server:
+        order = order_for(tmp_path, server, ClosedLoad(users=1, loops=1))
+        command = k6.command(order)
+        (tmp_path / "broken").mkdir()
+        for name, content in command.files.items():
+            (tmp_path / name).write_text(content)
+        (tmp_path / LOG).write_text("SyntaxError: somewhere")
+    with pytest.raises(TrialFailure, match="sent nothing.*SyntaxError"):
+        k6.read(tmp_path)

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""oha, for real where it is here; what it cannot express is refused everywhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from harness.analysis.tables.error_kinds import errors_by_kind
+from harness.errors import MissingTool, TrialFailure
+from harness.loadgen.base import Endpoint, LoadGenerator, LoadOrder
+from harness.loadgen.summary import ORDER_FILE, order_text
+from harness.loadgen.tools.oha.adapter import SAMPLES, TOTALS, Oha
+from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad
+from harness.tests.contracts.load_generator import LoadGeneratorContract, Offered, OpenLoopContract, offer
+from harness.tests.support.answering_server import AnsweringServer, answering_server, request_to
+from harness.tests.support.available import program_or_not_asked_for
+from harness.tests.support.oha_output import oha_db
+
+
+class TestOha(LoadGeneratorContract, OpenLoopContract):
+    """oha writes all its rows at the end: killed, it leaves none."""
+
+    one_row_per_request = False
+    spacings = ("constant",)
+
+    @pytest.fixture
+    def generator(self) -> LoadGenerator:
+        return Oha(program=program_or_not_asked_for("oha"))
+
+    @pytest.fixture
+    def small(self) -> ClosedLoad:
+        return ClosedLoad(users=4, duration_s=1)
+
+    @pytest.mark.parametrize(("path", "errors"), [("/right", False), ("/wrong", False), ("/500", True)])
+    def test_totals_rows_and_times_agree_with_what_the_server_counted(  # type: ignore[override]  # one path at a time
+        self,
+        generator: LoadGenerator,
+        small: ClosedLoad,
+        server: AnsweringServer,
+        tmp_path: Path,
+        path: str,
+        errors: bool,
+    ) -> None:
+        """A wrong body goes unnoticed, and the summary says that nobody looked."""
+        offered = offer(generator, self.order(tmp_path / "o", server.endpoint, small, request_to(path)))
+        assert offered.exit_code == 0
+        summary = generator.read(offered.folder)
+        assert summary.n_requests == server.seen.total() == server.seen[path]
+        assert summary.n_errors == (summary.n_requests if errors else 0)
+        assert summary.errors_by_kind == ({"status 500": summary.n_errors} if errors else {})
+        assert summary.bodies_checked is False
+        assert server.bodies.keys() == {b'{"s":"hello"}'}
+        assert server.types.keys() == {"application/json"}
+        assert server.n_connections <= small.users + 1
+        self.check_placed(offered, summary)
+
+    def check_placed(self, offered: Offered, summary: LoadSummary) -> None:
+        """The rows, placed where the summary says that they began, lie within the time of the load."""
+        table = self.rows(offered.folder).placed(summary.start_epoch_s)
+        assert table.n_requests == summary.n_requests
+        step_s = 0.02  # the kernel's tick
+        assert table.start_epoch_s.min() >= offered.before_epoch_s - step_s
+        assert (table.start_epoch_s + table.latency_s).max() <= offered.after_epoch_s + step_s
+
+    def test_a_closed_port_gives_errors_or_a_reason_never_a_crash(
+        self, generator: LoadGenerator, small: ClosedLoad, tmp_path: Path
+    ) -> None:
+        with socket.socket() as taken:  # bound and never listening: nobody else can take the port
+            taken.bind(("127.0.0.1", 0))
+            endpoint = Endpoint(host="127.0.0.1", port=taken.getsockname()[1])
+            profile = ClosedLoad(users=1, loops=10)
+            offered = offer(generator, self.order(tmp_path / "o", endpoint, profile))
+        summary = generator.read(offered.folder)
+        assert summary.n_requests == summary.n_errors == 10
+        assert not summary.has_requests
+        assert summary.latency_mean_s is None
+        assert errors_by_kind(summary.errors_by_kind, generator.name)["refused"] == 10
+
+    def test_a_request_that_had_to_wait_is_counted_from_when_it_was_due(
+        self, generator: LoadGenerator, tmp_path: Path
+    ) -> None:
+        """One connection, answers of 0.1 s, forty arrivals a second: the queue grows, and so must latencies."""
+        profile = OpenLoad(rate_per_s=40, duration_s=1, arrivals="constant", connections=1)
+        with answering_server(delay_s=0.1) as server:
+            offered = offer(generator, self.order(tmp_path / "o", server.endpoint, profile))
+            summary = generator.read(offered.folder)
+            assert summary.n_requests == server.seen.total()
+        table = self.rows(offered.folder)
+        assert table.latency_s.max() > 0.5
+        assert summary.n_dropped is not None
+        assert summary.n_requests + summary.n_dropped == pytest.approx(40, abs=2)
+
+
+@pytest.mark.parametrize(
+    ("profile", "why"),
+    [
+        (OpenLoad(rate_per_s=10, duration_s=1, arrivals="poisson"), "evenly spaced"),
+        (ClosedLoad(users=2, loops=5), "requests of all users together"),
+        (ClosedLoad(users=1, duration_s=1, ramp_up_s=1), "ramp_up_s"),
+        (ClosedLoad(users=1, duration_s=1, think_time_s=1), "think_time_s"),
+    ],
+)
+def test_what_oha_cannot_express_is_refused_with_the_reason(profile: LoadProfile, why: str) -> None:
+    assert why in (Oha(program=None).supports(profile, (request_to("/right"),)) or "")
+
+
+def test_a_mix_of_two_requests_is_refused_by_name() -> None:
+    refusal = Oha(program=None).supports(
+        ClosedLoad(users=1, duration_s=1), (request_to("/right"), request_to("/wrong"))
+    )
+    assert refusal is not None
+    assert "right, wrong" in refusal
+
+
+def order_at(folder: Path, profile: LoadProfile) -> LoadOrder:
+    return LoadOrder(
+        profile=profile,
+        requests=(request_to("/right"),),
+        endpoint=Endpoint(host="127.0.0.1", port=1),
+        folder=folder,
+    )
+
+
+def test_oha_that_is_not_here_is_named_with_the_way_to_get_it(tmp_path: Path) -> None:
+    for program in (None, tmp_path / "oha"):
+        with pytest.raises(MissingTool, match="make generators"):
+            Oha(program=program).command(order_at(tmp_path, ClosedLoad(users=1, duration_s=1)))
+
+
+def test_a_rate_goes_with_a_duration_and_latency_correction_and_keeps_connections(tmp_path: Path) -> None:
+    program = tmp_path / "oha"
+    program.touch()
+    profile = OpenLoad(rate_per_s=2.5, duration_s=1.5, arrivals="constant", connections=7)
+    argv = Oha(program=program).command(order_at(tmp_path, profile)).argv
+    assert {"--latency-correction", "-w"} <= set(argv)
+    assert argv[argv.index("-q") + 1] == "2.5"
+    assert argv[argv.index("-c") + 1] == "7"
+    assert argv[argv.index("-z") + 1] == "1500000us"
+    assert "-n" not in argv
+    assert "--disable-keepalive" not in argv
+
+
+def test_rows_without_totals_are_a_failed_trial(tmp_path: Path) -> None:
+    (tmp_path / "order.json").write_text(
+        order_at(tmp_path, ClosedLoad(users=1, duration_s=1)).model_dump_json(by_alias=True)
+    )
+    (tmp_path / SAMPLES).write_bytes(b"")
+    with pytest.raises(TrialFailure, match="oha ended before"):
+        Oha(program=None).read(tmp_path)
+
+
+def oha_folder(folder: Path, profile: LoadProfile, errors: dict[str, int] | None = None) -> Path:
+    """A folder as oha leaves it: three answers, the third with 500, and what got none."""
+    (folder / ORDER_FILE).write_text(order_text(order_at(folder, profile)))
+    totals = {"summary": {"total": 1.5}, "errorDistribution": errors or {}}
+    (folder / TOTALS).write_text(json.dumps(totals))
+    oha_db(folder / SAMPLES, [(0.25, 0.2, 0.3, 200), (0.4, None, 0.1, 200), (0.5, None, 0.1, 500)])
+    os.utime(folder / ORDER_FILE, (999.0, 999.0))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("made_s", "written_s", "start_s"),
+    [(1000.0, 1002.0, 1000.2), (1003.0, 1002.0, None), (998.0, 1002.0, None)],
+    ids=["as oha leaves it", "somebody read it since", "older than the order"],
+)
+def test_rows_are_placed_by_when_the_totals_file_was_made_or_not_at_all(
+    tmp_path: Path, made_s: float, written_s: float, start_s: float | None
+) -> None:
+    folder = oha_folder(tmp_path, ClosedLoad(users=1, duration_s=1))
+    os.utime(folder / TOTALS, (made_s, written_s))
+    found = Oha(program=None).read(folder).start_epoch_s
+    assert found == (None if start_s is None else pytest.approx(start_s))
+
+
+def test_what_got_no_answer_is_an_error_and_what_oha_gave_up_is_not(tmp_path: Path) -> None:
+    kinds = {"connection refused, os error 111": 4, "aborted due to deadline": 2}
+    profile = OpenLoad(rate_per_s=10, duration_s=1, arrivals="constant")
+    summary = Oha(program=None).read(oha_folder(tmp_path, profile, kinds))
+    assert (summary.n_requests, summary.n_errors, summary.n_dropped) == (7, 5, 3)
+    assert summary.errors_by_kind == {"connection refused; os error 111": 4, "status 500": 1}
+    assert summary.latency_mean_s == pytest.approx((0.3 + 0.1 + 0.1) / 3)
+    assert summary.duration_s == pytest.approx(0.4)  # from when the first was due to the last answer
+    assert summary.offered_per_s == 10

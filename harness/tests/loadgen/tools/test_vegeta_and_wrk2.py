@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""vegeta and wrk2: their commands, and what is read of output they really wrote."""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from harness.errors import MissingTool, TrialFailure, UnsupportedLoad
+from harness.loadgen.base import Endpoint, LoadOrder
+from harness.loadgen.summary import ORDER_FILE, order_text
+from harness.loadgen.tools.vegeta.adapter import SAMPLES, TARGETS, Vegeta
+from harness.loadgen.tools.wrk2.adapter import RESULT, Wrk2
+from harness.model import ClosedLoad, LoadProfile, OpenLoad, Request
+from harness.tests.support.answering_server import request_to
+
+GOLDEN = Path(__file__).resolve().parents[2] / "golden"
+
+
+def evenly(rate_per_s: float, duration_s: float, connections: int = 20) -> OpenLoad:
+    return OpenLoad(
+        rate_per_s=rate_per_s, duration_s=duration_s, arrivals="constant", connections=connections
+    )
+
+
+def order_of(folder: Path, profile: LoadProfile, *requests: Request) -> LoadOrder:
+    return LoadOrder(
+        profile=profile,
+        requests=requests or (request_to("/right"),),
+        endpoint=Endpoint(host="127.0.0.1", port=8080),
+        folder=folder,
+    )
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    path = tmp_path / "program"
+    path.touch()
+    return path
+
+
+# --- vegeta
+
+
+def test_vegeta_attacks_and_then_encodes(tmp_path: Path, program: Path) -> None:
+    command = Vegeta(program=program).command(order_of(tmp_path, evenly(2.5, 1.5)))
+    assert command.argv[:2] == (str(program), "attack")
+    assert command.argv[command.argv.index("-rate") + 1] == "5/2s"
+    assert command.argv[command.argv.index("-duration") + 1] == "1500000us"
+    (encode,) = command.after
+    assert encode[1:4] == ("encode", "-to", "csv")
+    assert encode[-1] == command.argv[command.argv.index("-output") + 1]
+
+
+def test_vegetas_targets_are_a_round_of_the_mix(tmp_path: Path, program: Path) -> None:
+    order = order_of(
+        tmp_path, evenly(10, 1), request_to("/right", weight=2, body="é\n"), request_to("/wrong")
+    )
+    lines = Vegeta(program=program).command(order).files[TARGETS].splitlines()
+    found = [json.loads(line) for line in lines]
+    assert sorted(target["url"].rsplit("/", 1)[-1] for target in found) == ["right", "right", "wrong"]
+    first = next(target for target in found if target["url"].endswith("right"))
+    assert base64.b64decode(first["body"]).decode() == "é\n"
+    assert first["header"] == {"Content-Type": ["application/json"]}
+
+
+def test_what_vegeta_wrote_is_summed_up(tmp_path: Path) -> None:
+    (tmp_path / ORDER_FILE).write_text(order_text(order_of(tmp_path, evenly(200, 2))))
+    shutil.copy(GOLDEN / "vegeta" / "results.csv", tmp_path / SAMPLES)
+    summary = Vegeta(program=None).read(tmp_path)
+    assert (summary.n_requests, summary.n_errors, summary.n_dropped) == (400, 3, 0)
+    assert summary.errors_by_kind == {"status 500": 3}
+    assert summary.latency_mean_s == pytest.approx(519357e-9, rel=1e-5)
+    assert summary.start_epoch_s == pytest.approx(1795252467.300838552, abs=1e-6)
+    assert summary.offered_per_s == 200
+    assert summary.achieved_per_s == pytest.approx(200.5, rel=0.01)
+    assert (summary.has_requests, summary.bodies_checked) == (True, False)
+
+
+def test_errors_without_an_answer_are_named_after_their_cause(tmp_path: Path) -> None:
+    (tmp_path / ORDER_FILE).write_text(order_text(order_of(tmp_path, evenly(1, 2))))
+    cause = '"Get ""http://x/"": dial tcp 127.0.0.1:1: connect: connection refused"'
+    rows = [f"179525246730083855{n},0,1724571,0,0,{cause},,,{n},GET,http://x/,\n" for n in (1, 2)]
+    (tmp_path / SAMPLES).write_text("".join(rows))
+    summary = Vegeta(program=None).read(tmp_path)
+    assert summary.n_requests == summary.n_errors == 2
+    assert summary.errors_by_kind == {"connection refused": 2}
+
+
+# --- wrk2
+
+
+def test_wrk2_is_given_a_rate_and_a_script_without_a_report(tmp_path: Path, program: Path) -> None:
+    command = Wrk2(program=program).command(order_of(tmp_path, evenly(500, 12)))
+    assert command.argv[command.argv.index("-R") + 1] == "500"
+    assert command.argv[command.argv.index("-d") + 1] == "12s"
+    assert "--latency" in command.argv
+    assert command.stdout == RESULT
+    assert "function done" not in command.files["mix.lua"]
+    assert "/right" in command.files["mix.lua"]
+
+
+def test_what_wrk2_printed_is_summed_up(tmp_path: Path) -> None:
+    (tmp_path / ORDER_FILE).write_text(order_text(order_of(tmp_path, evenly(500, 12))))
+    shutil.copy(GOLDEN / "wrk2" / "latency.txt", tmp_path / RESULT)
+    summary = Wrk2(program=None).read(tmp_path)
+    assert (summary.n_requests, summary.n_errors, summary.n_dropped) == (6000, 23, 0)
+    assert summary.n_latencies == 972
+    assert summary.latency_quantiles_s["p99"] == pytest.approx(9.36e-3)
+    assert summary.latency_quantiles_s["max"] == pytest.approx(10.112e-3)
+    assert summary.offered_per_s == 500
+    assert (summary.has_requests, summary.bodies_checked) == (False, False)
+
+
+def test_wrk2_that_ended_early_is_a_failed_trial(tmp_path: Path) -> None:
+    (tmp_path / ORDER_FILE).write_text(order_text(order_of(tmp_path, evenly(500, 12))))
+    (tmp_path / RESULT).write_text("unable to connect to 127.0.0.1:8080 Connection refused\n")
+    with pytest.raises(TrialFailure, match="ended before.*Connection refused"):
+        Wrk2(program=None).read(tmp_path)
+
+
+# --- both
+
+
+@pytest.mark.parametrize("generator", [Vegeta(program=None), Wrk2(program=None)], ids=["vegeta", "wrk2"])
+@pytest.mark.parametrize(
+    ("profile", "why"),
+    [
+        (ClosedLoad(users=1, duration_s=1), "closed loop"),
+        (OpenLoad(rate_per_s=10, duration_s=1, arrivals="poisson"), "evenly spaced"),
+    ],
+)
+def test_what_they_cannot_express_is_refused(
+    generator: Vegeta | Wrk2, profile: LoadProfile, why: str
+) -> None:
+    assert why in (generator.supports(profile, (request_to("/right"),)) or "")
+    with pytest.raises(UnsupportedLoad):
+        generator.command(order_of(Path("/nowhere"), profile))
+
+
+@pytest.mark.parametrize(("rate_per_s", "duration_s"), [(2.5, 1), (10, 1.5)])
+def test_wrk2_has_whole_rates_and_seconds_only(rate_per_s: float, duration_s: float) -> None:
+    refusal = Wrk2(program=None).supports(evenly(rate_per_s, duration_s), (request_to("/right"),))
+    assert "whole numbers" in (refusal or "")
+
+
+@pytest.mark.parametrize("generator", [Vegeta(program=None), Wrk2(program=None)], ids=["vegeta", "wrk2"])
+def test_one_that_is_not_here_is_a_missing_tool(generator: Vegeta | Wrk2, tmp_path: Path) -> None:
+    with pytest.raises(MissingTool, match=f"{generator.name} is missing.*on PATH"):
+        generator.command(order_of(tmp_path, evenly(10, 1)))
+
+
+@pytest.mark.parametrize("generator", [Vegeta(program=None), Wrk2(program=None)], ids=["vegeta", "wrk2"])
+def test_an_empty_folder_is_a_failed_trial(generator: Vegeta | Wrk2, tmp_path: Path) -> None:
+    with pytest.raises(TrialFailure):
+        generator.read(tmp_path)

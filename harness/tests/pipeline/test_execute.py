@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Analyses beside each other: which stages may, how a failure and a signal end them, and what they leave behind."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from harness.pipeline import StageFailed, StageParameters, run
+from harness.pipeline.notebook_file import NotebookFile
+from harness.pipeline.notebook_process import UnderWay
+from harness.pipeline.stage import Kind, PlannedStage, StagePlan, may_begin
+from harness.pipeline.status import StageTable
+from harness.tests.support.synthetic import ROOT
+
+T = TypeVar("T")
+WITHIN_S = 300.0
+#: What the cells of these notebooks begin with: `tell` leaves a file behind, `wait` waits for one.
+PRELUDE = f"""import os, time
+from pathlib import Path
+here = Path(os.environ["REMATCH_ROOT"])
+def tell(name):
+    (here / name).write_text(str(os.getpid()))
+def wait(name):
+    until = time.monotonic() + {WITHIN_S}
+    while not (here / name).is_file():
+        assert time.monotonic() < until, f"{{name}} never came"
+        time.sleep(0.05)
+"""
+
+
+def stage(name: str, kind: Kind = "analysis", root: Path | None = None) -> PlannedStage:
+    """Return a stage that is to do, its notebook below ``root`` where there is one."""
+    file = NotebookFile(root / "notebooks" / f"{name}.ipynb") if root else None
+    return PlannedStage(name=name, kind=kind, state="to do", why="", expected_s=1.0, notebook=file)
+
+
+def plan_of(root: Path) -> StagePlan:
+    """Return the plan of all notebooks of a project, and of its paper."""
+    files = sorted((root / "notebooks").glob("*.ipynb"))
+    stages = (*(stage(file.stem, root=root) for file in files), stage("paper", "paper"))
+    return StagePlan(root=root, settings=StageParameters(profile="smoke"), stages=stages)
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., StagePlan]:
+    """Makes the plan of a project whose notebooks hold one cell each."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+
+    def make(**cells: str) -> StagePlan:
+        for name, source in cells.items():
+            write_notebook(tmp_path / "notebooks" / f"{name}.ipynb", PRELUDE + source)
+        return plan_of(tmp_path)
+
+    return make
+
+
+def write_notebook(path: Path, source: str) -> None:
+    cell: dict[str, object] = {
+        "cell_type": "code", "id": "a", "metadata": {"tags": ["parameters"]}, "outputs": [],
+        "execution_count": None, "source": source,
+    }  # fmt: skip
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": [cell]}))
+
+
+class Shown:
+    """Keeps the states of all stages, each time they are shown."""
+
+    def __init__(self) -> None:
+        self.states: list[dict[str, str]] = []
+
+    def show(self, table: StageTable, *lines: str) -> None:
+        self.states.append({name: row.state for name, row in table.rows.items()})
+
+    def at_once(self) -> int:
+        """The most stages that were ever shown at work together."""
+        return max(list(states.values()).count("running") for states in self.states)
+
+
+@pytest.mark.parametrize("kind", ["check", "measure", "tidy", "paper"])
+def test_only_analyses_share_the_machine(kind: Kind) -> None:
+    alone, analysis = stage("alone", kind), stage("analysis")
+    assert may_begin(alone, [], places=4)
+    assert not may_begin(alone, [analysis], places=4)
+    assert not may_begin(analysis, [alone], places=4)
+    assert not may_begin(alone, [alone], places=4)
+    assert may_begin(analysis, [analysis], places=2)
+    assert not may_begin(analysis, [analysis, analysis], places=2)
+
+
+def test_the_time_expected_is_that_of_stages_beside_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.pipeline.stage.places_here", lambda: 2)
+    stages = (stage("measure", "measure"), *(stage(str(number)) for number in range(6)))
+    plan = StagePlan(root=Path(), settings=StageParameters(), stages=stages)
+    assert plan.expected_s == pytest.approx(1 + 3)
+
+
+def test_two_analyses_that_wait_for_each_other_both_end_well(project: Callable[..., StagePlan]) -> None:
+    plan = project(a="tell('a')\nwait('b')", b="tell('b')\nwait('a')")
+    shown = Shown()
+    with pytest.raises(StageFailed, match="paper: .*no notebook has published anything"):
+        run(plan, progress=shown, places=2)
+    assert shown.states[-1] == {"a": "done", "b": "done", "paper": "failed"}
+    assert shown.at_once() == 2
+
+
+@pytest.fixture
+def scripts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., StagePlan]:
+    """Makes the plan of a project in which shell scripts stand in for papermill and its kernels."""
+    monkeypatch.setattr("harness.pipeline.execute._APART_S", 0.0)
+    monkeypatch.setattr("harness.pipeline.execute._LOOK_EVERY_S", 0.02)
+
+    def make(**sources: str) -> StagePlan:
+        def begin(plan: StagePlan, stage: PlannedStage) -> UnderWay:
+            log = plan.results / f"{stage.name}.log"
+            log.write_text(f"{stage.name} broke")
+            child = subprocess.Popen(["/bin/sh", "-c", sources[stage.name]], cwd=tmp_path)
+            return UnderWay(stage=stage, child=child, output=log.with_suffix(".ipynb"), log=log)
+
+        monkeypatch.setattr("harness.pipeline.execute.begin", begin)
+        for name in sources:
+            write_notebook(tmp_path / "notebooks" / f"{name}.ipynb", "")
+        return plan_of(tmp_path)
+
+    return make
+
+
+def test_where_there_is_one_place_each_begins_when_the_one_before_has_ended(
+    scripts: Callable[..., StagePlan],
+) -> None:
+    plan = scripts(a="sleep 0.1; test ! -e b && touch a", b="test -e a && touch b", c="test -e b")
+    shown = Shown()
+    with pytest.raises(StageFailed, match=r"^paper: "):
+        run(plan, progress=shown, places=1)
+    assert shown.states[-1] == {"a": "done", "b": "done", "c": "done", "paper": "failed"}
+    assert shown.at_once() == 1
+
+
+def test_after_a_failure_nothing_is_begun_the_rest_ends_and_the_first_of_the_plan_is_named(
+    scripts: Callable[..., StagePlan], tmp_path: Path
+) -> None:
+    after_c = "until [ -e c ]; do sleep 0.02; done; sleep 0.2;"
+    plan = scripts(a=f"{after_c} exit 1", b=f"{after_c} touch b", c="touch c; exit 1", d="touch d")
+    shown = Shown()
+    with pytest.raises(StageFailed) as caught:
+        run(plan, progress=shown, places=3)
+    assert str(caught.value) == (
+        "a.ipynb: a broke; see results/smoke/a.log; resume: papermill notebooks/run_all.ipynb -p profile smoke"
+    )
+    assert {"a": "running", "b": "running", "c": "failed", "d": "to do", "paper": "to do"} in shown.states
+    assert shown.states[-1] == {"a": "failed", "b": "done", "c": "failed", "d": "to do", "paper": "to do"}
+    assert (tmp_path / "b").is_file()
+    assert not (tmp_path / "d").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
+def test_a_signal_ends_all_that_is_at_work(
+    project: Callable[..., StagePlan], tmp_path: Path, number: signal.Signals
+) -> None:
+    project(a="tell('a')\ntime.sleep(600)", b="tell('b')\ntime.sleep(600)")
+    code = (
+        "import signal, sys; from pathlib import Path; from harness.pipeline import run;"
+        "signal.signal(signal.SIGINT, signal.default_int_handler);"  # a test in the background has it ignored
+        "from harness.tests.pipeline.test_execute import plan_of; run(plan_of(Path(sys.argv[1])), places=2)"
+    )
+    child = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stderr=subprocess.PIPE, text=True)
+    kernels = [int(eventually(partial(told, tmp_path / name), "a kernel")) for name in "ab"]
+    child.send_signal(number)
+    _, said = child.communicate(timeout=WITHIN_S)
+    assert child.returncode != 0
+    for pid in kernels:
+        eventually(partial(ended, pid), f"the end of {pid}")
+    if number == signal.SIGINT:
+        assert "✗ a" in said
+        assert "✗ b" in said
+        assert said.count("stopped") == 2
+
+
+def told(path: Path) -> str:
+    return path.read_text() if path.is_file() else ""
+
+
+def ended(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def eventually(look: Callable[[], T], what: str) -> T:
+    until_s = time.monotonic() + WITHIN_S
+    while not (found := look()):
+        assert time.monotonic() < until_s, f"{what} never came"
+        time.sleep(0.05)
+    return found

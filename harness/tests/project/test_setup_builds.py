@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Set-up: what it builds from source, load generators and the sampler's library."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness import toolchains
+from harness.tests.support.fake_machine import around, fake_environment, program
+from setup import __main__ as setup_main
+from setup import source_builds
+from setup.say import SetupError
+
+PROJECT = Path(__file__).resolve().parents[3]
+
+
+# --- load generators from source
+
+
+def test_k6_is_the_version_that_its_module_file_names_with_hashes() -> None:
+    module = (PROJECT / "setup/k6/go.mod").read_text(encoding="utf-8")
+    assert f"go.k6.io/k6 v{toolchains.K6_VERSION}\n" in module
+    hashes = (PROJECT / "setup/k6/go.sum").read_text(encoding="utf-8")
+    assert f"go.k6.io/k6 v{toolchains.K6_VERSION} h1:" in hashes
+
+
+def without_k6(folder: Path, monkeypatch: pytest.MonkeyPatch, go_says: str) -> toolchains.Surroundings:
+    """A machine with a Go that says and does as told, and no k6."""
+    fake_environment(folder / "project")
+    monkeypatch.setattr("setup.python_env.environment_is_current", lambda project, python: True)
+    (folder / "project" / source_builds.K6_MODULE).mkdir(parents=True)
+    go = folder / "bin/go"
+    go.parent.mkdir()
+    go.write_text(
+        f'#!/bin/sh\n[ "$1" = version ] && echo go version go1.26.6 linux/amd64 && exit 0\n{go_says}\n'
+    )
+    go.chmod(0o755)
+    monkeypatch.setattr(setup_main, "PROJECT", folder / "project")
+    monkeypatch.setenv("PATH", f"{go.parent}:/usr/bin:/bin")
+    return toolchains.Surroundings(project=folder / "project", system=folder / "system")
+
+
+def test_k6_is_built_into_the_tools_of_the_project_with_the_hashes_held_fast(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build = f'echo "$GOFLAGS" > {tmp_path}/flags; mkdir -p "$(dirname "$3")"; printf "#!/bin/sh\necho k6 v{toolchains.K6_VERSION}\n" > "$3"; chmod +x "$3"'
+    place = without_k6(tmp_path, monkeypatch, build)
+    setup_main.bring((), ("k6",), place)
+    assert toolchains.find_tool("k6", place).path == (
+        tmp_path / "project" / f".tools/k6-{toolchains.K6_VERSION}/bin/k6"
+    )
+    assert "-mod=readonly" in (tmp_path / "flags").read_text()
+    assert not list((tmp_path / "project/.tools").glob("*.new"))
+
+
+def test_a_k6_that_cannot_be_built_stops_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = without_k6(tmp_path, monkeypatch, "echo no such module >&2; exit 1")
+    setup_main.bring((), ("k6",), place)
+    said = capsys.readouterr()
+    assert "going on without k6" in said.out
+    assert "no such module" in said.err
+    assert not toolchains.find_tool("k6", place).usable
+
+
+# --- the sampler's library
+
+
+def with_a_compiler(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> toolchains.Surroundings:
+    """A machine whose ``cc`` does as told, or that has none."""
+    fake_environment(folder / "project")
+    monkeypatch.setattr("setup.python_env.environment_is_current", lambda project, python: True)
+    monkeypatch.setattr(setup_main, "PROJECT", folder / "project")
+    shell = program(folder / "bin/true").parent
+    (shell / "mkdir").symlink_to("/bin/mkdir")
+    if script:
+        (shell / "cc").write_text(f"#!/bin/sh\n{script}\n")
+        (shell / "cc").chmod(0o755)
+    monkeypatch.setenv("PATH", str(shell))
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.delenv("CONDA_PREFIX", raising=False)
+    return toolchains.Surroundings(project=folder / "project", system=folder / "system")
+
+
+def test_the_samplers_library_is_built_by_the_compiler_that_is_found_and_only_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = f'echo "$*" >> {tmp_path}/calls; while [ "$1" != -o ]; do shift; done; echo made > "$2"'
+    place = with_a_compiler(tmp_path, monkeypatch, script)
+    setup_main.bring((), ("cc", "glances"), place)
+    setup_main.bring((), ("cc", "glances"), place)
+    assert toolchains.find_tool("glances", place).path == toolchains.glances_library(place.tools)
+    built = [line for line in (tmp_path / "calls").read_text().splitlines() if "-o" in line.split()]
+    assert len(built) == 1
+    assert "-Werror" in built[0].split() and built[0].endswith(str(toolchains.GLANCES_SOURCE))
+    assert not list(place.tools.glob("*.new"))
+
+
+def test_a_library_of_another_source_does_not_stand_for_this_one(tmp_path: Path) -> None:
+    place = around(tmp_path)
+    source = tmp_path / "glances.c"
+    source.write_bytes(toolchains.GLANCES_SOURCE.read_bytes() + b"// changed\n")
+    program(toolchains.glances_library(place.tools, source))
+    assert toolchains.find_tool("glances", place).state == "missing"
+    program(toolchains.glances_library(place.tools))
+    assert toolchains.find_tool("glances", place).usable
+
+
+def test_a_library_that_does_not_compile_stops_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = with_a_compiler(tmp_path, monkeypatch, "echo stdint.h: no such file >&2; exit 1")
+    setup_main.bring((), ("cc", "glances"), place)
+    said = capsys.readouterr()
+    assert "going on without glances" in said.out and "libc6-dev" in said.out
+    assert "stdint.h: no such file" in said.err
+    assert not toolchains.find_tool("glances", place).usable
+
+
+def test_a_machine_without_a_compiler_does_without_the_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = with_a_compiler(tmp_path, monkeypatch, "")
+    setup_main.bring((), ("cc", "glances"), place)
+    said = capsys.readouterr().out
+    assert "going on without cc: nothing here can install packages" in said
+    assert "going on without glances: cc is missing" in said
+
+
+def test_oha_without_cargo_says_what_is_missing(tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match="built with cargo"):
+        source_builds.build_oha(tmp_path, {"PATH": str(tmp_path)})
+
+
+def test_a_cargo_that_does_not_run_is_quoted_with_what_to_do(tmp_path: Path) -> None:
+    """Rustup's stand-in speaks like this where HOME has no Rust; a trace of its stack follows."""
+    stand_in = tmp_path / "cargo"
+    stand_in.write_text(
+        "#!/bin/sh\necho 'error: no default is configured' >&2\necho trace >&2\nexit 1\n", "utf-8"
+    )
+    stand_in.chmod(0o755)
+    with pytest.raises(SetupError) as refused:
+        source_builds.build_oha(tmp_path, {"PATH": f"{tmp_path}:/bin"})
+    said = str(refused.value)
+    assert "error: no default is configured; " in said and "RUSTUP_HOME" in said
+    assert "trace" not in said
+    assert not list(tmp_path.glob(".tools/*"))

@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The paper: no measured digit typed by hand, an unknown key fails, the same input gives the same bytes."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from harness.errors import InputError, MissingTool
+from harness.model.formatting import NOT_COMPARED, NOT_MEASURED
+from harness.pipeline import StageParameters
+from harness.pipeline.steps import tidy_all
+from harness.publish import clear, read_values
+from harness.publish.build import PaperFailed, build_paper, explain
+from harness.tests.support.in_process import execute_in_process
+from harness.tests.support.synthetic import ROOT, make_project, make_session
+
+PAPER = ROOT / "paper"
+SOURCES = sorted([PAPER / "main.tex", *(PAPER / "sections").glob("*.tex")])
+#: What may stand in the text as digits: years, licences, and the level of all intervals.
+ALLOWED = re.compile(r"\b(?:19|20)\d\d\b|Apache-2\.0|CC-BY-4\.0")
+NAMES = re.compile(
+    r"\\(?:val|valci|verdict|ntrials|ifpublished|cite|ref|label|input|rematch\w+|usepackage|documentclass|"
+    r"bibliography\w*|rule|dimexpr)\*?(?:\[[^]]*\])?\{[^}]*\}"
+)
+
+NOTEBOOKS = sorted(path.stem for path in (ROOT / "notebooks").glob("[3-9]?-*.ipynb"))
+
+
+def typed_digits(text: str) -> list[str]:
+    """Return the lines of LaTeX in which a digit stands that no notebook wrote."""
+    found = []
+    for line in text.splitlines():
+        left = ALLOWED.sub("", NAMES.sub("", re.sub(r"(?<!\\)%.*", "", line)))
+        if re.search(r"\d", left.replace(r"\dimexpr\columnwidth-2\fboxsep-2\fboxrule", "")):
+            found.append(line)
+    return found
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
+def test_no_measured_digit_is_typed_by_hand(path: Path) -> None:
+    assert typed_digits(path.read_text("utf-8")) == []
+
+
+def test_a_typed_digit_would_be_found() -> None:
+    assert typed_digits(r"Java is 12 \% slower than in \cite{nelson2020}, 2020.") != []
+    assert typed_digits(r"Java is \val{a.b1} slower, see Fig.~\ref{fig:a2}, in 2020. % 12") == []
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
+def test_a_source_line_holds_one_sentence(path: Path) -> None:
+    for line in path.read_text("utf-8").splitlines():
+        if not line.startswith(("\\", "%")):
+            assert not re.search(r"[a-z}]\. [A-Z][a-z]", line.replace("Fig. ", "")), line
+
+
+def test_verdicts_are_never_typed() -> None:
+    text = "\n".join(path.read_text("utf-8") for path in SOURCES if path.stem.startswith("results"))
+    assert not re.search(r"\b(faster|slower|outperforms|beats|wins)\b", re.sub(r"\\\w+\{[^}]*\}", "", text))
+    assert text.count(r"\verdict{") > 10
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A made-up quick session, analysed by the notebooks of this project, ready to be typeset."""
+    root = make_project(tmp_path_factory.mktemp("paper"))
+    tidy_all(StageParameters(experiments="strings-rounds,strings-startup"), root=root)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("REMATCH_ROOT", str(root))
+        for name in ("20-tidy", *NOTEBOOKS):
+            execute_in_process(root, name)
+    return root
+
+
+def test_two_builds_in_different_folders_give_the_same_bytes(project: Path, tmp_path: Path) -> None:
+    first = build_paper(project).read_bytes()
+    elsewhere = tmp_path / "a folder with another name"
+    shutil.copytree(project / "paper", elsewhere / "paper", ignore=shutil.ignore_patterns("main.[!t]*"))
+    assert build_paper(elsewhere).read_bytes() == first
+    log = (project / "paper/main.log").read_text("utf-8", errors="replace")
+    assert "undefined" not in log
+    assert "Overfull \\hbox" not in log
+
+
+def test_there_are_enough_figures_and_tables_and_each_has_its_alt_text(project: Path) -> None:
+    text = "\n".join(path.read_text("utf-8") for path in SOURCES)
+    assert len(re.findall(r"\\rematch(?:wide)?figure\{", text)) >= 4
+    assert len(re.findall(r"\\rematchtable\{", text)) >= 3
+    figures = (project / "paper/generated/figures.json").read_text("utf-8")
+    assert figures.count('"alt": "') == figures.count('"caption": "') >= 8
+
+
+def test_every_number_of_the_text_says_where_it_comes_from(project: Path) -> None:
+    values = read_values(project)
+    text = "\n".join(path.read_text("utf-8") for path in SOURCES)
+    keys = set(re.findall(r"\\(?:val|valci)\{([^}]*)\}", text))
+    assert keys <= set(values)
+    estimated = [key for key in keys if values[key]["n_trials"] > 1]
+    assert len(estimated) > 10
+    assert all(values[key]["inputs"] for key in estimated)
+
+
+def copy_of(project: Path, folder: Path) -> Path:
+    shutil.copytree(project / "paper", folder / "paper", ignore=shutil.ignore_patterns("main.[!t]*"))
+    return folder
+
+
+def test_sections_of_what_was_not_measured_stay_out(project: Path) -> None:
+    values = read_values(project)
+    assert values["gc.share.g1_3x"]["reason"] == "not measured in this profile"
+    included = (project / "paper/main.log").read_text("utf-8", errors="replace")
+    assert "sections/validity.tex" in included
+    assert "sections/gc-peaks.tex" not in included
+
+
+@pytest.mark.parametrize("measured", ["forms", "forms-clients"])
+def test_of_the_forms_those_stand_in_the_paper_that_were_measured(
+    project: Path, measured: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "project"
+    shutil.copytree(project, root, symlinks=True, ignore=shutil.ignore_patterns("main.[!t]*"))
+    make_session(root, measured, "quick")
+    tidy_all(StageParameters(experiments=measured), root=root)
+    monkeypatch.setenv("REMATCH_ROOT", str(root))
+    execute_in_process(root, "34-forms")
+    build_paper(root)
+    log, labels = (
+        (root / "paper" / name).read_text("utf-8", errors="replace") for name in ("main.log", "main.aux")
+    )
+    assert "undefined" not in log
+    assert "Overfull \\hbox" not in log
+    found = {name for name in ("forms", "forms.clients") if f"{{fig:{name}.footprint}}" in labels}
+    assert found == {measured.replace("-", ".")}
+
+
+def test_what_was_not_measured_of_cores_and_places_is_left_out_and_named_at_the_end(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "project"
+    shutil.copytree(project, root, symlinks=True, ignore=shutil.ignore_patterns("main.[!t]*"))
+    notebooks = {"scaling": "50-scaling", "placement": "51-placement"}
+    monkeypatch.setenv("REMATCH_ROOT", str(root))
+    for experiment in notebooks:
+        make_session(root, experiment, "quick")
+    make_session(root, "placement", "quick", launcher="container")
+    tidy_all(StageParameters(experiments=",".join(notebooks)), root=root)
+    for name in notebooks.values():
+        execute_in_process(root, name)
+    build_paper(root)
+    log = (root / "paper/main.log").read_text("utf-8", errors="replace")
+    assert "undefined" not in log
+    assert "Overfull \\hbox" not in log
+    absent = {
+        key
+        for key, entry in read_values(root).items()
+        if NOT_MEASURED in (entry.get("reason"), entry["text"]) or entry["text"] == NOT_COMPARED
+    }
+    for experiment in notebooks:
+        assert f"sections/{experiment}.tex" in log
+        lines = (root / f"paper/sections/{experiment}.tex").read_text("utf-8").splitlines()
+        without = [
+            line
+            for line in lines
+            if absent & set(re.findall(r"\\(?:val|valci|verdict|ntrials)\{([^}]*)\}", line))
+        ]
+        assert without, "the quick profile has all of it: this tests nothing"
+        assert [line for line in without if not line.startswith(r"\told{")] == []
+        assert r"\nottold" in lines[lines.index(without[-1]) :]
+
+
+def test_an_unknown_key_fails_the_build_and_is_named_with_file_and_line(
+    project: Path, tmp_path: Path
+) -> None:
+    root = copy_of(project, tmp_path)
+    threats = root / "paper/sections/threats.tex"
+    threats.write_text(threats.read_text() + "It was \\val{strings.no_such_key}.\n")
+    line = len(threats.read_text().splitlines())
+    with pytest.raises(
+        PaperFailed, match=rf"sections/threats\.tex:{line}: unknown key 'strings\.no_such_key'"
+    ) as caught:
+        build_paper(root)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_mistake_in_the_source_is_one_line_with_file_and_place(project: Path, tmp_path: Path) -> None:
+    root = copy_of(project, tmp_path)
+    question = root / "paper/sections/introduction.tex"
+    question.write_text("\\section{Q}\n\\undefinedmacro\n")
+    with pytest.raises(PaperFailed, match=r"paper/sections/introduction\.tex:2: Undefined control sequence"):
+        build_paper(root)
+
+
+def test_without_the_start_up_notebook_the_rest_still_builds(project: Path, tmp_path: Path) -> None:
+    root = copy_of(project, tmp_path)
+    clear(root, "31-startup")
+    assert build_paper(root).stat().st_size > 0
+
+
+def test_nothing_published_is_said_before_latex_is_started(tmp_path: Path) -> None:
+    (tmp_path / "paper").mkdir()
+    with pytest.raises(InputError, match="no notebook has published anything"):
+        build_paper(tmp_path)
+
+
+def test_missing_latex_is_named_with_what_brings_it(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = copy_of(project, tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(MissingTool, match=r"latexmk is missing: .*apt-get install"):
+        build_paper(root)
+
+
+def test_a_log_without_an_error_line_is_said_so(tmp_path: Path) -> None:
+    assert "no error line" in explain(tmp_path / "main.log")
+
+
+def test_each_section_of_results_that_can_be_printed_answers_a_question_that_is_asked() -> None:
+    sections = ROOT / "paper" / "sections"
+    asked = (sections / "question.tex").read_text("utf-8")
+    printed = re.findall(
+        r"\\ifpublished\{([\w.]+)\}\{\\input\{(sections/[\w-]+)\}",
+        (ROOT / "paper/main.tex").read_text("utf-8"),
+    )
+    assert len(printed) >= 10
+    for key, section in printed:
+        label = re.search(r"\\label\{(sec:\w+)\}", (ROOT / "paper" / f"{section}.tex").read_text("utf-8"))
+        assert label is not None, section
+        assert rf"\ref{{{label[1]}}}" in asked, section
+        assert rf"\ifpublished{{{key}}}{{\item" in asked or section.endswith("forms"), key
+
+
+def test_the_box_names_the_source_of_the_paper_and_of_the_sessions_apart() -> None:
+    box = (ROOT / "paper/main.tex").read_text("utf-8")
+    assert r"\val{paper.source}" in box and r"\val{session.sources}" in box

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers on their way to the paper: rounding, escaping, one key for one notebook, no trace of the order."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.errors import InputError, UnknownKey
+from harness.model import Estimate
+from harness.publish import Publisher, clear, escape, published_rounds, read_values, show, trace
+from harness.publish.cells import cell_texts
+from harness.publish.latex import render_table
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def estimate(
+    value: float | None, low: float | None = None, high: float | None = None, unit: str = "s"
+) -> Estimate:
+    return Estimate(
+        value=value, low=low, high=high, unit=unit, method="log-t", estimand="mean", n_trials=5,
+        inputs=("e/s/0001-a", "e/s/0002-a"),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("given", "text", "interval"),
+    [
+        (estimate(0.0123456, 0.0118, 0.0129), "12.35 ms", "12.35 ms (11.80 to 12.90)"),
+        (estimate(15330.6, 14800, 15900, "1/s"), "15,330/s", "15,330/s (14,800 to 15,900)"),
+        (estimate(1.23456, 1.1, 1.4, "ratio"), "1.23", "1.23 (1.10 to 1.40)"),
+        (estimate(190 * 2**20, None, None, "B"), "190 MiB", "190 MiB"),
+        (estimate(4.2e-5, 4.1e-5, 4.3e-5, "s/request"), "42.0 µs", "42.0 µs (41.0 to 43.0)"),
+        (estimate(80, None, None, "1"), "80", "80"),
+        (estimate(-0.5, -0.6, -0.4, ""), "−0.50", "−0.50 (−0.60 to −0.40)"),
+    ],
+)
+def test_a_number_has_the_digits_its_interval_carries(given: Estimate, text: str, interval: str) -> None:
+    shown = show(given)
+    assert shown.text.replace("\N{NARROW NO-BREAK SPACE}", " ") == text
+    assert shown.interval.replace("\N{NARROW NO-BREAK SPACE}", " ") == interval
+
+
+def test_an_absent_number_is_a_dash_with_its_reason(tmp_path: Path) -> None:
+    publisher = Publisher("30-a", root=tmp_path, publish=True)
+    publisher.absent("a.b", "ratio", "not measured in this profile")
+    entry = read_values(tmp_path)["a.b"]
+    assert entry["value"] is None
+    assert entry["text"] == "–"
+    tex = (tmp_path / "paper/generated/values.tex").read_text()
+    assert r"\csname rematch@val@a.b\endcsname{-- (not measured in this profile)}" in tex
+
+
+def test_below_a_table_stands_why_a_number_has_no_interval() -> None:
+    why = "no variation between trials: no interval"
+    alone = estimate(0.0, unit="share").model_copy(update={"warnings": ("rounded", why)})
+    beside = [
+        {"a": cell} for cell in (alone, alone, estimate(0.1, 0.0, 0.2, "share"), estimate(0.3, unit="share"))
+    ]
+    _, body, reasons = cell_texts({"a": "A"}, beside)
+    assert [len(row or ()) for row in body] == [1] * 4
+    assert reasons == [f"A number alone: {why}."]
+
+
+def test_every_value_carries_what_the_schema_promises(tmp_path: Path) -> None:
+    Publisher("30-a", root=tmp_path, publish=True).number("a.b", estimate(1.0, 0.9, 1.1, "ratio"))
+    entry = json.loads((tmp_path / "paper/generated/values.json").read_text())["a.b"]
+    wanted = {"value", "low", "high", "unit", "text", "method", "estimand", "n_trials", "inputs", "notebook"}
+    assert wanted <= set(entry)
+    assert entry["inputs"] == ["e/s/0001-a", "e/s/0002-a"]
+    assert entry["value"] == 1.0
+
+
+def test_the_order_of_notebooks_and_of_cells_leaves_no_trace(tmp_path: Path) -> None:
+    def publish(root: Path, order: list[tuple[str, str, float]]) -> dict[str, bytes]:
+        for notebook, key, value in order:
+            Publisher(notebook, root=root, publish=True).number(key, estimate(value))
+        folder = root / "paper/generated"
+        return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+    cells = [("30-a", "a.x", 1.0), ("30-a", "a.y", 2.0), ("31-b", "b.x", 3.0)]
+    forward = publish(tmp_path / "forward", cells)
+    assert publish(tmp_path / "backward", cells[::-1]) == forward
+    assert publish(tmp_path / "twice", cells + cells) == forward
+
+
+def test_notebooks_at_work_at_once_lose_nothing_and_leave_what_one_after_the_other_leaves(
+    tmp_path: Path,
+) -> None:
+    code = (
+        "import sys; from pathlib import Path; from harness.publish import Publisher\n"
+        "from harness.tests.publish.test_publisher import estimate\n"
+        "root, name = Path(sys.argv[1]), sys.argv[2]\n"
+        "publisher = Publisher(name, root=root, publish=True)\n"
+        "for number in range(40): publisher.number(f'{name[3:]}.k{number}', estimate(1.0 + number))\n"
+        "publisher.table(f'{name[3:]}.t', {'a': 'A'}, [{'a': 1}], caption='c')\n"
+    )
+
+    def publish(root: Path, *, at_once: bool) -> dict[str, bytes]:
+        children = []
+        for name in ("31-b", "30-a", "32-c"):
+            children.append(subprocess.Popen([sys.executable, "-c", code, str(root), name], cwd=ROOT))
+            if not at_once:
+                children[-1].wait()
+        assert [child.wait() for child in children] == [0, 0, 0]
+        folder = root / "paper/generated"
+        return {path.name: path.read_bytes() for path in folder.rglob("*.*") if path.is_file()}
+
+    after_each_other = publish(tmp_path / "after", at_once=False)
+    assert len(json.loads(after_each_other["values.json"])) == 3 * 40
+    assert publish(tmp_path / "at-once", at_once=True) == after_each_other
+
+
+def test_two_notebooks_cannot_publish_the_same_key(tmp_path: Path) -> None:
+    Publisher("30-a", root=tmp_path, publish=True).number("a.x", estimate(1.0))
+    with pytest.raises(InputError, match="30-a already"):
+        Publisher("31-b", root=tmp_path, publish=True).number("a.x", estimate(2.0))
+
+
+def test_clearing_a_notebook_leaves_the_others(tmp_path: Path) -> None:
+    Publisher("30-a", root=tmp_path, publish=True).number("a.x", estimate(1.0))
+    Publisher("31-b", root=tmp_path, publish=True).number("b.x", estimate(2.0))
+    clear(tmp_path, "30-a")
+    assert set(read_values(tmp_path)) == {"b.x"}
+
+
+def test_tracing_an_unknown_key_names_the_nearest(tmp_path: Path) -> None:
+    Publisher("30-a", root=tmp_path, publish=True).number("a.throughput", estimate(1.0))
+    assert trace(tmp_path, "a.throughput")["inputs"] == ["e/s/0001-a", "e/s/0002-a"]
+    with pytest.raises(UnknownKey, match=r"did you mean a\.throughput"):
+        trace(tmp_path, "a.througput")
+
+
+@pytest.mark.parametrize("key", ["", "A.b", "a b", "a..b", "a{b}", "a\\b", "a.b."])
+def test_a_key_that_latex_could_stumble_over_is_refused(tmp_path: Path, key: str) -> None:
+    with pytest.raises(InputError, match="not a key"):
+        Publisher("30-a", root=tmp_path, publish=True).number(key, estimate(1.0))
+
+
+def test_text_prints_as_itself_in_latex() -> None:
+    assert escape("50 % of $a_b & {c}~^\\#") == (
+        r"50 \% of \$a\_b \& \{c\}\textasciitilde{}\textasciicircum{}\textbackslash{}\#"
+    )
+    assert escape("12 µs × 3 – 1") == r"12 \textmu{}s \(\times\) 3 -- 1"
+
+
+def test_a_table_shows_a_dash_and_says_why_below(tmp_path: Path) -> None:
+    publisher = Publisher("30-a", root=tmp_path, publish=True)
+    nothing = Estimate(
+        value=None, unit="s", method="none", estimand="", n_trials=0, warnings=("below resolution",)
+    )
+    publisher.table(
+        "a.table", {"v": "variant", "t": "time"},
+        [{"v": "x_1", "t": estimate(0.012, 0.011, 0.013)}, None, {"v": "y", "t": nothing}], caption="Times & more",
+    )  # fmt: skip
+    text = (tmp_path / "paper/generated/tables/a-table.tex").read_text()
+    assert r"x\_1 & 12.0 (11.0 to 13.0) \\" in text
+    assert "variant & time (ms)" in text
+    assert "--: below resolution." in text
+    assert r"\caption{Times \& more}" in text
+
+
+def test_a_table_in_which_no_row_is_numeric_is_set_left() -> None:
+    text = render_table(
+        notebook="n", key="k", header=["a"], rows=[["b"]], caption="c", notes=[], wide=False, numeric=[False]
+    )
+    assert r"\begin{tabular}{l}" in text
+
+
+def test_the_published_rounds_obey_the_arithmetic_of_a_closed_loop() -> None:
+    rounds = published_rounds()
+    assert len(rounds) == 18
+    assert rounds["audit_ratio"].between(0.9, 1.15).all()
+    fastest = rounds.sort_values("throughput_per_s").iloc[-1]
+    assert fastest["ramp_share"] > 0.8  # 9.9 s of ramp in a run of 12.1 s
+    assert fastest["busy_users"] == pytest.approx(82426.64 * 0.25e-3)
+    slowest = rounds.sort_values("latency_mean_ms").iloc[-1]
+    assert slowest["predicted_per_s"] == pytest.approx(1e6 / (9.9 + 10 * 12.13))
+
+
+def test_published_rounds_with_a_column_missing_name_the_file(tmp_path: Path) -> None:
+    target = tmp_path / "data/published/strings-rounds.csv"
+    target.parent.mkdir(parents=True)
+    target.write_text("source,table\nx,y\n")
+    with pytest.raises(InputError, match=r"strings-rounds\.csv: wrong columns"):
+        published_rounds(root=tmp_path)

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules for the README's headline: only published numbers, only between its markers."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from harness.errors import InputError, UnknownKey
+from harness.publish import readme
+from harness.tests.support.synthetic import ROOT
+
+
+def a_project(root: Path, *, missing: str | None = None) -> Path:
+    generated = root / "paper" / "generated"
+    (generated / "figures").mkdir(parents=True)
+    (root / "docs").mkdir()
+    (generated / "figures" / "forest.png").write_bytes(b"a picture")
+    figure = {"alt": "a forest", "caption": "Ratios.", "files": ["figures/forest.pdf", "figures/forest.png"]}
+    (generated / "figures.json").write_text(json.dumps({readme.FIGURE: figure}))
+    keys = [f"{ratio}.{row}" for ratio, _ in readme._COLUMNS.values() for row in readme._ROWS]
+    keys += [f"{value}.{readme.REFERENCE}" for _, value in readme._COLUMNS.values()]
+    keys += [f"{readme.VERDICT}.{row}" for row in readme._ROWS]
+    keys += [f"headline.{name}" for name in ("cell", "load", "generator", "warm_up")]
+    keys += [
+        "machine.cores",
+        "machine.memory",
+        "strings_rounds.blocks",
+        "status",
+        "tool.jdk",
+    ]
+    keys += ["tool.go", "strings_rounds.day", "strings.throughput.aa", "strings.throughput.noise_cell"]
+    keys += ["strings.throughput.margin"]
+    values = {
+        key: {"text": f"<{key}>", "interval_text": f"<{key}> (a to b)"} for key in keys if key != missing
+    }
+    (generated / "values.json").write_text(json.dumps(values))
+    (root / "README.md").write_text(f"before\n{readme.BEGIN}\nyesterday\n{readme.END}\nafter\n")
+    return root
+
+
+def test_the_headline_shows_the_published_texts_and_leaves_the_rest_alone(tmp_path: Path) -> None:
+    text = readme.write_headline(a_project(tmp_path)).read_text()
+    assert text.startswith("before\n") and text.endswith("after\n") and "yesterday" not in text
+    assert "<strings.throughput.ratio.java_helidon> (a to b)" in text and "<status>" in text
+    assert "![a forest](docs/headline.png)" in text
+    assert (tmp_path / "docs" / "headline.png").read_bytes() == b"a picture"
+
+
+def test_writing_it_twice_changes_nothing(tmp_path: Path) -> None:
+    root = a_project(tmp_path)
+    once = readme.write_headline(root).read_text()
+    assert readme.write_headline(root).read_text() == once
+
+
+def test_a_number_that_no_notebook_published_is_named(tmp_path: Path) -> None:
+    root = a_project(tmp_path, missing="strings.cpu.ratio.java_jaxrs")
+    before = (root / "README.md").read_text()
+    with pytest.raises(UnknownKey, match=r"strings\.cpu\.ratio\.java_jaxrs"):
+        readme.write_headline(root)
+    assert (root / "README.md").read_text() == before
+
+
+def test_a_readme_without_markers_is_refused(tmp_path: Path) -> None:
+    root = a_project(tmp_path)
+    (root / "README.md").write_text("nothing here\n")
+    with pytest.raises(InputError, match="markers are missing"):
+        readme.write_headline(root)
+
+
+def test_the_headline_says_load_generator_and_warm_up_and_gives_the_reference_in_absolute_values(
+    tmp_path: Path,
+) -> None:
+    text = readme.write_headline(a_project(tmp_path)).read_text()
+    for key in ("headline.cell", "headline.load", "headline.generator", "headline.warm_up"):
+        assert f"<{key}>" in text
+    (row,) = (line for line in text.splitlines() if line.startswith("| Go, `net/http`"))
+    for _, value in readme._COLUMNS.values():
+        assert f"<{value}.{readme.REFERENCE}> (a to b)" in row
+    assert "<strings.throughput.verdict.java_helidon> Go's" in text
+
+
+def test_every_column_says_which_direction_is_better() -> None:
+    better = {head.split()[0]: head[-1] for head in readme._COLUMNS}
+    assert better == {"throughput": "\N{UPWARDS ARROW}"} | dict.fromkeys(
+        ("CPU", "time", "memory"), "\N{DOWNWARDS ARROW}"
+    )
+
+
+def test_the_readme_states_no_count_of_tests_and_no_time_outside_what_commands_write() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    for begin, end in ((readme.BEGIN, readme.END), ("<!-- costs:", "<!-- /costs -->")):
+        head, rest = text.split(begin, 1)
+        text = head + rest.split(end, 1)[1]
+    assert not re.findall(r"\d+ passed|\d+(?:\.\d+)? s\b|\d+ min\b|20\d\d-\d\d-\d\d", text)

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From sessions of the bank and the clients to their tables: overloaded trials stay, and nothing is made up."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from harness.evidence import Evidence
+from harness.evidence.load_response import (
+    at_most_load,
+    calibration_of,
+    calibration_words,
+    drawable,
+    effect_between,
+    knees,
+    offered_per_s,
+    parts_table,
+    pressure_table,
+)
+from harness.evidence.opening import open_evidence
+from harness.loadgen.mix import right_bodies
+from harness.model import ClosedLoad, Load, OpenLoad
+from harness.pipeline import StageParameters
+from harness.pipeline.steps import tidy_all
+from harness.publish import Publisher
+from harness.questions.bank.results import parts_cells, pressure_cells, publish_money
+from harness.session.planning import prepare
+from harness.tests.support.sessions import make_session_project, tiny_assembly
+from harness.tests.support.synthetic import CAPACITY_PER_S, make_project
+
+CHOSEN = ("bank-connections", "clients-hello")
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = make_project(tmp_path_factory.mktemp("articles"), profile="smoke", experiments=CHOSEN)
+    tidy_all(StageParameters(profile="smoke", experiments=",".join(CHOSEN)), root=root)
+    return root
+
+
+def opened(project: Path, name: str) -> Evidence:
+    return open_evidence(StageParameters(profile="smoke", experiments=name), name, root=project)
+
+
+def load(profile: ClosedLoad | OpenLoad) -> Load:
+    return Load(generator="jmeter", profile=profile)
+
+
+def test_users_who_come_once_and_arrivals_offer_a_rate_and_users_who_wait_offer_none() -> None:
+    assert offered_per_s(load(ClosedLoad(users=1000, ramp_up_s=60, loops=1)), 3) == pytest.approx(50)
+    assert offered_per_s(load(OpenLoad(rate_per_s=100, duration_s=1)), 7) == 700
+    assert offered_per_s(load(ClosedLoad(users=100, loops=10000, ramp_up_s=10)), 1) is None
+    assert offered_per_s(load(ClosedLoad(users=4, duration_s=2)), 1) is None
+
+
+def test_the_table_tells_what_the_load_did_and_what_the_database_saw(project: Path) -> None:
+    evidence = opened(project, "bank-connections")
+    table = pressure_table(evidence)
+    assert table is not None
+    assert len(table) == len(evidence.trials)
+    assert table["offered_per_s"].round(6).unique().tolist() == [0.5 * CAPACITY_PER_S * 7]
+    assert set(table["most_connections"]) == {8}
+    assert table["money_kept"].all()
+    assert (table["highest_backlog"] >= 1).all()
+    assert at_most_load(table) is not None
+    assert all(found.value is None for found in knees(table).values())  # one load has no knee
+
+
+def test_an_overloaded_trial_stays_in_the_table_and_out_of_the_comparison(project: Path) -> None:
+    evidence = opened(project, "bank-connections")
+    table = pressure_table(evidence)
+    assert table is not None
+    wrecked = table.assign(excluded=table["connections"].str.startswith("per-statement"))
+    wrecked["outcome"] = wrecked["excluded"].map({True: "overloaded", False: "ok"})
+    rows = [row for row in pressure_cells(wrecked, evidence.variants, by=["connections"]) if row]
+    assert [row["ended"] for row in rows] == ["1 ok"] * 2 + ["1 overloaded"] * 4
+    found = effect_between(
+        wrecked, "connections", "latency_p99_s", variant="go-gorilla", base="pool-20", other="per-statement"
+    )
+    assert found is None or found.ratio.value is None
+
+
+def test_lost_money_is_counted(project: Path) -> None:
+    table = pressure_table(opened(project, "bank-connections"))
+    assert table is not None
+    said = publish_money(
+        Publisher("99-test", root=project, publish=True), [table.assign(money_kept=False), None], prefix="x"
+    )
+    assert f"money: 0 of {len(table)} trials" in said.text
+    assert "not measured" in said.text
+
+
+def test_right_answers_without_their_row_are_counted(project: Path) -> None:
+    table = pressure_table(opened(project, "bank-connections"))
+    assert table is not None
+    told = table.assign(answers_held=100, answers_stored=[97] + [100] * (len(table) - 1))
+    said = publish_money(Publisher("99-test", root=project, publish=True), [told, table, None], prefix="x")
+    n = len(table)
+    assert f"promises: {100 * n - 3:,} of {100 * n:,}, in {n} trials" in said.text
+
+
+def test_every_part_of_every_trial_stands_in_a_row_and_parts_can_be_compared(project: Path) -> None:
+    evidence = opened(project, "clients-hello")
+    parts = parts_table(evidence)
+    assert parts is not None
+    assert len(parts) == 4 * len(evidence.trials)
+    assert parts.groupby("trial_id")["n_requests"].sum().eq(1200).all()
+    found = effect_between(parts, "part", "latency_mean_s", variant="go-nethttp", base="1", other="4")
+    assert found is not None
+    assert found.ratio.value == pytest.approx(1.0, abs=0.2)
+    assert len([row for row in parts_cells(parts, evidence) if row]) == 4 * 2
+
+
+def test_the_calibration_is_told_with_what_was_saturated(project: Path) -> None:
+    evidence = opened(project, "clients-hello")
+    found = calibration_of(evidence)
+    assert found is not None
+    assert found.capacity_per_s == CAPACITY_PER_S
+    assert "150 requests per second, Go net/http, 4 users" in calibration_words([None, evidence])
+    assert calibration_words([None]).startswith("none")
+
+
+def test_a_metric_is_drawable_where_a_kept_trial_has_it() -> None:
+    table = pd.DataFrame({"excluded": [True, False], "a": [1.0, float("nan")], "b": [1.0, 2.0]})
+    assert drawable(table, "b")
+    assert not drawable(table, "a")
+    assert not drawable(table, "a", "b")
+    assert not drawable(table, "absent")
+    assert not drawable(None, "b")
+
+
+def test_what_was_not_measured_has_no_table() -> None:
+    assert pressure_table(None) is None
+    assert parts_table(None) is None
+    assert knees(None) == {}
+    assert effect_between(None, "part", "x", variant="a", base="1", other="2") is None
+    assert at_most_load(pd.DataFrame({"offered_per_s": [float("nan")]})) is None
+
+
+def test_a_session_expects_the_decimals_that_the_contract_writes(tmp_path: Path) -> None:
+    root = make_session_project(tmp_path)
+    path = root / "services/strings/contract/requests.jsonl"
+    lines = path.read_text().splitlines()
+    asked = json.loads(lines[0])
+    asked["expect"] = {"status": 200, "json": {"salary": 0}}
+    path.write_text("\n".join([json.dumps(asked).replace('"salary": 0', '"salary": 3000.00'), *lines[1:]]))
+    prepared = prepare(tiny_assembly(root), "tiny", profile="smoke", host="local", seed=1)
+    expected = prepared.study.requests[asked["mix"]][0].expect
+    assert right_bodies(expected) is not None
+    assert '{"salary":3000.00}' in (right_bodies(expected) or ())

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What services of the clients used, their percentiles, their faces, and the published numbers beside them."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from harness.analysis.load.load_segments import last_part
+from harness.errors import InputError
+from harness.evidence import Evidence
+from harness.evidence.load_response import parts_table
+from harness.evidence.opening import open_evidence
+from harness.evidence.requests import defined_variants
+from harness.model import Estimate
+from harness.model.formatting import NOT_MEASURED
+from harness.pipeline import StageParameters
+from harness.pipeline.steps import tidy_all
+from harness.publish import Publisher, read_values
+from harness.questions.clients.client_use import PERCENTILES, most_cores, percentiles_of
+from harness.questions.clients.published import (
+    beside_published,
+    face_cells,
+    percentile_cells,
+    publish_faces,
+    publish_use,
+    published_clients,
+    use_cells,
+)
+from harness.questions.clients.usage import use_table
+from harness.tests.support.synthetic import ROOT, make_project
+from harness.tests.support.synthetic_files import OPENED_PUBLISHED
+
+CHOSEN = ("clients-hello", "clients-faces")
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = make_project(tmp_path_factory.mktemp("clients"), profile="smoke", experiments=CHOSEN)
+    tidy_all(StageParameters(profile="smoke", experiments=",".join(CHOSEN)), root=root)
+    return root
+
+
+def opened(project: Path, name: str) -> Evidence:
+    return open_evidence(StageParameters(profile="smoke", experiments=name), name, root=project)
+
+
+def test_what_few_requests_cannot_tell_is_not_told() -> None:
+    few, many = percentiles_of(np.arange(1, 101) / 1e3), percentiles_of(np.arange(1, 1_000_001) / 1e6)
+    assert (few["p50_s"], few["p99_s"]) == (0.05, 0.099)
+    assert [column for column in PERCENTILES if math.isnan(few[column])] == ["p999_s", "p9999_s", "p99999_s"]
+    assert many["p999_s"] == pytest.approx(0.999)
+    assert [column for column in PERCENTILES if math.isnan(many[column])] == ["p99999_s"]
+
+
+def test_the_most_cpu_is_that_of_the_busiest_second_of_the_service_under_load() -> None:
+    at = np.arange(0, 10, 0.1)
+    cpu = np.interp(at, [0, 4, 5, 10], [0, 2, 4, 5])  # half a core, then two for a second, then a fifth
+    rows = pd.DataFrame({"monotonic_s": at, "role": "service", "cpu_s": cpu})
+    samples = pd.concat([rows, rows.assign(role="generator", cpu_s=at * 3)])
+    assert most_cores(samples, (0, 10)) == pytest.approx(2.0, abs=0.01)
+    assert most_cores(samples, (6, 10)) == pytest.approx(0.2, abs=0.01)
+    assert most_cores(samples, (6, 6.5)) is None  # no second of it
+    assert most_cores(rows.assign(role="generator"), (0, 10)) is None
+
+
+def test_the_last_part_holds_what_was_due_in_it() -> None:
+    start = np.concatenate([begin + np.arange(0, 2, 0.1) for begin in (0.0, 3.0, 6.0)])
+    requests = pd.DataFrame({"start_epoch_s": 1e9 + start})
+    assert len(last_part(requests, 2.0, (0.0, 3.0, 6.0))) == 20
+    assert len(last_part(requests, 8.0, (0.0,))) == 60
+
+
+def test_each_trial_has_a_row_of_what_its_service_used(project: Path) -> None:
+    evidence = opened(project, "clients-hello")
+    table = use_table(evidence)
+    assert table is not None
+    assert len(table) == len(evidence.trials)
+    assert set(table["most_connections"]) == {8}
+    assert table["most_cores"].round(2).eq(1.2).all()
+    assert table["p50_s"].gt(0).all()
+    assert table["p9999_s"].isna().all()
+    assert use_table(None) is None
+
+
+def test_connections_to_the_upstream_are_those_opened_under_load_and_only_go_tells(project: Path) -> None:
+    table = use_table(opened(project, "clients-faces"))
+    assert table is not None
+    of_go = table[table["variant"] == "go-nethttp"]
+    assert of_go.groupby("face")["upstream_opened"].mean().to_dict() == {
+        "matched": 0,
+        "published": OPENED_PUBLISHED,
+    }
+    assert table.loc[table["variant"] == "java-quarkus", "upstream_opened"].isna().all()
+
+
+def test_the_faces_are_compared_within_a_variant_and_absent_with_a_reason_when_not_measured(
+    project: Path,
+) -> None:
+    variants = defined_variants("clients-faces")
+    table = use_table(opened(project, "clients-faces"))
+    assert table is not None
+    said = publish_faces(
+        Publisher("99-a", root=project, publish=True), table, variants, prefix="a.faces"
+    ).text
+    assert f"published: geometric mean over trials of upstream opened: {OPENED_PUBLISHED}" in said
+    assert "go-nethttp: mean latency, published over matched: " in said
+    cells = [row for row in face_cells(table, variants) if row]
+    assert [(row["variant"], row["face"]) for row in cells] == [
+        ("Go net/http", "published"),
+        ("Go net/http", "matched"),
+        ("Java Quarkus", "published"),
+        ("Java Quarkus", "matched"),
+    ]
+    untold = cells[-1]["opened"]
+    assert isinstance(untold, Estimate)
+    assert untold.value is None
+    assert untold.warnings == ("only Go counts them",)
+    absent = publish_faces(
+        Publisher("99-b", root=project, publish=True), None, variants, prefix="b.faces"
+    ).text
+    n_absent = 2 + 3 * len(variants)
+    assert absent == NOT_MEASURED
+    nothing = [entry for key, entry in read_values(project).items() if key.startswith("b.faces.")]
+    assert sum(entry.get("reason") == NOT_MEASURED for entry in nothing) == n_absent
+
+
+def test_what_each_used_at_most_is_published_for_every_variant_of_the_definition(project: Path) -> None:
+    evidence = opened(project, "clients-hello")
+    table, labels = use_table(evidence), defined_variants("clients-hello")
+    assert table is not None
+    said = publish_use(Publisher("99-c", root=project, publish=True), table, labels, prefix="c").text
+    assert "go-nethttp: geometric mean over trials of most connections: 8" in said
+    assert read_values(project)["c.connections.java_quarkus"]["reason"] == NOT_MEASURED  # smoke leaves it out
+    assert {row["variant"] for row in use_cells(table, labels) if row} == {"Go net/http", "Java Vert.x"}
+
+
+def test_published_loads_stand_beside_the_same_part_of_ours(project: Path) -> None:
+    evidence = opened(project, "clients-hello")
+    rows = [
+        row
+        for row in beside_published(published_clients("clients-hello"), parts_table(evidence), evidence)
+        if row
+    ]
+    of_vertx = [(row["who"], row["part"]) for row in rows if row["stack"] in ("Vert.x", "Java Vert.x")]
+    assert of_vertx == [(who, str(part)) for who in ("published", "here") for part in (1, 2, 3, 4)]
+    first = next(row["mean"] for row in rows if row["stack"] == "Quarkus, JVM")
+    assert isinstance(first, Estimate)
+    assert first.value == pytest.approx(1.32)
+    alone = beside_published(published_clients("clients-db"), None, None)
+    assert len([row for row in alone if row]) == 8
+
+
+def test_percentiles_stand_above_the_published_ones_and_say_what_they_cannot(project: Path) -> None:
+    table = use_table(opened(project, "clients-hello"))
+    assert table is not None
+    labels = defined_variants("clients-hello")
+    rows = [row for row in percentile_cells(table, labels, published_clients("clients-hello")) if row]
+    assert [row["who"] for row in rows] == ["here"] * 2 + ["published, best of five"] * 4
+    ours, theirs = rows[0]["p99999_s"], rows[2]["p99999_s"]
+    assert isinstance(ours, Estimate)
+    assert ours.warnings == ("no trial has requests enough for p99.999",)
+    assert isinstance(theirs, Estimate)
+    assert theirs.value == pytest.approx(0.0098)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        ("1.369", "soon", "positive numbers"),
+        ("1.369", "-1", "positive numbers"),
+        ("rss_max_mb", "rss", "columns"),
+    ],
+)
+def test_published_numbers_are_checked(tmp_path: Path, old: str, new: str, what: str) -> None:
+    (tmp_path / "data").mkdir()
+    shutil.copytree(ROOT / "data/published", tmp_path / "data/published")
+    path = tmp_path / "data/published/clients-hello.csv"
+    path.write_text(path.read_text("utf-8").replace(old, new, 1), "utf-8")
+    with pytest.raises(InputError, match=what):
+        published_clients("clients-hello", root=tmp_path)
+    with pytest.raises(InputError, match="no published numbers"):
+        published_clients("clients-nothing", root=tmp_path)
+
+
+def test_every_throughput_that_the_article_prints_for_the_database_is_there_with_its_source() -> None:
+    found = published_clients("clients-db")
+    assert set(found["source"]) == {"tivrfoa2024"}
+    printed = found.groupby("stack", sort=False)["throughput_per_s"].apply(list).to_dict()
+    assert printed == {
+        "java-quarkus": [1989.96, 2000.15, 2000.17],
+        "java-quarkus-native": [2000.25],
+        "go-nethttp": [2000.28],
+        "java-vertx": [2000.28, 2000.40, 2000.40],
+    }

@@ -1,0 +1,307 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules for a report with a runtime's log: what does not fit is noticed and said; and for the page."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from harness.errors import InputError
+from harness.formats import source
+from harness.formats.collect import RequestStream
+from harness.formats.detect import open_any
+from harness.report.analyse import report_file
+from harness.report.output import main, read_runtime_log
+from harness.report.requests import gather, slowest_of_slices
+from harness.report.result import Report
+from harness.verify.simulated.queueing import (
+    Pauses,
+    ServiceLaw,
+    arrival_times,
+    regular_pauses,
+    service_times,
+    simulate_open,
+)
+
+EPOCH_S = 1.7e9
+Spans = list[tuple[float, float]]
+
+
+@pytest.fixture(scope="module")
+def trial() -> tuple[np.ndarray, np.ndarray, Pauses]:
+    rng = np.random.default_rng(3)
+    arrivals = arrival_times("poisson", 600.0, 24.0, rng)
+    pauses = regular_pauses(24.0, 0.06, 1.5, rng)
+    service = service_times(len(arrivals), ServiceLaw(), rng)
+    return *simulate_open(arrivals, service, servers=8, pauses=pauses), pauses
+
+
+def write_jtl(
+    path: Path, start: np.ndarray, latency: np.ndarray, *, unit: float = 1e3, label: str = "a"
+) -> Path:
+    rows = [
+        f"{int((EPOCH_S + s) * 1e3)},{max(1, round(x * unit))},{label},200,true"
+        for s, x in zip(start.tolist(), latency.tolist(), strict=True)
+    ]
+    path.write_text("timeStamp,elapsed,label,responseCode,success\n" + "\n".join(rows) + "\n")
+    return path
+
+
+def write_log(path: Path, spans: Spans) -> Path:
+    path.write_text("".join(
+        f'[{round((EPOCH_S + b) * 1e3)}ms][{round((b + 100) * 1e9)}ns][info][safepoint] Safepoint "G1CollectForAllocation", '
+        f"Time since last: 1 ns, Reaching safepoint: 1 ns, Cleanup: 1 ns, At safepoint: 1 ns, Total: {round((b - a) * 1e9)} ns\n"
+        for a, b in spans
+    ))  # fmt: skip
+    return path
+
+
+def reported(folder: Path, trial: tuple[np.ndarray, np.ndarray, Pauses], spans: Spans) -> Report:
+    jtl = write_jtl(folder / "r.jtl", trial[0], trial[1])
+    return report_file(jtl, read_runtime_log(write_log(folder / "gc.log", spans)))
+
+
+def said(report: Report, words: str) -> bool:
+    return any(words in warning for warning in report.warnings)
+
+
+def test_the_log_of_the_same_process_explains_its_peaks(
+    tmp_path: Path, trial: tuple[np.ndarray, np.ndarray, Pauses]
+) -> None:
+    report = reported(tmp_path, trial, trial[2].spans)
+    assert set(report.causes) == {"gc_pause"} and report.attribution is not None
+    assert report.attribution["p99"]["causes"]["gc_pause"]["value"] > 0.9
+
+
+def test_a_stall_that_touches_pauses_of_two_causes_is_given_to_the_first_in_order(
+    tmp_path: Path, trial: tuple[np.ndarray, np.ndarray, Pauses]
+) -> None:
+    # A safepoint of another kind right before each collection: the log tells of it first.
+    before = [(begin - 0.002, begin - 0.001) for begin, _ in trial[2].spans]
+    others = write_log(tmp_path / "other.log", before).read_text().splitlines(keepends=True)
+    collections = write_log(tmp_path / "gc.log", trial[2].spans).read_text().splitlines(keepends=True)
+    lines = [line for pair in zip(others, collections, strict=True) for line in pair]
+    lines[::2] = [line.replace("G1CollectForAllocation", "ICBufferFull") for line in lines[::2]]
+    (tmp_path / "gc.log").write_text("".join(lines))
+    report = report_file(
+        write_jtl(tmp_path / "r.jtl", trial[0], trial[1]), read_runtime_log(tmp_path / "gc.log")
+    )
+    assert set(report.causes) == {"gc_pause"}
+
+
+def test_a_file_in_stretches_says_the_same_as_a_whole_one(
+    tmp_path: Path, trial: tuple[np.ndarray, np.ndarray, Pauses], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = reported(tmp_path, trial, trial[2].spans)
+    log = read_runtime_log(tmp_path / "gc.log")
+    monkeypatch.setattr(source, "BLOCK_BYTES", 20_000)
+    monkeypatch.setattr(source, "PIECE_BYTES", 5_000)
+    opened = open_any(tmp_path / "r.jtl")
+    assert isinstance(opened, RequestStream)
+    parts = list(opened.stretches(3000, whole_rows=9000))
+    assert len(parts) > 2
+    gathered = gather(parts, log)
+    found = gathered.report()
+    assert (found.requests, found.errors, found.duration_s) == (
+        whole.requests,
+        whole.errors,
+        whole.duration_s,
+    )
+    assert found.latency_ms == whole.latency_ms
+    assert len(gathered.latency_s) == whole.requests
+    hard = [[s for s in one.stalls or () if s.kind == "stall"] for one in (found, whole)]
+    assert (
+        abs(len(hard[0]) - len(hard[1])) <= len(parts) - 1
+    )  # one across an edge may be seen as two, or missed
+    assert set(found.causes) == {"gc_pause"}
+    assert found.attribution is not None and whole.attribution is not None
+    for name in ("p99", "p99.9"):
+        mine, other = (one.attribution[name]["causes"]["gc_pause"] for one in (found, whole))  # type: ignore[index]
+        assert mine["value"] == pytest.approx(other["value"], abs=0.05)
+    assert mine["low"] <= mine["value"] <= mine["high"]
+    assert said(found, f"in {len(parts)} stretches of the file")
+    assert not said(whole, "stretches")
+
+
+def test_plots_keep_the_slowest_request_of_every_moment() -> None:
+    start = np.arange(10_000, dtype=np.float64) * 0.01
+    latency = np.random.default_rng(1).lognormal(-6, 1, 10_000)
+    at = slowest_of_slices(start, latency, 100)
+    assert list(at) == [int(100 * k + latency[100 * k : 100 * k + 100].argmax()) for k in range(100)]
+    assert list(slowest_of_slices(np.zeros(3), np.array([1.0, 3.0, 2.0]))) == [1]
+
+
+def test_a_flight_recording_serves_as_the_runtimes_log(tmp_path: Path) -> None:
+    path = Path(__file__).resolve().parents[1] / "golden" / "jfr_json" / "jdk25-G1.json.gz"
+    log = read_runtime_log(path)
+    assert log.clock == "epoch" and len(log.events) > 100 and len(log.cycles) > 10
+    pauses = [(e.start_s, e.end_s) for e in log.events if e.duration_s > 0.001]
+    start = np.arange(log.start_s or 0.0, log.end_s or 0.0, 0.002)
+    latency = np.full(len(start), 0.001)
+    for low, high in pauses:
+        held = (start < high) & (start + latency > low)
+        latency[held] = np.maximum(latency[held], high + 0.001 - start[held])
+    rows = [f"{int(s * 1e3)},{round(x * 1e3)},a,200,true" for s, x in zip(start, latency, strict=True)]
+    jtl = tmp_path / "r.jtl"
+    jtl.write_text("timeStamp,elapsed,label,responseCode,success\n" + "\n".join(rows) + "\n")
+    report = report_file(jtl, log)
+    assert report.attribution is not None and "refused" not in report.attribution
+
+
+def test_clocks_that_do_not_agree_are_refused_and_said(
+    tmp_path: Path, trial: tuple[np.ndarray, np.ndarray, Pauses]
+) -> None:
+    report = reported(tmp_path, trial, [(a - 0.7, b - 0.7) for a, b in trial[2].spans])
+    assert report.attribution is not None and "apart" in report.attribution["refused"]
+    assert report.attribution["clock_offset_s"] == pytest.approx(0.7, abs=0.005)
+    assert said(report, "attribution refused")
+
+
+def test_the_log_of_another_process_is_noticed(
+    tmp_path: Path, trial: tuple[np.ndarray, np.ndarray, Pauses]
+) -> None:
+    others = np.sort(np.random.default_rng(8).uniform(0, 24, 16))
+    report = reported(tmp_path, trial, [(float(t), float(t) + 0.06) for t in others])
+    assert report.attribution is not None and "another process's log" in report.attribution["refused"]
+    assert report.attribution.get("p99") is None
+    assert set(report.causes) == {None}
+    assert said(report, "attribution refused")
+
+
+def test_a_log_of_another_process_laid_over_a_calm_file_is_refused_too(tmp_path: Path) -> None:
+    start = np.arange(0, 24, 0.002)
+    latency = np.random.default_rng(3).gamma(4, 0.0005, len(start))
+    others = [(float(t), float(t) + 0.06) for t in np.arange(1.3, 23, 1.4)]
+    jtl = write_jtl(tmp_path / "calm.jtl", start, latency)
+    report = report_file(jtl, read_runtime_log(write_log(tmp_path / "gc.log", others)))
+    assert report.attribution is not None and "another process's log" in report.attribution["refused"]
+
+
+def test_clocks_further_apart_than_is_looked_for_are_refused(
+    tmp_path: Path, trial: tuple[np.ndarray, np.ndarray, Pauses]
+) -> None:
+    moved = [(a + 10.0, b + 10.0) for a, b in trial[2].spans if a + 10.0 < 24]
+    report = reported(tmp_path, trial, moved)
+    assert report.attribution is not None and "clocks more than" in report.attribution["refused"]
+
+
+def test_too_few_pauses_to_check_the_clocks_by_are_said(
+    tmp_path: Path, trial: tuple[np.ndarray, np.ndarray, Pauses]
+) -> None:
+    report = reported(tmp_path, trial, list(trial[2].spans)[:3])
+    assert report.attribution is not None and "refused" not in report.attribution
+    assert said(report, "whether the clocks agree could not be checked")
+
+
+def test_what_would_not_show_is_said_and_a_known_pause_does_not_hide_in_it(
+    tmp_path: Path, trial: tuple[np.ndarray, np.ndarray, Pauses]
+) -> None:
+    with_log = reported(tmp_path, trial, list(trial[2].spans))
+    without = report_file(tmp_path / "r.jtl")
+    assert with_log.shortest_visible_ms is not None and without.shortest_visible_ms is not None
+    assert 0 < with_log.shortest_visible_ms <= without.shortest_visible_ms
+
+
+def test_a_log_that_counts_from_the_start_of_its_process_is_placed_with_all_its_times(tmp_path: Path) -> None:
+    path = Path(__file__).resolve().parents[1] / "golden" / "gctrace"
+    log = read_runtime_log(min(path.glob("go*.log")))
+    placed = log.placed(1e9)
+    assert log.start_s is not None and log.end_s is not None
+    assert (placed.clock, placed.start_s, placed.end_s) == ("epoch", log.start_s + 1e9, log.end_s + 1e9)
+    for before, after in ((log.events, placed.events), (log.cycles, placed.cycles)):
+        assert before and [one.start_s + 1e9 for one in before] == [one.start_s for one in after]
+        assert [one.end_s + 1e9 for one in before] == [one.end_s for one in after]
+
+
+def test_a_compressed_log_that_was_cut_off_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
+    path = Path(__file__).resolve().parents[1] / "golden" / "gctrace"
+    whole = min(path.glob("go*.log"))
+    text = gzip.decompress(whole.read_bytes()) if whole.suffix == ".gz" else whole.read_bytes()
+    packed = gzip.compress(text * 50)
+    cut = tmp_path / "gc.log.gz"
+    cut.write_bytes(packed[: len(packed) // 2])
+    log = read_runtime_log(cut)
+    assert log.truncated and log.n_collections > 0
+    assert any("cut off" in warning for warning in log.warnings)
+
+
+def test_a_log_of_another_day_is_refused(
+    tmp_path: Path, trial: tuple[np.ndarray, np.ndarray, Pauses]
+) -> None:
+    report = reported(tmp_path, trial, [(a + 86400, b + 86400) for a, b in trial[2].spans])
+    assert said(report, "no pause of the log overlaps the requests")
+
+
+def test_a_log_that_starts_late_or_ends_early_is_noticed(
+    tmp_path: Path, trial: tuple[np.ndarray, np.ndarray, Pauses]
+) -> None:
+    late = reported(tmp_path, trial, trial[2].spans[8:])
+    assert said(late, "log begins") and not said(late, "log ends")
+    early = reported(tmp_path, trial, trial[2].spans[:8])
+    assert said(early, "log ends") and not said(early, "log begins")
+    assert "unexplained" in early.causes and "gc_pause" in early.causes
+
+
+def test_an_empty_log_explains_nothing_and_says_so(
+    tmp_path: Path, trial: tuple[np.ndarray, np.ndarray, Pauses]
+) -> None:
+    report = reported(tmp_path, trial, [])
+    assert said(report, "the log is empty") and said(report, "attribution refused")
+    assert set(report.causes) == {None}
+
+
+def test_microseconds_taken_for_milliseconds_are_noticed(
+    tmp_path: Path, trial: tuple[np.ndarray, np.ndarray, Pauses]
+) -> None:
+    wrong = report_file(write_jtl(tmp_path / "us.jtl", trial[0], trial[1], unit=1e6))
+    right = report_file(write_jtl(tmp_path / "ms.jtl", trial[0], trial[1]))
+    assert said(wrong, "microseconds") and not said(right, "microseconds")
+
+
+def page_of(folder: Path, trial: tuple[np.ndarray, np.ndarray, Pauses], **names: str) -> str:
+    jtl = write_jtl(folder / names.get("file", "r.jtl"), trial[0], trial[1])
+    log = write_log(folder / "gc.log", trial[2].spans[::2])
+    main([jtl], gc=log, html=folder / "page.html", as_json=True)
+    return (folder / "page.html").read_text(encoding="utf-8")
+
+
+def test_the_page_loads_nothing_and_its_plots_have_a_text_of_their_own(
+    tmp_path: Path, trial: tuple[np.ndarray, np.ndarray, Pauses], capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = page_of(tmp_path, trial)
+    plots = re.findall(r"<svg.*?</svg>", page, flags=re.DOTALL)
+    assert len(plots) == 3 and all(ElementTree.fromstring(plot) is not None for plot in plots)
+    assert len(re.findall(r'role="img" aria-label="[^"]{30,}"', page)) == 3
+    assert (
+        not re.search(r'(?:src|href)="(?!#)', page.replace('xlink:href="#', 'ok="#'))
+        and "<script" not in page
+    )
+    report = json.loads(capsys.readouterr().out)
+    assert f"All {len(report['stalls'])}, by time" in page
+    assert page.count("<td>unexplained</td>") - 1 == sum(
+        s["cause"] == "unexplained" for s in report["stalls"]
+    )
+
+
+def test_a_name_with_markup_in_it_stays_text(
+    tmp_path: Path, trial: tuple[np.ndarray, np.ndarray, Pauses]
+) -> None:
+    page = page_of(tmp_path, trial, file="<b>x.jtl")
+    assert "&lt;b&gt;x.jtl" in page and "<b>x" not in page
+
+
+def test_the_same_data_give_the_same_page(
+    tmp_path: Path, trial: tuple[np.ndarray, np.ndarray, Pauses]
+) -> None:
+    assert page_of(tmp_path, trial) == page_of(tmp_path, trial)
+
+
+def test_a_page_for_two_files_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="--html"):
+        main([tmp_path / "a", tmp_path / "b"], html=tmp_path / "page.html")

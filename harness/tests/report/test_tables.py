@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules for what a report says first and in its tables: names of requests, kinds of errors, reasons, digits."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from harness.analysis.stats.quantiles import quantile_ci
+from harness.errors import InputError
+from harness.formats.error_kinds import MOST_KINDS, OTHER_KINDS, add_kinds, error_kind
+from harness.report import words
+from harness.report.analyse import report_file
+from harness.report.numbers import interval, milliseconds, percent
+from harness.report.output import main
+
+GOLDEN = Path(__file__).resolve().parents[1] / "golden"
+HEADER = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,failureMessage\n"
+
+
+def two_labels(path: Path, n: int = 2000, *, quoted: bool = False) -> Path:
+    """Requests of 90 ms and of less than one, some failed in four ways."""
+    rng = np.random.default_rng(4)
+    rows = []
+    for i in range(n):
+        label, took = ("<slow> & co", rng.normal(90, 12)) if i % 4 == 1 else ("quick", 0)
+        ending = "200,OK,u 1-1,true,"
+        if i % 10 == 3:
+            ending = "500,Internal Server Error,u 1-1,false,"
+        elif i % 100 == 5:
+            ending = "200,OK,u 1-1,false,wrong answer"
+        elif i % 100 == 7:
+            ending = (
+                "Non HTTP response code: java.net.SocketTimeoutException,"
+                "Non HTTP response message: Read timed out,u 1-1,false,"
+            )
+        rows.append(f"{1790000000000 + 10 * i},{took:.0f},{label},{ending}")
+        if quoted and i == 50:
+            rows.append(f'{1790000000000 + 10 * i},0,"qui\nck",{ending}')
+    path.write_text(HEADER + "\n".join(rows) + "\n")
+    return path
+
+
+KINDS = {
+    "HTTP 500 Internal Server Error": 200,
+    "HTTP 200: wrong answer": 20,
+    "java.net.SocketTimeoutException: Read timed out": 20,
+}
+
+
+@pytest.mark.parametrize("quoted", [False, True], ids=["through Arrow", "line by line"])
+def test_errors_have_their_kinds_in_json_text_and_page(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], quoted: bool
+) -> None:
+    path = two_labels(tmp_path / "r.jtl", quoted=quoted)
+    main([path], as_json=True)
+    assert json.loads(capsys.readouterr().out)["errors_by_kind"] == KINDS
+    main([path], html=tmp_path / "page.html")
+    text, page = capsys.readouterr().out, (tmp_path / "page.html").read_text()
+    for kind, n in KINDS.items():
+        assert (
+            kind in text and f'<td>{n}</td><td>{percent(n / 2000)}</td><td class="text">{kind}</td>' in page
+        ) or quoted
+    assert "12 % errors (200 x HTTP 500 Internal Server Error, 2 other kinds)" in " ".join(text.split())
+
+
+def test_the_errors_of_left_out_transactions_are_not_counted_twice() -> None:
+    report = report_file(GOLDEN / "jmeter" / "default-transactions.jtl")
+    assert sum(report.errors_by_kind.values()) == report.errors == 15
+    assert report.errors_by_kind["HTTP 500 Internal Server Error"] == 9
+
+
+ROWS = [GOLDEN / "vegeta" / "results.csv", GOLDEN / "oha" / "oha.csv"]
+ROWS += [
+    path for tool in ("jmeter", "k6", "locust", "oha") for path in sorted((GOLDEN / tool).glob("*samples*"))
+]
+
+
+@pytest.mark.parametrize("path", ROWS, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_kinds_and_labels_add_up_to_the_errors_and_requests_of_every_tool(path: Path) -> None:
+    report = report_file(path)
+    assert sum(report.errors_by_kind.values()) == report.errors
+    if report.labels:
+        assert sum(row.requests for row in report.labels) == report.requests
+        assert sum(row.errors for row in report.labels) == report.errors
+
+
+def test_each_name_has_its_own_numbers_with_intervals(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = two_labels(tmp_path / "r.jtl")
+    report = report_file(path)
+    rows = {row.label: row for row in report.labels}
+    assert [row.label for row in report.labels] == ["quick", "<slow> & co"]
+    slow, quick = rows["<slow> & co"], rows["quick"]
+    assert (slow.requests, quick.requests) == (500, 1500)
+    assert slow.errors + quick.errors == report.errors and slow.errors == 120
+    values = [
+        float(line.split(",")[1]) / 1e3
+        for line in path.read_text().splitlines()[1:]
+        if ",<slow> & co," in line and ",true," in line
+    ]
+    wanted = quantile_ci(np.array(values), 0.9)
+    assert wanted.value is not None and wanted.low is not None and wanted.high is not None
+    assert slow.latency_ms["p90"] == pytest.approx(wanted.value * 1e3)
+    assert slow.intervals["p90"] == pytest.approx((wanted.low * 1e3, wanted.high * 1e3))
+    assert report.throughput_per_s == pytest.approx(sum(row.throughput_per_s or 0 for row in report.labels))
+    main([path], html=tmp_path / "page.html")
+    text, page = capsys.readouterr().out, (tmp_path / "page.html").read_text()
+    assert "<slow> & co" in text and "&lt;slow&gt; &amp; co" in page and "<slow>" not in page
+    main([path], as_json=True)
+    plain = json.loads(capsys.readouterr().out)["labels"]
+    assert [row["label"] for row in plain] == ["quick", "<slow> & co"]
+    assert set(plain[0]) == {"label", "requests", "errors", "throughput_per_s", "latency_ms", "intervals"}
+
+
+def test_locusts_totals_show_their_endpoints() -> None:
+    report = report_file(GOLDEN / "locust" / "run_stats.csv")
+    assert [row.label for row in report.labels] == ["POST 500", "POST right", "POST wrong"]
+    assert sum(row.requests for row in report.labels) == report.requests
+    assert report.labels[1].latency_ms["p90"] == 24
+
+
+def test_the_first_line_sums_up_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main([two_labels(tmp_path / "r.jtl")])
+    first = " ".join(capsys.readouterr().out.split())
+    assert re.match(r"99\.\d answers/s; 99 % within 1\d\d ms; 12 % errors \(200 x HTTP 500 Internal", first)
+    stopped = words.summary(report_file(GOLDEN / "jmeter" / "closed-10-users.jtl.gz"))
+    assert (
+        stopped == "170 answers/s from 10 users; 99 % within 432 ms; no errors; 6 stalls, the longest 420 ms."
+    )
+
+
+def test_a_percentile_below_the_clock_is_written_as_such_and_an_empty_interval_has_a_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main([two_labels(tmp_path / "r.jtl")])
+    text = " ".join(capsys.readouterr().out.split())
+    assert "p50 │ < 1 │" in text and "p50 is below the tool's clock of 1 ms: shown as < 1 ms" in text
+    assert "p99.9 │ - │ needs 100,000 requests" in text
+    report = report_file(tmp_path / "r.jtl")
+    assert {name for name in report.intervals if report.intervals[name] is None} == set(
+        report.interval_reasons
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "bounds", "step", "text", "between"),
+    [
+        (44.0, (43.0, 47.0), 1.0, "44", "43 to 47"),
+        (0.0, (0.0, 1.0), 1.0, "< 1", "< 1 to 1"),
+        (5.34567, (5.2, 5.5), 0.0, "5.35", "5.20 to 5.50"),
+        (12345.6, (12000.0, 12800.0), 1e-6, "12,350", "12,000 to 12,800"),
+        (0.1234, None, 1e-6, "0.123", ""),
+        (3014.7, None, 1e-6, "3,010", ""),
+        (0.873, (0.021, 36.4), 1e-6, "0.87", "0.02 to 36.40"),
+        (None, None, 1.0, "-", ""),
+    ],
+)
+def test_a_number_has_two_digits_of_its_half_width_and_none_below_the_clock(
+    value: float | None, bounds: tuple[float, float] | None, step: float, text: str, between: str
+) -> None:
+    assert milliseconds(value, bounds, resolution_ms=step) == text
+    assert interval(value, bounds, resolution_ms=step) == between
+
+
+def test_one_stall_is_singular(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [f"{1790000000000 + 10 * i},{3 if i != 1000 else 900},a,true" for i in range(1001)]
+    rows += [f"{1790000010900 + 10 * i},3,a,true" for i in range(1000)]
+    rows[1000:1001] = [f"{1790000010000 + 5 * i},{900 - 5 * i},a,true" for i in range(60)]
+    (tmp_path / "r.jtl").write_text("timeStamp,elapsed,label,success\n" + "\n".join(rows) + "\n")
+    main([tmp_path / "r.jtl"])
+    assert "1 stall, the longest" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_decimal_comma_is_named_and_read_when_it_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "sheet.csv"
+    path.write_text("timeStamp;elapsed;label;success\n" + "1790000000000;34,5;a;true\n" * 300)
+    with pytest.raises(InputError, match=r"sheet\.csv: column elapsed: has a decimal comma.*--decimal ,"):
+        report_file(path)
+    assert report_file(path, latency_unit="ms", decimal=",").latency_ms["p50"] == 34.5
+    path.write_text("timeStamp,elapsed,label,success\n" + '1790000000000,"34,5","a\nb",true\n' * 300)
+    assert report_file(path, latency_unit="ms", decimal=",").latency_ms["p50"] == 34.5
+    with pytest.raises(InputError, match="--decimal"):
+        report_file(GOLDEN / "locust" / "samples.csv", decimal=",")
+
+
+def test_a_file_of_nothing_but_a_header_is_called_that(tmp_path: Path) -> None:
+    path = tmp_path / "r.jtl"
+    path.write_text(HEADER)
+    with pytest.raises(InputError, match="has no request, only a header"):
+        report_file(path)
+
+
+def test_locusts_list_of_failures_is_named_and_points_to_the_file_beside_it() -> None:
+    with pytest.raises(InputError, match=r"is a list of failures.*_stats\.csv"):
+        report_file(GOLDEN / "locust" / "run_failures.csv")
+
+
+def test_what_weighs_most_is_said_first(capsys: pytest.CaptureFixture[str]) -> None:
+    main([GOLDEN / "jmeter" / "default-transactions.jtl"])
+    lines = capsys.readouterr().out.splitlines()
+    kinds = [line.split(":")[0] for line in lines if line.startswith(("warning:", "note:"))]
+    assert kinds == sorted(kinds, reverse=True) and {"warning", "note"} == set(kinds)
+
+
+def test_kinds_without_end_are_counted_together() -> None:
+    counts: dict[str, int] = {}
+    for i in range(MOST_KINDS + 50):
+        add_kinds(counts, {f"kind {i}": 2})
+    assert len(counts) == MOST_KINDS + 1 and counts[OTHER_KINDS] == 100
+    assert error_kind("", "", "", "") == "no reason given" and "\n" not in error_kind("500", "a\nb", "", "")

@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules for a report on anybody's file: whether its units can be true, and which ones would be."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.errors import InputError
+from harness.formats.jtl import open_jtl, read_jtl
+from harness.formats.jtl_other_columns import read_sides
+from harness.formats.jtl_units import UNITS_PER_S
+from harness.report.analyse import report_file
+from harness.tests.support.generated_jtl import BARE, EPOCH_S, FULL, Load, closed_load, open_load, write_load
+from harness.tests.support.generated_reports import COLUMNS, SOME, accused, reported, seeds, suspected
+from harness.verify.simulated.queueing import (
+    ServiceLaw,
+    arrival_times,
+    regular_pauses,
+    service_times,
+    simulate_open,
+)
+
+MANY = settings(max_examples=25, deadline=None)
+#: From a tenth of a millisecond to half a minute.
+medians = st.floats(-4, 1.5).map(lambda power: 10**power)
+
+
+def test_the_columns_beside_are_those_of_the_rows_that_are_no_sums() -> None:
+    golden = Path(__file__).resolve().parents[1] / "golden" / "jmeter"
+    stream = open_jtl(golden / "default-transactions.jtl")
+    sides = read_sides(stream.path, stream.layout)
+    assert sides is not None and sides.n_requests == 45 and sides.is_whole_file
+    assert sides.thread is not None and set(sides.thread.tolist()) == {0, 1, 2}
+    assert sides.all_threads is not None and sides.all_threads.max() <= 3
+    assert sides.first_byte_ms is not None and (sides.first_byte_ms <= sides.latency_s * 1e3).all()
+    few = read_sides(stream.path, stream.layout, 10)
+    assert few is not None and 0 < few.n_requests <= 10 and not few.is_whole_file
+    plain = open_jtl(golden / "samples.jtl")
+    connect_only = read_sides(plain.path, plain.layout)
+    assert connect_only is None or connect_only.thread is None
+
+
+def test_the_bundled_right_files_are_not_accused() -> None:
+    for name in ("default-transactions.jtl", "no-header.jtl", "semicolon-dates.jtl", "samples.jtl"):
+        report = report_file(Path(__file__).resolve().parents[1] / "golden" / "jmeter" / name)
+        assert accused(report) == [], name
+
+
+# --- never accused wrongly ------------------------------------------------------------------
+
+
+@MANY
+@given(users=st.integers(1, 60), each=st.integers(2, 40), median_s=medians, sigma=st.floats(0.01, 1.2),
+       think=st.sampled_from([0.0, 0.01, 1.0, 30.0]), columns=COLUMNS, seed=seeds)  # fmt: skip
+def test_a_right_file_of_users_is_never_accused(
+    users: int, each: int, median_s: float, sigma: float, think: float, columns: tuple[str, ...], seed: int
+) -> None:
+    load = closed_load(users, each, median_s, sigma=sigma, think_s=think * median_s, seed=seed)
+    assert accused(reported(load, columns)) == []
+
+
+@MANY
+@given(n=st.integers(1, 1500), rate=st.floats(0, 3.5).map(lambda power: 10**power), median_s=medians,
+       sigma=st.floats(0.01, 1.2), even=st.booleans(), columns=COLUMNS, seed=seeds)  # fmt: skip
+def test_a_right_file_of_arrivals_is_never_accused(
+    n: int, rate: float, median_s: float, sigma: float, even: bool, columns: tuple[str, ...], seed: int
+) -> None:
+    load = open_load(n, rate, median_s, sigma=sigma, even=even, seed=seed)
+    assert accused(reported(load, columns)) == []
+
+
+@SOME
+@given(median_s=st.floats(0.001, 0.3), seed=seeds)
+def test_sums_of_transactions_that_cannot_be_told_are_no_wrong_unit(median_s: float, seed: int) -> None:
+    load = closed_load(8, 40, median_s, seed=seed)
+    # A row that sums up its sample, twice over, under the same thread and start, and no message to tell it by.
+    start, latency, thread, threads = (
+        np.tile(each, 3) for each in (load.start, load.latency, load.thread, load.threads)
+    )
+    summed = Load(start=start, latency=latency, thread=thread, threads=threads)
+    assert accused(reported(summed)) == []
+
+
+# --- noticed wherever something contradicts -------------------------------------------------
+
+
+@SOME
+@given(users=st.integers(1, 50), median_s=st.floats(0.002, 1.0), think=st.floats(0, 10), seed=seeds)
+def test_microseconds_are_noticed_by_the_threads_that_cannot_be_so_busy(
+    users: int, median_s: float, think: float, seed: int
+) -> None:
+    load = closed_load(users, 30, median_s, think_s=think * median_s, seed=seed)
+    columns = tuple(name for name in FULL if name not in {"Latency", "Connect"})
+    wrong = reported(load, columns, elapsed_per_s=1e6)
+    assert suspected(wrong) == {"us"}
+    assert wrong.loop is not None and wrong.loop.kind == "cannot say" and wrong.loop.corrected_ms is None
+
+
+@SOME
+@given(users=st.integers(1, 30), median_s=st.floats(0.005, 1.0), seed=seeds)
+def test_nanoseconds_are_noticed_too(users: int, median_s: float, seed: int) -> None:
+    load = closed_load(users, 30, median_s, seed=seed)
+    columns = tuple(name for name in FULL if name not in {"Latency", "Connect"})
+    assert suspected(reported(load, columns, elapsed_per_s=1e9)) == {"ns"}
+
+
+@SOME
+@given(users=st.integers(1, 30), median_s=st.floats(0.005, 0.3), seed=seeds)
+def test_microseconds_are_noticed_by_the_number_of_threads_alone(
+    users: int, median_s: float, seed: int
+) -> None:
+    load = closed_load(users, 200, median_s, seed=seed)
+    wrong = reported(load, ("timeStamp", "elapsed", "allThreads", "success"), elapsed_per_s=1e6)
+    assert suspected(wrong) == {"us"}
+
+
+@SOME
+@given(n=st.integers(100, 900), median_s=st.floats(0.05, 2.0), seed=seeds)
+def test_seconds_are_noticed_by_a_first_byte_that_comes_after_the_last(
+    n: int, median_s: float, seed: int
+) -> None:
+    load = open_load(n, 20.0, median_s, seed=seed)
+    assert suspected(reported(load, elapsed_per_s=1.0)) == {"s"}
+
+
+@SOME
+@given(users=st.integers(2, 20), seed=seeds)
+def test_whole_seconds_are_noticed_by_when_each_thread_goes_on(users: int, seed: int) -> None:
+    load = closed_load(users, 40, 4.0, sigma=0.8, seed=seed)
+    assert suspected(
+        reported(load, ("timeStamp", "elapsed", "threadName", "success"), elapsed_per_s=1.0)
+    ) == {"s"}
+
+
+@SOME
+@given(users=st.integers(2, 6), median_s=st.floats(0.04, 0.4), seed=seeds)
+def test_microseconds_are_noticed_by_requests_that_begin_where_others_end(
+    users: int, median_s: float, seed: int
+) -> None:
+    load = closed_load(users, 150, median_s, seed=seed)
+    assert suspected(reported(load, BARE, elapsed_per_s=1e6)) == {"us"}
+
+
+def test_microseconds_are_noticed_by_a_log_whose_pauses_show_only_then(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    arrivals = arrival_times("poisson", 300.0, 24.0, rng)
+    pauses = regular_pauses(24.0, 0.06, 1.5, rng)
+    start, latency = simulate_open(
+        arrivals, service_times(len(arrivals), ServiceLaw(), rng), servers=8, pauses=pauses
+    )
+    load = Load(start=start, latency=latency, thread=np.arange(len(start)), threads=np.ones(len(start)))
+    log = tmp_path / "gc.log"
+    log.write_text("".join(
+        f'[{round((EPOCH_S + b) * 1e3)}ms][{round((b + 100) * 1e9)}ns][info][safepoint] Safepoint "G1CollectForAllocation", '
+        f"Time since last: 1 ns, Reaching safepoint: 1 ns, Cleanup: 1 ns, At safepoint: 1 ns, Total: {round((b - a) * 1e9)} ns\n"
+        for a, b in pauses.spans
+    ))  # fmt: skip
+    from harness.report.output import read_runtime_log
+
+    right = report_file(write_load(tmp_path / "ms.jtl", load, BARE), read_runtime_log(log))
+    wrong = report_file(write_load(tmp_path / "us.jtl", load, BARE, elapsed_per_s=1e6), read_runtime_log(log))
+    assert accused(right) == [] and suspected(wrong) == {"us"}
+
+
+def test_the_line_names_file_column_what_was_found_and_what_to_say() -> None:
+    (text,) = accused(reported(closed_load(5, 30, 0.02), (*BARE, "threadName"), elapsed_per_s=1e6))
+    assert text.startswith("some.jtl: column elapsed, read as milliseconds: ")
+    assert "in microseconds" in text and text.endswith("if that is so, --latency-unit us")
+
+
+# --- told by somebody, or by the file itself ------------------------------------------------
+
+
+@pytest.mark.parametrize("unit", UNITS_PER_S)
+def test_a_unit_that_was_said_is_read_and_nothing_is_accused(tmp_path: Path, unit: str) -> None:
+    load = closed_load(5, 100, 3.0, seed=4)
+    path = write_load(tmp_path / "x.jtl", load, elapsed_per_s=UNITS_PER_S[unit])  # type: ignore[index]  # its own keys
+    report = report_file(path, latency_unit=unit)  # type: ignore[arg-type]  # its own keys
+    assert accused(report) == []
+    assert report.latency_ms["p50"] == pytest.approx(float(np.median(load.latency)) * 1e3, rel=0.2)
+    assert report.resolution_ms == pytest.approx(1e3 / UNITS_PER_S[unit])  # type: ignore[index]  # its own keys
+
+
+def test_fractions_are_refused_until_their_unit_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "s.jtl"
+    rows = "".join(f"{1_790_000_000_000 + 40 * i},{0.02 + 0.0001 * (i % 7):.4f},a,true\n" for i in range(300))
+    path.write_text("timeStamp,elapsed,label,success\n" + rows)
+    with pytest.raises(InputError, match=r"s\.jtl: column elapsed.*--latency-unit s"):
+        report_file(path)
+    report = report_file(path, latency_unit="s")
+    assert report.requests == 300 and report.latency_ms["p50"] == pytest.approx(20.3)
+    assert report.resolution_ms == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize(("unit", "per_s"), [("seconds", 1.0), ("microseconds", 1e6), ("nanoseconds", 1e9)])
+def test_time_stamps_tell_their_own_unit_and_it_is_said(tmp_path: Path, unit: str, per_s: float) -> None:
+    load = open_load(300, 50.0, 0.02)
+    report = report_file(write_load(tmp_path / "x.jtl", load, stamps_per_s=per_s))
+    assert report.start_epoch_s == pytest.approx(EPOCH_S, abs=1.1)
+    assert any(f"was read as {unit}" in said for said in report.warnings)
+    if per_s == 1.0:
+        assert any("whole seconds" in said for said in report.warnings) and report.stalls is None
+
+
+def test_time_stamps_that_count_from_elsewhere_are_said_and_impossible_ones_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.jtl"
+    path.write_text("timeStamp,elapsed,label,success\n" + "".join(f"{40 * i},20,a,true\n" for i in range(50)))
+    assert any("counts from another moment" in said for said in report_file(path).warnings)
+    path.write_text("timeStamp,elapsed,label,success\n" + "50000000000000,20,a,true\n" * 50)
+    with pytest.raises(InputError, match=r"x\.jtl: column timeStamp: .*year 3554"):
+        report_file(path)
+    samples = tmp_path / "samples.csv"
+    samples.write_text("start_epoch_s,latency_ms,ok,name\n" + "1790000000123.5,20,true,a\n" * 50)
+    with pytest.raises(InputError, match="in milliseconds they would be right"):
+        report_file(samples)
+
+
+def test_a_unit_for_a_file_that_says_its_own_is_refused(tmp_path: Path) -> None:
+    samples = tmp_path / "samples.csv"
+    samples.write_text("start_epoch_s,latency_ms,ok,name\n1790000000.5,20,true,a\n")
+    with pytest.raises(InputError, match="--latency-unit"):
+        report_file(samples, latency_unit="us")
+
+
+@SOME
+@given(n=st.integers(50, 400), seed=seeds)
+def test_every_unit_of_time_stamps_gives_the_same_starts(n: int, seed: int) -> None:
+    load = open_load(n, 50.0, 0.02, seed=seed)
+    with tempfile.TemporaryDirectory() as name:
+        starts = [
+            np.sort(read_jtl(write_load(Path(name) / "x.jtl", load, BARE, stamps_per_s=per_s)).start_epoch_s)
+            for per_s in (1e3, 1e6, 1e9)
+        ]
+    assert np.abs(starts[1] - starts[0]).max() < 0.002 and np.abs(starts[2] - starts[0]).max() < 0.002
+
+
+def test_what_may_be_true_is_asked_about_and_not_called_a_contradiction() -> None:
+    load = open_load(3000, 300.0, 0.02)
+    for per_s, unit in ((1e6, "us"), (1e9, "ns")):
+        (found,) = reported(load, BARE, elapsed_per_s=per_s).units
+        assert (found.contradicted, found.rather) == (False, unit) and "outstanding" in found.text

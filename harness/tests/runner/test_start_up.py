@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From launch to the first correct answer, and warm-up: every way in which it can go wrong has its outcome."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.agent.sampler import Watched
+from harness.errors import TrialFailure
+from harness.launchers.process_instance import ProcessInstance
+from harness.model import Outcome
+from harness.model.backing import SettingValue
+from harness.runner.snapshots import save_native_memory, take_boundary
+from harness.runner.start_up import bring_up, first_complaint, wait_first_response
+from harness.runner.warm_up import warm_up
+from harness.tests.contracts.launcher import HELLO
+from harness.tests.support.accounts_server import accounts_server, open_and_show, transfer_flow
+from harness.tests.support.instances import CONTRACT, Project
+from harness.workloads import load_requests
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Project]:
+    made = Project(tmp_path, grace_s=0.5)
+    yield made
+    made.close()
+
+
+def failure(instance: ProcessInstance, deadline_s: float = 20.0) -> TrialFailure:
+    with pytest.raises(TrialFailure) as caught:
+        wait_first_response(instance, HELLO, deadline_s, stderr=instance.stderr_file)
+    return caught.value
+
+
+def test_the_time_to_first_response_is_from_launch_to_the_first_correct_answer(project: Project) -> None:
+    instance = project.launch()
+    start_up = wait_first_response(instance, HELLO, 20, cpu_at_launch_s=instance.cpu_at_launch_s)
+    waited_s = time.monotonic() - instance.record.launched.monotonic_s
+    assert 0 < start_up.time_to_first_response_s <= waited_s
+    assert start_up.polls > 1
+    assert start_up.rss_bytes_at_first_response is not None
+    assert start_up.cpu_s_at_first_response is not None
+    assert 0 < start_up.cpu_s_at_first_response < waited_s * 4
+
+
+def test_not_yet_is_waited_for(project: Project) -> None:
+    quick = wait_first_response(project.launch(), HELLO, 20)
+    patient = wait_first_response(project.launch(not_yet=5), HELLO, 20)
+    assert patient.polls > 5
+    assert quick.polls > 0
+
+
+@pytest.mark.parametrize("kind", ["silent", "deaf"])
+def test_a_service_that_never_gets_ready_times_out(project: Project, kind: str) -> None:
+    problem = failure(project.launch(never_ready=kind), deadline_s=0.6)
+    assert (problem.outcome, problem.reason) == (
+        Outcome.TIMED_OUT,
+        "no answer to POST /uppercase within 0.6 s of launch",
+    )
+
+
+def test_a_service_that_exits_fails_with_its_first_words(project: Project) -> None:
+    problem = failure(project.launch(fail_start="no database at db:5432"))
+    assert (problem.outcome, problem.reason) == (
+        Outcome.FAILED,
+        "exited with 3 before its first answer: no database at db:5432",
+    )
+
+
+def test_a_service_that_dies_of_the_first_request_fails(project: Project) -> None:
+    problem = failure(project.launch(crash_after=0))
+    assert (problem.outcome, problem.reason) == (
+        Outcome.FAILED,
+        "exited with 2 before its first answer: panic: told to crash",
+    )
+
+
+def test_a_wrong_first_answer_is_nonconforming(project: Project) -> None:
+    problem = failure(project.launch(wrong_answers=0))
+    assert problem.outcome == Outcome.NONCONFORMING
+    assert (
+        problem.reason
+        == """first answer to uppercase-hello: expected JSON {"v": "HELLO"}, got '{"v":"wrong"}'"""
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("listening host=127.0.0.1 port=1\ngc 1 @0.1s 0%: 1+2\n\n  panic: no\nmore\n", "panic: no"),
+        ("listening host=127.0.0.1 port=1\n", None),
+        ("", None),
+    ],
+)
+def test_the_first_complaint_is_neither_the_listening_line_nor_a_collection(
+    text: str, complaint: str | None
+) -> None:
+    assert first_complaint(text) == complaint
+
+
+def test_warm_up_sends_every_request_of_the_mix_and_checks_the_answers(project: Project) -> None:
+    instance = project.launch(wrong_answers=11)
+    wait_first_response(instance, HELLO, 20)
+    mix = load_requests(CONTRACT, "both")
+    warm_up(instance.endpoint, mix, 10)
+    with pytest.raises(
+        TrialFailure, match=r"nonconforming: warm-up request 1 \(uppercase-hello\): expected JSON"
+    ):
+        warm_up(instance.endpoint, mix, 1)
+
+
+def test_warm_up_goes_through_a_flow_in_order_with_what_its_answers_gave() -> None:
+    with accounts_server() as server:
+        warm_up(server.endpoint, transfer_flow(), 10)
+        assert dict(server.seen) == {"/account": 6, "/transfer": 2, "/account/": 2}
+        assert [json.loads(body)["from"] for body in server.transfers] == [1, 3]
+
+
+def test_warm_up_of_a_flow_checks_every_answer() -> None:
+    with (
+        accounts_server((None, "no id")) as server,
+        pytest.raises(
+            TrialFailure, match=r"nonconforming: warm-up request 3 \(open\): nothing to capture as a"
+        ),
+    ):
+        warm_up(server.endpoint, open_and_show(), 10)
+
+
+def test_users_at_once_divide_the_requests_of_a_warm_up_and_keep_to_their_own_passes() -> None:
+    with accounts_server(at_once=4) as server:
+        warm_up(server.endpoint, transfer_flow(), 45, users=4)
+        assert sum(server.seen.values()) == 45
+        assert (
+            server.seen["/transfer"] == 12
+        )  # 12, 11, 11 and 11 steps in passes of four: three transfers each
+        froms = [json.loads(body)["from"] for body in server.transfers]
+        assert len(set(froms)) == len(froms)  # nobody sent another's money
+
+
+def test_more_users_than_requests_send_each_request_once() -> None:
+    with accounts_server() as server:
+        warm_up(server.endpoint, transfer_flow(), 3, users=8)
+        assert dict(server.seen) == {"/account": 3}
+
+
+def test_the_first_wrong_answer_ends_the_warm_up_of_all_users_and_says_whose_it_was() -> None:
+    with (
+        accounts_server((None, "no id")) as server,
+        pytest.raises(TrialFailure, match=r"nonconforming: warm-up request \d+ of user [1-4] \(open\)"),
+    ):
+        warm_up(server.endpoint, open_and_show(), 4000, users=4)
+    assert sum(server.seen.values()) < 100
+
+
+@pytest.mark.parametrize("settings", [{"crash_after": 6}, {"killed_after": 6}])
+def test_a_crash_in_warm_up_names_the_request(project: Project, settings: dict[str, SettingValue]) -> None:
+    instance = project.launch(**settings)
+    wait_first_response(instance, HELLO, 20)
+    with pytest.raises(TrialFailure, match=r"failed: no answer to warm-up request 6 \(uppercase-hello\)"):
+        warm_up(instance.endpoint, (HELLO,), 100)
+
+
+def wait(instance: ProcessInstance, deadline_s: float = 20.0) -> object:
+    return wait_first_response(instance, HELLO, deadline_s, stderr=instance.stderr_file)
+
+
+def test_a_taken_port_is_tried_again_with_another(project: Project) -> None:
+    launched: list[ProcessInstance] = []
+
+    def launch() -> ProcessInstance:
+        launched.append(project.launch(port_taken="always" if len(launched) < 2 else ""))
+        return launched[-1]
+
+    instance, _ = bring_up(
+        launch,
+        lambda one: wait_first_response(one, HELLO, 20, stderr=one.stderr_file),
+        ProcessInstance.port_taken,
+    )
+    assert len(launched) == 3
+    assert instance is launched[-1]
+    assert instance.exited() is None
+    assert len({one.record.port for one in launched}) == 3
+
+
+def test_a_port_that_is_always_taken_ends_after_three_attempts(project: Project) -> None:
+    launched: list[ProcessInstance] = []
+
+    def launch() -> ProcessInstance:
+        launched.append(project.launch(port_taken="always"))
+        return launched[-1]
+
+    with pytest.raises(TrialFailure, match="is taken"):
+        bring_up(
+            launch,
+            lambda one: wait_first_response(one, HELLO, 20, stderr=one.stderr_file),
+            ProcessInstance.port_taken,
+        )
+    assert len(launched) == 3
+
+
+def test_an_instance_that_did_not_get_ready_is_stopped(project: Project) -> None:
+    launched: list[ProcessInstance] = []
+
+    def launch() -> ProcessInstance:
+        launched.append(project.launch(never_ready="silent"))
+        return launched[-1]
+
+    with pytest.raises(TrialFailure, match="timed out"):
+        bring_up(launch, lambda one: wait_first_response(one, HELLO, 0.3), ProcessInstance.port_taken)
+    assert [one.exited() is None for one in launched] == [False]
+
+
+def test_a_boundary_keeps_resources_and_the_metrics_as_they_came(project: Project, tmp_path: Path) -> None:
+    instance = project.launch()
+    wait_first_response(instance, HELLO, 20)
+    watched = Watched(pid=instance.record.pid, start_ticks=instance.record.process_start_ticks)
+    boundary = take_boundary("before-load", watched, instance.endpoint, tmp_path)
+    assert boundary.reading.pss_bytes is not None
+    assert boundary.reading.rss_bytes is not None
+    assert boundary.runtime_metrics_file == "boundary-before-load.prom"
+    assert (
+        (tmp_path / "boundary-before-load.prom")
+        .read_text()
+        .startswith("# TYPE http_requests_total counter\n")
+    )
+    assert boundary.nmt_file is None
+
+
+def test_a_boundary_of_a_service_that_is_gone_is_empty_and_no_error(project: Project, tmp_path: Path) -> None:
+    instance = project.launch()
+    wait_first_response(instance, HELLO, 20)
+    watched = Watched(pid=instance.record.pid, start_ticks=instance.record.process_start_ticks)
+    instance.stop()
+    boundary = take_boundary("after-load", watched, instance.endpoint, tmp_path)
+    assert (boundary.reading.rss_bytes, boundary.runtime_metrics_file) == (None, None)
+    assert list(tmp_path.glob("boundary-*")) == []
+
+
+def test_native_memory_of_what_is_no_jvm_is_absent(project: Project, tmp_path: Path) -> None:
+    file = tmp_path / "nmt.txt"
+    assert not save_native_memory(project.host, Path("/bin/false"), 1, file)
+    assert not file.exists()

@@ -1,0 +1,312 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One trial: whatever the service or the generator does, it ends with a record, and nothing lives on."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from harness.agent.sampler import Watched
+from harness.launchers.base import Instance
+from harness.loadgen.base import LoadCommand, LoadOrder
+from harness.model import Flag, GeneratorRecord, LoadSummary, Outcome, TrialRecord
+from harness.runner.outcome import judge_load, trial_flags
+from harness.sampling import glancer_here
+from harness.session import measure
+from harness.tests.support.fakes import FakeLoadGenerator
+from harness.tests.support.instances import eventually
+from harness.tests.support.sessions import (
+    LIMITS,
+    make_session_project,
+    measure_tiny,
+    running_below,
+    tiny_session,
+)
+
+
+def other_trial(root: Path) -> TrialRecord:
+    """Measure the tiny experiment; return the record of the variant that was told to misbehave."""
+    folder = measure_tiny(root)
+    assert folder.complete
+    assert folder.verify() == ()
+    assert eventually(lambda: not running_below(root))
+    assert not list((root / ".cache" / "running").glob("*.json"))
+    calm = [record for record in folder.records() if record.planned.configuration.variant_name == "calm"]
+    assert [record.outcome for record in calm] == [Outcome.OK, Outcome.OK]
+    assert {record.extra["ticks_by"] for record in calm} == {glancer_here()[0].name}
+    return next(record for record in folder.records() if record.planned.configuration.variant_name == "other")
+
+
+@pytest.mark.parametrize(
+    ("told", "outcome", "words"),
+    [
+        ('fail_start = "no such database"', Outcome.FAILED, "exited with 3.*no such database"),
+        ('port_taken = "always"', Outcome.FAILED, "port.*taken"),
+        ("wrong_answers = 0", Outcome.NONCONFORMING, "first answer to uppercase-hello"),
+        ("wrong_answers = 1", Outcome.NONCONFORMING, "1 of 6 cases: hello: expected"),
+        ("crash_after = 0", Outcome.FAILED, "told to crash"),
+        ("crash_after = 6", Outcome.FAILED, "while under load.*exit code 2.*told to crash"),
+        ("memory_error_after = 6", Outcome.OUT_OF_MEMORY, "while under load.*MemoryError"),
+        ("killed_after = 6", Outcome.OUT_OF_MEMORY, "signal 9"),
+        ("wrong_answers = 7", Outcome.OVERLOADED, "requests went wrong"),
+    ],
+)
+def test_misbehaviour_is_an_outcome_with_its_reason(
+    tmp_path: Path, told: str, outcome: Outcome, words: str
+) -> None:
+    record = other_trial(make_session_project(tmp_path, other=told))
+    assert record.outcome == outcome
+    assert record.reason is not None
+    assert record.reason == record.reason.replace("\n", " ")
+    with pytest.raises(AssertionError, match=words):
+        raise AssertionError(record.reason)
+
+
+@pytest.mark.parametrize("silence", ["silent", "deaf"])
+def test_a_service_that_is_never_ready_times_out(tmp_path: Path, silence: str) -> None:
+    record = other_trial(make_session_project(tmp_path, other=f'never_ready = "{silence}"'))
+    assert record.outcome == Outcome.TIMED_OUT
+    assert record.load is None and record.start_up is None
+
+
+def test_a_load_that_takes_far_too_long_is_ended(tmp_path: Path) -> None:
+    record = other_trial(make_session_project(tmp_path, other="slow_s = 0.6", loops=20))
+    assert record.outcome == Outcome.TIMED_OUT
+    assert "the load took longer than" in (record.reason or "")
+
+
+def test_a_service_that_hangs_on_stop_is_killed_and_flagged(tmp_path: Path) -> None:
+    record = other_trial(make_session_project(tmp_path, other='hang_on_stop = "true"'))
+    assert record.outcome == Outcome.OK
+    assert record.instance is not None and record.instance.stop_signal == "SIGKILL"
+    assert "killed_on_stop" in record.flags
+
+
+def test_a_child_of_the_service_is_stopped_with_it(tmp_path: Path) -> None:
+    assert other_trial(make_session_project(tmp_path, other='child = "true"')).outcome == Outcome.OK
+
+
+def test_a_signal_right_after_the_launch_leaves_no_service(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(instance: Instance) -> Watched:
+        assert instance.exited() is None
+        raise KeyboardInterrupt
+
+    root = make_session_project(tmp_path)
+    monkeypatch.setattr("harness.runner.trial.watch", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        measure_tiny(root)
+    assert not running_below(root)
+
+
+def test_a_port_taken_once_costs_nothing_but_another_port(tmp_path: Path) -> None:
+    assert other_trial(make_session_project(tmp_path, other='port_taken = "once"')).outcome == Outcome.OK
+
+
+def test_a_killed_generator_is_a_failed_trial_that_says_so(tmp_path: Path) -> None:
+    root = make_session_project(tmp_path, other="slow_s = 0.2", loops=10)
+    killer = threading.Thread(target=_kill_generator_of_other, args=(root,))
+    killer.start()
+    record = other_trial(root)
+    killer.join()
+    assert record.outcome == Outcome.FAILED
+    assert record.reason == "the load generator was killed by signal 9"
+
+
+def _kill_generator_of_other(root: Path) -> None:
+    """Wait until the slow variant is under load, then kill its generator alone."""
+
+    def generator() -> int | None:
+        words = b""
+        for pid in running_below(root):
+            with contextlib.suppress(OSError):
+                words = Path(f"/proc/{pid}/cmdline").read_bytes()
+            argv = words.split(b"\0")  # before it is executed, all of this stands in one word of the stub
+            if len(argv) > 2 and argv[1].endswith(b"fake_client.py") and b"-other/load" in argv[2]:
+                return pid
+        return None
+
+    assert eventually(lambda: generator() is not None, within_s=30)
+    pid = generator()
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+
+
+def test_a_good_trial_has_everything_a_reader_asks_for(tmp_path: Path) -> None:
+    root = make_session_project(tmp_path, echo=True, loops=300)
+    folder = measure_tiny(root)
+    for record in folder.records():
+        assert [phase.name for phase in record.phases] == [
+            "start-up",
+            "conformance",
+            "measurement",
+            "cool-down",
+        ]
+        starts = [phase.start.monotonic_s for phase in record.phases]
+        assert starts == sorted(starts)
+        assert [boundary.name for boundary in record.boundaries] == [
+            "first-response",
+            "before-load",
+            "after-load",
+        ]
+        for boundary in record.boundaries:
+            assert boundary.reading.rss_bytes and boundary.reading.pss_bytes
+            if boundary.name == "first-response":  # asking would wake what start-up is compared without
+                assert boundary.runtime_metrics_file is None
+                continue
+            assert boundary.runtime_metrics_file is not None
+            assert folder.open(record.planned.trial_id, boundary.runtime_metrics_file).read()
+        assert record.load is not None and record.load.n_requests == 600
+        assert record.generator is not None and record.generator.cpu_s is not None
+        assert record.generator.headroom_ratio == pytest.approx(
+            folder.echo()[0].achieved_per_s / record.load.achieved_per_s
+        )
+        assert record.machine is not None and record.placement
+        assert len(record.anchors) == 2
+        rows = folder.open(record.planned.trial_id, "samples.csv").read().decode().splitlines()
+        assert {row.split(",")[1] for row in rows[1:]} == {"service", "generator"}
+
+
+def test_no_place_of_this_machine_stands_in_the_data(tmp_path: Path) -> None:
+    folder = measure_tiny(make_session_project(tmp_path))
+    for path in folder.folder.rglob("*"):
+        if path.is_file() and path.suffix != ".gz":
+            assert os.fsencode(tmp_path) not in path.read_bytes(), path
+    for record in folder.records():
+        assert record.instance is not None
+        assert record.instance.argv[0] == "{python_env}/bin/python"
+
+
+def summary(n: int, errors: int, offered: float | None = None, achieved: float = 100.0) -> LoadSummary:
+    return LoadSummary(
+        n_requests=n,
+        n_errors=errors,
+        start_epoch_s=None,
+        duration_s=1.0,
+        offered_per_s=offered,
+        achieved_per_s=achieved,
+        latency_mean_s=None,
+        resolution_s=1e-3,
+        has_requests=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("load", "outcome"),
+    [
+        (summary(0, 0), Outcome.FAILED),
+        (summary(100, 0), Outcome.OK),
+        (summary(100, 50), Outcome.OK),
+        (summary(100, 51), Outcome.OVERLOADED),
+        (summary(100, 0, offered=200.0), Outcome.OK),
+        (summary(100, 0, offered=201.0), Outcome.OVERLOADED),
+        (summary(100, 10, offered=190.0), Outcome.OVERLOADED),
+    ],
+)
+def test_more_than_half_wrong_or_unanswered_is_overloaded(load: LoadSummary, outcome: Outcome) -> None:
+    assert judge_load(load)[0] == outcome
+
+
+def test_arrivals_that_were_all_answered_late_are_no_overload_and_those_never_sent_are() -> None:
+    late = summary(100, 0, offered=100.0, achieved=20.0)
+    assert judge_load(late.model_copy(update={"n_dropped": 0})) == (Outcome.OK, None)
+    never = judge_load(late.model_copy(update={"n_dropped": 101}))
+    assert never == (Outcome.OVERLOADED, "100 of 201 arrivals answered rightly")
+
+
+@pytest.mark.parametrize(
+    ("load", "outcome", "reason"),
+    [
+        # seven steps, and the last of them always answers 200 with the wrong balance: one request in seven is wrong
+        (summary(70, 10), Outcome.OVERLOADED, "10 of 10 passes went wrong (10 wrong body)"),
+        (summary(70, 5), Outcome.OK, None),
+        # users were still on their way when the load ended: neither right nor wrong
+        (summary(20, 2), Outcome.OK, None),
+        (summary(70, 5, offered=70.0), Outcome.OK, None),
+        (
+            summary(70, 4, offered=70.0),
+            Outcome.OVERLOADED,
+            "4 of 12 arrivals went rightly through all steps (4 wrong body)",
+        ),
+        (
+            summary(70, 0, offered=150.0, achieved=70.0),
+            Outcome.OVERLOADED,
+            "70 of 150 requests/s of its arrivals answered",
+        ),
+    ],
+)
+def test_a_flow_is_judged_by_its_passes_and_the_reason_names_what_went_wrong(
+    load: LoadSummary, outcome: Outcome, reason: str | None
+) -> None:
+    changes: dict[str, object] = {"n_flows": 10, "n_flows_right": 10 - load.n_errors}
+    changes["errors_by_kind"] = {"wrong body": load.n_errors} if load.n_errors else {}
+    if load.n_errors == 4:
+        changes |= {"n_flows_right": 4, "n_dropped": 2}
+    assert judge_load(load.model_copy(update=changes)) == (outcome, reason)
+
+
+@pytest.mark.parametrize(("dropped", "flagged"), [(None, False), (0, False), (1, False), (2, True)])
+def test_more_than_one_arrival_in_a_thousand_that_was_never_sent_is_flagged(
+    dropped: int | None, flagged: bool
+) -> None:
+    load = summary(1000, 0, offered=1000.0, achieved=1000.0).model_copy(update={"n_dropped": dropped})
+    generator = GeneratorRecord(
+        name="k6", version=None, argv=(), cpu_affinity=(), cpu_s=None, exit_code=0, echo_achieved_per_s=None,
+        headroom_ratio=None,
+    )  # fmt: skip
+    flags = trial_flags(
+        load=load,
+        generator=generator,
+        instance=None,
+        machine=None,
+        longest_gap_s=None,
+        phases=(),
+        placement=None,
+    )
+    assert ("arrivals_dropped" in flags) == flagged
+
+
+@dataclass(frozen=True, kw_only=True)
+class Afterwards(FakeLoadGenerator):
+    """The fake, with a command to be run when the load is over."""
+
+    after: tuple[str, ...] = ()
+
+    def command(self, order: LoadOrder) -> LoadCommand:
+        return super().command(order).model_copy(update={"after": (self.after,)})
+
+
+def measured_with_after(root: Path, *after: str) -> TrialRecord:
+    assembly, prepared = tiny_session(make_session_project(root))
+    assembly = replace(assembly, generators={"locust": lambda: Afterwards(after=after)})
+    return next(iter(measure(assembly, prepared, limits=LIMITS).records()))
+
+
+def test_what_a_tool_does_with_its_output_is_done_after_the_load_in_its_folder(tmp_path: Path) -> None:
+    rename = (
+        "import os; os.rename('samples.csv', 'x'); os.rename('x', 'samples.csv'); open('done', 'w').close()"
+    )
+    record = measured_with_after(tmp_path, sys.executable, "-c", rename)
+    assert record.outcome == Outcome.OK
+    assert "load/done" in record.files
+
+
+def test_a_tool_that_cannot_turn_its_output_into_rows_is_a_failed_trial(tmp_path: Path) -> None:
+    record = measured_with_after(tmp_path, sys.executable, "-c", "raise SystemExit('no such encoding')")
+    assert record.outcome == Outcome.FAILED
+    assert "after the load" in (record.reason or "") and "no such encoding" in (record.reason or "")
+
+
+def test_errors_below_the_limit_are_flagged_not_dropped(tmp_path: Path) -> None:
+    record = other_trial(make_session_project(tmp_path, other="wrong_answers = 12"))
+    assert record.outcome == Outcome.OK
+    flag: Flag = "errors_seen"
+    assert flag in record.flags

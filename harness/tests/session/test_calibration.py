@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scaled loads: shares of a capacity that is measured once, before the first trial, and kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from harness.definitions import experiment_files, load_study
+from harness.errors import CalibrationFailed, StoreError
+from harness.model import (
+    ClosedLoad,
+    LoadSummary,
+    OpenLoad,
+    ProfileDefinition,
+    ScaledLoad,
+    configurations,
+    make_plan,
+)
+from harness.session.calibration import capacity_per_s, saturated
+from harness.store import SessionWriter
+from harness.tests.support.sessions import make_session_project, measure_tiny, tiny_folder
+from harness.tests.support.synthetic import ROOT
+
+OPEN = {"generator": "locust", "profile": {"model": "open", "rate_share": 0.5, "duration_s": 1.0}}
+CLOSED = {"generator": "locust", "profile": {"model": "closed", "users_share": 0.5, "ramp_up_s": 2.0}}
+
+
+def scaled_project(root: Path, *, other: str = "") -> Path:
+    """The tiny project with an open load at half of what the calm variant bears from two users."""
+    made = make_session_project(root, other=other)
+    path = made / "harness/experiments/tiny.toml"
+    text = path.read_text().partition("[profiles.smoke.loads.few]")[0]
+    path.write_text(
+        f"{text}calibration = {{ generator = 'locust', users = 2, duration_s = 0.5, warm_up_requests = 0 }}\n"
+        "[profiles.smoke.scaled_loads.few]\ngenerator = 'locust'\n"
+        "profile = { model = 'open', rate_share = 0.1, duration_s = 0.5 }\n"
+    )
+    return made
+
+
+def summary(**changes: object) -> LoadSummary:
+    known = {
+        "n_requests": 100, "n_errors": 10, "start_epoch_s": 0.0, "duration_s": 3.0, "offered_per_s": None,
+        "achieved_per_s": 33.0, "latency_mean_s": 0.1, "resolution_s": 0.001, "has_requests": True,
+    }  # fmt: skip
+    return LoadSummary.model_validate(known | changes)
+
+
+@given(st.floats(1, 1e5), st.floats(0.01, 5))
+def test_an_open_load_is_its_share_of_the_capacity(capacity: float, share: float) -> None:
+    load = ScaledLoad.model_validate({**OPEN, "profile": {**OPEN["profile"], "rate_share": share}})  # type: ignore[dict-item]  # a nested dict
+    profile = load.at(capacity).profile
+    assert isinstance(profile, OpenLoad)
+    assert profile.rate_per_s == pytest.approx(max(1.0, share * capacity), abs=0.051)
+
+
+@given(st.floats(1, 1e4))
+def test_users_who_come_once_arrive_at_their_share_of_the_capacity(capacity: float) -> None:
+    profile = ScaledLoad.model_validate(CLOSED).at(capacity).profile
+    assert isinstance(profile, ClosedLoad)
+    assert profile.loops == 1
+    assert profile.users / profile.ramp_up_s == pytest.approx(max(0.5, 0.5 * capacity), abs=0.51)
+
+
+def test_capacity_counts_right_answers_by_the_steps_of_a_pass() -> None:
+    assert capacity_per_s(summary(), 1) == pytest.approx(30.0)
+    assert capacity_per_s(summary(), 3) == pytest.approx(10.0)
+    assert capacity_per_s(summary(duration_s=0.0), 1) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("definition", "why"),
+    [
+        ({"blocks": 1, "scaled_loads": {"a": OPEN}}, "need each other"),
+        ({"blocks": 1, "calibration": {"generator": "locust"}}, "need each other"),
+        ({"blocks": 1, "calibration": {"generator": "wrk"}, "scaled_loads": {"a": OPEN}}, "its generator"),
+        (
+            {
+                "blocks": 1,
+                "calibration": {"generator": "locust"},
+                "scaled_loads": {"a": OPEN},
+                "loads": {
+                    "a": {"generator": "locust", "profile": {"model": "closed", "users": 1, "loops": 1}}
+                },
+            },
+            "scaled or not",
+        ),
+    ],
+)
+def test_shares_and_their_capacity_come_together(definition: dict[str, object], why: str) -> None:
+    with pytest.raises(ValidationError, match=why):
+        ProfileDefinition.model_validate(definition)
+
+
+@pytest.mark.parametrize("profile", [{"rate_share": 0.0}, {"rate_share": 0.5, "rate_per_s": 3.0}, {}])
+def test_a_share_is_above_zero_and_no_rate_stands_beside_it(profile: dict[str, float]) -> None:
+    with pytest.raises(ValidationError):
+        ScaledLoad.model_validate(
+            {"generator": "locust", "profile": {"model": "open", "duration_s": 1.0, **profile}}
+        )
+
+
+@pytest.mark.parametrize("name", experiment_files(ROOT))
+def test_every_plan_has_the_same_order_before_and_after_its_calibration(name: str) -> None:
+    experiment = load_study(ROOT, name).experiment
+    for profile, definition in experiment.profiles.items():
+        before = make_plan(experiment, profile, 1)
+        after = make_plan(experiment.calibrated(profile, 345.6), profile, 1)
+        assert [trial.trial_id for trial in before.trials] == [trial.trial_id for trial in after.trials]
+        scaled = {trial.configuration.load_name for trial in before.trials} & set(definition.scaled_loads)
+        assert bool(scaled) == (before != after)
+        assert make_plan(experiment.calibrated(profile, 345.6), profile, 1) == after
+
+
+@pytest.mark.parametrize("name", experiment_files(ROOT))
+def test_what_is_planned_for_small_machines_is_no_published_number_and_full_is_no_share(name: str) -> None:
+    experiment = load_study(ROOT, name).experiment
+    if experiment.workload in ("bank", "clients"):
+        assert not experiment.profiles["full"].scaled_loads
+        assert all(
+            load.profile.model == "closed" and load.profile.loops is None
+            for load in experiment.profiles["quick"].loads.values()
+        )
+
+
+def test_a_database_that_lives_on_is_not_touched_by_the_calibration() -> None:
+    experiment = load_study(ROOT, "bank-original").experiment
+    first = configurations(experiment, "quick")[0]
+    order = experiment.profiles["quick"].calibration
+    assert order is not None
+    assert first.backing is not None
+    assert not first.backing.wiped
+    backing = saturated(first, order).backing
+    assert backing is not None
+    assert backing.wiped
+    assert saturated(first, order).load == order.load
+
+
+def test_a_session_measures_its_capacity_once_and_goes_on_with_it(tmp_path: Path) -> None:
+    root = scaled_project(tmp_path)
+    folder = measure_tiny(root)
+    found = folder.calibration()
+    assert folder.complete
+    assert found is not None
+    assert found.variant == "calm"
+    assert folder.header.notes["calibration"] == found.model_dump(mode="json")
+    rates = {
+        trial.configuration.load.profile.rate_per_s
+        for trial in folder.header.plan.trials
+        if trial.configuration.load is not None and isinstance(trial.configuration.load.profile, OpenLoad)
+    }
+    assert rates == {round(max(1.0, 0.1 * found.capacity_per_s), 1)}
+    last = folder.header.plan.trials[-1].trial_id
+    (folder.folder / last).rename(folder.folder / ".partial-again")
+    again = measure_tiny(root)
+    assert again.complete
+    assert again.calibration() == found
+    assert sum(event["event"] == "calibrated" for event in again.events()) == 1
+
+
+def test_a_reference_that_answers_nothing_rightly_has_no_capacity_and_no_session(tmp_path: Path) -> None:
+    root = scaled_project(tmp_path)
+    path = root / "harness/experiments/tiny.toml"
+    calm = 'implementation = "misbehaving"'
+    path.write_text(path.read_text().replace(calm, f"{calm}\nsettings = {{ wrong_answers = 2 }}", 1))
+    with pytest.raises(CalibrationFailed, match="found no capacity: overloaded"):
+        measure_tiny(root)
+    assert not tiny_folder(root).exists
+
+
+def test_a_calibration_is_never_written_twice(tmp_path: Path) -> None:
+    folder = measure_tiny(scaled_project(tmp_path))
+    found = folder.calibration()
+    assert found is not None
+    writer = SessionWriter(folder)
+    try:
+        with pytest.raises(StoreError, match="one calibration"):
+            writer.write_calibration(found)
+    finally:
+        writer.close()

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Echo has one answer for all: every mix is met with one that keeps the generator as busy as the real ones."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+from typing import cast
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from harness.agent.http_exchange import Answer
+from harness.analysis.stats.comparisons import Comparison
+from harness.conformance import judge
+from harness.definitions import load_study
+from harness.errors import TrialFailure
+from harness.evidence import Evidence
+from harness.formats.wrk_histogram import LEFT, UNDONE
+from harness.loadgen.correlation import Scalar
+from harness.loadgen.flow import flow_fault
+from harness.loadgen.tools.locust.adapter import Locust
+from harness.model import ClosedLoad, OpenLoad
+from harness.project import find_root
+from harness.questions.validity.results import compare_generators
+from harness.runner.short_trial import bounded
+from harness.session.headroom import echoed
+from harness.tests.support.accounts_server import step, transfer_flow
+from harness.tests.support.answering_server import request_to
+
+
+def test_the_one_answer_to_a_flow_holds_all_it_captures_and_is_right_at_every_step() -> None:
+    requests, body = echoed(transfer_flow())
+    assert body == '{"id":1,"more":[null,{"owner":1}]}'
+    assert flow_fault(requests) is None
+    answer = Answer(status=200, headers={}, body=body.encode(), received_monotonic_s=0.0)
+    values: dict[str, Scalar] = {}
+    for request in requests:
+        fault, taken = judge(answer, request.expect, request.capture, values)
+        assert fault is None
+        values |= taken
+    assert values == {"a": 1, "owner": 1, "b": 1, "t": 1}
+
+
+def test_a_flow_without_captures_is_right_with_any_answer() -> None:
+    requests, body = echoed((step(1, "one", "GET", "/"),))
+    assert body is None
+    answer = Answer(status=200, headers={}, body=b"any", received_monotonic_s=0.0)
+    assert judge(answer, requests[0].expect, {}, {}) == (None, {})
+
+
+def test_captures_that_no_one_answer_can_hold_are_a_reason() -> None:
+    flow = (
+        step(1, "one", "GET", "/", capture={"a": "/id"}),
+        step(2, "two", "GET", "/", capture={"b": "/id/n"}),
+    )
+    with pytest.raises(
+        TrialFailure, match="no single answer of echo holds all that the flow captures: /id/n"
+    ):
+        echoed(flow)
+
+
+def test_a_plain_mix_expects_what_echo_answers_in_the_words_of_its_first_request() -> None:
+    requests, body = echoed((request_to("/a"), request_to("/b")))
+    assert body == '{"v":"HELLO"}'
+    assert [request.expect.json_value for request in requests] == [{"v": "HELLO"}] * 2
+    for expect, wanted in (({"body": "x y"}, "x y"), ({"one_of": [{"a": 1}, 2]}, '{"a":1}'), ({}, None)):
+        line = json.dumps(
+            {"mix": "m", "name": "n", "method": "GET", "path": "/", "expect": {"status": 201, **expect}}
+        )
+        (request,), body = echoed((type(requests[0]).model_validate_json(line),))
+        assert (body, request.expect.status) == (wanted, 200)
+
+
+def test_passes_through_a_flow_are_bounded_by_their_requests() -> None:
+    assert bounded(ClosedLoad(users=10, loops=10**6)).loops == 5000  # type: ignore[union-attr]  # stays closed
+    assert bounded(ClosedLoad(users=10, loops=10**6), 5).loops == 1000  # type: ignore[union-attr]  # stays closed
+
+
+def trials_of(*loads: tuple[str, str, float], blocks: int = 6) -> pd.DataFrame:
+    """One trial of each (generator, kind of load, latency) in every block, within two parts in a hundred of it."""
+    rng = np.random.default_rng(1)
+    rows = [
+        {
+            "experiment": "headroom", "session_id": "s", "trial_id": f"{block}-{name}", "block": block,
+            "position": block * 20 + k, "duplicate": False, "variant": "go", "configuration": name,
+            "excluded": False, "flags": "", "load_name": name, "factor_generator": name, "load_model": kind,
+            "generator": name.removesuffix("-open"), "latency_method": UNDONE if name == "wrk" else None,
+            "latency_mean_s": latency_s * (1 + 0.02 * rng.standard_normal()), "n_requests": 1000.0,
+        }
+        for block in range(1, blocks + 1)
+        for k, (name, kind, latency_s) in enumerate(loads)
+    ]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def compared(trials: pd.DataFrame) -> dict[str, Comparison]:
+    evidence = cast(Evidence, SimpleNamespace(trials=trials))
+    return {one.variant: one for one in compare_generators(evidence, "latency_mean_s")}
+
+
+def test_generators_are_held_against_the_one_that_offers_the_same_kind_of_load() -> None:
+    found = compared(
+        trials_of(
+            ("wrk", "closed", 1e-3),
+            ("k6", "closed", 2e-3),
+            ("k6-open", "open", 1e-4),
+            ("jmeter-open", "open", 4e-4),
+        )
+    )
+    assert set(found) == {"k6", "jmeter-open"}
+    assert found["k6"].reference == "wrk" and found["jmeter-open"].reference == "k6-open"
+    assert found["k6"].ratio.value == pytest.approx(2, rel=0.05)
+    assert found["jmeter-open"].ratio.value == pytest.approx(4, rel=0.05)
+
+
+def test_wrks_latencies_are_compared_only_where_its_correction_was_undone() -> None:
+    trials = trials_of(("wrk", "closed", 1e-3), ("k6", "closed", 2e-3))
+    for left in (None, LEFT):
+        trials.loc[trials["generator"] == "wrk", "latency_method"] = left
+        assert compared(trials) == {}
+        evidence = cast(Evidence, SimpleNamespace(trials=trials))
+        assert [one.variant for one in compare_generators(evidence, "n_requests")] == ["k6"]
+
+
+def test_where_the_base_of_a_kind_is_missing_its_others_are_left_out() -> None:
+    assert set(
+        compared(trials_of(("wrk", "closed", 1e-3), ("oha", "closed", 1e-3), ("oha-open", "open", 1e-4)))
+    ) == {"oha"}
+
+
+def test_the_experiment_offers_every_generator_what_it_can_and_all_the_same() -> None:
+    experiment = load_study(find_root(), "headroom").experiment
+    for profile in experiment.profiles.values():
+        offered = {name: load for name, load in profile.loads.items() if isinstance(load.profile, OpenLoad)}
+        assert {load.generator for load in offered.values()} == {
+            "k6",
+            "jmeter",
+            "locust",
+            "oha",
+            "vegeta",
+            "wrk2",
+        }
+        assert {name.removesuffix("-open") for name in offered} == {
+            load.generator for load in offered.values()
+        }
+        assert len({load.profile for load in profile.loads.values()}) == 2  # users, and a rate
+        refusal = Locust().supports(profile.loads["locust-open"].profile, ())
+        assert "no open loop" in (refusal or "")  # it stands there to be told why not

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A session: every trial once, however often it was stopped, and no process left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from harness.errors import InputError, OrphanError, StoreError
+from harness.model import TrialRecord
+from harness.session import CallbackProgress, PlainProgress, ProgressState
+from harness.session.orphans import RUNNING, RunningProcesses, start_ticks
+from harness.session.progress import in_words
+from harness.store import SessionFolder
+from harness.tests.support.instances import eventually
+from harness.tests.support.sessions import (
+    command_line,
+    make_session_project,
+    measure_tiny,
+    running_below,
+    said,
+    tiny_folder,
+)
+from harness.tests.support.small_disk import small_disk
+
+MEASURE = ("measure", "tiny", "--profile", "smoke")
+
+
+def fingerprints(folder: SessionFolder) -> dict[str, bytes]:
+    """Return trial -> its record as it stands on disk."""
+    return {path.parent.name: path.read_bytes() for path in sorted(folder.folder.glob("[0-9]*/record.json"))}
+
+
+def wait_for_work(root: Path, process: subprocess.Popen[str], starts: int = 1) -> None:
+    """Until a trial of this start, the session's ``starts``-th, is under way."""
+    folder = tiny_folder(root)
+
+    def at_work() -> bool:
+        begun = sum(event["event"] in ("started", "resumed") for event in folder.events())
+        return begun == starts and bool(list(folder.folder.glob(".partial-*")))
+
+    assert eventually(lambda: process.poll() is not None or at_work(), within_s=60)
+
+
+def test_killed_at_random_moments_it_resumes_to_a_complete_session(tmp_path: Path) -> None:
+    root = make_session_project(tmp_path, blocks=5)
+    moments = random.Random(20261121)
+    seen: dict[str, bytes] = {}
+    kills = 0
+    for start in range(1, 6):
+        process = command_line(root, *MEASURE)
+        wait_for_work(root, process, start)
+        time.sleep(moments.uniform(0.0, 0.9))
+        kills += process.poll() is None
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGKILL)
+        said(process)
+        assert eventually(lambda: not running_below(root)), running_below(root)
+        now = fingerprints(tiny_folder(root))
+        assert {trial: now[trial] for trial in seen} == seen, "a finished trial was measured again"
+        seen = now
+    assert kills >= 3, "the kills came after the end: the test tests nothing"
+    code, _, err = said(command_line(root, *MEASURE))
+    assert code == 0, err
+    folder = tiny_folder(root)
+    assert folder.complete and folder.verify() == ()
+    assert {trial: fingerprints(folder)[trial] for trial in seen} == seen
+    events = Counter(event["event"] for event in folder.events())
+    assert events["started"] == 1 and events["resumed"] == 5 and events["finished"] >= 1
+    assert not list(folder.folder.glob(".partial-*"))
+
+
+@pytest.mark.parametrize(
+    ("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
+def test_a_signal_stops_the_trial_keeps_the_rest_and_says_how_to_go_on(
+    tmp_path: Path, number: signal.Signals, exit_code: int
+) -> None:
+    root = make_session_project(tmp_path, other="slow_s = 0.1")
+    process = command_line(root, *MEASURE)
+    wait_for_work(root, process)
+    process.send_signal(number)
+    code, _, err = said(process)
+    assert code == exit_code, err
+    assert "go on with: rematch measure tiny --profile smoke --host local --seed 1" in err
+    assert "Traceback" not in err
+    assert not running_below(root)
+    before = fingerprints(tiny_folder(root))
+    assert tiny_folder(root).events()[-1]["event"] == "interrupted"
+    folder = measure_tiny(root)
+    assert folder.complete
+    assert {trial: fingerprints(folder)[trial] for trial in before} == before
+
+
+def test_the_same_command_measures_nothing_twice(tmp_path: Path) -> None:
+    root = make_session_project(tmp_path)
+    before = fingerprints(measure_tiny(root))
+    assert fingerprints(measure_tiny(root)) == before
+    assert [event["event"] for event in tiny_folder(root).events()] == [
+        "started",
+        "headroom unknown",
+        "finished",
+        "resumed",
+        "finished",
+    ]
+
+
+def test_another_definition_is_refused_and_says_what_differs(tmp_path: Path) -> None:
+    root = make_session_project(tmp_path)
+    measure_tiny(root)
+    path = root / "harness/experiments/tiny.toml"
+    path.write_text(path.read_text().replace("loops = 5", "loops = 6"))
+    with pytest.raises(InputError, match=r"another definition: 0001-[\w-]+: load was.*loops=5.*--new"):
+        measure_tiny(root)
+
+
+def test_more_blocks_are_another_plan(tmp_path: Path) -> None:
+    root = make_session_project(tmp_path)
+    measure_tiny(root)
+    path = root / "harness/experiments/tiny.toml"
+    path.write_text(path.read_text().replace("blocks = 1", "blocks = 2"))
+    with pytest.raises(InputError, match="3 trials then, 6 now"):
+        measure_tiny(root)
+
+
+def test_changed_source_is_refused_while_trials_are_left(tmp_path: Path) -> None:
+    root = make_session_project(tmp_path)
+    folder = measure_tiny(root)
+    last = folder.header.plan.trials[-1].trial_id
+    (folder.folder / last).rename(folder.folder / ".partial-again")
+    service = root / "services/strings/misbehaving/service.py"
+    service.write_text(service.read_text() + "\n# changed\n")
+    with pytest.raises(InputError, match="source of misbehaving changed"):
+        measure_tiny(root)
+
+
+def test_new_takes_the_next_free_seed_and_leaves_the_old_session_alone(tmp_path: Path) -> None:
+    root = make_session_project(tmp_path)
+    before = fingerprints(measure_tiny(root))
+    folder = measure_tiny(root, new=True)
+    assert folder.folder.name == "smoke-local-2" and folder.complete
+    assert fingerprints(tiny_folder(root)) == before
+
+
+def test_a_session_refuses_to_measure_beside_an_orphan_and_names_it(tmp_path: Path) -> None:
+    root = make_session_project(tmp_path)
+    orphan = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    try:
+        RunningProcesses(root, "tiny/smoke-local-9").note(pid=orphan.pid, role="calm", port=4711)
+        _forget_owner(root, orphan.pid)
+        with pytest.raises(OrphanError, match=f"process {orphan.pid} on port 4711.*kill {orphan.pid}"):
+            measure_tiny(root)
+        assert not tiny_folder(root).folder.exists()
+    finally:
+        orphan.kill()
+        orphan.wait()
+    assert measure_tiny(root).complete
+
+
+def test_beside_a_session_that_still_measures_it_says_wait(tmp_path: Path) -> None:
+    root = make_session_project(tmp_path)
+    RunningProcesses(root, "tiny/smoke-local-9").note(pid=os.getpid(), role="calm")
+    with pytest.raises(OrphanError, match="still measuring; wait"):
+        measure_tiny(root)
+
+
+def test_a_recycled_pid_is_no_orphan(tmp_path: Path) -> None:
+    ledger = RunningProcesses(tmp_path, "a/b")
+    ledger.note(pid=os.getpid(), role="calm")
+    path = tmp_path / RUNNING / f"{os.getpid()}.json"
+    note = json.loads(path.read_text())
+    path.write_text(json.dumps({**note, "start_ticks": note["start_ticks"] - 1}))
+    ledger.refuse_orphans()
+    assert not path.exists()
+
+
+def test_what_has_ended_has_no_start_time() -> None:
+    ended = subprocess.Popen(["true"])
+    assert eventually(lambda: start_ticks(ended.pid) is None)  # a zombie until it is waited for
+    ended.wait()
+    assert start_ticks(ended.pid) is None
+
+
+def _forget_owner(root: Path, pid: int) -> None:
+    path = root / RUNNING / f"{pid}.json"
+    note = json.loads(path.read_text())
+    path.write_text(json.dumps({**note, "owner_start_ticks": 1}))
+
+
+def test_a_variant_that_cannot_run_is_said_and_recorded_and_the_rest_is_measured(tmp_path: Path) -> None:
+    root = make_session_project(tmp_path)
+    path = root / "harness/experiments/tiny.toml"
+    path.write_text(path.read_text().replace("settings = {  }", "runtime = { gogc = 50 }"))
+    folder = measure_tiny(root)
+    assert folder.complete
+    assert [gone.variant for gone in folder.header.unavailable] == ["other"]
+    assert {record.planned.configuration.variant_name for record in folder.records()} == {"calm"}
+
+
+def test_progress_counts_to_the_end_and_has_an_estimate(tmp_path: Path) -> None:
+    states: list[ProgressState] = []
+    measure_tiny(make_session_project(tmp_path), progress=CallbackProgress(states.append))
+    assert [state.done for state in states] == sorted(state.done for state in states)
+    assert states[-1].done == states[-1].total == 3
+    assert states[-1].left_s == 0.0
+
+
+def test_a_terminal_that_is_gone_does_not_end_a_session(tmp_path: Path) -> None:
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    with os.fdopen(write_end, "w") as gone:
+        folder = measure_tiny(make_session_project(tmp_path), progress=PlainProgress(gone))
+        assert folder.complete
+        with contextlib.suppress(BrokenPipeError):
+            gone.close()
+
+
+def test_a_full_disk_stops_the_session_and_space_lets_it_go_on(tmp_path: Path) -> None:
+    root = make_session_project(tmp_path)
+    with small_disk(root / "data", "72m") as disk:
+        kept: list[TrialRecord] = []
+        filler = disk / "filler"
+
+        def fill(state: ProgressState) -> None:
+            if state.done == 1 and not kept:
+                kept.extend(tiny_folder(root).records())
+                filler.write_bytes(b"x" * (20 << 20))
+
+        with pytest.raises(StoreError, match=r"no space left.*finished trials are kept"):
+            measure_tiny(root, progress=CallbackProgress(fill))
+        assert tuple(tiny_folder(root).records()) == tuple(kept)
+        filler.unlink()
+        folder = measure_tiny(root)
+        assert folder.complete and folder.verify() == ()
+        assert next(folder.records()) == kept[0]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(3.4, "3 s"), (75, "1 min 15 s"), (36_000 + 130, "10 h 2 min")]
+)
+def test_times_are_said_in_words(seconds: float, words: str) -> None:
+    assert in_words(seconds) == words

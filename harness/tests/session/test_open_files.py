@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ten thousand users: what the machine allows is said before they come, and real services bear their connections."""
+
+from __future__ import annotations
+
+import os
+import resource
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.definitions import load_study
+from harness.errors import InputError, UnsupportedLoad
+from harness.hosts.local import LocalHost
+from harness.launchers.base import LaunchOrder
+from harness.launchers.process import ProcessLauncher
+from harness.launchers.tools import find_tools
+from harness.loadgen.base import Endpoint
+from harness.model import Expectation, Request, Variant, configurations, make_plan
+from harness.runner.start_up import wait_first_response
+from harness.session import prepare
+from harness.session.open_files import SPARE, needed, raise_limit, refuse_too_large, too_large
+from harness.tests.support.instances import eventually
+from harness.tests.support.many_connections import connections
+from harness.tests.support.sessions import REPOSITORY, make_session_project, tiny_assembly
+from harness.toolchains import Surroundings
+
+USERS = 10_000
+HEALTH = Request(mix="health", name="health", method="GET", path="/health", expect=Expectation(status=200))
+
+
+@pytest.fixture
+def raised() -> Iterator[int]:
+    """The limit as a session raises it, and afterwards as it was."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    yield raise_limit()
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+@pytest.mark.parametrize("name", ["go-gorilla", "java-spring"])
+def test_ten_thousand_connections_are_borne_or_what_forbids_them_is_said(
+    name: str, tmp_path: Path, raised: int
+) -> None:
+    implementation = load_study(REPOSITORY, "bank-original").implementations[name]
+    if raised < USERS + SPARE:
+        # nothing to exercise: the same limit keeps the load from being offered, in one line
+        problems = too_large(
+            load_study(REPOSITORY, "bank-original").experiment, {name: implementation}, "full", raised
+        )
+        assert f"hard limit here (RLIMIT_NOFILE) is {raised}" in str(problems["10000"])
+        return
+    launcher = ProcessLauncher(LocalHost(), REPOSITORY, find_tools(Surroundings(project=REPOSITORY)))
+    # lean: it needs no database, and it is the server's own connections that are exercised
+    variant = Variant(implementation=name, lean=True)
+    build = launcher.build(implementation, variant)
+    instance = launcher.launch(
+        LaunchOrder(implementation=implementation, variant=variant, build=build, folder=tmp_path)
+    )
+    try:
+        wait_first_response(instance, HEALTH, 60)
+        quiet = descriptors(instance.record.pid)
+        with connections(instance.endpoint, USERS, asking(instance.endpoint)) as said:
+            assert said == {b"200": USERS}
+            assert descriptors(instance.record.pid) >= USERS
+        assert eventually(lambda: descriptors(instance.record.pid) <= quiet + 10), "connections were leaked"
+    finally:
+        instance.stop()
+
+
+def asking(endpoint: Endpoint) -> bytes:
+    return f"GET /health HTTP/1.1\r\nHost: {endpoint.host}:{endpoint.port}\r\n\r\n".encode()
+
+
+def descriptors(pid: int) -> int:
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def test_a_load_that_needs_more_open_files_than_are_allowed_is_named_with_what_would_help() -> None:
+    study = load_study(REPOSITORY, "bank-original")
+    problems = too_large(study.experiment, study.implementations, "full", 4096)
+    assert set(problems) == {f"{thousands}000" for thousands in range(2, 11)}
+    assert str(problems["10000"]) == (
+        "10000 users may need 20500 open files in go-gorilla, and the hard limit here (RLIMIT_NOFILE) is 4096: "
+        "raise it as root (ulimit -Hn 20500), or offer fewer users"
+    )
+
+
+def test_levels_that_need_too_many_open_files_are_not_planned_and_the_others_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.session.availability.allowed", lambda: 1000)
+    root = make_session_project(tmp_path)
+    experiment = root / "harness/experiments/tiny.toml"
+    text = experiment.read_text().replace('load = "few"\n', "", 1)
+    text += "\n[factors.users]\nfew = { load = 'few' }\nmany = { load = 'many' }\n"
+    text += "[profiles.smoke.loads.many]\ngenerator = 'locust'\n"
+    text += "profile = { model = 'closed', users = 2000, loops = 1 }\n"
+    experiment.write_text(text)
+    prepared = prepare(tiny_assembly(root), "tiny", profile="smoke", host="local", seed=1)
+    assert {trial.configuration.levels["users"] for trial in prepared.plan.trials} == {"few"}
+    (gone,) = prepared.unavailable
+    assert gone.variant == "users=many"
+    assert "2000 users may need 2500 open files in calm" in gone.reason
+
+
+def test_when_no_load_is_left_the_experiment_is_refused_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.session.availability.allowed", lambda: 100)
+    root = make_session_project(tmp_path)
+    with pytest.raises(
+        UnsupportedLoad, match=r"users may need \d+ open files in calm.*is 100: raise it"
+    ) as said:
+        prepare(tiny_assembly(root), "tiny", profile="smoke", host="local", seed=1)
+    assert "\n" not in str(said.value)
+
+
+def test_a_calibrated_load_is_refused_when_it_turns_out_too_large() -> None:
+    study = load_study(REPOSITORY, "bank-rematch")
+    plan = make_plan(study.experiment.calibrated("quick", 300.0), "quick", 1)
+    refuse_too_large(plan, study.implementations, 20_000)
+    with pytest.raises(InputError, match="hard limit here"):
+        refuse_too_large(plan, study.implementations, 1024)
+
+
+def test_a_pool_bounds_what_a_service_opens_itself_and_without_one_each_request_may_open_a_connection() -> (
+    None
+):
+    study = load_study(REPOSITORY, "bank-connections")
+    wanted = {
+        c.levels["connections"]: needed(c, study.implementations[c.variant.implementation])
+        for c in configurations(study.experiment, "full")
+        if c.levels["users"] == "4000"
+    }
+    assert wanted["pool-20"] == 4000 + 20 + SPARE
+    assert wanted["per-statement"] == wanted["per-statement-md5"] == 8000 + SPARE
+
+
+def test_the_limit_is_raised_to_what_is_allowed_and_never_lowered(raised: int) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    assert soft == raised
+    assert hard == resource.RLIM_INFINITY or soft <= hard
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(256, soft), hard))
+    assert raise_limit() == raised

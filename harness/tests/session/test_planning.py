@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A session goes on under the plan it was recorded with, whatever the planner makes today."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.definitions import load_study
+from harness.model import SessionHeader
+from harness.session.continuing import refuse_other_plan
+from harness.session.planning import Prepared, plan_without
+from harness.store import Store
+from harness.tests.support.synthetic import ROOT
+
+BUNDLED = sorted(folder.name for folder in (ROOT / "data/raw/bundled").iterdir() if folder.is_dir())
+
+
+def header_of(name: str) -> SessionHeader:
+    (session,) = Store(ROOT).sessions(name, bundled=True)
+    return session.header
+
+
+def prepared_today(header: SessionHeader) -> Prepared:
+    """What the planner of today makes of the header's own definition."""
+    plan = header.plan
+    study = load_study(ROOT, header.experiment.name).model_copy(
+        update={"experiment": header.experiment, "implementations": header.implementations}
+    )
+    return Prepared(
+        study=study,
+        plan=plan_without(
+            header.experiment,
+            plan.profile,
+            header.unavailable,
+            host=plan.host,
+            seed=plan.seed,
+            launcher=plan.launcher,
+        ),
+        session_id=header.session_id,
+        unavailable=header.unavailable,
+    )
+
+
+@pytest.mark.parametrize("name", BUNDLED)
+def test_every_session_that_comes_with_the_project_could_go_on(name: str) -> None:
+    header = header_of(name)
+    refuse_other_plan(header, prepared_today(header))
+
+
+def test_a_session_begun_with_a_pair_in_one_cell_goes_on_with_it() -> None:
+    header = header_of("strings-rounds")
+    plan = header.plan
+    old = plan_without(
+        header.experiment,
+        plan.profile,
+        header.unavailable,
+        host=plan.host,
+        seed=plan.seed,
+        launcher=plan.launcher,
+        pairs="first cell",
+    )
+    prepared = prepared_today(header)
+    assert len(prepared.plan.trials) > len(old.trials)
+    refuse_other_plan(header.model_copy(update={"plan": old}), prepared)

@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One experiment on this machine and on a far one: the same records, and a cut link costs one trial at most."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import paramiko
+import pytest
+
+from harness.errors import HostError
+from harness.hosts.local import LocalHost
+from harness.hosts.measuring import Station
+from harness.hosts.ssh import SshHost
+from harness.model import Outcome, TrialRecord
+from harness.session.orphans import RunningProcesses
+from harness.store import SessionFolder, Store
+from harness.tests.support.instances import eventually
+from harness.tests.support.namespace import Namespace, tidy_namespace
+from harness.tests.support.remote_sessions import measure_far, running_with, shape, when
+from harness.tests.support.sessions import make_session_project, measure_tiny, running_below, tiny_folder
+from harness.tests.support.small_disk import small_disk
+from harness.tests.support.sshd import Sshd
+
+
+@pytest.fixture(scope="module")
+def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
+    started = Sshd(tmp_path_factory.mktemp("sshd"))
+    started.start()
+    yield started
+    started.stop()
+
+
+@pytest.fixture
+def namespace() -> Iterator[Namespace]:
+    yield from tidy_namespace()
+
+
+def test_the_same_experiment_gives_the_same_records_here_and_over_there(sshd: Sshd, tmp_path: Path) -> None:
+    root = make_session_project(tmp_path / "project")
+    here = measure_tiny(root)
+    host = SshHost("bighost", sshd.settings(tmp_path / "base", skew_s=5.0))
+    try:
+        there = measure_far(root, host)
+    finally:
+        host.close()
+    assert there.complete and there.verify() == ()
+    for one, other in zip(here.records(), there.records(), strict=True):
+        assert one.outcome == other.outcome == Outcome.OK
+        assert shape(one.model_dump(mode="json")) == shape(other.model_dump(mode="json"))
+        assert set(one.files) == set(other.files)
+        assert [phase.name for phase in one.phases] == [phase.name for phase in other.phases]
+        _moments_fit(other, there.open(other.planned.trial_id, "samples.csv").read().decode())
+        assert "clock_skew" in other.flags and "clock_skew" not in one.flags
+        assert other.instance is not None
+        assert all(str(tmp_path) not in word for word in other.instance.argv)
+    assert there.header.provenance.machines.keys() == {"service", "harness"}
+    assert eventually(lambda: not list((tmp_path / "base" / "sessions").iterdir()))
+
+
+def _moments_fit(record: TrialRecord, samples: str) -> None:
+    """The far clocks were wrong by seconds, and a trial lasts about one."""
+    assert record.clocks and record.instance is not None
+    slack_s = 0.2 + 2 * max(clock.uncertainty_s for clock in record.clocks)
+    begin_s, end_s = record.started.monotonic_s - slack_s, record.ended.monotonic_s + slack_s
+    moments = [float(row.split(",")[0]) for row in samples.splitlines()[1:]]
+    moments += [record.instance.launched.monotonic_s]
+    moments += [boundary.reading.at.monotonic_s for boundary in record.boundaries]
+    assert begin_s < min(moments) and max(moments) < end_s
+
+
+def test_a_service_over_there_takes_its_load_from_here(namespace: Namespace, tmp_path: Path) -> None:
+    sshd = Sshd(tmp_path / "sshd", address=namespace.far, prefix=namespace.prefix)
+    sshd.start()
+    host = SshHost("bighost", sshd.settings(tmp_path / "base"), listen_address=namespace.far)
+    try:
+        folder = measure_far(make_session_project(tmp_path / "project"), host, LocalHost())
+    finally:
+        host.close()
+        sshd.stop()
+    for record in folder.records():
+        assert record.outcome == Outcome.OK
+        assert record.generator is not None
+        assert record.placement.startswith("on two machines")
+        assert {clock.role for clock in record.clocks} == {"service"}
+        rows = folder.open(record.planned.trial_id, "samples.csv").read().decode().splitlines()
+        assert {row.split(",")[1] for row in rows[1:]} == {"service", "generator"}
+
+
+def test_a_connection_that_dies_in_the_middle_of_a_trial_costs_nothing(sshd: Sshd, tmp_path: Path) -> None:
+    root = make_session_project(tmp_path / "project", other="slow_s = 0.2", loops=10)
+    host = SshHost("bighost", sshd.settings(tmp_path / "base", grace_s=20.0))
+    try:
+        folder = _measured_while(lambda: _load_runs(tmp_path), sshd.end_connections, root, host)
+    finally:
+        host.close()
+    _lost_nothing(folder, host)
+
+
+def test_an_sshd_that_is_killed_in_the_middle_of_a_trial_and_started_again_costs_nothing(
+    tmp_path: Path,
+) -> None:
+    root = make_session_project(tmp_path / "project", other="slow_s = 0.2", loops=6)
+    sshd = Sshd(tmp_path / "sshd")
+    sshd.start()
+
+    def kill_and_start() -> None:
+        sshd.die()
+        time.sleep(2.0)  # the first attempts to connect again are refused
+        sshd.start()
+
+    host = SshHost("bighost", sshd.settings(tmp_path / "base", grace_s=20.0))
+    try:
+        folder = _measured_while(lambda: _load_runs(tmp_path), kill_and_start, root, host)
+    finally:
+        host.close()
+        sshd.stop()
+    _lost_nothing(folder, host)
+
+
+def test_a_link_that_is_silent_for_a_while_in_the_middle_of_a_trial_costs_nothing(
+    namespace: Namespace, tmp_path: Path
+) -> None:
+    root = make_session_project(tmp_path / "project", other="slow_s = 0.2", loops=6)
+    sshd = Sshd(tmp_path / "sshd", address=namespace.far, prefix=namespace.prefix)
+    sshd.start()
+    host = SshHost("bighost", sshd.settings(tmp_path / "base", grace_s=10.5))
+
+    def cut_and_join() -> None:
+        before = host.agent.channel.client
+        namespace.cut()
+        noticed = eventually(lambda: not _is_up(before), within_s=30)
+        namespace.join()
+        assert noticed
+
+    try:
+        folder = _measured_while(lambda: _load_runs(tmp_path), cut_and_join, root, host)
+    finally:
+        host.close()
+        sshd.stop()
+    _lost_nothing(folder, host)
+
+
+def _is_up(client: paramiko.SSHClient) -> bool:
+    transport = client.get_transport()
+    return transport is not None and transport.is_active()
+
+
+def _measured_while(
+    holds: Callable[[], bool],
+    act: Callable[[], object],
+    root: Path,
+    host: SshHost,
+    load: Station | None = None,
+) -> SessionFolder:
+    """Measure, and do something once something holds."""
+    beside = threading.Thread(target=when(holds, act))
+    beside.start()
+    try:
+        return measure_far(root, host, load)
+    finally:
+        beside.join()
+
+
+def _lost_nothing(folder: SessionFolder, host: SshHost) -> None:
+    assert [record.outcome for record in folder.records()] == [Outcome.OK] * len(folder.finished())
+    assert folder.complete and folder.verify() == ()
+    assert host.agent.channel.n_reattached > 0
+
+
+def _load_runs(tmp_path: Path) -> bool:
+    return bool(running_with(f"{tmp_path}/base/sessions/")) and any(
+        b"fake_client" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        for pid in running_with(f"{tmp_path}/base/sessions/")
+        if Path(f"/proc/{pid}/cmdline").exists()
+    )
+
+
+def test_a_link_cut_for_good_costs_one_trial_and_leaves_nothing_running(
+    namespace: Namespace, tmp_path: Path
+) -> None:
+    root = make_session_project(tmp_path / "project", other="slow_s = 0.3", loops=20)
+    sshd = Sshd(tmp_path / "sshd", address=namespace.far, prefix=namespace.prefix)
+    sshd.start()
+    settings = sshd.settings(tmp_path / "base", grace_s=4.0)
+    host = SshHost("bighost", settings)
+    try:
+        with pytest.raises(HostError, match="bighost is gone"):
+            _measured_while(lambda: _load_runs(tmp_path), namespace.cut, root, host)
+        assert eventually(lambda: not running_with(f"{tmp_path}/base/artifacts"), within_s=60)
+        assert eventually(lambda: not list((tmp_path / "base" / "sessions").iterdir()), within_s=60)
+        host.close()
+        namespace.join()
+        again = SshHost("bighost", settings)
+        try:
+            folder = measure_far(root, again)
+        finally:
+            again.close()
+    finally:
+        host.close()
+        sshd.stop()
+    assert folder.complete
+    assert folder.verify() == ()
+    assert tiny_folder(root).key != folder.key
+
+
+def test_a_link_cut_for_good_leaves_no_generator_here_that_loaded_what_is_there(
+    namespace: Namespace, tmp_path: Path
+) -> None:
+    root = make_session_project(tmp_path / "project", other="slow_s = 0.3", loops=20)
+    sshd = Sshd(tmp_path / "sshd", address=namespace.far, prefix=namespace.prefix)
+    sshd.start()
+    settings = sshd.settings(tmp_path / "base", grace_s=4.0)
+    host = SshHost("bighost", settings, listen_address=namespace.far)
+    try:
+        with pytest.raises(HostError, match="bighost is gone") as stop:
+            _measured_while(lambda: bool(running_below(root)), namespace.cut, root, host, LocalHost())
+        assert "\n" not in str(stop.value)
+        assert not running_below(root)
+        assert eventually(lambda: not running_with(f"{tmp_path}/base/artifacts"), within_s=60)
+        assert eventually(lambda: not list((tmp_path / "base" / "sessions").iterdir()), within_s=60)
+    finally:
+        host.close()
+        sshd.stop()
+    kept = list(Store(root).session("tiny", "smoke-bighost-1").records())
+    assert [record.outcome for record in kept if record.outcome != Outcome.OK][1:] == []
+    RunningProcesses(root, "tiny/smoke-bighost-1").refuse_orphans()
+
+
+def test_a_disk_there_that_is_full_in_the_middle_of_a_trial_stops_the_session_and_space_lets_it_go_on(
+    sshd: Sshd, tmp_path: Path
+) -> None:
+    root = make_session_project(tmp_path / "project", other="slow_s = 0.2", loops=8)
+    with small_disk(tmp_path / "base", "8m") as disk:
+        settings = sshd.settings(disk)
+        host = SshHost("bighost", settings, min_free_bytes=2 << 20)
+        try:
+            with pytest.raises(HostError, match="bighost: .*o space left.*hosts.toml") as stop:
+                _measured_while(lambda: _load_runs(tmp_path), lambda: _fill(disk), root, host)
+        finally:
+            host.close()
+        assert "\n" not in str(stop.value)
+        assert eventually(lambda: not running_with(f"{disk}/"))
+        assert eventually(lambda: not list((disk / "sessions").iterdir()))
+        kept = list(Store(root).session("tiny", "smoke-bighost-1").records())
+        assert [record.outcome for record in kept] == [Outcome.OK] * len(kept) and len(kept) < 3
+        (disk / "filler").unlink()
+        host = SshHost("bighost", settings, min_free_bytes=2 << 20)
+        try:
+            folder = measure_far(root, host)
+        finally:
+            host.close()
+        assert folder.complete and folder.verify() == ()
+        assert [record.outcome for record in folder.records()] == [Outcome.OK] * 3
+        assert list(folder.records())[: len(kept)] == kept
+
+
+def _fill(disk: Path) -> None:
+    with contextlib.suppress(OSError), (disk / "filler").open("wb", buffering=0) as filler:
+        while True:
+            filler.write(bytes(1 << 16))

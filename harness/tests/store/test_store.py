@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""data/raw: written once and whole, readable after any kill, and honest about damage."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.errors import InputError, StoreError
+from harness.model import ClockReading, Outcome, SessionHeader, TrialRecord
+from harness.provenance import collect_provenance
+from harness.store import SessionFolder, SessionWriter, Store
+from harness.tests.support.sessions import make_session_project, tiny_session
+
+CLOCK = ClockReading(wall_epoch_s=1.0, monotonic_s=1.0)
+
+
+@pytest.fixture(scope="module")
+def header(tmp_path_factory: pytest.TempPathFactory) -> SessionHeader:
+    root = make_session_project(tmp_path_factory.mktemp("project"), blocks=2)
+    _, prepared = tiny_session(root)
+    return SessionHeader(
+        session_id=prepared.session_id,
+        experiment=prepared.experiment,
+        implementations=prepared.study.implementations,
+        plan=prepared.plan,
+        provenance=collect_provenance(root, definition_sha256="0", tools={}),
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path, header: SessionHeader) -> SessionFolder:
+    return Store(tmp_path).session(header.experiment.name, header.session_id)
+
+
+@pytest.fixture
+def writer(folder: SessionFolder, header: SessionHeader) -> Iterator[SessionWriter]:
+    writer = SessionWriter(folder)
+    writer.write_header(header)
+    yield writer
+    writer.close()
+
+
+def record(header: SessionHeader, number: int = 0, outcome: Outcome = Outcome.OK) -> TrialRecord:
+    return TrialRecord(
+        experiment=header.experiment.name,
+        session_id=header.session_id,
+        planned=header.plan.trials[number],
+        outcome=outcome,
+        started=CLOCK,
+        ended=CLOCK,
+    )
+
+
+def write_trial(writer: SessionWriter, header: SessionHeader, number: int = 0, size: int = 10) -> TrialRecord:
+    made = record(header, number)
+    trial = writer.begin(made.planned.trial_id)
+    (trial.folder / "samples.csv").write_bytes(b"a,b\n" * size)
+    (trial.load / "samples.jtl").write_bytes(b"1,2\n" * size)
+    return writer.finish(trial, made)
+
+
+def test_what_is_written_is_read_back(writer: SessionWriter, header: SessionHeader) -> None:
+    written = write_trial(writer, header)
+    folder = writer.session
+    assert tuple(folder.records()) == (written,)
+    assert folder.header == header
+    trial_id = written.planned.trial_id
+    assert folder.open(trial_id, "samples.csv").read() == b"a,b\n" * 10
+    assert folder.open(trial_id, "load/samples.jtl").read() == b"1,2\n" * 10
+    assert folder.verify() == ()
+
+
+def test_large_files_are_packed_and_read_all_the_same(writer: SessionWriter, header: SessionHeader) -> None:
+    written = write_trial(writer, header, size=50_000)
+    trial_id = written.planned.trial_id
+    assert "load/samples.jtl.gz" in written.files
+    assert writer.session.path(trial_id, "load/samples.jtl").suffix == ".gz"
+    assert writer.session.open(trial_id, "load/samples.jtl").read() == b"1,2\n" * 50_000
+
+
+def test_the_same_bytes_pack_to_the_same_file(writer: SessionWriter, header: SessionHeader) -> None:
+    first, second = write_trial(writer, header, 0), write_trial(writer, header, 1)
+    assert first.files["samples.csv.gz"].sha256 == second.files["samples.csv.gz"].sha256
+
+
+def test_a_session_is_complete_when_every_planned_trial_has_a_record(
+    writer: SessionWriter, header: SessionHeader
+) -> None:
+    for number in range(len(header.plan.trials)):
+        assert not writer.session.complete
+        write_trial(writer, header, number)
+    assert writer.session.complete
+    positions = [made.planned.position for made in writer.session.records()]
+    assert positions == sorted(positions)
+
+
+def test_a_finished_trial_is_never_rewritten(writer: SessionWriter, header: SessionHeader) -> None:
+    written = write_trial(writer, header)
+    with pytest.raises(StoreError, match="never rewritten"):
+        writer.begin(written.planned.trial_id)
+
+
+def test_a_header_is_never_rewritten(writer: SessionWriter, header: SessionHeader) -> None:
+    with pytest.raises(StoreError, match="never changes"):
+        writer.write_header(header)
+
+
+def test_leftovers_are_kept_aside_and_not_counted(writer: SessionWriter, header: SessionHeader) -> None:
+    trial_id = header.plan.trials[0].trial_id
+    for number in (1, 2):
+        (writer.begin(trial_id).folder / "samples.csv").write_text("half")
+        assert writer.sweep() == (trial_id,)
+        assert (writer.session.folder / ".interrupted" / f"{trial_id}-{number}" / "samples.csv").is_file()
+    assert writer.session.finished() == frozenset()
+    write_trial(writer, header)
+    assert writer.session.finished() == {trial_id}
+
+
+def test_two_sessions_do_not_share_a_folder(writer: SessionWriter) -> None:
+    with pytest.raises(StoreError, match=f"process {os.getpid()}.*--seed"):
+        SessionWriter(writer.session)
+
+
+def test_changed_bytes_and_missing_files_are_found(writer: SessionWriter, header: SessionHeader) -> None:
+    first, second = write_trial(writer, header, 0), write_trial(writer, header, 1)
+    folder = writer.session.folder
+    (folder / first.planned.trial_id / "samples.csv.gz").write_bytes(gzip.compress(b"other"))
+    (folder / second.planned.trial_id / "load" / "samples.jtl").unlink()
+    problems = writer.session.verify()
+    assert len(problems) == 2
+    assert "not those of the record" in problems[0] and "missing" in problems[1]
+
+
+@pytest.mark.parametrize("cut", [0, 1, 50, 200])
+def test_a_damaged_record_is_named_with_its_file(
+    writer: SessionWriter, header: SessionHeader, cut: int
+) -> None:
+    written = write_trial(writer, header)
+    path = writer.session.path(written.planned.trial_id, "record.json")
+    path.write_bytes(path.read_bytes()[:cut])
+    with pytest.raises(InputError, match=r"record\.json.*damaged") as problem:
+        tuple(writer.session.records())
+    assert "\n" not in str(problem.value)
+
+
+def test_a_record_with_a_key_of_the_wrong_type_names_the_key(
+    writer: SessionWriter, header: SessionHeader
+) -> None:
+    written = write_trial(writer, header)
+    path = writer.session.path(written.planned.trial_id, "record.json")
+    path.write_text(path.read_text().replace('"outcome": "ok"', '"outcome": "fine"'))
+    with pytest.raises(InputError, match=r"record\.json: outcome: damaged"):
+        tuple(writer.session.records())
+
+
+def test_a_line_of_the_log_cut_by_a_kill_does_not_spoil_the_next(writer: SessionWriter) -> None:
+    writer.event("started")
+    with (writer.session.folder / "events.jsonl").open("a") as stream:
+        stream.write('{"at_epoch_s": 1, "ev')
+    writer.event("resumed")
+    assert [event["event"] for event in writer.session.events()] == ["started", "resumed"]
+
+
+def test_bundled_sessions_are_told_from_those_measured_here(tmp_path: Path, header: SessionHeader) -> None:
+    own = Store(tmp_path).session("tiny", "smoke-local-1")
+    bundled = SessionFolder(tmp_path / "data/raw/bundled/tiny/smoke-local-1", bundled=True)
+    for folder in (own, bundled):
+        writer = SessionWriter(folder)
+        writer.write_header(header)
+        writer.close()
+    store = Store(tmp_path)
+    assert [folder.key for folder in store.sessions("tiny")] == [
+        "tiny/smoke-local-1",
+        "bundled/tiny/smoke-local-1",
+    ]
+    assert [folder.key for folder in store.sessions(bundled=True)] == ["bundled/tiny/smoke-local-1"]
+    assert store.sessions("other") == ()
+
+
+def test_too_little_space_is_said_before_a_trial_begins(folder: SessionFolder) -> None:
+    writer = SessionWriter(folder, min_free_bytes=2**60)
+    with pytest.raises(StoreError, match=r"no space left.*MiB free.*finished trials are kept"):
+        writer.begin("0001-calm")
+    writer.close()
+
+
+def test_a_trial_that_failed_on_a_full_disk_is_not_kept_as_a_failure(
+    folder: SessionFolder, header: SessionHeader
+) -> None:
+    writer = SessionWriter(folder)
+    writer.write_header(header)
+    trial = writer.begin(header.plan.trials[0].trial_id)
+    writer.close()
+    full = SessionWriter(folder, min_free_bytes=2**60)
+    with pytest.raises(StoreError, match="no space left"):
+        full.finish(trial, record(header, outcome=Outcome.FAILED))
+    full.close()
+    assert folder.finished() == frozenset()

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a machine may be without: the test that needs it runs, or says loudly that it did not.
+
+These are the only ways to skip a test here (``test_skips.py`` looks). The end of a run repeats every reason, and
+where ``CI`` is set a test that was not run for want of a real part is a failure: see ``conftest.py``.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from harness.toolchains import Surroundings, Tool, find_tool
+
+#: A real part or a right (mounting, making links) is missing, so something stays untested.
+NOT_RUN = "not run: "
+#: Takes minutes and is only run for who asks for it.
+NOT_ASKED_FOR = "not asked for: "
+PROJECT = Path(__file__).resolve().parents[3]
+
+
+def not_run(reason: str) -> NoReturn:
+    """Skip this test: a real part is missing here."""
+    # Never where CI is set: conftest.py turns these into a failure of the run.
+    pytest.skip(f"{NOT_RUN}{reason}")
+
+
+def not_asked_for(what: str) -> NoReturn:
+    """Skip this test: nobody asked for it."""
+    # Asked for by a variable or a target that the reason names: nothing that set-up brings can be missing.
+    pytest.skip(f"{NOT_ASKED_FOR}{what}")
+
+
+def only_when_long() -> pytest.MarkDecorator:
+    """Mark real parts put together at length: a minute each, and each part is tested by itself in every run."""
+    asked = os.environ.get("REMATCH_LONG_TESTS") == "1"
+    # Minutes on every run for what each part is tested for alone; the reason says how they are asked for.
+    return pytest.mark.skipif(not asked, reason=f"{NOT_ASKED_FOR}long (REMATCH_LONG_TESTS=1 make test)")
+
+
+def needs(lacking: str | None) -> pytest.MarkDecorator:
+    """Mark what only runs where nothing is lacking (``None``)."""
+    # As `not_run`, said before the test begins.
+    return pytest.mark.skipif(lacking is not None, reason=f"{NOT_RUN}{lacking}")
+
+
+def program_or_not_run(name: str) -> Path:
+    """Return the program of a tool that set-up brings for the tests, and may have to go on without."""
+    tool = find_tool(name, Surroundings(project=PROJECT))
+    return _path_of(tool) or not_run(_words(tool))
+
+
+def program_or_not_asked_for(name: str) -> Path:
+    """Return the program of a tool that set-up brings only when it is asked to."""
+    tool = find_tool(name, Surroundings(project=PROJECT))
+    return _path_of(tool) or not_asked_for(_words(tool))
+
+
+def _path_of(tool: Tool) -> Path | None:
+    return tool.path if tool.usable else None
+
+
+def _words(tool: Tool) -> str:
+    return f"{tool.name} is not here; get it with: {tool.how_to_get}"

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Instances in containers for tests: the project with the misbehaving service, and a daemon of the tests' own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from harness.hosts.local import LocalHost
+from harness.hosts.measuring import Station
+from harness.launchers.container import ContainerLauncher
+from harness.launchers.container_instance import ContainerInstance
+from harness.launchers.images import LABEL, project_label
+from harness.launchers.process import ProcessLauncher
+from harness.launchers.tools import Tools
+from harness.tests.support.dockerd import Daemon
+from harness.tests.support.instances import Started, make_project
+
+
+def client_of(daemon: Daemon) -> Any:
+    """Return a client that speaks to the daemon directly."""
+    import docker
+
+    return docker.DockerClient(base_url=daemon.address)
+
+
+def container_launcher(
+    root: Path, daemon: Daemon, base: str, host: Station | None = None
+) -> ContainerLauncher:
+    """Return a launcher of containers on ``host`` (default: this machine), where ``daemon`` is."""
+    process = ProcessLauncher(LocalHost(), root, Tools())
+    socket = daemon.address if host is None else None  # a far host's settings have it
+    return ContainerLauncher(process, root, bases={"other": base}, host=host, socket=socket, grace_s=0.5)
+
+
+class Contained(Started[ContainerInstance]):
+    """A project with a launcher of containers; ``close`` is sure that none is left."""
+
+    def __init__(self, root: Path, daemon: Daemon, base: str, host: Station | None = None) -> None:
+        self.client = client_of(daemon)
+        self._launcher = container_launcher(make_project(root), daemon, base, host)
+        super().__init__(root, host or LocalHost(), self._launcher.launch)
+
+    @property
+    def launcher(self) -> ContainerLauncher:
+        return self._launcher
+
+    def containers(self) -> list[Any]:
+        wanted = {"label": f"{LABEL}={project_label(self.root)}"}
+        return list(self.client.containers.list(all=True, filters=wanted, ignore_removed=True))
+
+    def close(self) -> None:
+        super().close()
+        left = self.containers()
+        self.client.close()
+        assert left == []

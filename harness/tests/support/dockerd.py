@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Docker daemon for tests, in a folder of its own, stopped by its own id; and a base image with Python."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+
+from harness.hosts.local import LocalHost
+from harness.launchers.images import LABEL, import_root
+from harness.launchers.rootfs import is_elf, lay_out, libraries
+from harness.tests.support.available import not_run
+from harness.tests.support.instances import eventually
+
+READY_WITHIN_S = 40.0
+BRIDGE_ADDRESS = "10.213.77.1/24"
+PYTHON_BASE = "rematch/python-for-tests:1"
+
+
+def why_not() -> str | None:
+    """Return why no daemon can be started here, or ``None``.
+
+    It makes links and mounts, which root in a plain container may not: both are tried.
+    """
+    missing = [name for name in ("dockerd", "ip") if shutil.which(name) is None]
+    if missing:
+        return f"containers need {' and '.join(missing)} (apt-get install -y docker.io iproute2)"
+    bridge = f"rmt{os.getpid() % 10_000_000}"
+    linked = subprocess.run(
+        ["ip", "link", "add", "name", bridge, "type", "bridge"], capture_output=True, check=False
+    )
+    if linked.returncode != 0:
+        return f"a Docker daemon needs root, to make a bridge: {linked.stderr.decode().strip()}"
+    subprocess.run(["ip", "link", "del", bridge], check=True)
+    with tempfile.TemporaryDirectory(prefix="rematch-try-") as folder:
+        mounted = subprocess.run(
+            ["mount", "-t", "tmpfs", "rematch-test", folder], capture_output=True, check=False
+        )
+        if mounted.returncode != 0:
+            return f"a Docker daemon needs root, to mount: {mounted.stderr.decode().strip()}"
+        subprocess.run(["umount", folder], check=True)
+    return None
+
+
+class Daemon:
+    """A daemon that keeps everything below one folder. ``stop`` leaves nothing of it behind.
+
+    ``prefix``: the words before it, such as ``nsenter --net=...``, where its containers' network is another.
+    """
+
+    def __init__(self, folder: Path, prefix: tuple[str, ...] = ()) -> None:
+        self.folder, self._prefix = folder, prefix
+        self.address = f"unix://{folder}/docker.sock"
+        self.log = folder / "dockerd.log"
+        # A bridge of its own, though containers are on the host's network: with none, the daemon removes
+        # the one of another daemon of this machine; with the usual one, it leaves it behind.
+        self.bridge = f"rm{os.getpid() % 10_000_000}{'n' if prefix else ''}"
+        self.bridged = False
+        self._ip("link", "add", "name", self.bridge, "type", "bridge")
+        self.bridged = True
+        self._ip("addr", "add", BRIDGE_ADDRESS, "dev", self.bridge)
+        self._argv = [
+            *prefix, "dockerd", "--data-root", f"{folder}/root", "--exec-root", f"{folder}/exec",
+            "--pidfile", f"{folder}/dockerd.pid", "-H", self.address, "--bridge", self.bridge,
+            "--iptables=false", "--ip6tables=false", "--ip-forward=false", "--ip-masq=false",
+        ]  # fmt: skip
+        self.start()
+
+    def start(self) -> None:
+        """Start it, again when it is gone; return when it answers."""
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(self._argv, stdout=log, stderr=log, start_new_session=True)
+        self._wait()
+
+    def die(self) -> None:
+        """Kill it and its containerd, as a crash would: what runs in containers is not told."""
+        containerd = psutil.Process(self._process.pid).children()
+        self._process.kill()
+        self._process.wait(10)
+        for process in containerd:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+        # the next one would wait for a containerd that it takes for a living one
+        assert eventually(lambda: not any(process.is_running() for process in containerd))
+
+    def _wait(self) -> None:
+        import docker
+        import docker.errors
+
+        deadline = time.monotonic() + READY_WITHIN_S
+        while True:
+            try:
+                client = docker.DockerClient(base_url=self.address)
+                client.ping()
+                client.close()
+                return
+            except (docker.errors.DockerException, OSError):
+                if self._process.poll() is not None or time.monotonic() > deadline:
+                    self.stop()
+                    raise AssertionError(f"dockerd did not start: {self.log.read_text()[-2000:]}") from None
+                time.sleep(0.05)
+
+    def stop(self) -> None:
+        """End the daemon and the containerd that it started, by their ids, and unmount what it mounted."""
+        self._process.send_signal(signal.SIGTERM)
+        try:
+            self._process.wait(30)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait(10)
+        for mount in sorted(mounts_below(self.folder), reverse=True):
+            subprocess.run(["umount", "-l", mount], check=False)
+        if self.bridged:
+            self.bridged = False
+            self._ip("link", "del", self.bridge)
+
+    def _ip(self, *words: str) -> None:
+        subprocess.run([*self._prefix, "ip", *words], check=True, capture_output=True)
+
+
+def tidy_daemon(folder: Path, prefix: tuple[str, ...] = ()) -> Iterator[Daemon]:
+    """Yield a running daemon, then end it and be sure that nothing of it is left. The body of a fixture.
+
+    Where none can run the test says that it was not run.
+    """
+    reason = why_not()
+    if reason is not None:
+        not_run(reason)
+    running = Daemon(folder, prefix)
+    try:
+        yield running
+    finally:
+        running.stop()
+        assert eventually(lambda: not processes_naming(folder), 20)
+        assert not mounts_below(folder)
+        assert not Path("/sys/class/net", running.bridge).exists()
+
+
+def mounts_below(folder: Path) -> list[str]:
+    """Return what is mounted below a folder."""
+    fields = (line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines())
+    return [place for place in fields if place.startswith(f"{folder}/")]
+
+
+def processes_naming(folder: Path) -> list[int]:
+    """Return the processes whose command line names the folder."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                if os.fsencode(folder) in (entry / "cmdline").read_bytes():
+                    found.append(int(entry.name))
+            except OSError:
+                continue
+    return found
+
+
+def make_python_base(client: object, folder: Path) -> str:
+    """Make an image with this Python, its standard library and what it loads; return its name."""
+    root = folder / "python-root"
+    program = Path(sys.executable).resolve()
+    library = Path(sysconfig.get_path("stdlib")).resolve()
+    unwanted = shutil.ignore_patterns(
+        "site-packages", "dist-packages", "test", "tests", "idlelib", "ensurepip", "tkinter", "lib2to3",
+        "config-*", "__pycache__", "turtledemo", "pydoc_data",
+    )  # fmt: skip
+    shutil.copytree(library, root / library.relative_to("/"), ignore=unwanted)
+    files = [file for file in (root / library.relative_to("/")).rglob("*.so") if is_elf(file)]
+    lay_out(root, [program, *libraries(LocalHost(), [program, *files])])
+    link = root / "bin" / "python3"
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(program)
+    import_root(client, root, PYTHON_BASE, label="tests", settings=("ENV PATH=/bin",))  # type: ignore[arg-type]  # docker is not imported here
+    return PYTHON_BASE
+
+
+__all__ = [
+    "LABEL",
+    "PYTHON_BASE",
+    "Daemon",
+    "make_python_base",
+    "mounts_below",
+    "processes_naming",
+    "tidy_daemon",
+]

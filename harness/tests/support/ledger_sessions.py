@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A small project whose service has a database and an upstream API, measured in moments.
+
+Run as a program it measures that project: ``python -m harness.tests.support.ledger_sessions ROOT DATABASE_ROOT``.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+from harness.backing import BackingSource
+from harness.backing.postgres import Postgres
+from harness.backing.upstream import Upstream
+from harness.definitions import load_implementations
+from harness.hosts.local import LocalHost
+from harness.launchers.process import ProcessLauncher
+from harness.launchers.tools import Tools
+from harness.model import BackingName
+from harness.session import Assembly, measure, prepare
+from harness.session.wiring import training_of
+from harness.store import SessionFolder
+from harness.tests.support.fakes import FakeLoadGenerator
+from harness.tests.support.postgres import postgres_tool
+from harness.tests.support.sessions import LIMITS
+
+LEDGER = Path(__file__).with_name("ledger")
+EXPERIMENT = """
+name = "tiny"
+title = "Tiny"
+question = "Does money stay?"
+workload = "ledger"
+reference = "calm"
+load = "few"
+%s
+
+[variants.calm]
+implementation = "python-ledger"
+
+[variants.other]
+implementation = "python-ledger"
+settings = { %s }
+
+[profiles.smoke]
+blocks = 1
+
+[profiles.smoke.loads.few]
+generator = "locust"
+profile = { model = "closed", users = 2, loops = %d }
+"""
+
+
+def make_ledger_project(root: Path, *, backing: str = "", other: str = "", loops: int = 5) -> Path:
+    """Lay out the project; ``backing`` and ``other`` are TOML."""
+    shutil.copytree(LEDGER, root / "services" / "ledger")
+    (root / "harness" / "model").mkdir(parents=True)
+    (root / "pyproject.toml").write_text("")
+    (root / "requirements.lock").write_text("")
+    experiments = root / "harness" / "experiments"
+    experiments.mkdir()
+    (experiments / "tiny.toml").write_text(EXPERIMENT % (backing, other, loops))
+    return root
+
+
+def ledger_assembly(root: Path, database: BackingSource) -> Assembly:
+    host = LocalHost()
+    backing: dict[BackingName, BackingSource] = {"postgresql": database}
+    launcher = ProcessLauncher(host, root, Tools(), grace_s=0.5, training=training_of(root, backing))
+    backing["upstream"] = Upstream(
+        launcher, lambda workload: load_implementations(root, workload).get("upstream-api"), host
+    )
+    return Assembly(
+        root=root,
+        host=host,
+        launcher=launcher,
+        generators={"locust": FakeLoadGenerator},
+        backing=backing,
+        places={"root": root, "python_env": Path(sys.prefix)},
+    )
+
+
+def measure_ledger(root: Path, database: BackingSource) -> SessionFolder:
+    assembly = ledger_assembly(root, database)
+    prepared = prepare(assembly, "tiny", profile="smoke", host="local", seed=1)
+    return measure(assembly, prepared, limits=LIMITS)
+
+
+def real_database(root: Path) -> Postgres:
+    return Postgres(LocalHost(), root, postgres_tool())
+
+
+if __name__ == "__main__":
+    measure_ledger(Path(sys.argv[1]), real_database(Path(sys.argv[2])))

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A project in which memory is to be measured: a Java service of a few lines on a real JVM, and a made-up Go one.
+
+The Go one is a page of Python that holds what ``GOMEMLIMIT`` says and something on top, as a Go program does.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+from harness.hosts.local import LocalHost
+from harness.launchers.process import ProcessLauncher
+from harness.launchers.tools import Tools
+from harness.session import Assembly, Prepared, prepare
+from harness.tests.support.fakes import FakeLoadGenerator
+from harness.tests.support.instances import SERVICE
+from harness.tests.support.sessions import make_session_project
+from harness.tests.support.tiny_java import TINY, make_java_project, reference_jdk
+
+HOLDER = """
+import os, re
+LIMIT = re.fullmatch(r"(\\d+)MiB", os.environ.get("GOMEMLIMIT", "0MiB"))
+HELD = b"x" * (int(LIMIT[1]) << 20)
+"""
+EXPERIMENT = """
+name = "memory"
+title = "Memory"
+question = "Is it equal?"
+workload = "strings"
+reference = "go"
+load = "few"
+
+[variants.go]
+implementation = "gotiny"
+runtime = { gogc = 100 }
+
+[variants.java-2x]
+implementation = "tiny"
+lean = true
+runtime = { gc = "serial", heap_max = "%(multiple)s" }
+
+[variants.go-as-java]
+implementation = "gotiny"
+runtime = { gogc = "off", gomemlimit = "rss of java-2x" }
+settings = { %(settings)s }
+
+[profiles.smoke]
+blocks = 1
+
+[profiles.smoke.loads.few]
+generator = "locust"
+profile = { model = "open", rate_per_s = %(rate)d, duration_s = 0.5 }
+"""
+
+
+def make_memory_project(root: Path, *, multiple: str = "2x", settings: str = "", rate: int = 200) -> Path:
+    """Lay the project out; ``settings`` are what the Go variant at equal memory is told, as TOML."""
+    make_session_project(root)
+    services = root / "services" / "strings"
+    elsewhere = root / "java"
+    make_java_project(elsewhere, reference_jdk())
+    shutil.copytree(elsewhere / "services" / "strings" / "tiny", services / "tiny")
+    words = {"start": TINY.start, "build": TINY.build}
+    lists = "".join(f"{key} = [{', '.join(map(repr, said))}]\n" for key, said in words.items())
+    (services / "tiny" / "service.toml").write_text(
+        'name = "tiny"\nworkload = "strings"\nlanguage = "java"\nframework = "none"\nruntime = "jvm"\n'
+        f'min_java = 21\nartifact = "{TINY.artifact}"\n{lists}'
+    )
+    go = services / "gotiny"
+    go.mkdir()
+    (go / "service.py").write_text(HOLDER + (SERVICE / "service.py").read_text())
+    toml = (SERVICE / "service.toml").read_text()
+    (go / "service.toml").write_text(toml.replace('"misbehaving"', '"gotiny"').replace('"other"', '"go"'))
+    rewrite(root, multiple=multiple, settings=settings, rate=rate)
+    return root
+
+
+def rewrite(root: Path, *, multiple: str = "2x", settings: str = "", rate: int = 200) -> None:
+    """Write the experiment's file anew."""
+    said = EXPERIMENT % {"multiple": multiple, "settings": settings, "rate": rate}
+    (root / "harness" / "experiments" / "memory.toml").write_text(said)
+
+
+def memory_assembly(root: Path) -> Assembly:
+    """The real launcher with a real JDK, and the fake load generator."""
+    host = LocalHost()
+    return Assembly(
+        root=root,
+        host=host,
+        launcher=ProcessLauncher(host, root, Tools(jdks=(reference_jdk(),)), grace_s=2.0),
+        generators={"locust": FakeLoadGenerator},
+        places={"root": root, "python_env": Path(sys.prefix)},
+    )
+
+
+def memory_session(root: Path) -> tuple[Assembly, Prepared]:
+    assembly = memory_assembly(root)
+    return assembly, prepare(assembly, "memory", profile="smoke", host="local", seed=1)

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A project with the real services of one workload, their real database and upstream API, and one experiment."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from harness.session import assemble, measure, prepare
+from harness.store import SessionFolder
+from harness.tests.support.sessions import LIMITS, REPOSITORY
+
+NAME = "real"
+EXPERIMENT = """
+name = "%(name)s"
+title = "Real"
+question = "Does it hold with real parts?"
+workload = "%(workload)s"
+kind = "load"
+reference = "%(reference)s"
+mix = "%(mix)s"
+load = "%(load)s"
+%(backing)s
+
+%(variants)s
+
+%(factors)s
+
+[profiles.smoke]
+blocks = %(blocks)d
+
+%(loads)s
+"""
+VARIANT = """
+[variants.%(name)s]
+implementation = "%(name)s"
+settings = { %(settings)s }
+"""
+LOAD = """
+[profiles.smoke.loads.%(name)s]
+%(said)s
+"""
+POOL = 'face = "matched", connections = "pool", pool_size = 8'
+
+
+def load(generator: str, profile: str) -> str:
+    """A closed load as TOML; ``profile`` is the inside of its table."""
+    return f'generator = "{generator}"\nprofile = {{ model = "closed", {profile} }}'
+
+
+def project_of(
+    root: Path,
+    workload: str,
+    variants: Mapping[str, str],
+    *,
+    mix: str,
+    loads: Mapping[str, str],
+    backing: str = "",
+    factors: str = "",
+    blocks: int = 1,
+    echo: bool = True,
+) -> Path:
+    """Lay out a project with the real services of a workload; what is built for one is kept for the next.
+
+    ``variants``: name of an implementation -> the inside of its TOML table of settings. ``loads``: name -> what
+    ``load`` returns. The first of each is the reference, and what is offered where no factor names another.
+    ``backing`` and ``factors`` are TOML. Without ``echo`` no generator's headroom is tried, and every trial
+    says that it is not known. ``root`` is a folder that the database's user can reach.
+    """
+    for folder in (workload, "echo") if echo else (workload,):
+        shutil.copytree(
+            REPOSITORY / "services" / folder,
+            root / "services" / folder,
+            ignore=shutil.ignore_patterns("target", "node_modules"),
+        )
+    (root / "harness" / "model").mkdir(parents=True)
+    for name in ("pyproject.toml", "requirements.lock"):
+        (root / name).write_text("")
+    shutil.copytree(
+        REPOSITORY / "setup/jmeter", root / "setup/jmeter"
+    )  # what JMeter's files are held against
+    (root / ".cache").mkdir()
+    for name in (".cache/builds", ".tools"):
+        (REPOSITORY / name).mkdir(parents=True, exist_ok=True)
+        (root / name).symlink_to(REPOSITORY / name, target_is_directory=True)
+    (root / "harness" / "experiments").mkdir()
+    rows = "".join(VARIANT % {"name": name, "settings": told} for name, told in variants.items())
+    offered = "".join(LOAD % {"name": name, "said": said} for name, said in loads.items())
+    (root / "harness" / "experiments" / f"{NAME}.toml").write_text(
+        EXPERIMENT
+        % {
+            "name": NAME, "workload": workload, "reference": next(iter(variants)), "mix": mix, "backing": backing,
+            "variants": rows, "factors": factors, "blocks": blocks, "loads": offered,
+            "load": next(iter(loads)),
+        }
+    )  # fmt: skip
+    return root
+
+
+def measured(root: Path) -> SessionFolder:
+    """Measure all of it, on this machine."""
+    assembly = assemble(root)
+    prepared = prepare(assembly, NAME, profile="smoke", host="local", seed=1)
+    assert not prepared.unavailable, prepared.unavailable
+    return measure(assembly, prepared, limits=replace(LIMITS, ready_s=60.0))

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sessions on far hosts for tests: the small project, measured on a real sshd's machine."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from harness.backing import BackingSource
+from harness.backing.postgres_remote import FarPostgres
+from harness.backing.upstream import Upstream
+from harness.definitions import load_implementations
+from harness.hosts.local import LocalHost
+from harness.hosts.measuring import Station
+from harness.hosts.ssh import SshHost
+from harness.launchers.process import ProcessLauncher
+from harness.launchers.process_instance import ProcessInstance
+from harness.launchers.runtimes import Elsewhere
+from harness.launchers.tools import Tools
+from harness.model import BackingName, TrialRecord
+from harness.session import Assembly, measure, prepare
+from harness.session.host_roles import Stations
+from harness.store import SessionFolder
+from harness.tests.support.instances import Started, make_project
+from harness.tests.support.sessions import LIMITS, tiny_assembly
+
+#: Of a container's record, and of no plain process': what is known of an image.
+OF_CONTAINERS = ("container", "runtime_bytes", "runtime_version")
+
+
+def far_assembly(root: Path, far: SshHost, load: Station | None = None) -> Assembly:
+    """The small project's parts, with its services on ``far``."""
+    places = Stations(
+        service=far, load=load, elsewhere=elsewhere(), cpus=far.cpus, machines={"service": far.machine_facts}
+    )
+    return dataclasses.replace(
+        tiny_assembly(root),
+        host=far,
+        load_host=load,
+        stations=places,
+        launcher=ProcessLauncher(far, root, Tools(), grace_s=0.5, elsewhere=elsewhere()),
+        places={"root": root, "python_env": Path(sys.prefix), **places.named},
+    )
+
+
+def far_ledger_assembly(
+    root: Path, far: SshHost, load: Station | None = None, database: SshHost | None = None
+) -> Assembly:
+    """The small project with a database and an upstream API, on ``far`` or on a host of their own."""
+    where = database or far
+    beside = ProcessLauncher(where, root, Tools(), grace_s=0.5, elsewhere=elsewhere())
+    backing: dict[BackingName, BackingSource] = {
+        "postgresql": FarPostgres(where, open_to_others=database is not None),
+        "upstream": Upstream(
+            beside, lambda workload: load_implementations(root, workload).get("upstream-api"), where
+        ),
+    }
+    return dataclasses.replace(far_assembly(root, far, load), backing=backing, database_host=database)
+
+
+def elsewhere() -> Elsewhere:
+    """A machine that is this one under another address."""
+    return Elsewhere(builds_on=LocalHost(), python=sys.executable)
+
+
+class FarProject(Started[ProcessInstance]):
+    """A project with a launcher of processes on a far host."""
+
+    def __init__(self, root: Path, far: SshHost) -> None:
+        self._launcher = ProcessLauncher(far, make_project(root), Tools(), grace_s=0.5, elsewhere=elsewhere())
+        super().__init__(root, far, self._launcher.launch)
+
+    @property
+    def launcher(self) -> ProcessLauncher:
+        return self._launcher
+
+
+def measure_far(root: Path, far: SshHost, load: Station | None = None) -> SessionFolder:
+    assembly = far_assembly(root, far, load)
+    return measure(
+        assembly, prepare(assembly, "tiny", profile="smoke", host="bighost", seed=1), limits=LIMITS
+    )
+
+
+def shape(value: Any) -> Any:
+    """What a record is made of, whatever was measured."""
+    if isinstance(value, dict):
+        return {name: shape(one) for name, one in value.items() if name not in ("clocks", "files", "flags")}
+    return type(value).__name__ if not isinstance(value, list) else "list"
+
+
+def plain_part(record: TrialRecord) -> Any:
+    """What a record is made of that a plain process has as well as a container."""
+    said = shape(record.model_dump(mode="json"))
+    said["instance"] = {name: kind for name, kind in said["instance"].items() if name not in OF_CONTAINERS}
+    return said
+
+
+def running_with(words: str) -> list[int]:
+    """Return the processes, of any user, whose command line holds ``words``; not this one."""
+    found: list[int] = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                said = (entry / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if os.fsencode(words) in said:
+                found.append(int(entry.name))
+    return found
+
+
+def when(holds: Callable[[], bool], act: Callable[[], object]) -> Callable[[], None]:
+    """Return what waits for something and then acts, for a thread beside a session."""
+    from harness.tests.support.instances import eventually
+
+    def wait() -> None:
+        assert eventually(holds, within_s=60)
+        act()
+
+    return wait

@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A made-up measurement in a project of its own, in the documented layout: for tests of notebooks and paper.
+
+Raw sessions are written through the store, and tidied as real ones are. The numbers follow from a seed
+and from factors chosen here; nothing of it is ever a result.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from pydantic import JsonValue
+
+from harness.definitions import Study, load_study
+from harness.memory_sizing.fit import heap_mib
+from harness.memory_sizing.wanted import asked_of
+from harness.model import (
+    BuildRecord,
+    Calibration,
+    FormBuild,
+    HeldMemory,
+    LeastHeap,
+    LimitProbe,
+    Machine,
+    MatchedLimit,
+    MemoryFit,
+    Plan,
+    ProfileName,
+    Provenance,
+    SessionHeader,
+    Unavailable,
+    Variant,
+)
+from harness.session.planning import plan_without, session_name
+from harness.store import SessionFolder, SessionWriter, Store
+from harness.tests.support.synthetic_trial import (
+    EPOCH,
+    HELD_MIB,
+    artifact_bytes,
+    artifact_sha256,
+    in_container,
+    made_trial,
+)
+
+ROOT = Path(__file__).resolve().parents[3]
+BOTH = ("strings-rounds", "strings-startup")
+#: What the made-up calibration found, passes per second.
+CAPACITY_PER_S = 150.0
+#: What the made-up search for a least heap found, in MiB.
+LEAST_MIB = 10
+#: What the forms of Java programs took to make.
+FORM_BUILD_S, AOT_TRAINING_S, AOT_CACHE_BYTES = 90.0, 3.5, 33 * 2**20
+
+
+def make_project(
+    folder: Path, *, profile: ProfileName = "quick", experiments: tuple[str, ...] = BOTH, seed: int = 1
+) -> Path:
+    """Return the root of a project with notebooks, paper and made-up raw sessions of the profile."""
+    root = folder / "project"
+    (root / "data").mkdir(parents=True)
+    for name in ("harness", "services"):
+        (root / name).symlink_to(ROOT / name)
+    for name in ("pyproject.toml", "requirements.lock"):
+        shutil.copy(ROOT / name, root / name)
+    for name in ("notebooks", "paper", "data/published"):
+        shutil.copytree(
+            ROOT / name, root / name, ignore=shutil.ignore_patterns("generated", "main.[!t]*", ".*")
+        )
+    for experiment in experiments:
+        make_session(root, experiment, profile, seed)
+    return root
+
+
+def make_session(
+    root: Path,
+    experiment: str,
+    profile: ProfileName,
+    seed: int = 1,
+    *,
+    missing: int = 0,
+    bundled: bool = False,
+    unavailable: Sequence[Unavailable] = (),
+    launcher: Literal["process", "container"] = "process",
+    settle_s: float = 0.0,
+) -> SessionFolder:
+    """Write a session; the last ``missing`` trials of its plan are not made, nor those of ``unavailable`` variants.
+
+    ``settle_s`` stands for the profile's: made-up loads are over before real ones have settled.
+    """
+    defined = _calibrated(_settling(load_study(ROOT, experiment), profile, settle_s), profile)
+    fit = memory_fit_of(defined, profile)
+    study = defined if fit is None else _fitted(defined, fit)
+    plan = plan_without(study.experiment, profile, unavailable, host="local", seed=seed, launcher=launcher)
+    name = session_name(profile, "local", launcher, seed)
+    folder = Store(root).raw.joinpath(*(("bundled",) if bundled else ()), experiment, name)
+    session = SessionFolder(folder, bundled=bundled)
+    writer = SessionWriter(session, min_free_bytes=0)
+    writer.write_header(_header(study, plan, name, unavailable, fit))
+    variants = [trial.configuration.variant for trial in plan.trials]
+    writer.write_builds({variant.build_name: _build(variant) for variant in variants})
+    rng = np.random.default_rng(seed)
+    for trial in plan.trials[: len(plan.trials) - missing]:
+        under_way = writer.begin(trial.trial_id)
+        made = made_trial(experiment, trial, folder.name, under_way.folder, rng)
+        writer.finish(under_way, made if launcher == "process" else in_container(made))
+    writer.close()
+    return session
+
+
+def _settling(study: Study, profile: ProfileName, settle_s: float) -> Study:
+    profiles = dict(study.experiment.profiles)
+    profiles[profile] = profiles[profile].model_copy(update={"settle_s": settle_s})
+    return study.model_copy(update={"experiment": study.experiment.model_copy(update={"profiles": profiles})})
+
+
+def _calibrated(study: Study, profile: ProfileName) -> Study:
+    if not study.experiment.profiles[profile].scaled_loads:
+        return study
+    return study.model_copy(update={"experiment": study.experiment.calibrated(profile, CAPACITY_PER_S)})
+
+
+def _notes(study: Study, profile: ProfileName) -> dict[str, JsonValue]:
+    """The calibration, where the definition has one."""
+    defined = load_study(ROOT, study.experiment.name).experiment
+    order = defined.profiles[profile].calibration
+    if order is None:
+        return {}
+    found = Calibration(
+        order=order,
+        variant=defined.reference,
+        configuration=defined.reference,
+        mix=defined.mix,
+        n_steps=1,
+        capacity_per_s=CAPACITY_PER_S,
+        n_requests=600,
+        n_errors=0,
+        duration_s=4.0,
+        measured_epoch_s=EPOCH,
+    )
+    return {"calibration": found.model_dump(mode="json")}
+
+
+def memory_fit_of(study: Study, profile: ProfileName) -> MemoryFit | None:
+    """What was made up of memory, where the definition leaves any to be measured; else ``None``."""
+    experiment = study.experiment
+    asked = asked_of(experiment, experiment.profiles[profile].variants or tuple(experiment.variants))
+    if not asked:
+        return None
+    runtimes = {name: experiment.variants[name].runtime for name in asked}
+    heaps = {name: one.heap_multiple for name, one in runtimes.items() if one.heap_multiple is not None}
+    limits = {name: one.memory_of for name, one in runtimes.items() if one.memory_of is not None}
+    held = HELD_MIB * 2**20
+    return MemoryFit(
+        asked=asked,
+        resolved={name: {"heap_max": f"{heap_mib(multiple, LEAST_MIB)}m"} for name, multiple in heaps.items()}
+        | {name: {"gomemlimit": f"{HELD_MIB}MiB"} for name in limits},
+        mix=experiment.mix,
+        rate_per_s=200.0,
+        n_requests=300,
+        cold_requests=100,
+        at_once=100,
+        most_late_s=0.5,
+        hold_s=1.0,
+        warm_up_requests=experiment.warm_up_requests,
+        tried=next(iter(experiment.profiles[profile].loads.values())),
+        least=tuple(
+            LeastHeap(
+                implementation=experiment.variants[name].implementation,
+                collector=runtimes[name].gc,
+                variants=(name,),
+                least_mib=LEAST_MIB,
+                step_mib=1,
+                steady=True,
+                probes=(),
+            )
+            for name in heaps
+        ),
+        held=tuple(
+            HeldMemory(variant=other, heap_max=None, rss_bytes=held)
+            for other in dict.fromkeys(limits.values())
+        ),
+        limits=tuple(
+            MatchedLimit(
+                variant=name,
+                memory_of=other,
+                wanted_bytes=held,
+                limit_mib=HELD_MIB,
+                probes=(LimitProbe(limit_mib=HELD_MIB, rss_bytes=held),),
+            )
+            for name, other in limits.items()
+        ),
+        sources={},
+        measured_epoch_s=EPOCH,
+        took_s=60.0,
+    )
+
+
+def _fitted(study: Study, fit: MemoryFit) -> Study:
+    return study.model_copy(update={"experiment": study.experiment.with_memory(fit.resolved)})
+
+
+def _header(
+    study: Study, plan: Plan, session: str, unavailable: Sequence[Unavailable], fit: MemoryFit | None
+) -> SessionHeader:
+    return SessionHeader(
+        session_id=session,
+        experiment=study.experiment,
+        implementations=study.implementations,
+        plan=plan,
+        unavailable=tuple(unavailable),
+        provenance=Provenance(
+            commit="0" * 40,
+            dirty=False,
+            definition_sha256=study.definition_sha256,
+            lock_sha256="0" * 64,
+            machine=Machine(
+                hostname_hash="synthetic",
+                cpu_model="Synthetic CPU & Co. 100 %",
+                n_cpus=2,
+                memory_bytes=8 * 2**30,
+                kernel="6.1.0",
+                distribution="Debian GNU/Linux 12",
+                cgroup="v2",
+                virtualisation="kvm",
+                descriptor_limit=20_000,
+                small=True,
+            ),
+            tools={"go": "go1.24.1", "java": "25.0.1", "jmeter": "5.6.3"},
+            python_packages={},
+            started_epoch_s=EPOCH,
+            clock_source="tsc",
+        ),
+        notes=_notes(study, plan.profile) | ({} if fit is None else {"memory": fit.model_dump(mode="json")}),
+    )
+
+
+def _build(variant: Variant) -> BuildRecord:
+    name, form = variant.implementation, variant.runtime.form
+    made = None
+    if form in ("jlink", "native"):
+        made = FormBuild(
+            form=form,
+            tool=f"{form} 0.0 (made up)",
+            argv=(form,),
+            build_s=FORM_BUILD_S,
+            image_bytes=50_000_000,
+            peak_rss_bytes=3 * 2**30 if form == "native" else None,
+        )
+    return BuildRecord(
+        implementation=name,
+        source_sha256="0" * 64,
+        argv=("build",),
+        build_s=12.0,
+        artifact_bytes=artifact_bytes(name),
+        artifact_sha256=artifact_sha256(name),
+        aot_training_s=AOT_TRAINING_S if variant.runtime.aot_cache else None,
+        aot_cache_bytes=AOT_CACHE_BYTES if variant.runtime.aot_cache else None,
+        form=made,
+    )

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One made-up trial: its record, and the files that stand beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from harness.model import (
+    Boundary,
+    ClockReading,
+    ContainerRecord,
+    GeneratorRecord,
+    GroupReading,
+    InstanceRecord,
+    InvariantReading,
+    Load,
+    LoadSummary,
+    OpenLoad,
+    Outcome,
+    Phase,
+    PlannedTrial,
+    ResourceReading,
+    StartUp,
+    TrialRecord,
+)
+from harness.tests.support import synthetic_files, synthetic_pauses
+
+#: implementation -> (requests per second, MiB after load, seconds to first response)
+_NATURE = {
+    "go-kit": (9_000.0, 22.0, 0.02),
+    "go-nethttp": (12_000.0, 18.0, 0.012),
+    "java-helidon": (11_000.0, 190.0, 0.7),
+    "java-jaxrs": (7_000.0, 260.0, 1.1),
+    "java-jdkhttp": (11_900.0, 150.0, 0.3),
+    "go-gorilla": (3_000.0, 20.0, 0.02),
+    "go-pgx": (4_000.0, 19.0, 0.02),
+    "java-spring": (2_800.0, 310.0, 2.5),
+    "java-quarkus": (2_900.0, 280.0, 1.4),
+    "java-vertx": (3_100.0, 210.0, 0.9),
+}
+#: What a Java program was made up to hold, in MiB.
+HELD_MIB = 150
+#: Seconds that a collection stops the program; experiments named so hold its requests back by it.
+_PAUSE_S = {"go-nethttp": 0.0001, "java-jdkhttp": 0.025}
+_WITH_PAUSES = "gc-"
+_SPEED = {"on": 0.7, "off": 1.0, "none": 0.96, "calls-1000": 1.0}
+EPOCH = 1_700_000_000.0
+_LOAD_STARTS_S = 2.5
+#: Of each container: the layers of its image, and what its control group held at the end.
+LAYERS_BYTES, GROUP_BYTES = (40 * 2**20, 2 * 2**20), 15 * 2**20
+_AROUND_LOAD = ("before-load", "after-load")
+
+
+def made_trial(
+    experiment: str, trial: PlannedTrial, session: str, folder: Path, rng: np.random.Generator
+) -> TrialRecord:
+    """Write a trial's files into its folder, and return the record that goes with them."""
+    cell = trial.configuration
+    name = cell.variant.implementation
+    speed, memory_mib, first_s = _NATURE[name]
+    if cell.variant.runtime.gomemlimit == f"{HELD_MIB}MiB":
+        memory_mib = HELD_MIB  # what it was given
+    for level in cell.levels.values():
+        speed *= _SPEED.get(level, 1.0)
+    noise = float(np.exp(rng.normal(0, 0.03)))
+    speed, memory, first_s = speed * noise, memory_mib * noise * 2**20, first_s * noise
+    first_s *= 0.5 if cell.variant.runtime.aot_cache else 1.0
+    begun = trial.position * 10.0
+
+    def clock(second: float) -> ClockReading:
+        return ClockReading(wall_epoch_s=EPOCH + begun + second, monotonic_s=begun + second)
+
+    def boundary(which: str, second: float, share: float) -> Boundary:
+        reading = ResourceReading(
+            at=clock(second),
+            rss_bytes=int(memory * share),
+            pss_bytes=int(memory * share * 0.9),
+            cpu_s=first_s * 1.3,
+            n_threads=9,
+            n_descriptors=20,
+        )
+        tells = paused and name.startswith("go") and which == "after-load"
+        told = synthetic_pauses.AFTER_LOAD if tells else None
+        if cell.workload == "clients" and name.startswith("go") and which in _AROUND_LOAD:
+            told = synthetic_files.write_opened(folder, which, cell.levels.get("face") == "published")
+        return Boundary.model_validate({"name": which, "reading": reading, "runtime_metrics_file": told})
+
+    loaded = cell.load is not None
+    paused = experiment.startswith(_WITH_PAUSES)
+    n_requests = synthetic_pauses.N_REQUESTS if paused else synthetic_files.N_REQUESTS
+    lasts_s = synthetic_pauses.LASTS_S if paused else _lasts_s(cell.load, speed)
+    last_s = _LOAD_STARTS_S + lasts_s
+    phases = [Phase(name="start-up", start=clock(0.0), end=clock(first_s))]
+    boundaries = [boundary("first-response", first_s, 0.4)]
+    if loaded:
+        phases.append(Phase(name="warm-up", start=clock(1.5), end=clock(_LOAD_STARTS_S)))
+        phases.append(Phase(name="measurement", start=clock(_LOAD_STARTS_S), end=clock(last_s)))
+        boundaries += [boundary("before-load", 2.4, 0.6), boundary("after-load", last_s, 1.0)]
+        first_epoch_s = EPOCH + begun + _LOAD_STARTS_S
+        if paused:
+            synthetic_pauses.write_trial(
+                folder,
+                runtime="go" if name.startswith("go") else "jvm",
+                launched_s=EPOCH + begun,
+                begin_s=first_epoch_s,
+                pause_s=_PAUSE_S[name],
+                rng=rng,
+            )
+        else:
+            synthetic_files.write_requests(folder, first_epoch_s, lasts_s, 80 / speed, rng)
+    else:
+        phases.append(Phase(name="idle", start=clock(first_s), end=clock(first_s + 1)))
+        boundaries.append(boundary("idle", first_s + 1, 0.45))
+    if cell.workload != "strings":
+        synthetic_files.write_database(folder, EPOCH + begun, last_s)
+    synthetic_files.write_samples(folder, begun, memory, last_s if loaded else first_s + 1)
+    return TrialRecord(
+        experiment=experiment,
+        session_id=session,
+        planned=trial,
+        outcome=Outcome.OK,
+        flags=("shared_cores",),
+        started=clock(0.0),
+        ended=clock(6.0),
+        phases=tuple(phases),
+        boundaries=tuple(boundaries),
+        invariants=(InvariantReading(name="money", found=7, expected=7),) if cell.workload == "bank" else (),
+        instance=InstanceRecord(
+            argv=("service",),
+            environment={},
+            pid=1,
+            process_start_ticks=1,
+            port=1,
+            launched=clock(0.0),
+            cpu_affinity=(0,),
+            cpu_limit=2,
+            artifact_sha256=artifact_sha256(name),
+            artifact_bytes=artifact_bytes(name),
+            runtime_bytes=0 if name.startswith("go") else 200_000_000,
+            runtime_version=None,
+        ),
+        start_up=StartUp(
+            time_to_first_response_s=first_s,
+            polls=3,
+            cpu_s_at_first_response=first_s * 1.3,
+            rss_bytes_at_first_response=int(memory * 0.4),
+        ),
+        load=LoadSummary(
+            n_requests=n_requests,
+            n_errors=0,
+            start_epoch_s=EPOCH + begun + _LOAD_STARTS_S,
+            duration_s=lasts_s,
+            offered_per_s=None,
+            achieved_per_s=n_requests / lasts_s,
+            latency_mean_s=80 / speed,
+            resolution_s=0.001,
+            has_requests=True,
+        )
+        if loaded
+        else None,
+        generator=GeneratorRecord(
+            name="jmeter",
+            version="5.6.3",
+            argv=("jmeter",),
+            cpu_affinity=(1,),
+            cpu_s=1.0,
+            exit_code=0,
+            echo_achieved_per_s=14_000.0,
+            headroom_ratio=14_000 / speed,
+        )
+        if loaded
+        else None,
+    )
+
+
+def in_container(record: TrialRecord) -> TrialRecord:
+    """The same trial as if it had been made in a container, whose group holds less than its process."""
+    assert record.instance is not None
+    at_stop = GroupReading(
+        version="v1",
+        memory_bytes=GROUP_BYTES,
+        memory_max_bytes=None,
+        cpu_s=2.5,
+        n_throttled=3,
+        throttled_s=0.25,
+        rss_bytes=GROUP_BYTES + 2**20,
+        process_cpu_s=2.4,
+    )
+    container = ContainerRecord(
+        engine="0.0",
+        image_id="sha256:0",
+        image_bytes=sum(LAYERS_BYTES),
+        layer_bytes=LAYERS_BYTES,
+        network="host",
+        user="0",
+        cpuset=None,
+        cpu_quota=1.0,
+        memory_limit_bytes=None,
+        create_s=0.125,
+        start_s=0.5,
+        at_stop=at_stop,
+        out_of_memory=False,
+    )
+    instance = record.instance.model_copy(update={"container": container})
+    return record.model_copy(update={"instance": instance})
+
+
+def _lasts_s(load: Load | None, speed: float) -> float:
+    """An open loop lasts as long as it was told; the others as long as the service takes."""
+    profile = load.profile if load else None
+    return profile.whole_s if isinstance(profile, OpenLoad) else synthetic_files.N_REQUESTS / speed
+
+
+def artifact_bytes(name: str) -> int:
+    return 7_000_000 if name.startswith("go") else 12_000_000
+
+
+def artifact_sha256(name: str) -> str:
+    return name.encode().hex().ljust(64, "0")[:64]

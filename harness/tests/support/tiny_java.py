@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Java service of a few lines for tests, built by the JDK that set-up found or brought."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from harness.launchers.tools import find_tools
+from harness.model import Implementation
+from harness.project import find_root
+from harness.tests.support.instances import CONTRACT
+from harness.toolchains import Jdk, Surroundings
+
+SOURCE = """
+import com.sun.net.httpserver.HttpServer;
+import java.net.InetSocketAddress;
+public class Main {
+  public static void main(String[] words) throws Exception {
+    var server = HttpServer.create(new InetSocketAddress(words[0], Integer.parseInt(words[1])), 0);
+    byte[] answer = "{\\"v\\":\\"HELLO\\"}".getBytes();
+    server.createContext("/", exchange -> {
+      exchange.getRequestBody().readAllBytes();
+      exchange.sendResponseHeaders(200, answer.length);
+      try (var out = exchange.getResponseBody()) { out.write(answer); }
+    });
+    server.start();
+  }
+}
+"""
+TINY = Implementation(
+    name="tiny",
+    workload="strings",
+    language="java",
+    framework="none",
+    runtime="jvm",
+    min_java=21,
+    build=("sh", "build.sh"),
+    artifact="target/service.jar",
+    start=("{java}", "{runtime_args}", "-jar", "{artifact}", "{host}", "{port}"),
+)
+
+
+def reference_jdk() -> Jdk:
+    """Return a JDK that can make AOT caches."""
+    found = find_tools(Surroundings(project=find_root())).jdk_for(25)
+    assert found is not None, "no JDK 25 or newer: make setup"
+    return found
+
+
+def make_java_project(root: Path, jdk: Jdk) -> Implementation:
+    """Lay out a project at ``root`` whose strings workload has the service; return that."""
+    folder = root / "services" / "strings" / "tiny"
+    folder.mkdir(parents=True)
+    (folder / "Main.java").write_text(SOURCE)
+    (folder / "manifest").write_text("Main-Class: Main\n")
+    bin_folder = jdk.home / "bin"
+    (folder / "build.sh").write_text(
+        f"set -e; mkdir target; {bin_folder}/javac -d target Main.java;"
+        f"{bin_folder}/jar cfm target/service.jar manifest -C target Main.class"
+    )
+    (folder / "service.toml").write_text("# its words are given to the tests directly\n")
+    shutil.copytree(CONTRACT, folder.parent / "contract")
+    return TINY

