@@ -15,9 +15,14 @@ from harness.formats.jtl_other_columns import JtlSides
 from harness.formats.jtl_units import ERA_S, NAMES, UNITS_PER_S, era_unit
 from harness.formats.table import RequestTable
 from harness.report.loop import RHYTHM_ROWS, Loop, corrected, judge_loop
-from harness.report.report_unit_columns import contradictions
-from harness.report.report_unit_course import pauses_contradict, rhythm_contradicts
-from harness.report.units import UnitFinding, Units, remarkable
+from harness.report.units import (
+    UnitFinding,
+    Units,
+    contradictions,
+    pauses_contradict,
+    remarkable,
+    rhythm_contradicts,
+)
 
 FloatArray = npt.NDArray[np.float64]
 #: Requests by whose rhythm and pauses loop and unit are judged.

@@ -7,10 +7,22 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
 from harness.errors import InputError
 from harness.model import Frozen
-from harness.report.resources import Resources
+
+
+class Resources(Frozen):
+    """One process. ``None``: the file does not say, or says it once only where twice is needed."""
+
+    n_samples: int
+    lasted_s: float
+    rss_median_bytes: float | None
+    rss_max_bytes: float | None
+    cpu_s: float | None = Field(description="used between the first and the last sample")
+    cores: float | None = Field(description="the same a second")
+
 
 ROLE, EPOCH, MONOTONIC = "role", "epoch_s", "monotonic_s"
 ALLOWED = (
