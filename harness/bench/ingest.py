@@ -15,11 +15,11 @@ from statistics import median
 from typing import NamedTuple
 
 from harness.bench.child import Taken, take
-from harness.bench.place import describe_place
-from harness.bench.result import BenchResult, BenchRow, at_most, over
+from harness.bench.result import BenchResult, BenchRow, over
 from harness.bench.simulated import write_jtl
+from harness.provenance import describe_place
 from harness.toolchains import Surroundings, find_jdks, find_tool
-from harness.verify.machine_load import Others, judge, words
+from harness.verify.machine_load import Others, at_most, judge, words
 
 MIB = 1 << 20
 LIMIT_S, LIMIT_MB = 3.0, 600.0

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from harness.bench.place import describe_place
 from harness.bench.result import BenchResult, BenchRow
 from harness.errors import InputError
 from harness.model import TrialRecord
+from harness.provenance import describe_place
 from harness.store import SessionFolder, Store
 
 LIMIT = 0.6

@@ -3,9 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from statistics import median
-
 from pydantic import Field, computed_field
 
 from harness.model import Frozen
@@ -55,13 +52,6 @@ class BenchResult(Frozen):
         if False in verdicts:
             return False
         return None if None in verdicts else True
-
-
-def at_most(limit: float, values: Sequence[float]) -> bool | None:
-    """Judge repetitions against an upper limit: the median keeps it, none does, or it cannot be told."""
-    if median(values) <= limit:
-        return True
-    return False if min(values) > limit else None
 
 
 def at_least(limit: float, value: float | None, high: float | None) -> bool | None:

@@ -18,8 +18,8 @@ import psutil
 from harness.agent.processes import read_stat
 from harness.agent.sampler import SLOW_HZ, Sampler, Watched
 from harness.agent.ticks import Calls, Glancer, InterpreterGlancer, Schedule
-from harness.bench.place import describe_place
 from harness.bench.result import BenchResult, BenchRow, over
+from harness.provenance import describe_place
 from harness.sampling import glancer_here
 from harness.verify.machine_load import Others, judge, words
 

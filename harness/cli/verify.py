@@ -43,7 +43,7 @@ def verify_command(
 
         rematch verify all --write
     """
-    from harness.bench.place import describe_place
+    from harness.provenance import describe_place
     from harness.verify.page import write_page
     from harness.verify.rows import ROWS, verify_row
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
+from statistics import median
 
 from harness.agent.machine_counters import read_machine
 from harness.agent.platforms import usable_cpus
-from harness.bench.result import at_most
 
 #: Beyond this share of its CPU time used by others the machine is not idle.
 BUSY_SHARE = 0.1
@@ -48,3 +48,10 @@ def judge(limit: float, values: Sequence[float], share: float | None) -> bool | 
 def _own_cpu_s() -> float:
     used = os.times()
     return used.user + used.system + used.children_user + used.children_system
+
+
+def at_most(limit: float, values: Sequence[float]) -> bool | None:
+    """Judge repetitions against an upper limit: the median keeps it, none does, or it cannot be told."""
+    if median(values) <= limit:
+        return True
+    return False if min(values) > limit else None

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from harness.bench.page import number
+from harness.model.digits import plain
 from harness.verify.machine_load import judge, words
 from harness.verify.rows import ROWS, VerifiedRow
 from harness.verify.simulated.result import Cell
@@ -137,3 +137,10 @@ def verdict(cell: Cell) -> str:
     if not cell.barred:
         return "no bar"
     return ("holds" if cell.holds else "DOES NOT HOLD") + ("; limit within" if cell.close else "")
+
+
+def number(value: float | None) -> str:
+    """Three digits that count; ``unknown`` for ``None``."""
+    if value is None:
+        return "unknown"
+    return plain(value)

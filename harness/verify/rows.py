@@ -38,7 +38,7 @@ def verify_row(name: str, place: str, *, sims: int | None = None, seed: int = 1)
     """Run one row and take its time.
 
     Args:
-        name: one of ``ROWS``. place: as ``harness.bench.place.describe_place`` says it.
+        name: one of ``ROWS``. place: as ``harness.provenance.describe_place`` says it.
         sims: experiments a cell; ``None``: as many as the bar is meant for.
 
     Raises:

@@ -15,7 +15,7 @@ from harness.bench.child import Taken, take
 from harness.bench.ingest import JMETER, PANDAS, SMALL, bench_ingest, growth
 from harness.bench.overhead import wall_time_s
 from harness.bench.page import PAGE, read_sections, write_page
-from harness.bench.result import BenchResult, BenchRow, at_least, at_most, over
+from harness.bench.result import BenchResult, BenchRow, at_least, over
 from harness.bench.sampler import bench_sampler
 from harness.bench.services import compare_pair
 from harness.bench.simulated import write_jtl
@@ -25,7 +25,7 @@ from harness.formats.jvm_log import read_jvm_log
 from harness.formats.table import RequestTable
 from harness.project import find_root
 from harness.sampling import glancer_here
-from harness.verify.machine_load import judge
+from harness.verify.machine_load import at_most, judge
 
 ROOT = find_root(Path(__file__).parent)
 
