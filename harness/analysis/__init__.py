@@ -20,16 +20,17 @@ if TYPE_CHECKING:
         match_events,
         precision_recall,
     )
-    from harness.analysis.attribution.overlap import attribute_latency
+    from harness.analysis.attribution.request_overlap import attribute_latency
     from harness.analysis.attribution.slow_periods import Stall
     from harness.analysis.attribution.stalls import detect_stalls, detectability_limit
+    from harness.analysis.audit.plan_audit import AuditCheck, PlanAudit, audit_plan
     from harness.analysis.load.coordinated_omission import (
         OmissionCheck,
         coordinated_omission_check,
         metered_latency,
     )
     from harness.analysis.stats.aa_noise import AANoise, aa_noise
-    from harness.analysis.stats.aa_test import AATest, AuditCheck, PlanAudit, aa_test, audit_plan
+    from harness.analysis.stats.aa_test import AATest, aa_test
     from harness.analysis.stats.assumptions import Assumptions, check_assumptions, unseen_mode_share
     from harness.analysis.stats.comparisons import Comparison, compare
     from harness.analysis.stats.effects import effect_size_ci
@@ -82,11 +83,16 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
         "match_events",
         "precision_recall",
     ),
-    "attribution.overlap": ("attribute_latency",),
+    "attribution.request_overlap": ("attribute_latency",),
     "attribution.slow_periods": ("Stall",),
     "attribution.stalls": (
         "detect_stalls",
         "detectability_limit",
+    ),
+    "audit.plan_audit": (
+        "AuditCheck",
+        "PlanAudit",
+        "audit_plan",
     ),
     "load.coordinated_omission": (
         "OmissionCheck",
@@ -99,10 +105,7 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     ),
     "stats.aa_test": (
         "AATest",
-        "AuditCheck",
-        "PlanAudit",
         "aa_test",
-        "audit_plan",
     ),
     "stats.assumptions": (
         "Assumptions",

@@ -6,9 +6,8 @@ from __future__ import annotations
 from pydantic import Field
 
 from harness.analysis.attribution.bounded_causes import Beside
-from harness.analysis.attribution.compilations import compiling
 from harness.analysis.attribution.log_clock import PlacedLog
-from harness.analysis.attribution.machine_waits import throttling, waiting
+from harness.analysis.attribution.machine_waits import compiling, throttling, waiting
 from harness.analysis.attribution.spans import CauseName, Span
 from harness.model import Frozen, TrialRecord
 from harness.store import SessionFolder

@@ -14,7 +14,6 @@ from typing import Literal
 
 from pydantic import Field
 
-from harness.analysis.attribution.go_clock import fits_launch, runtime_start
 from harness.analysis.attribution.spans import CauseName, Paused, Span, joined
 from harness.errors import InputError
 from harness.formats.gc_events import GcLog
@@ -231,3 +230,47 @@ def _nothing(why: str, log: GcLog | None = None) -> PlacedLog:
         refused=why,
         warnings=log.warnings if log else (),
     )
+
+
+#: Between the two clocks that the runtime reads one after the other when a collection ends.
+_BETWEEN_READINGS_S = 2e-5
+#: Bounds that miss each other by no more: the wall clock was slewed meanwhile, not set.
+_SLEWED_S = 2e-3
+#: A runtime starts no sooner than its process is launched, and in a container not much later.
+_SOONEST_S, _LATEST_S = -2e-3, 5.0
+
+
+class RuntimeStart(Frozen):
+    """The wall-clock time at which the runtime's own clock began to count, in epoch seconds."""
+
+    epoch_s: float = Field(description="the middle of what is possible")
+    within_s: float = Field(description="half the width of what is possible")
+    n_collections: int = Field(description="how many collections both sides told of")
+
+
+def runtime_start(log: GcLog, told: Sequence[LastCollection]) -> RuntimeStart | None:
+    """Bound the runtime's start; ``None``: no collection stands in both, or they contradict each other.
+
+    Args:
+        log: gctrace, its collections numbered.
+        told: what ``/metrics`` said, in any order; the same collection may be told of twice.
+    """
+    by_number = {cycle.gc_id: cycle for cycle in log.cycles}
+    low, high = float("-inf"), float("inf")
+    seen = set()
+    for last in told:
+        cycle = by_number.get(last.number)
+        if cycle is None:
+            continue
+        seen.add(last.number)
+        high = min(high, last.ended_epoch_s - cycle.end_s + _BETWEEN_READINGS_S)
+        low = max(low, last.ended_epoch_s - cycle.end_s - cycle.late_by_s - _BETWEEN_READINGS_S)
+    if not seen or low - high > _SLEWED_S:
+        return None
+    return RuntimeStart(epoch_s=(low + high) / 2, within_s=abs(high - low) / 2, n_collections=len(seen))
+
+
+def fits_launch(start: RuntimeStart, launched: ClockReading) -> bool:
+    """Whether a process launched then can be the one whose runtime started there."""
+    since_s = start.epoch_s - launched.wall_epoch_s
+    return _SOONEST_S - start.within_s <= since_s <= _LATEST_S + start.within_s

@@ -14,9 +14,10 @@ import pandas as pd
 
 from harness.analysis.attribution.bounded_causes import Beside
 from harness.analysis.attribution.log_clock import clock_shift
-from harness.analysis.attribution.spans import Span
+from harness.analysis.attribution.spans import Span, covered_s, inside, joined
 from harness.errors import InputError
 from harness.formats.cgroup import CpuStat, throttle_spans
+from harness.formats.jfr_json import read_jfr_json
 from harness.model import TrialRecord
 from harness.store import SessionFolder
 
@@ -133,3 +134,39 @@ def _between(at: FloatArray) -> list[Span]:
 
 def _apart(at: FloatArray) -> str:
     return f"{float(np.median(np.diff(at))):.2g}"
+
+
+#: As ``harness.runner.recordings`` names it.
+RECORDING = "recording.json"
+#: Where compilers are at work for longer than this, no moment of theirs stands out.
+MOST_OF_THE_TIME = 0.5
+
+
+def compiling(session: SessionFolder, record: TrialRecord, window: Span) -> Beside | str:
+    """Return when compilers were at work, in epoch seconds; or why that is not known.
+
+    Args:
+        window: whether compiling stands out is judged within it.
+    """
+    trial = record.planned.trial_id
+    if not session.has(trial, RECORDING):
+        return "no flight recording: a variant asks for one with runtime.flight_recording"
+    try:
+        recording = read_jfr_json(session.path(trial, RECORDING))
+    except InputError as error:
+        return str(error)
+    if "jdk.Compilation" not in recording.n_by_type:
+        return "the flight recording has no jdk.Compilation in it: was it asked for?"
+    by_s = clock_shift(record, "service").shift_s
+    spans = joined((low + by_s, high + by_s) for low, high in recording.compilations)
+    near = inside({"jit": spans}, window)["jit"]
+    share = covered_s(near) / max(window[1] - window[0], 1e-9)
+    n_deoptimised = sum(window[0] <= at + by_s <= window[1] for at in recording.deoptimisations)
+    words = f"flight recording: compilers at work {min(share, 1.0):.0%} of the time, {n_deoptimised} deoptimisations"
+    return Beside(
+        cause="jit",
+        spans=spans,
+        lost_s=tuple(high - low for low, high in spans),
+        standing_out=near if share < MOST_OF_THE_TIME else (),
+        words=words,
+    )

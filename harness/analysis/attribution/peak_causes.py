@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from harness.analysis.attribution.bounded_causes import Beside, covered_mostly
 from harness.analysis.attribution.event_matching import match_events
-from harness.analysis.attribution.overlap import attribute_latency
+from harness.analysis.attribution.request_overlap import attribute_latency
 from harness.analysis.attribution.slow_periods import Stall
 from harness.analysis.attribution.spans import ORDER, CauseName, Span
 

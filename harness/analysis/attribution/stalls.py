@@ -28,7 +28,7 @@ import numpy.typing as npt
 import scipy  # loads its slow submodules when they are first used
 
 from harness.analysis.attribution.baseline_latency import Ordinary
-from harness.analysis.attribution.overlap import attribute_latency
+from harness.analysis.attribution.request_overlap import attribute_latency
 from harness.analysis.attribution.slow_periods import ALPHA, Stall, merged, slow_periods
 from harness.analysis.attribution.spans import CauseName, Span
 from harness.analysis.stats.inputs import starts_and_latencies

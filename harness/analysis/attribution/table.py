@@ -7,11 +7,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from harness.analysis.attribution.evidence_sources import SERVICE_CAUSES
-from harness.analysis.attribution.gc_shares import share_over_trials
+from harness.analysis.attribution.placebo_shift import over_all_places
 from harness.analysis.attribution.rows import AttributionRow
-from harness.analysis.attribution.share_of_quantile import Way
+from harness.analysis.attribution.share_of_quantile import Way, pooled_share
 from harness.analysis.attribution.spans import CauseName
 from harness.analysis.attribution.trial import TrialAttribution
+from harness.analysis.stats.estimates import withheld
 from harness.analysis.stats.means import mean_within
 from harness.model import Estimate, Support
 
@@ -221,3 +222,48 @@ def _why_not_logged(group: Sequence[TrialAttribution]) -> str:
     """Return why a number that is read off the collector's log is missing."""
     why = Counter(trial.refused for trial in group if trial.n_pauses is None and trial.refused)
     return why.most_common(1)[0][0] if why else "no pause under load"
+
+
+def share_over_trials(
+    group: Sequence[TrialAttribution], way: Way, quantile: str, *, what: str, level: float
+) -> Estimate:
+    """Return the pooled share of the trials whose pauses could be laid over their requests.
+
+    Where pauses are shorter than what their place is known to, the interval covers those with the pauses as far
+    off as they may be, to the same side in all trials.
+
+    Args:
+        quantile: a name that ``attribute_trial`` was asked for. what: the estimand in words, and whose.
+    """
+    laid = [trial for trial in group if trial.without_pauses]
+    short = _short(group, len(laid))
+    if not laid:
+        return Estimate(
+            value=None, level=level, unit="share", method="none", estimand=f"pooled {what}", n_trials=0, warnings=short
+        )  # fmt: skip
+    places = max(len(trial.without_pauses) for trial in laid)
+    at_each = [
+        pooled_share(
+            # a trial whose pauses are long against what their place is known to has one place for all
+            [trial.without_pauses[place % len(trial.without_pauses)] for trial in laid],
+            way,
+            laid[0].quantiles[quantile],
+            what=what,
+            level=level,
+            inputs=tuple(trial.trial for trial in laid),
+        )
+        for place in range(places)
+    ]
+    refused = next((one for one in at_each if one.value is None), None)
+    found = refused or (over_all_places(at_each[0], at_each[1:]) if places > 1 else at_each[0])
+    if len(laid) == 1 < len(group):  # one trial does not speak for all
+        return found.model_copy(update={"value": None, "warnings": short})
+    return withheld(found.model_copy(update={"warnings": (*found.warnings, *short)}))
+
+
+def _short(group: Sequence[TrialAttribution], n_laid: int) -> tuple[str, ...]:
+    """How many trials are not among those pooled, and the commonest reason; nothing where all are."""
+    if n_laid == len(group):
+        return ()
+    why, _ = Counter(trial.refused for trial in group if trial.refused).most_common(1)[0]
+    return (f"{len(group) - n_laid} of {len(group)} trials cannot say: {why}",)

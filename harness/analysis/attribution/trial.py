@@ -23,15 +23,15 @@ from pydantic import Field, InstanceOf
 
 from harness.analysis.attribution.attribute import Attribution
 from harness.analysis.attribution.bounded_causes import Beside, most_of_tail
+from harness.analysis.attribution.clock_offset import why_not_laid
 from harness.analysis.attribution.concurrent_gc import Exposure, exposure
 from harness.analysis.attribution.evidence_sources import BESIDE, Source, beside_sources, log_sources
 from harness.analysis.attribution.intervals import MIN_TAIL
 from harness.analysis.attribution.log_clock import generator_log, service_log
 from harness.analysis.attribution.memory_labels import memory_words
-from harness.analysis.attribution.overlap import attribute_latency
 from harness.analysis.attribution.peak_causes import connecting_stalls, stall_causes
 from harness.analysis.attribution.placebo_shift import RESAMPLES, LaidPauses
-from harness.analysis.attribution.placing import why_not_laid
+from harness.analysis.attribution.request_overlap import attribute_latency
 from harness.analysis.attribution.share_of_quantile import WithoutPauses
 from harness.analysis.attribution.slow_periods import Stall
 from harness.analysis.attribution.spans import ORDER, CauseName, Paused, Span, covered_s, inside, joined

@@ -20,7 +20,7 @@ from harness.analysis.audit.checks import (
     number_of,
 )
 from harness.analysis.audit.generator_gap import time_between
-from harness.analysis.stats.aa_test import audit_plan
+from harness.analysis.audit.plan_audit import audit_plan
 from harness.errors import InputError
 from harness.model import ClosedLoad, OpenLoad
 

@@ -10,10 +10,14 @@ import numpy as np
 import pandas as pd
 
 from harness.analysis.stats.quantiles import quantile_refused, rank
-from harness.analysis.tables.resource_columns import memory_columns, processor_columns, reading_at
+from harness.analysis.tables.resource_columns import (
+    limit_columns,
+    memory_columns,
+    processor_columns,
+    reading_at,
+)
 from harness.analysis.tables.schema import factor_column
 from harness.analysis.tables.settled import settled_answers
-from harness.analysis.tables.trial_groups import limit_columns
 from harness.formats.table import RequestTable
 from harness.model import BuildRecord, OpenLoad, Outcome, SessionHeader, TrialRecord
 

@@ -24,8 +24,7 @@ from harness.analysis.warmup.changepoints import (
     standardised,
 )
 from harness.analysis.warmup.diagnostics import doubts, gradual_start
-from harness.analysis.warmup.level_shifts import select, shift_path
-from harness.analysis.warmup.shift_fit import ShiftModel
+from harness.analysis.warmup.level_shifts import ShiftModel, select, shift_path
 from harness.errors import InputError
 from harness.model import Estimate, Frozen
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 from scipy import stats
 
-from harness.analysis.warmup.shift_fit import FloatArray, ShiftModel
+from harness.analysis.warmup.level_shifts import FloatArray, ShiftModel
 
 #: Below this n (1 - rho) a random walk, which has no level at all, is not excluded at 5 %
 #: (Dickey & Fuller 1979, coefficient test with a constant).

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from harness.analysis.stats.aa_test import audit_plan
+from harness.analysis.audit.plan_audit import audit_plan
 from harness.errors import InputError
 from harness.project import find_root
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from harness.analysis.attribution.attribute import attributable_fraction
 from harness.analysis.attribution.bounded_causes import Beside, covered_mostly, most_lost_s
-from harness.analysis.attribution.overlap import attribute_latency
 from harness.analysis.attribution.peak_causes import peak_causes, stall_causes
+from harness.analysis.attribution.request_overlap import attribute_latency
 from harness.analysis.attribution.slow_periods import Stall
 from harness.analysis.attribution.spans import ORDER, CauseName, Span
 from harness.analysis.attribution.table import attribution_table

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from harness.analysis.attribution.attribute import attributable_fraction
 from harness.analysis.attribution.clock_offset import estimate_clock_offset
 from harness.analysis.attribution.event_matching import coincidence_test, match_events
-from harness.analysis.attribution.overlap import attribute_latency
+from harness.analysis.attribution.request_overlap import attribute_latency
 from harness.analysis.attribution.stalls import detect_stalls, detectability_limit
 from harness.errors import InputError
 from harness.verify.simulated.queueing import (

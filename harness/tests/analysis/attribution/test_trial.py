@@ -12,17 +12,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.analysis.attribution.clock_offset import wall_step_s
 from harness.analysis.attribution.concurrent_gc import exposure
-from harness.analysis.attribution.go_clock import runtime_start
 from harness.analysis.attribution.log_clock import (
     LAUNCH_TO_CLOCK_S,
     ClockShift,
     clock_shift,
     placed,
+    runtime_start,
     service_log,
 )
 from harness.analysis.attribution.peak_causes import peak_causes
-from harness.analysis.attribution.placing import wall_step_s
 from harness.analysis.attribution.table import attribution_table
 from harness.analysis.attribution.trial import TrialAttribution, attribute_trial
 from harness.errors import InputError

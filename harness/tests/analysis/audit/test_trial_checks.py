@@ -13,8 +13,8 @@ import pytest
 from harness.analysis.audit.checks import AuditedTrial, TrialCheck
 from harness.analysis.audit.generator_gap import time_between
 from harness.analysis.audit.littles_law import LAW
+from harness.analysis.audit.plan_audit import audit_plan
 from harness.analysis.audit.trial_checks import audit_trial, in_flight
-from harness.analysis.stats.aa_test import audit_plan
 from harness.analysis.tables.trial_files import read_restored
 from harness.errors import InputError
 from harness.formats.wrk_histogram import UNDONE, LatencyHistogram
