@@ -18,26 +18,16 @@ if TYPE_CHECKING:
     from harness.analysis.stats.summaries import summarise
     from harness.analysis.warmup.curves import warm_up_table
     from harness.evidence import Evidence
+    from harness.evidence.attribution import attribute_peaks
     from harness.evidence.load_response import (
         calibration_words,
         drawable,
         effect_between,
-        knees,
-        parts_table,
         pressure_table,
-        saturations,
         warm_up_words,
     )
     from harness.evidence.opening import find_evidence, open_evidence
-    from harness.evidence.requests import (
-        attribute_peaks,
-        defined_variants,
-        latencies_by,
-        one_of_each,
-        settling,
-        timelines,
-        warm_up_curves,
-    )
+    from harness.evidence.requests import defined_variants, latencies_by, settling
     from harness.pipeline import RunAllParameters, StageParameters, check_parameters
     from harness.pipeline.execute import run as run_stages
     from harness.pipeline.plan import make_plan as plan_stages
@@ -62,6 +52,7 @@ if TYPE_CHECKING:
     from harness.publish.other_session import publish_other_session
     from harness.publish.session_facts import describe_session, paper_values, publish_rounds, setup_tables
     from harness.publish.teaching import noise_words, trial_values, verdict_table
+    from harness.questions.bank.analysis import knees, saturations
     from harness.questions.bank.connections import at_one_load, at_one_load_of
     from harness.questions.bank.connections_results import (
         bearing_cells,
@@ -82,6 +73,7 @@ if TYPE_CHECKING:
         publish_pressure,
         publish_slow_start,
     )
+    from harness.questions.clients.analysis import parts_table
     from harness.questions.clients.published import (
         beside_published,
         face_cells,
@@ -93,6 +85,7 @@ if TYPE_CHECKING:
     )
     from harness.questions.clients.usage import use_table
     from harness.questions.forms.results import build_cells, form_cells, publish_form_effects
+    from harness.questions.gc_peaks.analysis import one_of_each, timelines
     from harness.questions.gc_peaks.equal_memory import defined_pairs, memory_pairs
     from harness.questions.gc_peaks.equal_memory_results import (
         pair_cells,
@@ -131,6 +124,7 @@ if TYPE_CHECKING:
         publish_generators,
         publish_precision_recall,
     )
+    from harness.questions.warm_up.analysis import warm_up_curves
     from harness.verify.simulated import run_verify
     from harness.verify.simulated.stall_curves import precision_recall_curves
 
@@ -144,7 +138,7 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "all_places": ("harness.questions.placement.results", "all_places"),
     "at_one_load": ("harness.questions.bank.connections", "at_one_load"),
     "at_one_load_of": ("harness.questions.bank.connections", "at_one_load_of"),
-    "attribute_peaks": ("harness.evidence.requests", "attribute_peaks"),
+    "attribute_peaks": ("harness.evidence.attribution", "attribute_peaks"),
     "attribution_cells": ("harness.publish.attribution", "attribution_cells"),
     "attribution_table": ("harness.analysis.attribution.table", "attribution_table"),
     "audit_cells": ("harness.questions.validity.audit_results", "audit_cells"),
@@ -181,19 +175,19 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "form_cells": ("harness.questions.forms.results", "form_cells"),
     "how_much": ("harness.questions.validity.adequacy", "how_much"),
     "interaction_cells": ("harness.questions.scaling.results", "interaction_cells"),
-    "knees": ("harness.evidence.load_response", "knees"),
+    "knees": ("harness.questions.bank.analysis", "knees"),
     "latencies_by": ("harness.evidence.requests", "latencies_by"),
     "lead_cells": ("harness.questions.scaling.results", "lead_cells"),
     "measure_all": ("harness.pipeline.steps", "measure_all"),
     "memory_pairs": ("harness.questions.gc_peaks.equal_memory", "memory_pairs"),
     "noise_words": ("harness.publish.teaching", "noise_words"),
-    "one_of_each": ("harness.evidence.requests", "one_of_each"),
+    "one_of_each": ("harness.questions.gc_peaks.analysis", "one_of_each"),
     "open_evidence": ("harness.evidence.opening", "open_evidence"),
     "passes_words": ("harness.questions.bank.connections_results", "passes_words"),
     "pair_cells": ("harness.questions.gc_peaks.equal_memory_results", "pair_cells"),
     "paper_values": ("harness.publish.session_facts", "paper_values"),
     "parts_cells": ("harness.questions.bank.results", "parts_cells"),
-    "parts_table": ("harness.evidence.load_response", "parts_table"),
+    "parts_table": ("harness.questions.clients.analysis", "parts_table"),
     "percentile_cells": ("harness.questions.clients.published", "percentile_cells"),
     "place_cells": ("harness.questions.placement.results", "place_cells"),
     "plan_stages": ("harness.pipeline.plan", "make_plan"),
@@ -240,19 +234,19 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "published_rounds": ("harness.publish", "published_rounds"),
     "run_stages": ("harness.pipeline.execute", "run"),
     "run_verify": ("harness.verify.simulated", "run_verify"),
-    "saturations": ("harness.evidence.load_response", "saturations"),
+    "saturations": ("harness.questions.bank.analysis", "saturations"),
     "scaling_cells": ("harness.questions.scaling.results", "scaling_cells"),
     "settling": ("harness.evidence.requests", "settling"),
     "setup_tables": ("harness.publish.session_facts", "setup_tables"),
     "summarise": ("harness.analysis.stats.summaries", "summarise"),
     "tidy_all": ("harness.pipeline.steps", "tidy_all"),
-    "timelines": ("harness.evidence.requests", "timelines"),
+    "timelines": ("harness.questions.gc_peaks.analysis", "timelines"),
     "trial_values": ("harness.publish.teaching", "trial_values"),
     "use_cells": ("harness.questions.clients.published", "use_cells"),
     "use_table": ("harness.questions.clients.usage", "use_table"),
     "verdict_table": ("harness.publish.teaching", "verdict_table"),
     "warm_up_cells": ("harness.publish.attribution", "warm_up_cells"),
-    "warm_up_curves": ("harness.evidence.requests", "warm_up_curves"),
+    "warm_up_curves": ("harness.questions.warm_up.analysis", "warm_up_curves"),
     "warm_up_table": ("harness.analysis.warmup.curves", "warm_up_table"),
     "warm_up_words": ("harness.evidence.load_response", "warm_up_words"),
     "worth_cells": ("harness.questions.validity.adequacy_results", "worth_cells"),

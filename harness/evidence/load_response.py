@@ -7,18 +7,15 @@ then returns nothing. Trials that did not end well are kept: overload is what th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
-from harness.analysis.load.load_segments import COLUMN as PART
-from harness.analysis.load.load_segments import parts_of
 from harness.analysis.load.overload import overload
 from harness.analysis.load.recovery import recovery
 from harness.analysis.load.sustained import offered_for_s, serve_s, sustained_per_s
 from harness.analysis.stats.comparisons import Comparison, compare
-from harness.analysis.stats.knee import knee, saturation
 from harness.analysis.tables.database_use import FILE as DATABASE_FILE
 from harness.analysis.tables.database_use import read_database, use_of
 from harness.analysis.tables.error_kinds import errors_by_kind
@@ -26,15 +23,9 @@ from harness.analysis.tables.success_shares import failed_share, right_share
 from harness.definitions import load_requests
 from harness.errors import InputError
 from harness.evidence import Evidence
-from harness.model import Calibration, ClosedLoad, Estimate, Load, OpenLoad, TrialRecord
+from harness.model import Calibration, ClosedLoad, Load, TrialRecord
 from harness.model.digits import plain
 from harness.store import SessionFolder
-
-#: Of a trial, what the table of its parts keeps.
-_KEPT = (
-    "experiment", "source", "session_id", "trial_id", "block", "position", "duplicate", "is_reference", "variant",
-    "label", "implementation", "language", "configuration", "excluded", "flags", "latency_resolution_s",
-)  # fmt: skip
 
 
 def offered_per_s(load: Load, n_steps: int) -> float | None:
@@ -80,68 +71,6 @@ _FLOATS = (
     "offered_per_s", "sustained_per_s", "serve_s", "highest_backlog", "left_at_last_arrival", "drain_s", "recovery_s",
     "most_connections", "most_active", "slow_s", "recovery_under_load_s", "calm_after_error_s",
 )  # fmt: skip
-
-
-def knees(table: pd.DataFrame | None, metric: str = "latency_p99_s") -> dict[str, Estimate]:
-    """Return variant -> the offered load at which the metric begins to rise faster."""
-    return _bends(table, metric, knee)
-
-
-def saturations(table: pd.DataFrame | None) -> dict[str, Estimate]:
-    """Return variant -> the offered load up to which right answers per second keep up with it; every trial counts."""
-    return _bends(table, "sustained_per_s", saturation)
-
-
-def _bends(table: pd.DataFrame | None, metric: str, find: Callable[..., Estimate]) -> dict[str, Estimate]:
-    if table is None:
-        return {}
-    found = {}
-    for name, mine in table[~table["duplicate"].astype(bool)].groupby("variant", sort=False):
-        told = mine.dropna(subset=[metric, "offered_per_s"])
-        inputs = tuple(
-            f"{e}/{s}/{t}" for e, s, t in told[["experiment", "session_id", "trial_id"]].to_numpy()
-        )
-        if len(told) == 0:
-            found[str(name)] = _nothing(metric)
-            continue
-        one = find(told["offered_per_s"], told[metric], inputs=inputs)
-        lost = len(mine) - len(told)
-        more = (f"{lost} trials without a {metric}",) if lost else ()
-        found[str(name)] = one.model_copy(update={"warnings": (*one.warnings, *more)})
-    return found
-
-
-def parts_table(evidence: Evidence | None, *, n_parts: int = 4) -> pd.DataFrame | None:
-    """Return one row per kept trial and part of its load, for ``summarise`` and ``compare`` with ``by=["part"]``."""
-    if evidence is None:
-        return None
-    frames = []
-    for _, row in evidence.trials[~evidence.trials["excluded"].astype(bool)].iterrows():
-        session_id, trial_id = str(row["session_id"]), str(row["trial_id"])
-        requests = evidence.whole_requests(session_id, trial_id)  # how a load changes, its head too
-        record = _record(evidence, session_id, trial_id)
-        load = record.planned.configuration.load
-        if requests is None or load is None or load.profile.duration_s is None:
-            continue
-        profile = load.profile
-        clock = record.started
-        parts = parts_of(
-            requests,
-            duration_s=load.profile.duration_s,
-            begins_s=profile.begins_s if isinstance(profile, OpenLoad) else (0.0,),
-            n_parts=n_parts,
-            samples=evidence.trial_samples(session_id, trial_id),
-            epoch_to_monotonic_s=clock.monotonic_s - clock.wall_epoch_s,
-        )
-        factors = {factor: row[factor] for factor in evidence.factors}
-        whole = parts.assign(**{name: row[name] for name in _KEPT}, **factors)
-        # a part is a configuration of its own: the same part of the duplicate tells how much is noise
-        frames.append(whole.assign(configuration=row["configuration"] + ",part=" + whole[PART]))
-    if not frames:
-        return None
-    return pd.concat(frames).sort_values(
-        PART, key=lambda part: part.astype(int), kind="stable", ignore_index=True
-    )
 
 
 def effect_between(
@@ -254,19 +183,14 @@ def database_columns(folder: SessionFolder, record: TrialRecord) -> dict[str, ob
     )
 
 
-def _record(evidence: Evidence, session_id: str, trial_id: str) -> TrialRecord:
-    return next(s for s in evidence.sessions if s.folder.name == session_id).record(trial_id)
-
-
-def _nothing(metric: str) -> Estimate:
-    return Estimate(
-        value=None, unit="1/s", method="none", estimand="bend", n_trials=0, warnings=(f"no trial has a {metric}",)
-    )  # fmt: skip
-
-
 def at_most_load(table: pd.DataFrame | None) -> pd.DataFrame | None:
     """Return the trials at the highest offered load of the table."""
     if table is None or table["offered_per_s"].isna().all():
         return None
     most = float(np.nanmax(table["offered_per_s"]))
     return table[np.isclose(table["offered_per_s"], most)]
+
+
+def every(trials: pd.DataFrame) -> pd.DataFrame:
+    """Return the trials as if none were excluded: how a service fails is what is asked here."""
+    return trials.assign(excluded=False)

@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 from harness.errors import RematchError
 from harness.evidence.sessions import session_of
 from harness.pipeline.notebook_process import UnderWay, begin, explain, resume_command, stop
-from harness.pipeline.progress import Progress, progress_here
 from harness.pipeline.stage import PlannedStage, StagePlan, may_begin, places_here
 from harness.pipeline.staleness import judge, remember
-from harness.pipeline.status import StageTable, duration
+from harness.pipeline.status import Progress, StageTable, duration, progress_here
 from harness.publish.build import build_paper
 from harness.publish.generated import clear
 from harness.store import SessionFolder

@@ -10,8 +10,7 @@ from harness.definitions import load_study
 from harness.evidence.parameters import ALL, StageParameters
 from harness.evidence.sessions import chosen_experiments, session_of
 from harness.model import make_plan as plan_trials
-from harness.pipeline.expected import expected_s, remaining_s
-from harness.pipeline.fingerprint import read_memory
+from harness.pipeline.fingerprint import expected_s, read_memory, remaining_s
 from harness.pipeline.notebook_file import FOLDER, NotebookFile, analysis_notebooks
 from harness.pipeline.stage import PlannedStage, StagePlan, State
 from harness.pipeline.staleness import judge, memory_path

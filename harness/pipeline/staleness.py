@@ -11,8 +11,7 @@ from harness.analysis.tables.layout import Source, tables_folder
 from harness.evidence.parameters import StageParameters
 from harness.import_closure import closure, module_path
 from harness.pipeline import fingerprint
-from harness.pipeline.expected import expected_s
-from harness.pipeline.fingerprint import Memory, in_short, read_memory
+from harness.pipeline.fingerprint import Memory, expected_s, in_short, read_memory
 from harness.pipeline.stage import PlannedStage
 from harness.publish.generated import GENERATED
 from harness.store import Store

@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 import html
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
+
+from harness.papermill_engine import STATUS_MIME
 
 _MARKS = {
     "done": "✓",
@@ -107,3 +110,46 @@ def _expected(row: Row) -> str:
     if row.state not in ("to do", "running") or row.expected_s is None:
         return ""
     return f"~{duration(row.expected_s)}"
+
+
+class Progress(Protocol):
+    """Shows the table."""
+
+    def show(self, table: StageTable, *lines: str) -> None:
+        """Show the table as it stands now; ``lines`` are the news, for readers of a terminal."""
+        ...
+
+
+class KernelProgress:
+    """One display that is updated in place. papermill's ``rematch`` engine prints the lines on the terminal."""
+
+    def __init__(self) -> None:
+        from IPython.display import DisplayHandle
+
+        self._handle: Any = DisplayHandle()  # type: ignore[no-untyped-call]  # IPython's own is untyped
+        self._shown = False
+
+    def show(self, table: StageTable, *lines: str) -> None:
+        """Update the display; the first call makes it."""
+        data: dict[str, Any] = {"text/html": table.html(), "text/plain": "\n".join(table.lines())}
+        if lines:
+            data[STATUS_MIME] = {"lines": list(lines)}
+        act = self._handle.update if self._shown else self._handle.display
+        act(data, raw=True)
+        self._shown = True
+
+
+class LineProgress:
+    """The news as lines on stderr."""
+
+    def show(self, table: StageTable, *lines: str) -> None:
+        """Print the news, nothing else."""
+        for line in lines:
+            print(line, file=sys.stderr, flush=True)
+
+
+def progress_here() -> Progress:
+    """Return what fits the place: a Jupyter kernel can show and update a display, nothing else can."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return KernelProgress() if shell is not None and hasattr(shell, "kernel") else LineProgress()

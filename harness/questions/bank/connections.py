@@ -20,7 +20,7 @@ from harness.analysis.stats.effects import effect_size_ci
 from harness.analysis.stats.pairing import inputs_of, pair_by_block
 from harness.analysis.stats.verdicts import decide, default_margin
 from harness.evidence import Evidence
-from harness.evidence.load_response import effect_between
+from harness.evidence.load_response import effect_between, every
 from harness.model import Frozen, Verdict
 
 #: The primary outcomes: word in keys -> column of the pressure table.
@@ -35,11 +35,6 @@ class Judged(Frozen):
 
     verdict: str = Field(description="reproduced, contradicted, inconclusive, not testable here")
     why: str
-
-
-def every(trials: pd.DataFrame) -> pd.DataFrame:
-    """Return the trials as if none were excluded: how a service fails is what is asked here."""
-    return trials.assign(excluded=False)
 
 
 def at_one_load(table: pd.DataFrame | None) -> pd.DataFrame | None:

@@ -10,13 +10,13 @@ import pandas as pd
 from harness.analysis.stats.comparisons import Comparison
 from harness.analysis.stats.verdicts import FEWEST_FOR_P
 from harness.analysis.tables.success_shares import wanted
-from harness.evidence.load_response import effect_between
+from harness.evidence.load_response import effect_between, every
 from harness.model import Estimate, Outcome, Verdict
 from harness.model.formatting import NOT_MEASURED, show
 from harness.publish.cells import Cell
 from harness.publish.display import Published, joined
 from harness.publish.publisher import Publisher, slug
-from harness.questions.bank.connections import OUTCOMES, alike_claim, effect_with_all, every, pooled_claim
+from harness.questions.bank.connections import OUTCOMES, alike_claim, effect_with_all, pooled_claim
 from harness.questions.bank.results import mean_of, pressure_cells
 
 #: column of the pressure table -> unit in the paper

@@ -15,12 +15,12 @@ import pandas as pd
 
 from harness.analysis.stats.comparisons import Comparison, compare
 from harness.errors import InputError
+from harness.evidence.load_response import every
 from harness.model import Estimate
 from harness.project import find_root
 from harness.publish.cells import Cell
 from harness.publish.display import Published, joined
 from harness.publish.publisher import Publisher
-from harness.questions.bank.connections import every
 from harness.questions.bank.results import mean_of
 
 FILE = Path("data") / "published" / "bank-original.csv"

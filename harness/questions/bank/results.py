@@ -13,13 +13,12 @@ from harness.analysis.stats.pairing import inputs_of
 from harness.analysis.stats.summaries import summarise
 from harness.analysis.tables.error_kinds import ERROR_KINDS
 from harness.evidence import Evidence
-from harness.evidence.load_response import at_most_load, effect_between
+from harness.evidence.load_response import at_most_load, effect_between, every
 from harness.model import Estimate
 from harness.model.formatting import NOT_MEASURED
 from harness.publish.cells import Cell
 from harness.publish.display import Published, joined
 from harness.publish.publisher import Publisher, slug
-from harness.questions.bank.connections import every
 
 #: column of the pressure table -> unit in the paper
 _PRESSURE = {

@@ -36,7 +36,7 @@ _TAIL_REQUESTS = 10
 
 
 class TimelineLike(Protocol):
-    """What is drawn of one trial; see ``harness.evidence.requests.Timeline``."""
+    """What is drawn of one trial; see ``harness.questions.gc_peaks.analysis.Timeline``."""
 
     @property
     def label(self) -> str: ...

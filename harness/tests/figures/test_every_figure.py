@@ -27,10 +27,10 @@ from harness import figures
 from harness.analysis.attribution.rows import AttributionRow
 from harness.analysis.stats.comparisons import compare
 from harness.analysis.warmup.curves import warm_up_curve
-from harness.evidence.requests import Timeline
 from harness.formats.detect import read_any
 from harness.formats.table import RequestTable
 from harness.model import Estimate
+from harness.questions.gc_peaks.analysis import Timeline
 from harness.questions.gc_peaks.figures import TimelineLike
 from harness.questions.placement.analysis import place_rows
 from harness.questions.scaling.analysis import scaling_rows

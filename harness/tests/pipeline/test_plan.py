@@ -16,10 +16,9 @@ from harness.errors import InputError
 from harness.import_closure import closure
 from harness.pipeline import RunAllParameters, StageFailed, StageParameters, check_parameters, make_plan, run
 from harness.pipeline.fingerprint import Memory, of_files, why_stale
-from harness.pipeline.progress import LineProgress
 from harness.pipeline.stage import PlannedStage, StagePlan
 from harness.pipeline.staleness import judge, remember
-from harness.pipeline.status import StageTable
+from harness.pipeline.status import LineProgress, StageTable
 from harness.tests.support.synthetic import ROOT, make_project, make_session
 
 

@@ -16,9 +16,7 @@ from harness.evidence.load_response import (
     calibration_words,
     drawable,
     effect_between,
-    knees,
     offered_per_s,
-    parts_table,
     pressure_table,
 )
 from harness.evidence.opening import open_evidence
@@ -27,7 +25,9 @@ from harness.model import ClosedLoad, Load, OpenLoad
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
 from harness.publish import Publisher
+from harness.questions.bank.analysis import knees
 from harness.questions.bank.results import parts_cells, pressure_cells, publish_money
+from harness.questions.clients.analysis import parts_table
 from harness.session.planning import prepare
 from harness.tests.support.sessions import make_session_project, tiny_assembly
 from harness.tests.support.synthetic import CAPACITY_PER_S, make_project

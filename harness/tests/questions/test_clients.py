@@ -14,7 +14,6 @@ import pytest
 from harness.analysis.load.load_segments import last_part
 from harness.errors import InputError
 from harness.evidence import Evidence
-from harness.evidence.load_response import parts_table
 from harness.evidence.opening import open_evidence
 from harness.evidence.requests import defined_variants
 from harness.model import Estimate
@@ -22,6 +21,7 @@ from harness.model.formatting import NOT_MEASURED
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
 from harness.publish import Publisher, read_values
+from harness.questions.clients.analysis import parts_table
 from harness.questions.clients.client_use import PERCENTILES, most_cores, percentiles_of
 from harness.questions.clients.published import (
     beside_published,

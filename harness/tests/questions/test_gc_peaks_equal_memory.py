@@ -12,12 +12,14 @@ from harness.analysis.attribution.table import attribution_table
 from harness.analysis.stats.aa_noise import aa_noise
 from harness.analysis.tables.tidy import tidy
 from harness.evidence import Evidence
+from harness.evidence.attribution import attribute_peaks
 from harness.evidence.opening import find_evidence
-from harness.evidence.requests import attribute_peaks, defined_variants, one_of_each
+from harness.evidence.requests import defined_variants
 from harness.model import SessionHeader, Verdict
 from harness.pipeline import StageParameters
 from harness.publish import Publisher, read_values
 from harness.publish.attribution import attribution_cells
+from harness.questions.gc_peaks.analysis import one_of_each
 from harness.questions.gc_peaks.equal_memory import MemoryPair, defined_pairs, memory_pairs
 from harness.questions.gc_peaks.equal_memory_results import (
     asked_words,

@@ -13,11 +13,12 @@ from harness.analysis.tables.settled import is_settled
 from harness.analysis.tables.tidy import tidy
 from harness.analysis.tables.trial_row import trial_row
 from harness.evidence import Evidence
+from harness.evidence.attribution import attribute_peaks
 from harness.evidence.opening import find_evidence
-from harness.evidence.requests import attribute_peaks, warm_up_curves
 from harness.pipeline import StageParameters
 from harness.questions.validity.adequacy import how_much
 from harness.questions.validity.audit import audit_sessions
+from harness.questions.warm_up.analysis import warm_up_curves
 from harness.tests.support.synthetic import make_project, make_session
 
 SETTLE_S = 0.9

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Latency and errors of the segments of a load."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from harness.analysis.load.load_segments import COLUMN as PART
+from harness.analysis.load.load_segments import parts_of
+from harness.evidence import Evidence
+from harness.model import OpenLoad, TrialRecord
+
+#: Of a trial, what the table of its parts keeps.
+_KEPT = (
+    "experiment", "source", "session_id", "trial_id", "block", "position", "duplicate", "is_reference", "variant",
+    "label", "implementation", "language", "configuration", "excluded", "flags", "latency_resolution_s",
+)  # fmt: skip
+
+
+def parts_table(evidence: Evidence | None, *, n_parts: int = 4) -> pd.DataFrame | None:
+    """Return one row per kept trial and part of its load, for ``summarise`` and ``compare`` with ``by=["part"]``."""
+    if evidence is None:
+        return None
+    frames = []
+    for _, row in evidence.trials[~evidence.trials["excluded"].astype(bool)].iterrows():
+        session_id, trial_id = str(row["session_id"]), str(row["trial_id"])
+        requests = evidence.whole_requests(session_id, trial_id)  # how a load changes, its head too
+        record = _record(evidence, session_id, trial_id)
+        load = record.planned.configuration.load
+        if requests is None or load is None or load.profile.duration_s is None:
+            continue
+        profile = load.profile
+        clock = record.started
+        parts = parts_of(
+            requests,
+            duration_s=load.profile.duration_s,
+            begins_s=profile.begins_s if isinstance(profile, OpenLoad) else (0.0,),
+            n_parts=n_parts,
+            samples=evidence.trial_samples(session_id, trial_id),
+            epoch_to_monotonic_s=clock.monotonic_s - clock.wall_epoch_s,
+        )
+        factors = {factor: row[factor] for factor in evidence.factors}
+        whole = parts.assign(**{name: row[name] for name in _KEPT}, **factors)
+        # a part is a configuration of its own: the same part of the duplicate tells how much is noise
+        frames.append(whole.assign(configuration=row["configuration"] + ",part=" + whole[PART]))
+    if not frames:
+        return None
+    return pd.concat(frames).sort_values(
+        PART, key=lambda part: part.astype(int), kind="stable", ignore_index=True
+    )
+
+
+def _record(evidence: Evidence, session_id: str, trial_id: str) -> TrialRecord:
+    return next(s for s in evidence.sessions if s.folder.name == session_id).record(trial_id)
