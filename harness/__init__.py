@@ -39,18 +39,12 @@ if TYPE_CHECKING:
         comparison_rows,
         margin_note,
         publish_noise,
-        published_rounds,
     )
-    from harness.publish.attribution import (
-        attribution_cells,
-        publish_attribution,
-        publish_names,
-        publish_warm_up,
-        warm_up_cells,
-    )
+    from harness.publish.attribution import attribution_cells, publish_attribution
     from harness.publish.headline import cell_in_words, publish_headline
     from harness.publish.other_session import publish_other_session
-    from harness.publish.session_facts import describe_session, paper_values, publish_rounds, setup_tables
+    from harness.publish.results import publish_levels, publish_names
+    from harness.publish.session_facts import describe_session, paper_values, setup_tables
     from harness.publish.teaching import noise_words, trial_values, verdict_table
     from harness.questions.bank.analysis import knees, saturations
     from harness.questions.bank.connections import at_one_load, at_one_load_of
@@ -63,16 +57,7 @@ if TYPE_CHECKING:
         publish_survivors,
     )
     from harness.questions.bank.published import publish_published_bank, published_bank, published_cells
-    from harness.questions.bank.results import (
-        parts_cells,
-        pressure_cells,
-        publish_levels,
-        publish_limits,
-        publish_money,
-        publish_parts,
-        publish_pressure,
-        publish_slow_start,
-    )
+    from harness.questions.bank.results import pressure_cells, publish_limits, publish_money, publish_pressure
     from harness.questions.clients.analysis import parts_table
     from harness.questions.clients.published import (
         beside_published,
@@ -83,6 +68,7 @@ if TYPE_CHECKING:
         published_clients,
         use_cells,
     )
+    from harness.questions.clients.results import parts_cells, publish_parts, publish_slow_start
     from harness.questions.clients.usage import use_table
     from harness.questions.forms.results import build_cells, form_cells, publish_form_effects
     from harness.questions.gc_peaks.analysis import one_of_each, timelines
@@ -101,6 +87,7 @@ if TYPE_CHECKING:
         scaling_cells,
     )
     from harness.questions.scaling.sweeps import core_sweep
+    from harness.questions.strings.published import publish_rounds, published_rounds
     from harness.questions.validity.adequacy import how_much
     from harness.questions.validity.adequacy_results import (
         block_cells,
@@ -125,6 +112,7 @@ if TYPE_CHECKING:
         publish_precision_recall,
     )
     from harness.questions.warm_up.analysis import warm_up_curves
+    from harness.questions.warm_up.results import publish_warm_up, warm_up_cells
     from harness.verify.simulated import run_verify
     from harness.verify.simulated.stall_curves import precision_recall_curves
 
@@ -186,7 +174,7 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "passes_words": ("harness.questions.bank.connections_results", "passes_words"),
     "pair_cells": ("harness.questions.gc_peaks.equal_memory_results", "pair_cells"),
     "paper_values": ("harness.publish.session_facts", "paper_values"),
-    "parts_cells": ("harness.questions.bank.results", "parts_cells"),
+    "parts_cells": ("harness.questions.clients.results", "parts_cells"),
     "parts_table": ("harness.questions.clients.analysis", "parts_table"),
     "percentile_cells": ("harness.questions.clients.published", "percentile_cells"),
     "place_cells": ("harness.questions.placement.results", "place_cells"),
@@ -209,29 +197,29 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "publish_form_effects": ("harness.questions.forms.results", "publish_form_effects"),
     "publish_generators": ("harness.questions.validity.results", "publish_generators"),
     "publish_headline": ("harness.publish.headline", "publish_headline"),
-    "publish_levels": ("harness.questions.bank.results", "publish_levels"),
+    "publish_levels": ("harness.publish.results", "publish_levels"),
     "publish_limits": ("harness.questions.bank.results", "publish_limits"),
     "publish_memory": ("harness.questions.gc_peaks.equal_memory_results", "publish_memory"),
     "publish_memory_pairs": ("harness.questions.gc_peaks.equal_memory_results", "publish_memory_pairs"),
     "publish_money": ("harness.questions.bank.results", "publish_money"),
-    "publish_names": ("harness.publish.attribution", "publish_names"),
+    "publish_names": ("harness.publish.results", "publish_names"),
     "publish_other_session": ("harness.publish.other_session", "publish_other_session"),
-    "publish_parts": ("harness.questions.bank.results", "publish_parts"),
+    "publish_parts": ("harness.questions.clients.results", "publish_parts"),
     "publish_places": ("harness.questions.placement.results", "publish_places"),
     "publish_pooled": ("harness.questions.bank.connections_results", "publish_pooled"),
     "publish_precision_recall": ("harness.questions.validity.results", "publish_precision_recall"),
     "publish_pressure": ("harness.questions.bank.results", "publish_pressure"),
     "publish_published_bank": ("harness.questions.bank.published", "publish_published_bank"),
-    "publish_rounds": ("harness.publish.session_facts", "publish_rounds"),
+    "publish_rounds": ("harness.questions.strings.published", "publish_rounds"),
     "publish_scaling": ("harness.questions.scaling.results", "publish_scaling"),
-    "publish_slow_start": ("harness.questions.bank.results", "publish_slow_start"),
+    "publish_slow_start": ("harness.questions.clients.results", "publish_slow_start"),
     "publish_survivors": ("harness.questions.bank.connections_results", "publish_survivors"),
     "publish_use": ("harness.questions.clients.published", "publish_use"),
-    "publish_warm_up": ("harness.publish.attribution", "publish_warm_up"),
+    "publish_warm_up": ("harness.questions.warm_up.results", "publish_warm_up"),
     "published_bank": ("harness.questions.bank.published", "published_bank"),
     "published_cells": ("harness.questions.bank.published", "published_cells"),
     "published_clients": ("harness.questions.clients.published", "published_clients"),
-    "published_rounds": ("harness.publish", "published_rounds"),
+    "published_rounds": ("harness.questions.strings.published", "published_rounds"),
     "run_stages": ("harness.pipeline.execute", "run"),
     "run_verify": ("harness.verify.simulated", "run_verify"),
     "saturations": ("harness.questions.bank.analysis", "saturations"),
@@ -245,7 +233,7 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "use_cells": ("harness.questions.clients.published", "use_cells"),
     "use_table": ("harness.questions.clients.usage", "use_table"),
     "verdict_table": ("harness.publish.teaching", "verdict_table"),
-    "warm_up_cells": ("harness.publish.attribution", "warm_up_cells"),
+    "warm_up_cells": ("harness.questions.warm_up.results", "warm_up_cells"),
     "warm_up_curves": ("harness.questions.warm_up.analysis", "warm_up_curves"),
     "warm_up_table": ("harness.analysis.warmup.curves", "warm_up_table"),
     "warm_up_words": ("harness.evidence.load_response", "warm_up_words"),

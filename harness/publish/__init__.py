@@ -17,7 +17,6 @@ from harness.publish.display import Published
 from harness.publish.generated import clear, merge, read_values, trace
 from harness.publish.latex import escape
 from harness.publish.publisher import Publisher
-from harness.questions.strings.published import published_rounds
 
 __all__ = [
     "Published",
@@ -31,7 +30,6 @@ __all__ = [
     "margin_note",
     "merge",
     "publish_noise",
-    "published_rounds",
     "read_values",
     "show",
     "trace",

@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from harness.analysis.attribution.rows import AttributionRow
-from harness.analysis.warmup.curves import WarmUpRow
 from harness.model import Estimate
 from harness.model.formatting import NOT_MEASURED
 from harness.publish.cells import Cell
 from harness.publish.display import Published, joined
 from harness.publish.publisher import Publisher, slug
+from harness.publish.results import publish_names
 
 #: part of the key -> (field of the row, unit)
 _GC: Mapping[str, tuple[str, str]] = {
@@ -79,13 +79,6 @@ def _attribution(
     return joined(said) if rows else Published(NOT_MEASURED)
 
 
-def publish_names(publisher: Publisher, variants: Mapping[str, str], *, prefix: str) -> Published:
-    """Publish how figures name each variant as ``<prefix>.name.<variant>``, so that the text says the same."""
-    for name, label in variants.items():
-        publisher.text(f"{prefix}.name.{slug(name)}", label, shown=False)
-    return Published(", ".join(variants.values()))
-
-
 def attribution_cells(rows: Sequence[AttributionRow]) -> list[Mapping[str, Cell] | None]:
     """Return rows for ``Publisher.table``: variant, levels, and every estimate of ``AttributionRow``."""
     return [
@@ -96,44 +89,6 @@ def attribution_cells(rows: Sequence[AttributionRow]) -> list[Mapping[str, Cell]
             "trials": row.n_trials,
             "refused": row.n_refused or None,
             **{field: getattr(row, field) for field, _ in _GC.values()},
-        }
-        for row in rows
-    ]
-
-
-def publish_warm_up(
-    publisher: Publisher, rows: Sequence[WarmUpRow], variants: Mapping[str, str], *, prefix: str = "warmup"
-) -> Published:
-    """Publish ``<prefix>.{steady_from,cold,classes}.<variant>`` for every variant of the definition."""
-    by_name = {row.variant: row for row in rows}
-    for name in variants:
-        row = by_name.get(name)
-        for part, unit in (("steady_from", "s"), ("cold", "ratio")):
-            key = f"{prefix}.{part}.{slug(name)}"
-            if row is None:
-                publisher.absent(key, unit, NOT_MEASURED)
-            else:
-                publisher.number(key, row.steady_from_s if part == "steady_from" else row.cold_ratio)
-        publisher.text(f"{prefix}.classes.{slug(name)}", NOT_MEASURED if row is None else classes(row))
-    if rows:
-        publisher.text(f"{prefix}.measured", "measured")
-    return Published("\n".join(f"{row.label}: {classes(row)}" for row in rows) or NOT_MEASURED)
-
-
-def classes(row: WarmUpRow) -> str:
-    """Return the classes of a variant's trials in words: ``3 warm-up, 2 undecidable``."""
-    return ", ".join(f"{n} {kind}" for kind, n in row.classes.items() if n)
-
-
-def warm_up_cells(rows: Sequence[WarmUpRow]) -> list[Mapping[str, Cell] | None]:
-    """Return rows for ``Publisher.table``: variant, trials, classes, both estimates."""
-    return [
-        {
-            "variant": row.label,
-            "trials": row.n_trials,
-            "classes": classes(row),
-            "steady_from_s": row.steady_from_s,
-            "cold_ratio": row.cold_ratio,
         }
         for row in rows
     ]

@@ -11,13 +11,18 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+import pandas as pd
+
 from harness.analysis.stats.comparisons import Comparison
+from harness.analysis.stats.pairing import inputs_of
+from harness.analysis.stats.summaries import summarise
 from harness.errors import InputError
+from harness.evidence.load_response import effect_between
 from harness.model import Estimate
 from harness.model.digits import plain
 from harness.model.formatting import NOT_MEASURED
 from harness.publish.cells import Cell
-from harness.publish.display import Published
+from harness.publish.display import Published, joined
 from harness.publish.publisher import Publisher, slug
 
 
@@ -164,3 +169,51 @@ def _nothing(leaf: Absent) -> Estimate:
 
 
 __all__ = ["ROW", "Absent", "Leaf", "Tree", "leaves", "measured", "put", "rows_of"]
+
+
+def publish_names(publisher: Publisher, variants: Mapping[str, str], *, prefix: str) -> Published:
+    """Publish how figures name each variant as ``<prefix>.name.<variant>``, so that the text says the same."""
+    for name, label in variants.items():
+        publisher.text(f"{prefix}.name.{slug(name)}", label, shown=False)
+    return Published(", ".join(variants.values()))
+
+
+def publish_levels(
+    publisher: Publisher,
+    table: pd.DataFrame | None,
+    variants: Mapping[str, str],
+    *,
+    factor: str,
+    base: str,
+    other: str,
+    metrics: Mapping[str, str],
+    prefix: str,
+) -> Published:
+    """Publish ``<prefix>.<word>.{ratio,verdict}.<variant>``: one level of a factor over another, within a variant.
+
+    Args:
+        metrics: word in the key -> column.
+    """
+    with publisher.together():
+        said = [
+            publisher.comparison(
+                f"{prefix}.{word}",
+                name,
+                effect_between(table, factor, metric, variant=name, base=base, other=other),
+            )
+            for name in variants
+            for word, metric in metrics.items()
+        ]
+    return joined(said)
+
+
+def mean_of(trials: pd.DataFrame, column: str, unit: str) -> Estimate:
+    """Return the mean over trials: geometric, of log odds for a share, arithmetic without an interval where a trial
+    has 0, or 100 % (:func:`harness.analysis.stats.means.mean_within`)."""
+    if column not in trials or trials[column].isna().all():
+        return Estimate(
+            value=None, unit=unit, method="none", estimand=column, n_trials=0, inputs=inputs_of(trials),
+            warnings=(f"no trial has a {column}",),
+        )  # fmt: skip
+    found: Estimate = summarise(trials.assign(variant="all"), column, unit=unit).iloc[0]["estimate"]
+    return found

@@ -11,10 +11,8 @@ from harness.evidence import Evidence
 from harness.evidence.opening import open_evidence
 from harness.evidence.parameters import StageParameters
 from harness.evidence.sessions import measured_experiments, sessions_read
-from harness.model import Estimate
-from harness.model.digits import fixed, plain
+from harness.model.digits import fixed
 from harness.project import find_root
-from harness.publish.cells import Cell
 from harness.publish.display import Published, joined_pages
 from harness.publish.flags import flag_counts, publish_doubts
 from harness.publish.generated import read_values
@@ -77,60 +75,6 @@ def _counts(evidence: Evidence) -> dict[str, int]:
     }
 
 
-def publish_rounds(publisher: Publisher, audited: pd.DataFrame) -> Published:
-    """Publish the published rounds as a table, and what the audit of them says as numbers."""
-    ratio = audited["audit_ratio"]
-    publisher.value("published.audit.n", len(audited), "1", "published rows")
-    for name, value in (("low", ratio.min()), ("median", ratio.median()), ("high", ratio.max())):
-        publisher.value(
-            f"published.audit.{name}", float(value), "ratio", f"{name} of published over predicted throughput"
-        )
-    share = audited["ramp_share"].max()
-    publisher.value("published.audit.ramp_share", float(share), "share", "longest share of ramp in a row")
-    publisher.value(
-        "published.audit.busy_users", float(audited["busy_users"].min()), "1", "fewest users busy at once"
-    )
-    for number in audited["round"].unique():
-        _published_ratio(publisher, audited[audited["round"] == number], int(number))
-    rows: list[dict[str, Cell] | None] = []
-    for _, row in audited.iterrows():
-        if rows and rows[-1] is not None and rows[-1]["table"] != row["table"]:
-            rows.append(None)
-        rows.append(
-            {
-                "table": str(row["table"]),
-                "application": str(row["application"]),
-                "logging": str(row["logging"]),
-                "warm_up": str(row["warm_up"]),
-                "latency": plain(row["latency_mean_ms"]),
-                "throughput": plain(row["throughput_per_s"]),
-                "ratio": plain(row["audit_ratio"]),
-                "busy": plain(row["busy_users"]),
-                "ramp": plain(100 * row["ramp_share"]),
-            }
-        )
-    return publisher.table(
-        "published.rounds",
-        {
-            "table": "round",
-            "application": "program",
-            "logging": "log",
-            "warm_up": "warm-up",
-            "latency": "mean/ms",
-            "throughput": "req/s",
-            "ratio": "audit",
-            "busy": "busy",
-            "ramp": "ramp/%",
-        },
-        rows,
-        caption="Published results (Nelson and Nagy 2020, Chinese edition), with what follows from them: audit is "
-        "the printed throughput over the one that the printed latency implies; busy, the users waiting for an "
-        "answer at a time; ramp, the share of the run spent starting users.",
-        wide=True,
-        right=("latency", "throughput", "ratio", "busy", "ramp"),
-    )
-
-
 def paper_values() -> pd.DataFrame:
     """Return what stands in the paper, what rests on most trials first: key, interval, trials, notebook."""
     rows = [
@@ -144,24 +88,6 @@ def paper_values() -> pd.DataFrame:
     ]
     frame = pd.DataFrame(rows, columns=["key", "value", "trials", "notebook"])
     return frame.sort_values("trials", ascending=False, kind="stable").reset_index(drop=True)
-
-
-def _published_ratio(publisher: Publisher, rows: pd.DataFrame, number: int) -> None:
-    """Publish Helidon over Go, warm and without logging, the comparison the article leads with."""
-    warm = rows[(rows["logging"] == "off") & (rows["warm_up"] == "calls-1000")].set_index("application")
-    rate = warm["throughput_per_s"].to_dict()
-    ratio = rate["Helidon JVM"] / rate["Go"]
-    publisher.number(
-        f"published.round{number}.ratio",
-        Estimate(
-            value=ratio,
-            unit="ratio",
-            method="published, one trial each",
-            n_trials=1,
-            estimand="throughput of Helidon on the JVM over Go, warm, no logging",
-            warnings=("no interval can be had from one trial",),
-        ),
-    )
 
 
 def _machine(opened: Sequence[Evidence]) -> list[tuple[str, str]]:

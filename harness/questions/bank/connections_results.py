@@ -16,8 +16,9 @@ from harness.model.formatting import NOT_MEASURED, show
 from harness.publish.cells import Cell
 from harness.publish.display import Published, joined
 from harness.publish.publisher import Publisher, slug
+from harness.publish.results import mean_of
 from harness.questions.bank.connections import OUTCOMES, alike_claim, effect_with_all, pooled_claim
-from harness.questions.bank.results import mean_of, pressure_cells
+from harness.questions.bank.results import pressure_cells
 
 #: column of the pressure table -> unit in the paper
 _UNITS = {"serve_s": "s", "right_share": "share"}

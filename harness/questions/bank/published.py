@@ -21,7 +21,7 @@ from harness.project import find_root
 from harness.publish.cells import Cell
 from harness.publish.display import Published, joined
 from harness.publish.publisher import Publisher
-from harness.questions.bank.results import mean_of
+from harness.publish.results import mean_of
 
 FILE = Path("data") / "published" / "bank-original.csv"
 LANGUAGES = ("go", "java")

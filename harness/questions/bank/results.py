@@ -7,18 +7,14 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from harness.analysis.load.load_segments import COLUMN as PART
-from harness.analysis.stats.comparisons import compare
-from harness.analysis.stats.pairing import inputs_of
-from harness.analysis.stats.summaries import summarise
 from harness.analysis.tables.error_kinds import ERROR_KINDS
-from harness.evidence import Evidence
-from harness.evidence.load_response import at_most_load, effect_between, every
+from harness.evidence.load_response import at_most_load, every
 from harness.model import Estimate
 from harness.model.formatting import NOT_MEASURED
 from harness.publish.cells import Cell
 from harness.publish.display import Published, joined
 from harness.publish.publisher import Publisher, slug
+from harness.publish.results import mean_of
 
 #: column of the pressure table -> unit in the paper
 _PRESSURE = {
@@ -122,22 +118,6 @@ def publish_limits(publisher: Publisher, table: pd.DataFrame | None, *, prefix: 
     return publisher.text(f"{prefix}.limits", words)
 
 
-def publish_slow_start(
-    publisher: Publisher, table: pd.DataFrame | None, variants: Mapping[str, str], *, prefix: str
-) -> Published:
-    """Publish ``<prefix>.slow.<variant>``: for how long requests that kept coming met a slow service."""
-    said = []
-    with publisher.together():
-        for name in variants:
-            mine = None if table is None else every(table[table["variant"] == name])
-            key = f"{prefix}.slow.{slug(name)}"
-            if mine is None or mine.empty:
-                said.append(publisher.absent(key, "s", NOT_MEASURED))
-            else:
-                said.append(publisher.number(key, mean_of(mine, "slow_s", "s")))
-    return joined(said)
-
-
 def publish_money(publisher: Publisher, tables: Sequence[pd.DataFrame | None], *, prefix: str) -> Published:
     """Publish what the databases held after the loads.
 
@@ -163,101 +143,6 @@ def _publish_promises(publisher: Publisher, tables: Sequence[pd.DataFrame | None
         return publisher.absent(key, "1", NOT_MEASURED)
     n_trials = sum(int(table["answers_held"].notna().sum()) for table in held)
     return publisher.text(key, f"{n_stored:,} of {n_held:,}, in {n_trials} trials")
-
-
-def publish_levels(
-    publisher: Publisher,
-    table: pd.DataFrame | None,
-    variants: Mapping[str, str],
-    *,
-    factor: str,
-    base: str,
-    other: str,
-    metrics: Mapping[str, str],
-    prefix: str,
-) -> Published:
-    """Publish ``<prefix>.<word>.{ratio,verdict}.<variant>``: one level of a factor over another, within a variant.
-
-    Args:
-        metrics: word in the key -> column.
-    """
-    with publisher.together():
-        said = [
-            publisher.comparison(
-                f"{prefix}.{word}",
-                name,
-                effect_between(table, factor, metric, variant=name, base=base, other=other),
-            )
-            for name in variants
-            for word, metric in metrics.items()
-        ]
-    return joined(said)
-
-
-def publish_parts(
-    publisher: Publisher,
-    parts: pd.DataFrame | None,
-    variants: Mapping[str, str],
-    *,
-    reference: str | None,
-    prefix: str,
-) -> Published:
-    """Publish what the parts of a load say, for mean latency, p99 and CPU.
-
-    Keys: ``<prefix>.last_over_first.<word>.{ratio,verdict}.<variant>`` within a variant, and
-    ``<prefix>.last.<word>.{ratio,verdict}.<variant>`` against the reference in the last part.
-    """
-    metrics = {"mean": "latency_mean_s", "p99": "latency_p99_s", "cpu": "service_cores"}
-    names = [] if parts is None else sorted(set(parts[PART]), key=int)
-    first, last = (names[0], names[-1]) if names else ("1", "1")
-    said = publish_levels(
-        publisher,
-        parts,
-        variants,
-        factor=PART,
-        base=first,
-        other=last,
-        metrics=metrics,
-        prefix=f"{prefix}.last_over_first",
-    )
-    at_last = None if parts is None else parts[parts[PART] == last]
-    with publisher.together():
-        for word, metric in metrics.items():
-            told = None if at_last is None else at_last.dropna(subset=[metric])
-            some = told is not None and reference is not None and reference in set(told["variant"])
-            found = compare(told, metric, reference=reference) if some else ()  # type: ignore[arg-type]  # some says so
-            publisher.comparisons(
-                f"{prefix}.last.{word}",
-                found,
-                variants=[name for name in variants if name != reference],
-                main={},
-            )
-    return said
-
-
-def parts_cells(parts: pd.DataFrame, evidence: Evidence) -> list[Mapping[str, Cell] | None]:
-    """Return rows for ``Publisher.table``: part, variant, and every estimate of a part."""
-    metrics = [
-        "latency_mean_s",
-        "latency_p99_s",
-        "latency_max_s",
-        "throughput_per_s",
-        "service_cores",
-        "rss_max_bytes",
-    ]
-    return evidence.rows(parts, metrics, by=[PART])
-
-
-def mean_of(trials: pd.DataFrame, column: str, unit: str) -> Estimate:
-    """Return the mean over trials: geometric, of log odds for a share, arithmetic without an interval where a trial
-    has 0, or 100 % (:func:`harness.analysis.stats.means.mean_within`)."""
-    if column not in trials or trials[column].isna().all():
-        return Estimate(
-            value=None, unit=unit, method="none", estimand=column, n_trials=0, inputs=inputs_of(trials),
-            warnings=(f"no trial has a {column}",),
-        )  # fmt: skip
-    found: Estimate = summarise(trials.assign(variant="all"), column, unit=unit).iloc[0]["estimate"]
-    return found
 
 
 def _time_to_serve(trials: pd.DataFrame) -> Estimate:

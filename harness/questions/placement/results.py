@@ -10,10 +10,10 @@ from harness.evidence.parameters import StageParameters
 from harness.evidence.sessions import sessions_read
 from harness.model.digits import whole_percent
 from harness.model.formatting import NOT_COMPARED, NOT_MEASURED, verdict_words
-from harness.publish.attribution import publish_names
 from harness.publish.cells import Cell
 from harness.publish.display import Published
 from harness.publish.publisher import Publisher, slug
+from harness.publish.results import publish_names
 from harness.questions.placement.analysis import PlaceRow, place_rows
 from harness.store import Store
 

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from harness.analysis.stats.comparisons import Comparison
 from harness.model import Estimate
 from harness.model.formatting import NOT_MEASURED
-from harness.publish.attribution import publish_names
 from harness.publish.cells import Cell
 from harness.publish.display import Published
 from harness.publish.publisher import Publisher, slug
+from harness.publish.results import publish_names
 from harness.questions.scaling.analysis import ScalingRow
 from harness.questions.scaling.sweeps import OFF, ON, Sweep
 

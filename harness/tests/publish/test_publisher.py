@@ -12,9 +12,10 @@ import pytest
 
 from harness.errors import InputError, UnknownKey
 from harness.model import Estimate
-from harness.publish import Publisher, clear, escape, published_rounds, read_values, show, trace
+from harness.publish import Publisher, clear, escape, read_values, show, trace
 from harness.publish.cells import cell_texts
 from harness.publish.latex import render_table
+from harness.questions.strings.published import published_rounds
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -26,8 +26,9 @@ from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
 from harness.publish import Publisher
 from harness.questions.bank.analysis import knees
-from harness.questions.bank.results import parts_cells, pressure_cells, publish_money
+from harness.questions.bank.results import pressure_cells, publish_money
 from harness.questions.clients.analysis import parts_table
+from harness.questions.clients.results import parts_cells
 from harness.session.planning import prepare
 from harness.tests.support.sessions import make_session_project, tiny_assembly
 from harness.tests.support.synthetic import CAPACITY_PER_S, make_project
