@@ -80,13 +80,13 @@ if TYPE_CHECKING:
     )
     from harness.questions.placement.containers import container_cells, publish_containers
     from harness.questions.placement.results import all_places, compare_places, place_cells, publish_places
+    from harness.questions.scaling.analysis import core_sweep
     from harness.questions.scaling.results import (
         interaction_cells,
         lead_cells,
         publish_scaling,
         scaling_cells,
     )
-    from harness.questions.scaling.sweeps import core_sweep
     from harness.questions.strings.published import publish_rounds, published_rounds
     from harness.questions.validity.adequacy import how_much
     from harness.questions.validity.adequacy_results import (
@@ -149,7 +149,7 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "margin_note": ("harness.publish", "margin_note"),
     "publish_noise": ("harness.publish", "publish_noise"),
     "container_cells": ("harness.questions.placement.containers", "container_cells"),
-    "core_sweep": ("harness.questions.scaling.sweeps", "core_sweep"),
+    "core_sweep": ("harness.questions.scaling.analysis", "core_sweep"),
     "defined_pairs": ("harness.questions.gc_peaks.equal_memory", "defined_pairs"),
     "defined_variants": ("harness.evidence.requests", "defined_variants"),
     "describe_session": ("harness.publish.session_facts", "describe_session"),

@@ -10,16 +10,18 @@ import sys
 
 from harness.figures.comparisons import forest, pareto
 from harness.figures.latency import ecdf, percentiles
+from harness.figures.loops import open_and_closed
 from harness.figures.style import describe, save, show_figures_in, stamp
 from harness.figures.trials import by_cell, run_order
-from harness.questions.bank.bearing import borne
-from harness.questions.bank.figures import throughput_latency
-from harness.questions.bank.load_curves import by_part, under_load
+from harness.questions.bank.figures import borne, throughput_latency, under_load
+from harness.questions.clients.figures import by_part
 from harness.questions.forms.figures import forms
-from harness.questions.gc_peaks.figures import explained, open_and_closed, peaks
-from harness.questions.scaling.figures import against_cores, places
+from harness.questions.gc_peaks.figures import explained, peaks
+from harness.questions.placement.figures import places
+from harness.questions.scaling.figures import against_cores
 from harness.questions.startup.figures import memory_timeline, startup
-from harness.questions.validity.figures import coverage, precision_recall, ratios, warm_up
+from harness.questions.validity.figures import coverage, precision_recall, ratios
+from harness.questions.warm_up.figures import warm_up
 
 __all__ = [
     "against_cores",

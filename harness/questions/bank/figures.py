@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from harness.errors import InputError
-from harness.figures.style import INK, canvas, log_scale, styled
+from harness.figures.style import FAINT, INK, PAGE_INCHES, canvas, legend, log_scale, styled
 from harness.figures.variant_style import Look, looks, ordered
 from harness.model import Estimate
 
@@ -117,3 +117,112 @@ def _legend(axes: Axes, names: list[str], styles: Mapping[str, Look], with_knee:
         handles=handles, loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize=6.2,
         handlelength=2.8, labelspacing=0.9,
     )  # fmt: skip
+
+
+@styled
+def under_load(table: pd.DataFrame, knees: Mapping[str, Estimate]) -> Figure:
+    """Return p99, right answers and failed requests against the offered load, every trial a dot.
+
+    The line joins the medians at each load; a knee stands in the upper panel with its interval. Trials that
+    were overloaded are drawn like any other.
+
+    Raises:
+        InputError: no trial says what was offered to it.
+    """
+    told = table[~table["duplicate"].astype(bool)].dropna(subset=["offered_per_s"])
+    if told.empty:
+        raise InputError("no trial says what was offered", found="0 trials", allowed="at least one")
+    styles = looks(table)
+    figure, panels = canvas(3, 1, height=4.4, sharex=True, gridspec_kw={"height_ratios": [3, 3, 2]})
+    latency, right, failed = panels[:, 0]
+    shown = told.assign(p99_ms=told["latency_p99_s"] * 1e3, failed=100 * told["error_share"])
+    for name in ordered(told):
+        mine = shown[shown["variant"] == name]
+        _load_dots(latency, mine, "p99_ms", styles[name])
+        _load_dots(right, mine, "sustained_per_s", styles[name])
+        _load_dots(failed, mine, "failed", styles[name])
+    most = float(told["offered_per_s"].max())
+    failed.set_xlim(0, most * 1.05)
+    for name in ordered(told):
+        _knee_line(latency, knees.get(name), styles[name])
+    right.plot([0, most], [0, most], color=INK, linewidth=0.6, linestyle=":")
+    if shown["p99_ms"].notna().any():
+        log_scale(latency, "y")
+    latency.set_ylabel("p99 latency / ms (log)")
+    right.set_ylabel("right answers / s,\nwhile offered")
+    failed.set_ylabel("failed / %")
+    right.set_ylim(bottom=0)
+    failed.set_ylim(bottom=-1, top=max(5.0, float(shown["failed"].max()) * 1.1))
+    failed.set_xlabel("offered requests / s (dotted: all of them answered)")
+    legend(right, ordered(told), styles, lines=False)
+    return figure
+
+
+def _load_dots(axes: Axes, mine: pd.DataFrame, column: str, look: Look) -> None:
+    there = mine.dropna(subset=[column])
+    axes.plot(there["offered_per_s"], there[column], **look.dots)
+    middle = there.groupby("offered_per_s")[column].median()
+    axes.plot(middle.index, middle, color=look.colour, linestyle=look.line, linewidth=0.9)
+
+
+def _knee_line(axes: Axes, found: Estimate | None, look: Look) -> None:
+    if found is None or found.value is None:
+        return
+    axes.axvline(found.value, color=look.colour, linestyle=look.line, linewidth=0.8)
+    low, high = axes.get_xlim()  # where the interval is open the band goes on to the end
+    axes.axvspan(
+        low if found.low is None else found.low,
+        high if found.high is None else found.high,
+        color=look.colour,
+        alpha=0.12,
+        linewidth=0,
+    )
+
+
+#: How far apart the variants of one level lie, and how far the blocks of one variant spread.
+APART, SPREAD = 0.36, 0.22
+
+
+@styled
+def borne(table: pd.DataFrame, *, factor: str) -> Figure:
+    """Return the time to the last answer, and the share of what was asked for that was answered rightly.
+
+    One row a level of the factor, in the order of the table, and within it one line of dots a variant, blocks from
+    top to bottom. A cross lies on the dot of a trial that was overloaded.
+
+    Raises:
+        InputError: no trial has either.
+    """
+    told = table[~table["duplicate"].astype(bool)].dropna(subset=["measurement_s", "right_share"])
+    if told.empty:
+        raise InputError("no trial says what was answered", found="0 trials", allowed="at least one")
+    levels, names, styles = list(dict.fromkeys(told[factor].astype(str))), ordered(told), looks(table)
+    figure, panels = canvas(1, 2, width=PAGE_INCHES, height=0.7 + 0.36 * len(levels), sharey=True)
+    for axes, column, times in ((panels[0, 0], "measurement_s", 1), (panels[0, 1], "right_share", 100)):
+        for row, level in enumerate(levels):
+            for place, name in enumerate(names):
+                mine = told[(told[factor].astype(str) == level) & (told["variant"] == name)]
+                middle = row + (place - (len(names) - 1) / 2) * APART
+                _dots(axes, mine.assign(value=mine[column] * times), middle, styles[name])
+        for row in range(1, len(levels)):
+            axes.axhline(row - 0.5, color=FAINT, linewidth=0.4)
+        axes.grid(axis="y", visible=False)
+    left, right = panels[0]
+    left.set_yticks(range(len(levels)), levels)
+    left.set_ylim(len(levels) - 0.5, -0.5)
+    left.set_xlim(0, max(1.0, float(told["measurement_s"].max()) * 1.05))
+    right.set_xlim(-2, 102)
+    left.set_xlabel("time to the last answer / s")
+    right.set_xlabel("of what was asked for, answered rightly / % (cross: overloaded)")
+    legend(right, names, styles, lines=False)
+    return figure
+
+
+def _dots(axes: Axes, mine: pd.DataFrame, middle: float, look: Look) -> None:
+    if mine.empty:
+        return
+    rank = mine["block"].rank(method="dense").to_numpy(dtype=np.float64)
+    y = middle + (rank - rank.mean()) / max(len(rank), 2) * SPREAD  # later blocks lower: no random jitter
+    axes.plot(mine["value"], y, **look.dots)
+    over = (mine["outcome"] == "overloaded").to_numpy()
+    axes.plot(mine["value"][over], y[over], "x", color=INK, markersize=5, markeredgewidth=0.8)

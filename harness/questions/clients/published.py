@@ -19,7 +19,7 @@ from harness.project import find_root
 from harness.publish.cells import Cell
 from harness.publish.display import Published, joined
 from harness.publish.publisher import Publisher, slug
-from harness.questions.clients.client_use import PERCENTILES
+from harness.questions.clients.usage import PERCENTILES
 
 FOLDER = Path("data") / "published"
 NUMBERS = (

@@ -12,18 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from harness.errors import InputError
-from harness.figures.style import (
-    BAND,
-    INK,
-    PAGE_INCHES,
-    cannot_be_said,
-    canvas,
-    label_ends,
-    log_scale,
-    styled,
-)
-from harness.figures.variant_style import COLOURS, Look, looks, ordered
-from harness.questions.placement.analysis import PlaceRow
+from harness.figures.style import BAND, INK, PAGE_INCHES, canvas, label_ends, log_scale, styled
+from harness.figures.variant_style import Look, looks, ordered
 from harness.questions.scaling.analysis import CORES, ScalingRow
 
 #: From so many sizes on they are powers of two apart rather than one.
@@ -73,49 +63,6 @@ def against_cores(trials: pd.DataFrame, rows: Sequence[ScalingRow], *, by: str =
     panels[1, 0].set_ylabel("p99 latency / ms (log)")
     figure.supxlabel("cores of the service (grey: also used by the load generator)", fontsize=7)
     return figure
-
-
-@styled
-def places(rows: Sequence[PlaceRow], *, quantity: str) -> Figure:
-    """Return each place over the first, one panel a variant: 90 % intervals, the margin of equivalence behind.
-
-    Raises:
-        InputError: there is no second place.
-    """
-    if not rows:
-        raise InputError("no place to compare", found="one place", allowed="two or more")
-    variants = list(dict.fromkeys(row.variant for row in rows))
-    most = max(sum(row.variant == name for row in rows) for name in variants)
-    figure, panels = canvas(len(variants), 1, height=0.55 + len(variants) * (0.3 + 0.19 * most), sharex=True)
-    for axes, name in zip(panels[:, 0], variants, strict=True):
-        mine = [row for row in rows if row.variant == name][::-1]
-        bands = [row.band for row in mine if row.band is not None]
-        if bands:
-            axes.axvspan(*max(bands, key=lambda band: band[1]), color=BAND, linewidth=0)
-        axes.axvline(1, color=INK, linewidth=0.7)
-        colour = COLOURS.get(mine[0].language, INK)
-        for y, row in enumerate(mine):
-            _place(axes, y, row, colour)
-        axes.set_yticks(range(len(mine)), [row.place for row in mine])
-        axes.set_ylim(-0.6, len(mine) - 0.4)
-        axes.set_title(mine[0].label, loc="left", pad=3)
-        axes.grid(axis="y", visible=False)
-    log_scale(panels[-1, 0], "x")
-    panels[-1, 0].set_xlabel(f"{quantity}, ratio to: {rows[0].base} (log)")
-    return figure
-
-
-def _place(axes: Axes, y: int, row: PlaceRow, colour: str) -> None:
-    transform = axes.get_yaxis_transform()
-    if row.equivalence.value is None:
-        cannot_be_said(axes, y)
-        return
-    if row.equivalence.low is not None and row.equivalence.high is not None:
-        axes.plot([row.equivalence.low, row.equivalence.high], [y, y], color=colour, linewidth=1.6)
-    axes.plot(
-        [row.equivalence.value], [y], "o", color=colour, markerfacecolor=colour if row.paired else "white"
-    )
-    axes.text(1.01, y, str(row.verdict).replace("_", " "), transform=transform, fontsize=6.5, va="center")
 
 
 def _curves(

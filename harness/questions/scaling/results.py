@@ -12,8 +12,7 @@ from harness.publish.cells import Cell
 from harness.publish.display import Published
 from harness.publish.publisher import Publisher, slug
 from harness.publish.results import publish_names
-from harness.questions.scaling.analysis import ScalingRow
-from harness.questions.scaling.sweeps import OFF, ON, Sweep
+from harness.questions.scaling.analysis import OFF, ON, ScalingRow, Sweep
 
 #: part of the key -> (number of the law, unit)
 _LAW = {

@@ -22,7 +22,6 @@ from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
 from harness.publish import Publisher, read_values
 from harness.questions.clients.analysis import parts_table
-from harness.questions.clients.client_use import PERCENTILES, most_cores, percentiles_of
 from harness.questions.clients.published import (
     beside_published,
     face_cells,
@@ -32,7 +31,7 @@ from harness.questions.clients.published import (
     published_clients,
     use_cells,
 )
-from harness.questions.clients.usage import use_table
+from harness.questions.clients.usage import PERCENTILES, most_cores, percentiles_of, use_table
 from harness.tests.support.synthetic import ROOT, make_project
 from harness.tests.support.synthetic_files import OPENED_PUBLISHED
 

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The segments of a load, side by side."""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from harness.errors import InputError
+from harness.figures.style import canvas, label_ends, log_scale, styled
+from harness.figures.variant_style import looks, ordered
+
+
+@styled
+def by_part(parts: pd.DataFrame, metric: str, *, label: str, factor: float = 1.0, log: bool = True) -> Figure:
+    """Return a metric over the parts of one long load, a thin line a trial, a thick one the median over trials.
+
+    Raises:
+        InputError: no part has this metric.
+    """
+    told = parts[~parts["duplicate"].astype(bool)].dropna(subset=[metric])
+    if told.empty:
+        raise InputError("no part has this metric", place=metric, found="0 parts", allowed="at least one")
+    styles = looks(parts)
+    figure, panels = canvas(height=2.3)
+    axes = panels[0, 0]
+    names = list(dict.fromkeys(told["part"]))
+    place = {name: x for x, name in enumerate(names)}
+    ends = []
+    for name in ordered(told):
+        mine = told[told["variant"] == name].assign(x=lambda frame: frame["part"].map(place))
+        look = styles[name]
+        for _, trial in mine.groupby(["session_id", "trial_id"]):
+            axes.plot(trial["x"], trial[metric] * factor, color=look.colour, linewidth=0.5, alpha=0.5)
+        middle = mine.groupby("x")[metric].median() * factor
+        axes.plot(
+            middle.index, middle, color=look.colour, linestyle=look.line, marker=look.marker,
+            markerfacecolor=look.face,
+        )  # fmt: skip
+        ends.append((float(middle.iloc[-1]), look.label, look.colour))
+    if log:
+        log_scale(axes, "y")
+    else:
+        axes.set_ylim(bottom=0)
+    axes.set_xticks(range(len(names)), names)
+    axes.set_xlim(-0.2, len(names) - 0.8)
+    axes.set_xlabel("part of the load, in a process that was fresh before the first")
+    axes.set_ylabel(f"{label} (log)" if log else label)
+    label_ends(axes, ends)
+    return figure
