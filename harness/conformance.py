@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping
 from pydantic import JsonValue
 
 from harness.agent.http_exchange import Answer, Connection, ExchangeError, request_bytes
-from harness.loadgen.base import Endpoint
 from harness.loadgen.correlation import (
     CaptureFault,
     Scalar,
@@ -23,6 +22,7 @@ from harness.loadgen.correlation import (
     filled_expectation,
 )
 from harness.model import ConformanceResult, Expectation
+from harness.model.endpoint import Endpoint
 from harness.workloads import Case, Face, load_cases, load_requests
 
 #: Expected and found texts in a failure's line are cut to this many characters each.

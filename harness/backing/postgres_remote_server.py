@@ -33,8 +33,8 @@ from harness.backing.postgres_template import ADMISSION, LETS_IN, NEAR
 from harness.errors import HostError, TrialFailure
 from harness.hosts.base import Command, Process, StopSignal
 from harness.hosts.ssh import SshHost
-from harness.loadgen.base import Endpoint
 from harness.model import BackingSettings, Outcome
+from harness.model.endpoint import Endpoint
 
 LOG_TAIL_BYTES = 8192
 READY = b"database system is ready to accept connections"

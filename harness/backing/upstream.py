@@ -13,7 +13,6 @@ from harness.errors import HostError, InputError, TrialFailure
 from harness.hosts.measuring import Station
 from harness.launchers.base import Instance, Launcher, LaunchOrder
 from harness.launchers.exit_reason import STDERR, TAIL_BYTES
-from harness.loadgen.base import Endpoint
 from harness.model import (
     BackingName,
     BackingRecord,
@@ -23,6 +22,7 @@ from harness.model import (
     Outcome,
     Variant,
 )
+from harness.model.endpoint import Endpoint
 
 IMPLEMENTATION = "upstream-api"
 FOLDER = "upstream"

@@ -22,8 +22,8 @@ from harness.agent.spawn import Spawned, Spawner
 from harness.errors import HostError
 from harness.hosts.base import Command, Completed, Stopped, StopSignal
 from harness.hosts.measuring import Sampling, Started
-from harness.loadgen.base import Endpoint
 from harness.model import ClockReading, GroupReading, HostClock, ResourceReading
+from harness.model.endpoint import Endpoint
 from harness.sampling import glancer_here, read_resources
 
 STUB = Path(__file__).resolve().parents[1] / "agent" / "spawn_stub.py"

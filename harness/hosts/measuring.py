@@ -17,8 +17,8 @@ from harness.agent.process_tree import TreeResources
 from harness.agent.readiness_probe import FirstAnswer
 from harness.agent.sampler import SamplerSummary, Watched
 from harness.hosts.base import Host
-from harness.loadgen.base import Endpoint
 from harness.model import ClockReading, GroupReading, HostClock, ResourceReading
+from harness.model.endpoint import Endpoint
 
 
 class Sampling(Protocol):

@@ -16,8 +16,8 @@ from harness.agent.sampler import Watched
 from harness.errors import HostError, RematchError
 from harness.hosts.base import Command, Host, Process
 from harness.hosts.measuring import Station
-from harness.loadgen.base import Endpoint
 from harness.model import Frozen, Request
+from harness.model.endpoint import Endpoint
 
 #: JEP 514: the cache is made in one step since this release.
 AOT_SINCE = 25

@@ -10,8 +10,8 @@ from typing import Protocol, Self
 from pydantic import model_validator
 
 from harness.errors import InputError
-from harness.loadgen.base import Endpoint
 from harness.model import BackingSettings, BuildRecord, Frozen, Implementation, InstanceRecord, Variant
+from harness.model.endpoint import Endpoint
 
 #: Environment variables whose values no record, log or data may hold.
 SECRETS = frozenset({"PGPASSWORD"})

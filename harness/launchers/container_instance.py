@@ -15,8 +15,8 @@ from harness.hosts.base import Command
 from harness.hosts.measuring import Station
 from harness.launchers.docker_errors import asking
 from harness.launchers.exit_reason import STDERR, STDOUT, TAIL_BYTES, memory_complaint, port_complaint
-from harness.loadgen.base import Endpoint
 from harness.model import InstanceRecord
+from harness.model.endpoint import Endpoint
 
 
 class ContainerInstance:

@@ -23,8 +23,8 @@ from harness.launchers.process_instance import ProcessInstance
 from harness.launchers.runtimes import Elsewhere, Runtimes
 from harness.launchers.start_commands import StartCommands
 from harness.launchers.tools import Tools
-from harness.loadgen.base import Endpoint
 from harness.model import BackingSettings, BuildRecord, Implementation, InstanceRecord, Outcome, Variant
+from harness.model.endpoint import Endpoint
 from harness.workloads import load_all_requests
 
 #: The contract gives a service 5 s to finish what is in flight.

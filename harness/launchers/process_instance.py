@@ -10,8 +10,8 @@ from harness.hosts.base import Process
 from harness.hosts.measuring import Station
 from harness.launchers.exit_reason import STDERR, TAIL_BYTES, memory_complaint, port_complaint
 from harness.launchers.limits import Enclosure
-from harness.loadgen.base import Endpoint
 from harness.model import InstanceRecord
+from harness.model.endpoint import Endpoint
 
 
 class ProcessInstance:

@@ -13,13 +13,7 @@ from pydantic import Field, model_validator
 
 from harness.loadgen.flow import flow_fault
 from harness.model import Frozen, LoadProfile, LoadSummary, Request
-
-
-class Endpoint(Frozen):
-    """Where the instance listens."""
-
-    host: str
-    port: int
+from harness.model.endpoint import Endpoint
 
 
 class LoadOrder(Frozen):

@@ -14,9 +14,10 @@ from typing import NamedTuple, Protocol, runtime_checkable
 from pydantic import Field
 
 from harness.errors import UnsupportedLoad
-from harness.loadgen.base import Endpoint, LoadCommand, LoadGenerator, LoadOrder
+from harness.loadgen.base import LoadCommand, LoadGenerator, LoadOrder
 from harness.loadgen.parallel import shares
 from harness.model import Frozen, Load, LoadProfile
+from harness.model.endpoint import Endpoint
 
 
 class Seats(Frozen):

@@ -14,8 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 from harness.agent.http_exchange import Connection
 from harness.errors import TrialFailure
-from harness.loadgen.base import Endpoint
 from harness.model import Outcome, Request
+from harness.model.endpoint import Endpoint
 from harness.runner.warm_up import User
 
 #: More of them would be in each other's way.

@@ -14,10 +14,10 @@ from pathlib import Path
 from harness.conformance import check
 from harness.errors import TrialFailure
 from harness.launchers.base import Instance, LaunchOrder
-from harness.loadgen.base import Endpoint
 from harness.loadgen.flow import readiness_request
 from harness.memory_sizing.pacing import MOST_USERS, ask_at_rate
 from harness.model import BuildRecord, Implementation, Outcome, Request, Variant
+from harness.model.endpoint import Endpoint
 from harness.runner import placement_of
 from harness.runner.bringing_up import ServiceOrder, bring_up_service, stop_service
 from harness.runner.context import Parts, watch

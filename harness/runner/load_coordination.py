@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 from harness.errors import UnsupportedLoad
 from harness.hosts.measuring import Station
-from harness.loadgen.base import Endpoint, LoadGenerator
+from harness.loadgen.base import LoadGenerator
 from harness.loadgen.distribution import Distribution, Seats, distribution_of
 from harness.model import Load
+from harness.model.endpoint import Endpoint
 
 #: What a machine calls itself and no other can use.
 LOOPBACK = ("127.0.0.1", "::1", "localhost")

@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.loadgen.base import Endpoint, LoadCommand, LoadGenerator, LoadOrder
+from harness.loadgen.base import LoadCommand, LoadGenerator, LoadOrder
 from harness.loadgen.distribution import divided
 from harness.loadgen.parallel import seed_of
 from harness.model import GeneratorRecord, Load, LoadProfile
+from harness.model.endpoint import Endpoint
 from harness.runner.context import LoadPlace, Notes, Parts, TrialOrder, tidy_values, tidy_words
 from harness.runner.load_coordination import Meeting
 from harness.runner.load_process import Engine, forget

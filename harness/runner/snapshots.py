@@ -12,8 +12,8 @@ from harness.errors import HostError
 from harness.hosts.base import Command, Host
 from harness.hosts.local import LocalHost
 from harness.hosts.measuring import Station
-from harness.loadgen.base import Endpoint
 from harness.model import Boundary
+from harness.model.endpoint import Endpoint
 
 BoundaryName = Literal["first-response", "before-load", "after-load", "idle"]
 METRICS_PATH = "/metrics"

@@ -17,8 +17,8 @@ from harness.hosts.base import Host
 from harness.hosts.local import LocalHost
 from harness.hosts.measuring import Station
 from harness.launchers.base import Instance
-from harness.loadgen.base import Endpoint
 from harness.model import Outcome, Request, StartUp
+from harness.model.endpoint import Endpoint
 
 ATTEMPTS_WHEN_PORT_TAKEN = 3
 AnInstance = TypeVar("AnInstance", bound=Instance)

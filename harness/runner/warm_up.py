@@ -15,10 +15,10 @@ from concurrent.futures import ThreadPoolExecutor
 from harness.agent.http_exchange import Answer, Connection, ExchangeError
 from harness.conformance import judge
 from harness.errors import TrialFailure
-from harness.loadgen.base import Endpoint
 from harness.loadgen.correlation import Scalar, Values, filled
 from harness.loadgen.flow import in_order, is_flow
 from harness.model import Outcome, Request
+from harness.model.endpoint import Endpoint
 from harness.runner.start_up import bytes_of
 
 #: Asked before every request: whether to go on.

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from harness.definitions import Study
 from harness.errors import MissingTool, RematchError, UnsupportedLoad
-from harness.loadgen.base import Endpoint, LoadOrder
+from harness.loadgen.base import LoadOrder
 from harness.loadgen.distribution import planned
 from harness.model import Configuration, Load, ProfileDefinition, Request
+from harness.model.endpoint import Endpoint
 from harness.session.wiring import Assembly
 
 

@@ -28,8 +28,8 @@ from harness.hosts.ssh.processes import SshProcess, SshSampling
 from harness.hosts.ssh.settings import HostSettings
 from harness.hosts.ssh.tunnel import Tunnel
 from harness.hosts.ssh.workspace import MIN_FREE_BYTES, FarShelf
-from harness.loadgen.base import Endpoint
 from harness.model import ClockReading, GroupReading, HostClock, Machine, ResourceReading
+from harness.model.endpoint import Endpoint
 from harness.sampling import as_reading
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")

@@ -15,7 +15,7 @@ import paramiko
 
 from harness.errors import HostError
 from harness.hosts.ssh.channel import AgentChannel
-from harness.loadgen.base import Endpoint
+from harness.model.endpoint import Endpoint
 
 CHUNK = 65536
 

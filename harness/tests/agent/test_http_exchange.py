@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from harness.agent.http_exchange import Connection, ConnectionEnded, ExchangeError, request_bytes
-from harness.loadgen.base import Endpoint
+from harness.model.endpoint import Endpoint
 from harness.tests.support.scripted_server import CLOSE, HEAD_ONLY, RESET, scripted
 
 HERE = Endpoint(host="127.0.0.1", port=80)

@@ -24,8 +24,9 @@ from harness.analysis.tables.error_kinds import errors_by_kind
 from harness.errors import TrialFailure, UnsupportedLoad
 from harness.formats.detect import read_any
 from harness.formats.table import RequestTable
-from harness.loadgen.base import Endpoint, LoadGenerator, LoadOrder
+from harness.loadgen.base import LoadGenerator, LoadOrder
 from harness.model import ClosedLoad, Expectation, LoadProfile, LoadSummary, OpenLoad, Request
+from harness.model.endpoint import Endpoint
 from harness.tests.support.answering_server import AnsweringServer, answering_server, request_to
 
 #: A tool that has not ended by then hangs.

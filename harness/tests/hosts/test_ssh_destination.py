@@ -23,7 +23,7 @@ from harness.hosts.base import Command
 from harness.hosts.ssh import HostSettings, SshHost, load_settings
 from harness.hosts.ssh.connection import connect
 from harness.hosts.ssh.destination import connecting
-from harness.loadgen.base import Endpoint
+from harness.model.endpoint import Endpoint
 from harness.tests.support.instances import eventually
 from harness.tests.support.sshd import Sshd
 

@@ -21,8 +21,8 @@ from harness.hosts.base import Command, Host, now
 from harness.hosts.ssh import SshHost, load_settings
 from harness.hosts.ssh.agent_zip import agent_file
 from harness.hosts.ssh.clock import Question, estimate_offset
-from harness.loadgen.base import Endpoint
 from harness.model import ClockReading
+from harness.model.endpoint import Endpoint
 from harness.tests.contracts.host import HostContract
 from harness.tests.support.instances import eventually
 from harness.tests.support.small_disk import small_disk

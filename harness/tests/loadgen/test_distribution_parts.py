@@ -10,7 +10,7 @@ import pytest
 from harness.errors import TrialFailure, UnsupportedLoad
 from harness.formats.jtl import read_jtl
 from harness.hosts.local import LocalHost
-from harness.loadgen.base import Endpoint, LoadOrder
+from harness.loadgen.base import LoadOrder
 from harness.loadgen.distribution import Seats, divided
 from harness.loadgen.tools.jmeter.adapter import JMeter
 from harness.loadgen.tools.jmeter.jtl_split import split_by_engine
@@ -19,6 +19,7 @@ from harness.loadgen.tools.jmeter.rmi_key import KEY, KEY_PROPERTIES, new_key
 from harness.loadgen.tools.locust.adapter import Locust
 from harness.loadgen.tools.wrk.adapter import Wrk
 from harness.model import ClosedLoad, CoordinatorRecord, Load, OpenLoad
+from harness.model.endpoint import Endpoint
 from harness.runner.load_coordination import meeting_addresses
 from harness.runner.outcome import trial_flags
 from harness.tests.support.answering_server import request_to

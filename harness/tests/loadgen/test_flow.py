@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from harness.errors import InputError
-from harness.loadgen.base import Endpoint, LoadOrder
+from harness.loadgen.base import LoadOrder
 from harness.loadgen.correlation import Scalar, fill_json, fill_text
 from harness.loadgen.flow import (
     flow_document,
@@ -25,6 +25,7 @@ from harness.loadgen.tools.jmeter.jmx import jmespath, with_variables
 from harness.loadgen.tools.jmeter.plan import render_plan
 from harness.loadgen.tools.wrk.adapter import Wrk
 from harness.model import ClosedLoad, Expectation
+from harness.model.endpoint import Endpoint
 from harness.tests.loadgen.test_correlation import JSON, NAMES, TEXTS, VALUES
 from harness.tests.support.accounts_server import open_and_show, step, transfer_flow
 from harness.tests.support.answering_server import request_to

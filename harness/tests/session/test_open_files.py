@@ -16,8 +16,8 @@ from harness.hosts.local import LocalHost
 from harness.launchers.base import LaunchOrder
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.tools import find_tools
-from harness.loadgen.base import Endpoint
 from harness.model import Expectation, Request, Variant, configurations, make_plan
+from harness.model.endpoint import Endpoint
 from harness.runner.start_up import wait_first_response
 from harness.session import prepare
 from harness.session.open_files import SPARE, needed, raise_limit, refuse_too_large, too_large

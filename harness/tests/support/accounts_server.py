@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from harness.loadgen.base import Endpoint
 from harness.model import Request
+from harness.model.endpoint import Endpoint
 
 #: What `POST /account` can be told to answer in place of the right thing, and what a generator calls it.
 FAULTS = {

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from harness.loadgen.base import Endpoint
 from harness.model import Request
+from harness.model.endpoint import Endpoint
 
 RIGHT = b'{"v":"HELLO"}'
 

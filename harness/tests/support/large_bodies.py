@@ -15,7 +15,7 @@ from http.client import HTTPResponse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from harness.loadgen.base import Endpoint
+from harness.model.endpoint import Endpoint
 
 SIZE_BYTES = 2**20
 CHUNK_BYTES = 16_384

@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 
-from harness.loadgen.base import Endpoint
+from harness.model.endpoint import Endpoint
 
 #: How many may be without their answer at once: fewer than a listener lets wait, so that none is sent twice.
 AT_ONCE = 64

@@ -10,7 +10,7 @@ import struct
 import threading
 from collections.abc import Iterator, Sequence
 
-from harness.loadgen.base import Endpoint
+from harness.model.endpoint import Endpoint
 
 #: In a script: close at once; close with a reset; read only the head before what follows.
 CLOSE, RESET, HEAD_ONLY = b"<close>", b"<reset>", b"<head only>"

@@ -24,7 +24,6 @@ from harness.launchers.base import LaunchOrder
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.process_instance import ProcessInstance
 from harness.launchers.tools import find_tools
-from harness.loadgen.base import Endpoint
 from harness.model import (
     BackingName,
     BackingSettings,
@@ -34,6 +33,7 @@ from harness.model import (
     RuntimeSettings,
     Variant,
 )
+from harness.model.endpoint import Endpoint
 from harness.runner.start_up import wait_first_response
 from harness.tests.support.available import only_when_long
 from harness.tests.support.instances import eventually

@@ -10,10 +10,11 @@ import pytest
 
 from harness.definitions import load_study
 from harness.errors import MissingTool
-from harness.loadgen.base import Endpoint, LoadGenerator, LoadOrder
+from harness.loadgen.base import LoadGenerator, LoadOrder
 from harness.loadgen.tools.jmeter.adapter import JMeter
 from harness.loadgen.tools.jmeter.plan import GC_LOG, SAMPLES, render_plan
 from harness.model import ClosedLoad, LoadProfile, OpenLoad
+from harness.model.endpoint import Endpoint
 from harness.project import find_root
 from harness.tests.contracts.flow import FlowContract, OpenFlowContract
 from harness.tests.contracts.load_generator import LoadGeneratorContract, OpenLoopContract, offer

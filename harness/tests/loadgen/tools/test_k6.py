@@ -13,11 +13,12 @@ import pytest
 from harness.analysis.load.overload import backlog
 from harness.errors import MissingTool, TrialFailure
 from harness.formats.k6_samples import HEADER, read_k6
-from harness.loadgen.base import Endpoint, LoadGenerator, LoadOrder
+from harness.loadgen.base import LoadGenerator, LoadOrder
 from harness.loadgen.summary import ORDER_FILE, order_text
 from harness.loadgen.tools.k6.adapter import K6, LOG, PLAN, SAMPLES, TOTALS
 from harness.loadgen.tools.k6.plan import scenario, scenarios
 from harness.model import ClosedLoad, LoadProfile, OpenLoad, Outcome, Request
+from harness.model.endpoint import Endpoint
 from harness.model.load import Stage, WhenBusy
 from harness.runner.outcome import judge_load
 from harness.tests.contracts.flow import FlowContract, OpenFlowContract

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from harness.errors import MissingTool
-from harness.loadgen.base import Endpoint, LoadGenerator, LoadOrder
+from harness.loadgen.base import LoadGenerator, LoadOrder
 from harness.loadgen.tools.locust.adapter import Locust
 from harness.loadgen.tools.locust.distribution import TOTALS
 from harness.model import ClosedLoad, OpenLoad
+from harness.model.endpoint import Endpoint
 from harness.tests.contracts.flow import FlowContract
 from harness.tests.contracts.load_generator import LoadGeneratorContract, offer
 from harness.tests.support.answering_server import answering_server, request_to

@@ -12,10 +12,11 @@ import pytest
 
 from harness.analysis.tables.error_kinds import errors_by_kind
 from harness.errors import MissingTool, TrialFailure
-from harness.loadgen.base import Endpoint, LoadGenerator, LoadOrder
+from harness.loadgen.base import LoadGenerator, LoadOrder
 from harness.loadgen.summary import ORDER_FILE, order_text
 from harness.loadgen.tools.oha.adapter import SAMPLES, TOTALS, Oha
 from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad
+from harness.model.endpoint import Endpoint
 from harness.tests.contracts.load_generator import LoadGeneratorContract, Offered, OpenLoopContract, offer
 from harness.tests.support.answering_server import AnsweringServer, answering_server, request_to
 from harness.tests.support.available import program_or_not_asked_for

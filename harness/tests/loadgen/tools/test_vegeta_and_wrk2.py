@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 from harness.errors import MissingTool, TrialFailure, UnsupportedLoad
-from harness.loadgen.base import Endpoint, LoadOrder
+from harness.loadgen.base import LoadOrder
 from harness.loadgen.summary import ORDER_FILE, order_text
 from harness.loadgen.tools.vegeta.adapter import SAMPLES, TARGETS, Vegeta
 from harness.loadgen.tools.wrk2.adapter import RESULT, Wrk2
 from harness.model import ClosedLoad, LoadProfile, OpenLoad, Request
+from harness.model.endpoint import Endpoint
 from harness.tests.support.answering_server import request_to
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden"

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from harness.errors import MissingTool
-from harness.loadgen.base import Endpoint, LoadGenerator, LoadOrder
+from harness.loadgen.base import LoadGenerator, LoadOrder
 from harness.loadgen.tools.wrk.adapter import Wrk
 from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad
+from harness.model.endpoint import Endpoint
 from harness.tests.contracts.load_generator import LoadGeneratorContract, offer
 from harness.tests.support.answering_server import AnsweringServer, answering_server, request_to
 

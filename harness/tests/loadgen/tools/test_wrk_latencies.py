@@ -25,11 +25,12 @@ from harness.formats.wrk_histogram import (
     read_wrk_histogram,
     undo_correction,
 )
-from harness.loadgen.base import Endpoint, LoadCommand, LoadGenerator, LoadOrder
+from harness.loadgen.base import LoadCommand, LoadGenerator, LoadOrder
 from harness.loadgen.parallel import merge_summaries
 from harness.loadgen.summary import existing
 from harness.loadgen.tools.wrk.adapter import HISTOGRAM, RESULT, SCRIPT, TIMEOUT_S, Wrk
 from harness.model import ClosedLoad, LoadSummary
+from harness.model.endpoint import Endpoint
 from harness.store import SessionFolder, Store
 from harness.tests.contracts.load_generator import PATIENCE_S, end, start
 from harness.tests.support.answering_server import answering_server, request_to
