@@ -9,6 +9,7 @@ import sys
 import typer
 
 from harness.cli import archiving, bench, check, list, measure, paper, report, results, trace, verify
+from harness.cli.tidy import tidy_command
 from harness.errors import RematchError
 
 app = typer.Typer(
@@ -32,7 +33,7 @@ app.command("check", short_help="What this machine is ready for, and what is mis
 app.command("list", short_help="Experiments, or one with its variants and profiles.")(list.list_all)
 app.command("measure", short_help="Measure an experiment, or go on with a session.")(measure.measure_command)
 app.command("results", short_help="Who is ahead, by how much, how sure.")(results.results_command)
-app.command("tidy", short_help="From raw records to tables; exclusions counted.")(report.tidy_command)
+app.command("tidy", short_help="From raw records to tables; exclusions counted.")(tidy_command)
 app.command("report", short_help="Analyse a load test's result files from anywhere.")(report.report_command)
 app.command("verify", short_help="Simulations that check the statistics.")(verify.verify_command)
 app.command("bench", short_help="Benchmarks of the harness itself.")(bench.bench_command)

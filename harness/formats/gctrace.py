@@ -20,7 +20,7 @@ from pathlib import Path
 
 from harness.errors import InputError
 from harness.formats.gc_events import Cycle, GcLog, PauseEvent
-from harness.formats.unpacking import unpacked
+from harness.formats.source import unpacked
 
 _TRACE = re.compile(
     r"gc (?P<id>\d+) @(?P<at>[\d.]+)s (?P<share>\d+)%: "

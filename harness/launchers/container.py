@@ -22,8 +22,8 @@ from harness.hosts.measuring import Station
 from harness.launchers.arguments import cpu_limit, expand, native_start, runtime_arguments, setting_flags
 from harness.launchers.base import LaunchOrder, masked
 from harness.launchers.build_images import BuildImages
-from harness.launchers.container_instance import ContainerInstance
-from harness.launchers.container_start import (
+from harness.launchers.container_instance import (
+    ContainerInstance,
     cpuset_of,
     create_body,
     make_and_start,

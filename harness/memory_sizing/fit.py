@@ -20,14 +20,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from harness.memory_sizing.attempts import Attempts
 from harness.memory_sizing.least_heap import enlarged, least_heap
-from harness.memory_sizing.limits import matched_limit
-from harness.memory_sizing.spec import MOST_LATE_S, FitOrder
-from harness.memory_sizing.wanted import alike, asked_of
-from harness.model import BuildRecord, HeapProbe, HeldMemory, LeastHeap, MemoryFit
+from harness.memory_sizing.spec import MOST_LATE_S, FitOrder, alike, asked_of
+from harness.model import BuildRecord, HeapProbe, HeldMemory, LeastHeap, LimitProbe, MatchedLimit, MemoryFit
 from harness.runner import Parts
 
 Settings = dict[str, dict[str, str]]
@@ -132,3 +130,43 @@ def _held(name: str, resolved: Mapping[str, Mapping[str, str]], attempts: Attemp
     rss_bytes = attempts.held_bytes(name, settings)
     heap_max = settings.get("heap_max", attempts.order.experiment.variants[name].runtime.heap_max)
     return HeldMemory(variant=name, heap_max=heap_max, rss_bytes=rss_bytes)
+
+
+MIB = 2**20
+#: As close as one correction of a limit need come.
+CLOSE_ENOUGH = 0.02
+LEAST_LIMIT_MIB = 4
+
+
+def matched_limit(name: str, held: HeldMemory, attempts: Attempts) -> MatchedLimit:
+    """Return the limit at which the variant comes closest to what another one holds.
+
+    Raises:
+        MemoryFitFailed: it does not do its work.
+    """
+    probes: list[LimitProbe] = []
+    for limit_mib in corrected(held.rss_bytes, probes):
+        attempts.order.say(f"limit of {name} at what {held.variant} holds: {limit_mib} MiB")
+        rss_bytes = attempts.held_bytes(name, {"gomemlimit": f"{limit_mib}MiB"})
+        probes.append(LimitProbe(limit_mib=limit_mib, rss_bytes=rss_bytes))
+    best = min(probes, key=lambda probe: abs(probe.rss_bytes - held.rss_bytes))
+    return MatchedLimit(
+        variant=name,
+        memory_of=held.variant,
+        wanted_bytes=held.rss_bytes,
+        limit_mib=best.limit_mib,
+        probes=tuple(probes),
+    )
+
+
+def corrected(wanted_bytes: int, probes: list[LimitProbe]) -> Iterator[int]:
+    """Yield the limits to be tried, in MiB: what is wanted, then that corrected by what came of it.
+
+    ``probes`` has what came of each limit before the next one is asked for.
+    """
+    first_mib = max(LEAST_LIMIT_MIB, round(wanted_bytes / MIB))
+    yield first_mib
+    off_bytes = wanted_bytes - probes[0].rss_bytes
+    second_mib = max(LEAST_LIMIT_MIB, first_mib + round(off_bytes / MIB))
+    if abs(off_bytes) > CLOSE_ENOUGH * wanted_bytes and second_mib != first_mib:
+        yield second_mib

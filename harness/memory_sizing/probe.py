@@ -7,23 +7,25 @@ It gets the CPUs that a trial's instance would; its folder is thrown away.
 from __future__ import annotations
 
 import shutil
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.agent.http_exchange import Connection
 from harness.conformance import check
 from harness.errors import TrialFailure
 from harness.launchers.base import Instance, LaunchOrder
 from harness.loadgen.flow import readiness_request
-from harness.memory_sizing.pacing import MOST_USERS, ask_at_rate
 from harness.model import BuildRecord, Implementation, Outcome, Request, Variant
 from harness.model.endpoint import Endpoint
 from harness.runner import placement_of
-from harness.runner.bringing_up import ServiceOrder, bring_up_service, stop_service
 from harness.runner.context import Parts, watch
 from harness.runner.outcome import crash
 from harness.runner.snapshots import save_metrics
-from harness.runner.warm_up import warm_up
+from harness.runner.start_up import ServiceOrder, bring_up_service, stop_service
+from harness.runner.warm_up import User, warm_up
 from harness.workloads import Case, Face
 
 #: So long may pass between the end of a connection and that of its process.
@@ -155,3 +157,61 @@ def _ends(instance: Instance) -> bool:
     while instance.exited() is None and time.monotonic() < until:
         time.sleep(0.02)
     return instance.exited() is not None
+
+
+#: More of them would be in each other's way.
+MOST_USERS = 32
+
+
+def ask_at_rate(
+    endpoint: Endpoint,
+    requests: tuple[Request, ...],
+    *,
+    rate_per_s: float,
+    n_requests: int,
+    most_late_s: float,
+    users: int = MOST_USERS,
+    timeout_s: float = 5.0,
+) -> float:
+    """Send ``n_requests`` requests of the mix, evenly spaced; check every answer; return how late the latest was sent.
+
+    Raises:
+        TrialFailure: nonconforming (a wrong answer), failed (no answer), or overloaded (a request could be
+            sent only ``most_late_s`` after it was due); the first of them ends it all.
+    """
+    users = min(users, n_requests)
+    ends = threading.Event()
+    latest_s = [0.0] * users
+    begin_s = time.monotonic()
+
+    def ask(user: int) -> None:
+        connection = Connection(endpoint, timeout_s)
+        numbers = iter(range(user, n_requests, users))
+
+        def go_on() -> bool:
+            connection.close()
+            due_s = begin_s + next(numbers) / rate_per_s
+            late_s = time.monotonic() - due_s
+            latest_s[user] = max(latest_s[user], late_s)
+            if late_s > most_late_s:
+                raise TrialFailure(
+                    Outcome.OVERLOADED, f"fell {late_s:.1f} s behind {rate_per_s:g} requests a second"
+                )
+            return not ends.wait(max(0.0, -late_s))
+
+        try:
+            with connection:
+                share = n_requests // users + (user < n_requests % users)
+                User(connection, endpoint, f" of user {user + 1}", go_on, "request").send(requests, share)
+        except BaseException:
+            ends.set()
+            raise
+
+    with ThreadPoolExecutor(users, thread_name_prefix="asking") as pool:
+        asked = [pool.submit(ask, user) for user in range(users)]
+    for one in asked:
+        one.result()
+    late_s = time.monotonic() - begin_s - n_requests / rate_per_s
+    if late_s > most_late_s:
+        raise TrialFailure(Outcome.OVERLOADED, f"its last answer came {late_s:.1f} s late")
+    return max(latest_s)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,9 +17,10 @@ from harness.errors import HostError, TrialFailure
 from harness.hosts.base import Host
 from harness.hosts.local import LocalHost
 from harness.hosts.measuring import Station
-from harness.launchers.base import Instance
-from harness.model import Outcome, Request, StartUp
+from harness.launchers.base import Instance, LaunchOrder
+from harness.model import InstanceRecord, Outcome, Request, StartUp
 from harness.model.endpoint import Endpoint
+from harness.runner.context import Parts
 
 ATTEMPTS_WHEN_PORT_TAKEN = 3
 AnInstance = TypeVar("AnInstance", bound=Instance)
@@ -116,3 +118,69 @@ def _how_it_ended(code: int | None, host: Host, stderr: Path | None) -> str:
         with contextlib.suppress(HostError):
             text = host.read(stderr).decode(errors="replace")
     return f"exited with {code} before its first answer: {first_complaint(text) or 'nothing on stderr'}"
+
+
+#: In the folder of the launch.
+SERVICE_STDERR = "service.stderr.txt"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServiceOrder:
+    """What is launched, and what its first answer must be. ``role``: what it is called in the books."""
+
+    launch: LaunchOrder
+    role: str
+    first: Request
+    ready_s: float
+
+
+def bring_up_service(
+    order: ServiceOrder,
+    parts: Parts,
+    *,
+    begun: Callable[[Instance], None],
+    stop: Callable[[Instance], object],
+) -> tuple[Instance, StartUp]:
+    """Launch and wait for the first right answer; once more on another port when somebody took ours.
+
+    ``begun`` is told of each process right after its launch. ``stop`` is called, once or twice, with each that is not
+    returned; it must at least do what ``stop_service`` does.
+
+    Raises:
+        TrialFailure: as ``wait_first_response``.
+    """
+
+    def launch() -> Instance:
+        instance = parts.launcher.launch(order.launch)
+        try:
+            if parts.host.here:  # over there the agent keeps the books
+                parts.ledger.note(pid=instance.record.pid, role=order.role, port=instance.record.port)
+            begun(instance)
+        except BaseException:
+            stop(instance)
+            raise
+        return instance
+
+    def wait(instance: Instance) -> StartUp:
+        try:
+            return wait_first_response(
+                instance,
+                order.first,
+                order.ready_s,
+                host=parts.host,
+                stderr=order.launch.folder / SERVICE_STDERR,
+                cpu_at_launch_s=instance.cpu_at_launch_s,
+            )
+        except BaseException:
+            stop(instance)
+            raise
+
+    return bring_up(launch, wait, lambda instance: instance.port_taken())
+
+
+def stop_service(instance: Instance, parts: Parts) -> InstanceRecord:
+    """Stop it and take it out of the books; a second time does no harm."""
+    record = instance.stop()
+    if parts.host.here:
+        parts.ledger.forget(record.pid)
+    return record

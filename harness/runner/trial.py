@@ -25,14 +25,13 @@ from harness.launchers.base import Instance, LaunchOrder
 from harness.loadgen.flow import readiness_request
 from harness.model import Outcome, Phase, RuntimeSettings, TrialRecord
 from harness.runner.backing_phase import bring_up_backing, environment_of, judge_backing
-from harness.runner.bringing_up import ServiceOrder, bring_up_service, stop_service
 from harness.runner.context import Limits, Notes, Parts, TrialOrder, now, phase, watch
 from harness.runner.load_phase import machine_during_load, measure
 from harness.runner.outcome import crash
 from harness.runner.pinning import Placement, Policy, check_pinned, cpus_allowed, place, place_on_two
 from harness.runner.record import SAMPLES, trial_record
-from harness.runner.recordings import keep_recording
-from harness.runner.snapshots import BoundaryName, take_boundary
+from harness.runner.snapshots import BoundaryName, keep_recording, take_boundary
+from harness.runner.start_up import ServiceOrder, bring_up_service, stop_service
 from harness.runner.warm_up import warm_up
 from harness.workloads import Face
 

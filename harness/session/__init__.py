@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sessions: an experiment measured trial by trial, resumable, with progress."""
 
+from harness.session.availability import remarks
 from harness.session.dry_run import expected_s, session_s
 from harness.session.measuring import measure
 from harness.session.planning import Prepared, prepare
@@ -12,7 +13,6 @@ from harness.session.progress import (
     Silent,
     suitable_progress,
 )
-from harness.session.remarks import remarks
 from harness.session.signals import Interrupted
 from harness.session.wiring import Assembly, assemble, launcher_name
 

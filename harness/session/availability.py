@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from harness.backing import BackingNeed, source_of
 from harness.definitions import Study, contract_folder
 from harness.errors import InputError, MissingTool
-from harness.model import BackingSettings, Implementation, Level, ProfileName, Unavailable
+from harness.launchers.limits import remark_on_limits
+from harness.model import BackingSettings, Implementation, Level, ProfileName, Unavailable, Variant
 from harness.session.load_preview import load_problems
 from harness.session.open_files import allowed, too_large
 from harness.session.wiring import Assembly
@@ -110,3 +111,14 @@ def _size_problem(assembly: Assembly, changes: Mapping[str, object]) -> str | No
     if not isinstance(wanted, int) or wanted <= len(assembly.cpus):
         return None
     return f"{wanted} CPUs are wanted for the service, and there are {len(assembly.cpus)}"
+
+
+def remarks(assembly: Assembly, variants: Mapping[str, Variant]) -> dict[str, str]:
+    """Return variant -> what must be said of it; those of which nothing must are left out.
+
+    A container's limits are its daemon's business, and a far host's processes have none.
+    """
+    if assembly.launcher.name != "process" or not assembly.host.here:
+        return {}
+    said = {name: remark_on_limits(variant.runtime) for name, variant in variants.items()}
+    return {name: remark for name, remark in said.items() if remark is not None}

@@ -7,8 +7,7 @@ from collections import Counter
 
 from harness.definitions import Study
 from harness.errors import RematchError
-from harness.memory_sizing.spec import tried
-from harness.memory_sizing.wanted import asked_of, fit_s
+from harness.memory_sizing.spec import asked_of, fit_s, tried
 from harness.model import Configuration, Load, Variant
 from harness.provenance import without_paths
 from harness.runner.short_trial import bounded

@@ -23,12 +23,11 @@ from harness.model import (
 )
 from harness.provenance import collect_provenance, name_places, without_paths
 from harness.runner import Limits, TrialOrder, run_trial
-from harness.session.continuing import refuse_other_plan, with_free_seed
 from harness.session.dry_run import expected_s
 from harness.session.headroom import echo_achieved
 from harness.session.open_files import allowed, raise_limit, refuse_too_large
 from harness.session.orphans import RunningProcesses
-from harness.session.planning import Prepared, calibrated, fitted
+from harness.session.planning import Prepared, calibrated, fitted, refuse_other_plan, with_free_seed
 from harness.session.preparing import Preparation, parts_for
 from harness.session.progress import Progress, ProgressState, Silent
 from harness.session.signals import Interrupted, interruptible

@@ -11,7 +11,7 @@ from harness.backing import BackingNeed, source_of
 from harness.definitions import contract_folder, load_implementations
 from harness.errors import InputError, TrialFailure
 from harness.memory_sizing.fit import fit_memory
-from harness.memory_sizing.wanted import asked_of
+from harness.memory_sizing.spec import asked_of
 from harness.model import (
     BackingSettings,
     BuildRecord,

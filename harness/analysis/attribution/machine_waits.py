@@ -136,7 +136,7 @@ def _apart(at: FloatArray) -> str:
     return f"{float(np.median(np.diff(at))):.2g}"
 
 
-#: As ``harness.runner.recordings`` names it.
+#: As ``harness.runner.snapshots`` names it.
 RECORDING = "recording.json"
 #: Where compilers are at work for longer than this, no moment of theirs stands out.
 MOST_OF_THE_TIME = 0.5

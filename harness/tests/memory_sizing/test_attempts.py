@@ -136,7 +136,7 @@ def test_what_the_session_is_expected_to_take_has_the_trials_that_end_each_searc
     assembly = assemble(ROOT)
     prepared = prepare(assembly, "gc-peaks", profile="smoke", host="local", seed=1)
     with_trials_s = session_s(assembly, prepared)
-    monkeypatch.setattr("harness.memory_sizing.wanted.TRIALS_EACH", 0)
+    monkeypatch.setattr("harness.memory_sizing.spec.TRIALS_EACH", 0)
     without_s = session_s(assembly, prepared)
     java = next(one for one in prepared.plan.trials if one.configuration.variant_name == "serial-3x")
     one_s = expected_s(assembly, prepared.study, java.configuration)  # smoke's load is as short as a probe's

@@ -11,7 +11,7 @@ from harness.cli.measure import _print_plan
 from harness.definitions.services import load_requests
 from harness.errors import InputError, MemoryFitFailed, StoreError, TrialFailure
 from harness.memory_sizing import least_heap, spec
-from harness.memory_sizing.pacing import ask_at_rate
+from harness.memory_sizing.probe import ask_at_rate
 from harness.model import Outcome
 from harness.runner.start_up import wait_first_response
 from harness.session import measure

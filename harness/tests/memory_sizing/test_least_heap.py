@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import MemoryFitFailed
-from harness.memory_sizing.fit import heap_mib
+from harness.memory_sizing.fit import corrected, heap_mib
 from harness.memory_sizing.least_heap import MOST_MIB, Found, agree, enlarged, least_heap, step_mib
-from harness.memory_sizing.limits import corrected
 from harness.model import HeapProbe, LimitProbe
 
 MIB = 2**20

@@ -12,7 +12,7 @@ import pytest
 
 from harness.agent.sampler import Watched
 from harness.errors import TrialFailure
-from harness.launchers.process_instance import ProcessInstance
+from harness.launchers.process import ProcessInstance
 from harness.model import Outcome
 from harness.model.backing import SettingValue
 from harness.runner.snapshots import save_native_memory, take_boundary

@@ -7,8 +7,7 @@ import pytest
 
 from harness.definitions import load_study
 from harness.model import SessionHeader
-from harness.session.continuing import refuse_other_plan
-from harness.session.planning import Prepared, plan_without
+from harness.session.planning import Prepared, plan_without, refuse_other_plan
 from harness.store import Store
 from harness.tests.support.synthetic import ROOT
 

@@ -15,8 +15,7 @@ from typing import Generic, TypeVar
 from harness.hosts.local import LocalHost
 from harness.hosts.measuring import Station
 from harness.launchers.base import Instance, Launcher, LaunchOrder
-from harness.launchers.process import ProcessLauncher
-from harness.launchers.process_instance import ProcessInstance
+from harness.launchers.process import ProcessInstance, ProcessLauncher
 from harness.launchers.tools import Tools
 from harness.model import Implementation, Variant
 from harness.model.backing import SettingValue

@@ -17,8 +17,7 @@ from harness.definitions import load_implementations
 from harness.hosts.local import LocalHost
 from harness.hosts.measuring import Station
 from harness.hosts.ssh import SshHost
-from harness.launchers.process import ProcessLauncher
-from harness.launchers.process_instance import ProcessInstance
+from harness.launchers.process import ProcessInstance, ProcessLauncher
 from harness.launchers.runtimes import Elsewhere
 from harness.launchers.tools import Tools
 from harness.model import BackingName, TrialRecord

@@ -21,8 +21,7 @@ from harness.backing.upstream import Upstream
 from harness.definitions import load_implementations
 from harness.hosts.local import LocalHost
 from harness.launchers.base import LaunchOrder
-from harness.launchers.process import ProcessLauncher
-from harness.launchers.process_instance import ProcessInstance
+from harness.launchers.process import ProcessInstance, ProcessLauncher
 from harness.launchers.tools import find_tools
 from harness.model import (
     BackingName,

@@ -18,7 +18,7 @@ from harness.hosts.base import Command
 from harness.hosts.local import LocalHost
 from harness.launchers.arguments import recording_flags
 from harness.model import TrialRecord
-from harness.runner.recordings import keep_recording
+from harness.runner.snapshots import keep_recording
 from harness.store import SessionFolder
 from harness.tests.support.paused_session import attributed, java_trial, requests_of, without_pauses
 from harness.tests.support.tiny_java import reference_jdk
