@@ -3,11 +3,17 @@
 
 from __future__ import annotations
 
-from harness.analysis.stats.verdicts import ALPHA, DEFAULT_MARGIN, FEWEST_FOR_P, MOST_NOISE, TAIL_MARGIN
+from harness.analysis.stats.verdicts import (
+    ALPHA,
+    DEFAULT_MARGIN,
+    FEWEST_FOR_P,
+    MEMORY_MARGIN,
+    MOST_NOISE,
+    TAIL_MARGIN,
+)
 from harness.model.digits import fixed, whole_percent
 from harness.publish.display import Published, joined
 from harness.publish.publisher import Publisher
-from harness.questions.gc_peaks.equal_memory import MARGIN
 
 
 def publish_rule(publisher: Publisher) -> Published:
@@ -20,7 +26,7 @@ def publish_rule(publisher: Publisher) -> Published:
         "margin": whole_percent(DEFAULT_MARGIN),
         "tail_margin": whole_percent(TAIL_MARGIN),
         "most_noise": whole_percent(MOST_NOISE),
-        "memory_margin": whole_percent(MARGIN),
+        "memory_margin": whole_percent(MEMORY_MARGIN),
         "fewest_blocks": str(FEWEST_FOR_P),
     }
     with publisher.together():

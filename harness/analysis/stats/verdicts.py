@@ -27,6 +27,8 @@ FEWEST_FOR_CONFIRMATORY = 10
 #: What counts as negligible where nothing else is said: a share of the reference.
 DEFAULT_MARGIN = 0.05
 TAIL_MARGIN = 0.10
+#: Memory within this is called equal, as a share; within the noise between equal trials, where that is larger.
+MEMORY_MARGIN = 0.10
 #: A margin widened to more than this would call things equal that nobody would.
 MOST_NOISE = 0.25
 #: Error rate of the two-sided statements: 95 % intervals, adjusted p-values.

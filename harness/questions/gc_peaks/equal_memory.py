@@ -14,14 +14,13 @@ from pydantic import Field
 from harness.analysis.attribution.memory_labels import memory_fit
 from harness.analysis.stats.comparisons import Comparison, compare
 from harness.analysis.stats.summaries import summarise
+from harness.analysis.stats.verdicts import MEMORY_MARGIN
 from harness.definitions import load_study
 from harness.evidence import Evidence
 from harness.model import Estimate, Frozen, Verdict
 from harness.model.digits import whole_percent
 from harness.project import find_root
 
-#: Memory within this is called equal, as a share; within the noise between equal trials, where that is larger.
-MARGIN = 0.10
 RSS, P99 = "rss_after_bytes", "latency_p99_s"
 
 
@@ -46,7 +45,9 @@ class MemoryPair(Frozen):
             return f"{different} ({memory.why_not_equivalent})"
         share = whole_percent(margin)
         if memory.verdict in (Verdict.EQUIVALENT, Verdict.DIFFERENT_BUT_NEGLIGIBLE):
-            return f"equal within {share}" + (", the noise between equal trials" if margin > MARGIN else "")
+            return f"equal within {share}" + (
+                ", the noise between equal trials" if margin > MEMORY_MARGIN else ""
+            )
         return (
             f"NOT EQUAL within {share}"
             if memory.verdict is Verdict.DIFFERENT
@@ -87,7 +88,7 @@ def _pair(trials: pd.DataFrame, go: str, java: str, evidence: Evidence) -> Memor
         return estimate
 
     def compared(metric: str) -> Comparison:
-        found = compare(some, metric, reference=java, margin=MARGIN)
+        found = compare(some, metric, reference=java, margin=MEMORY_MARGIN)
         return next(one for one in found if one.variant == go)
 
     return MemoryPair(
