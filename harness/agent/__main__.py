@@ -44,7 +44,7 @@ def start_daemon(base: Path, grace_s: float, skew_s: float) -> dict[str, object]
     sessions.mkdir(parents=True, exist_ok=True)
     others = sweep(sessions)
     folder = Path(tempfile.mkdtemp(prefix="agent-", dir=str(sessions)))  # nobody else may look into it
-    stub = pkgutil.get_data("harness", "spawn_stub.py")
+    stub = pkgutil.get_data("harness.agent", "spawn_stub.py")
     assert stub is not None
     (folder / "spawn_stub.py").write_bytes(stub)
     ready, told = os.pipe()

@@ -11,7 +11,7 @@ from pydantic import Field
 from harness.analysis.attribution.slow_periods import Stall
 from harness.model import Frozen
 from harness.report.loop import Loop
-from harness.report.samples import Resources
+from harness.report.resources import Resources
 from harness.report.units import UnitFinding
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}

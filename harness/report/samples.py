@@ -7,22 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from pydantic import Field
 
 from harness.errors import InputError
 from harness.model import Frozen
-
-
-class Resources(Frozen):
-    """One process. ``None``: the file does not say, or says it once only where twice is needed."""
-
-    n_samples: int
-    lasted_s: float
-    rss_median_bytes: float | None
-    rss_max_bytes: float | None
-    cpu_s: float | None = Field(description="used between the first and the last sample")
-    cores: float | None = Field(description="the same a second")
-
+from harness.report.resources import Resources
 
 ROLE, EPOCH, MONOTONIC = "role", "epoch_s", "monotonic_s"
 ALLOWED = (

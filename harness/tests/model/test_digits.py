@@ -67,21 +67,29 @@ def test_any_number_can_be_printed(value: float) -> None:
 
 
 #: What prints.
-_PRINTS = ("publish/*.py", "figures/*.py", "evidence/*.py", "bench/page.py", "analysis/report_[how]*.py")
+_PRINTS = (
+    "publish/*.py",
+    "figures/*.py",
+    "questions/*/*.py",
+    "evidence/*.py",
+    "bench/page.py",
+    "report/[how]*.py",
+)
 _FLOAT = re.compile(r"[.\d,+]*[eEfFgG%]$")
 #: file -> format specs in it that print no measured number: ticks of axes, names of percentiles, what was chosen,
 #: and places on a clock, which have its resolution
 _NO_MEASUREMENT = {
-    "publish/pages.py": {".0f"},
-    "publish/clients.py": {".6g"},
+    "publish/display.py": {".0f"},
+    "questions/clients/published.py": {".6g"},
     "publish/load_words.py": {",.10g"},
     "figures/comparisons.py": {".3g"},
-    "figures/scaling.py": {"g"},
+    "questions/scaling/figures.py": {"g"},
     "figures/style.py": {"g"},
+    "questions/placement/analysis.py": {".1%"},
     "figures/trials.py": {"g"},
-    "evidence/peaks.py": {"g"},
-    "analysis/report_output.py": {"g", ".3f", "9.3f", "8.1f", ".1f"},
-    "analysis/report_html.py": {".3f", ".1f"},
+    "evidence/requests.py": {"g"},
+    "report/output.py": {"g", ".3f", "9.3f", "8.1f", ".1f"},
+    "report/html.py": {".3f", ".1f"},
 }
 
 
