@@ -4,6 +4,6 @@
 Standard library only: it runs on any Python >= 3.11 before anything is installed.
 """
 
-from harness.agent.platforms import refuse_windows
+from .finders import platforms
 
-refuse_windows()
+platforms.refuse_windows()

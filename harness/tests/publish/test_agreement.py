@@ -59,8 +59,10 @@ def test_a_ratio_of_the_trials_of_a_table_agrees_with_it(tmp_path: Path) -> None
 def test_a_ratio_of_whole_trials_beside_a_table_of_settled_ones_is_a_contradiction(tmp_path: Path) -> None:
     published(tmp_path, ratio_of=trials(slow=17.1 / 2.5), table_of=trials())
     (words,) = contradictions(tmp_path)
-    assert words.startswith("loops.p99.ratio.java is 17.1, the cells of table loops.table it comes from are ")
-    assert words.endswith("a ratio of 2.5")
+    assert words.startswith(
+        "loops.p99.ratio.java is 17.10, the cells of table loops.table it comes from are "
+    )
+    assert words.endswith("a ratio of 2.500")
 
 
 def test_a_paper_that_says_two_things_is_not_built(tmp_path: Path) -> None:

@@ -58,7 +58,17 @@ def test_a_source_line_holds_one_sentence(path: Path) -> None:
 
 
 def test_verdicts_are_never_typed() -> None:
-    text = "\n".join(path.read_text("utf-8") for path in SOURCES if path.stem.startswith("results"))
+    general = {
+        "main",
+        "introduction",
+        "machine",
+        "method",
+        "not-measured",
+        "reproduction",
+        "setup",
+        "threats",
+    }
+    text = "\n".join(path.read_text("utf-8") for path in SOURCES if path.stem not in general)
     assert not re.search(r"\b(faster|slower|outperforms|beats|wins)\b", re.sub(r"\\\w+\{[^}]*\}", "", text))
     assert text.count(r"\verdict{") > 10
 
@@ -220,7 +230,7 @@ def test_a_log_without_an_error_line_is_said_so(tmp_path: Path) -> None:
 
 def test_each_section_of_results_that_can_be_printed_answers_a_question_that_is_asked() -> None:
     sections = ROOT / "paper" / "sections"
-    asked = (sections / "question.tex").read_text("utf-8")
+    asked = (sections / "introduction.tex").read_text("utf-8")
     printed = re.findall(
         r"\\ifpublished\{([\w.]+)\}\{\\input\{(sections/[\w-]+)\}",
         (ROOT / "paper/main.tex").read_text("utf-8"),

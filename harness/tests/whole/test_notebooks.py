@@ -172,7 +172,7 @@ def test_a_notebook_opened_alone_shows_the_same_and_leaves_the_paper_as_it_is(
     capsys.readouterr()
     shown = execute_in_process(project, "30-strings", publishing=False)["said"]
     assert capsys.readouterr().out.startswith("strings-rounds: measured here, session smoke-local-1 of ")
-    assert "smallest margin at which the reference equals itself" in repr(shown)
+    assert "throughput, java-jdkhttp over go-nethttp, payload 128: " in repr(shown)
     assert snapshot(project) == before
 
 
