@@ -4,6 +4,7 @@
 Standard library only: it runs on any Python >= 3.11 before anything is installed.
 """
 
-from .finders import platforms
+from .loading import PROJECT, load
 
-platforms.refuse_windows()
+# before any module is imported that Windows lacks
+load("rematch_platforms", PROJECT / "harness" / "agent" / "platforms.py").refuse_windows()

@@ -95,7 +95,7 @@ def publish_noise(
     at_main = next((c for c in found if c.levels == dict(main)), None)
     with publisher.together():
         if at_main is None:
-            said = [publisher.absent(f"{prefix}.{key}", "share", NOT_MEASURED) for key in ("aa", "noise")]
+            said = [publisher.absent(f"{prefix}.{key}", "relative", NOT_MEASURED) for key in ("aa", "noise")]
             said += [publisher.text(f"{prefix}.{key}", NOT_MEASURED) for key in ("noise_cell", "margin")]
             return Published("\n".join(one.text for one in said))
         noise = at_main.noise
@@ -106,7 +106,7 @@ def publish_noise(
             publisher.value(
                 f"{prefix}.noise",
                 noise.noise,
-                "share",
+                "relative",
                 f"smallest margin at which the reference equals itself, {where}",
             ),
             publisher.text(f"{prefix}.noise_cell", where + other),
