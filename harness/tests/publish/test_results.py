@@ -12,6 +12,7 @@ from harness.analysis.stats.comparisons import Comparison, compare
 from harness.errors import InputError
 from harness.model import Estimate
 from harness.publish import Publisher, read_values
+from harness.publish.comparisons import publish_noise
 from harness.publish.results import Absent, Tree, leaves, put, rows_of
 
 
@@ -125,3 +126,14 @@ def test_leaves_come_in_the_order_of_the_tree(comparison: Comparison) -> None:
     assert [".".join(path) for path, _ in leaves(tree(comparison))] == [
         "growth.off.java-a", "growth.off.java-b", "law.off.contention.java-a", "law.off.contention.java-b", "fewest",
     ]  # fmt: skip
+
+
+def test_a_noise_above_a_hundred_percent_is_published_as_what_it_is(
+    tmp_path: Path, comparison: Comparison
+) -> None:
+    """Two blocks of a smoke session may differ by more than the value itself."""
+    noisy = comparison.noise.model_copy(update={"noise": 3.7, "elsewhere": "logging on"})
+    found = comparison.model_copy(update={"noise": noisy})
+    publisher = Publisher("30-a", root=tmp_path, publish=True)
+    publish_noise(publisher, "strings.throughput", (found,), main={})
+    assert read_values(tmp_path)["strings.throughput.noise"]["value"] == 3.7
