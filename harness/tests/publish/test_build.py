@@ -75,13 +75,14 @@ def test_verdicts_are_never_typed() -> None:
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A made-up quick session, analysed by the notebooks of this project, ready to be typeset."""
+    """A made-up quick session, analysed by the notebooks of this project, and its paper."""
     root = make_project(tmp_path_factory.mktemp("paper"))
     tidy_all(StageParameters(experiments="strings-rounds,strings-startup"), root=root)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("REMATCH_ROOT", str(root))
         for name in ("20-tidy", *NOTEBOOKS):
             execute_in_process(root, name)
+    build_paper(root)
     return root
 
 
