@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from harness.evidence import Evidence
     from harness.evidence.attribution import attribute_peaks
     from harness.evidence.load_response import (
-        calibration_words,
+        describe_calibration,
         drawable,
         effect_between,
-        pressure_table,
-        warm_up_words,
+        load_response,
+        describe_warm_up,
     )
     from harness.evidence.opening import find_evidence, open_evidence
     from harness.evidence.requests import defined_variants, latencies_by, settling
@@ -136,7 +136,7 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "beside_published": ("harness.questions.clients.published", "beside_published"),
     "block_cells": ("harness.questions.validity.adequacy_results", "block_cells"),
     "build_cells": ("harness.questions.forms.results", "build_cells"),
-    "calibration_words": ("harness.evidence.load_response", "calibration_words"),
+    "describe_calibration": ("harness.evidence.load_response", "describe_calibration"),
     "cell_in_words": ("harness.publish.headline", "cell_in_words"),
     "check_machine": ("harness.pipeline.steps", "check_machine"),
     "check_parameters": ("harness.pipeline", "check_parameters"),
@@ -182,7 +182,7 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "pooled_cells": ("harness.questions.validity.adequacy_results", "pooled_cells"),
     "precision_recall_curves": ("harness.verify.simulated.stall_curves", "precision_recall_curves"),
     "pressure_cells": ("harness.questions.bank.results", "pressure_cells"),
-    "pressure_table": ("harness.evidence.load_response", "pressure_table"),
+    "load_response": ("harness.evidence.load_response", "load_response"),
     "publish_alike": ("harness.questions.bank.connections_results", "publish_alike"),
     "publish_attribution": ("harness.publish.attribution", "publish_attribution"),
     "publish_audit": ("harness.questions.validity.audit_results", "publish_audit"),
@@ -236,7 +236,7 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "warm_up_cells": ("harness.questions.warm_up.results", "warm_up_cells"),
     "warm_up_curves": ("harness.questions.warm_up.analysis", "warm_up_curves"),
     "warm_up_table": ("harness.analysis.warmup.curves", "warm_up_table"),
-    "warm_up_words": ("harness.evidence.load_response", "warm_up_words"),
+    "describe_warm_up": ("harness.evidence.load_response", "describe_warm_up"),
     "worth_cells": ("harness.questions.validity.adequacy_results", "worth_cells"),
 }
 
@@ -259,7 +259,7 @@ __all__ = [
     "beside_published",
     "block_cells",
     "build_cells",
-    "calibration_words",
+    "describe_calibration",
     "cell_in_words",
     "check_machine",
     "check_parameters",
@@ -304,7 +304,7 @@ __all__ = [
     "pooled_cells",
     "precision_recall_curves",
     "pressure_cells",
-    "pressure_table",
+    "load_response",
     "publish_alike",
     "publish_attribution",
     "publish_audit",
@@ -359,7 +359,7 @@ __all__ = [
     "warm_up_cells",
     "warm_up_curves",
     "warm_up_table",
-    "warm_up_words",
+    "describe_warm_up",
     "worth_cells",
 ]
 

@@ -27,7 +27,11 @@ def closure_sha256(root: Path, modules: set[str]) -> str:
 
 
 def closure(root: Path, modules: set[str]) -> tuple[str, ...]:
-    """Return these modules of the project and everything of it they import, sorted."""
+    """Return these modules of the project and everything of it they import, sorted.
+
+    A face (:func:`is_face`) from which names are imported leads to the modules of these names alone: otherwise
+    every change of the project would be one of every notebook.
+    """
     seen: set[str] = set()
     waiting = sorted(modules)
     while waiting:
@@ -37,9 +41,42 @@ def closure(root: Path, modules: set[str]) -> tuple[str, ...]:
             continue
         seen.add(module)
         for target, names in imports(path.read_text("utf-8")):
-            if target.split(".")[0] == "harness":
-                waiting += [target, *(f"{target}.{name}" for name in names)]
+            waiting += _behind(root, target, names)
     return tuple(sorted(seen))
+
+
+def _behind(root: Path, target: str, names: tuple[str, ...]) -> list[str]:
+    """Return the modules that an import leads to; of names that come through faces, those where they end up."""
+    if target.split(".")[0] != "harness":
+        return []
+    path = module_path(root, target)
+    source = path.read_text("utf-8") if path else ""
+    if not names or not is_face(source):
+        return [target, *(f"{target}.{name}" for name in names)]
+    origins = {name: module for module, there in imports(source) for name in there}
+    found: list[str] = []
+    for name in names:
+        if module_path(root, f"{target}.{name}"):
+            found.append(f"{target}.{name}")
+        elif name in origins and name != "*":
+            found += _behind(root, origins[name], (name,))
+        else:
+            found.append(target)
+    return found
+
+
+@cache
+def is_face(source: str) -> bool:
+    """Tell whether a module is a face: a docstring, imports by name, and ``__all__``, nothing that runs."""
+
+    def harmless(node: ast.stmt) -> bool:
+        if isinstance(node, ast.ImportFrom):
+            return all(alias.asname is None and alias.name != "*" for alias in node.names)
+        if isinstance(node, ast.Assign):
+            return [ast.unparse(target) for target in node.targets] == ["__all__"]
+        return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+    return all(map(harmless, ast.parse(source).body))
 
 
 def module_path(root: Path, module: str) -> Path | None:

@@ -41,7 +41,7 @@ def offered_per_s(load: Load, n_steps: int) -> float | None:
     return None
 
 
-def pressure_table(evidence: Evidence | None) -> pd.DataFrame | None:
+def load_response(evidence: Evidence | None) -> pd.DataFrame | None:
     """Return the table of trials with what the load did to each: one row per trial, those that went wrong too.
 
     Beside the columns of ``docs/data.md``: ``offered_per_s`` (also of users who come once), ``sustained_per_s`` and
@@ -101,7 +101,7 @@ def calibration_of(evidence: Evidence | None) -> Calibration | None:
     return None if noted is None else Calibration.model_validate(noted)
 
 
-def calibration_words(evidences: Sequence[Evidence | None]) -> str:
+def describe_calibration(evidences: Sequence[Evidence | None]) -> str:
     """Return one sentence for each calibrated session: what was saturated, and the capacity found."""
     said = []
     for evidence in evidences:
@@ -115,7 +115,7 @@ def calibration_words(evidences: Sequence[Evidence | None]) -> str:
     return "; ".join(said) or "none: the loads are plain numbers"
 
 
-def warm_up_words(evidence: Evidence | None) -> str:
+def describe_warm_up(evidence: Evidence | None) -> str:
     """Return how every trial was warmed up before its load."""
     if evidence is None:
         return "not measured in this profile"

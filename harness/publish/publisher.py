@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -190,14 +190,14 @@ class Publisher:
         self,
         key: str,
         columns: Mapping[str, str],
-        rows: Sequence[Mapping[str, Cell] | None],
+        rows: Sequence[Mapping[str, Cell] | None] | None,
         *,
         caption: str,
         notes: Sequence[str] = (),
         wide: bool = False,
         right: Sequence[str] = (),
     ) -> Published:
-        """Publish a table as ``tables/<key>.tex``.
+        """Publish a table as ``tables/<key>.tex``; without rows it says that nothing was measured.
 
         Args:
             columns: name of a cell -> head of its column; order counts.
@@ -206,6 +206,8 @@ class Publisher:
                 A row that is ``None`` leaves a small gap.
             wide: over both columns of the page. right: columns of text to be set flush right.
         """
+        if not rows:
+            return Published(NOT_MEASURED)
         heads, body, reasons = cell_texts(columns, rows)
         numeric = [
             name in right
@@ -242,14 +244,31 @@ class Publisher:
         )
         return Published(plain_table(heads, body), page=table_page(heads, body, caption, below, numeric))
 
-    def figure(self, key: str, figure: Figure, *, alt: str, caption: str) -> Published:
+    def figure(
+        self,
+        key: str,
+        draw: Figure | Callable[..., Figure | None],
+        *arguments: Any,
+        alt: str,
+        caption: str,
+        **options: Any,
+    ) -> Published:
         """Publish a figure as ``figures/<key>.pdf`` (byte-stable), with PNG and SVG for other readers.
 
         Args:
+            draw: the function that draws it from ``arguments`` and ``options``. It is not called, and the result
+                says that nothing was measured, where an argument is ``None`` or empty; it returns ``None``
+                where there is nothing to draw.
             alt: what a reader who cannot see it should know. caption: with n, trials and duration.
         """
         if not alt.strip():
             raise InputError("a figure needs an alternative text", place=key, found=alt)
+        if isinstance(draw, Figure):
+            figure: Figure | None = draw
+        else:
+            figure = None if any(map(_is_nothing, arguments)) else draw(*arguments, **options)
+        if figure is None:
+            return Published(NOT_MEASURED)
         if self.draft:
             stamp(figure, self.draft)
         if self._publish:
@@ -285,6 +304,13 @@ class Publisher:
         path = self._generated / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, "utf-8")
+
+
+def _is_nothing(argument: object) -> bool:
+    """Tell whether there is nothing in an argument to draw: ``None``, or a table or collection without entries."""
+    if isinstance(argument, pd.DataFrame):
+        return argument.empty
+    return argument is None or (isinstance(argument, Sized) and len(argument) == 0)
 
 
 def slug(*words: str) -> str:

@@ -13,11 +13,11 @@ from harness.evidence import Evidence
 from harness.evidence.load_response import (
     at_most_load,
     calibration_of,
-    calibration_words,
+    describe_calibration,
     drawable,
     effect_between,
     offered_per_s,
-    pressure_table,
+    load_response,
 )
 from harness.evidence.opening import open_evidence
 from harness.loadgen.mix import right_bodies
@@ -60,7 +60,7 @@ def test_users_who_come_once_and_arrivals_offer_a_rate_and_users_who_wait_offer_
 
 def test_the_table_tells_what_the_load_did_and_what_the_database_saw(project: Path) -> None:
     evidence = opened(project, "bank-connections")
-    table = pressure_table(evidence)
+    table = load_response(evidence)
     assert table is not None
     assert len(table) == len(evidence.trials)
     assert table["offered_per_s"].round(6).unique().tolist() == [0.5 * CAPACITY_PER_S * 7]
@@ -73,7 +73,7 @@ def test_the_table_tells_what_the_load_did_and_what_the_database_saw(project: Pa
 
 def test_an_overloaded_trial_stays_in_the_table_and_out_of_the_comparison(project: Path) -> None:
     evidence = opened(project, "bank-connections")
-    table = pressure_table(evidence)
+    table = load_response(evidence)
     assert table is not None
     wrecked = table.assign(excluded=table["connections"].str.startswith("per-statement"))
     wrecked["outcome"] = wrecked["excluded"].map({True: "overloaded", False: "ok"})
@@ -86,7 +86,7 @@ def test_an_overloaded_trial_stays_in_the_table_and_out_of_the_comparison(projec
 
 
 def test_lost_money_is_counted(project: Path) -> None:
-    table = pressure_table(opened(project, "bank-connections"))
+    table = load_response(opened(project, "bank-connections"))
     assert table is not None
     said = publish_money(
         Publisher("99-test", root=project, publish=True), [table.assign(money_kept=False), None], prefix="x"
@@ -96,7 +96,7 @@ def test_lost_money_is_counted(project: Path) -> None:
 
 
 def test_right_answers_without_their_row_are_counted(project: Path) -> None:
-    table = pressure_table(opened(project, "bank-connections"))
+    table = load_response(opened(project, "bank-connections"))
     assert table is not None
     told = table.assign(answers_held=100, answers_stored=[97] + [100] * (len(table) - 1))
     said = publish_money(Publisher("99-test", root=project, publish=True), [told, table, None], prefix="x")
@@ -121,8 +121,8 @@ def test_the_calibration_is_told_with_what_was_saturated(project: Path) -> None:
     found = calibration_of(evidence)
     assert found is not None
     assert found.capacity_per_s == CAPACITY_PER_S
-    assert "150 requests per second, Go net/http, 4 users" in calibration_words([None, evidence])
-    assert calibration_words([None]).startswith("none")
+    assert "150 requests per second, Go net/http, 4 users" in describe_calibration([None, evidence])
+    assert describe_calibration([None]).startswith("none")
 
 
 def test_a_metric_is_drawable_where_a_kept_trial_has_it() -> None:
@@ -135,7 +135,7 @@ def test_a_metric_is_drawable_where_a_kept_trial_has_it() -> None:
 
 
 def test_what_was_not_measured_has_no_table() -> None:
-    assert pressure_table(None) is None
+    assert load_response(None) is None
     assert parts_table(None) is None
     assert knees(None) == {}
     assert effect_between(None, "part", "x", variant="a", base="1", other="2") is None
