@@ -28,7 +28,7 @@ from harness.formats.source import (
     read_text_pieces,
     without_first_line,
 )
-from harness.formats.table import AggregateRow, AggregateTable, RequestChunk, Unreadable
+from harness.formats.table import AggregateRow, AggregateTable, RequestChunk, Unreadable, is_percentile
 
 METRIC = "http_req_duration"
 _FIRST_COLUMNS = "metric_name,timestamp,metric_value,"
@@ -251,7 +251,7 @@ def _quantile_keys(values: dict[str, Any]) -> dict[str, str]:
     keys = {"med": "p50"} if "med" in values else {}
     for key in values:
         share = key.removeprefix("p").strip("()")
-        if key.startswith("p") and share.replace(".", "", 1).isdigit():
+        if key.startswith("p") and is_percentile(share):
             keys[key] = f"p{share}"
     return keys
 

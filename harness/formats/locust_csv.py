@@ -14,7 +14,7 @@ from pathlib import Path
 from harness.errors import InputError
 from harness.formats.locust_samples import SAMPLE_COLUMNS, first_fields
 from harness.formats.source import SourceNotes, read_head, read_text_pieces
-from harness.formats.table import AggregateRow, AggregateTable, HistoryPoint
+from harness.formats.table import AggregateRow, AggregateTable, HistoryPoint, is_percentile
 
 STATS_RESOLUTION_S = 0.001
 ROUNDED = "Locust rounds response times to two digits (whole ms below 100) before it takes percentiles"
@@ -213,7 +213,7 @@ def _quantiles(fields: Fields) -> dict[str, float]:
     found: dict[str, float] = {}
     for name in fields:
         share = name.removesuffix("%")
-        if share == name or not share.replace(".", "", 1).isdigit():
+        if share == name or not is_percentile(share):
             continue
         latency_s = _ms(fields, (name,))
         if latency_s is not None:

@@ -246,3 +246,8 @@ class AggregateTable(Frozen):
     resolution_s: float
     unreadable_lines: int = 0
     notes: tuple[str, ...] = ()
+
+
+def is_percentile(text: str) -> bool:
+    """Tell whether the name of a column is a percentile, such as ``99.9``: ASCII digits, at most 100."""
+    return text.isascii() and text.replace(".", "", 1).isdigit() and float(text) <= 100

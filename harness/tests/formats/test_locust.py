@@ -86,6 +86,16 @@ def test_columns_of_older_releases_are_read_by_their_meaning(tmp_path: Path, tex
     assert [row.n_requests for row in table.rows] == [200]
 
 
+@pytest.mark.parametrize("name", ["\N{SUPERSCRIPT TWO}9.99%", "999%", "%", ".%"])
+def test_a_column_is_a_percentile_when_its_name_is_a_number_up_to_100(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "run_stats.csv"
+    path.write_text(ONE.replace("99.99%", name))
+    total = aggregate(path).total
+    assert total is not None
+    assert set(total.latency_quantiles_s) >= {"p99.9", "p99.999", "max"}
+    assert f"p{name.removesuffix('%')}" not in total.latency_quantiles_s
+
+
 def test_a_load_without_any_answer_has_no_latency_rather_than_zero(tmp_path: Path) -> None:
     header = (GOLDEN / "run_stats.csv").read_text().splitlines()[0]
     path = tmp_path / "run_stats.csv"
