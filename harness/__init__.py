@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from harness.evidence.attribution import attribute_peaks
     from harness.evidence.load_response import (
         describe_calibration,
+        describe_warm_up,
         drawable,
         effect_between,
         load_response,
-        describe_warm_up,
     )
     from harness.evidence.opening import find_evidence, open_evidence
     from harness.evidence.requests import defined_variants, latencies_by, settling
@@ -259,7 +259,6 @@ __all__ = [
     "beside_published",
     "block_cells",
     "build_cells",
-    "describe_calibration",
     "cell_in_words",
     "check_machine",
     "check_parameters",
@@ -273,7 +272,9 @@ __all__ = [
     "core_sweep",
     "defined_pairs",
     "defined_variants",
+    "describe_calibration",
     "describe_session",
+    "describe_warm_up",
     "drawable",
     "drifts",
     "effect_between",
@@ -287,6 +288,7 @@ __all__ = [
     "knees",
     "latencies_by",
     "lead_cells",
+    "load_response",
     "margin_note",
     "measure_all",
     "memory_pairs",
@@ -304,7 +306,6 @@ __all__ = [
     "pooled_cells",
     "precision_recall_curves",
     "pressure_cells",
-    "load_response",
     "publish_alike",
     "publish_attribution",
     "publish_audit",
@@ -359,7 +360,6 @@ __all__ = [
     "warm_up_cells",
     "warm_up_curves",
     "warm_up_table",
-    "describe_warm_up",
     "worth_cells",
 ]
 

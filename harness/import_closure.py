@@ -16,6 +16,12 @@ from pathlib import Path
 SOURCES = Path(__file__).resolve().parent.parent
 
 
+#: What notebooks import from: of these only the modules behind the names that are asked for are followed.
+#: Otherwise every change of the project would be one of every notebook. A process loads more than that, but only
+#: modules whose names nobody asked for.
+FACES = frozenset({"harness.notebook"})
+
+
 def closure_sha256(root: Path, modules: set[str]) -> str:
     """Return one hash of the sources of these modules and of everything of the project they import."""
     digest = hashlib.sha256()
@@ -26,11 +32,11 @@ def closure_sha256(root: Path, modules: set[str]) -> str:
     return digest.hexdigest()
 
 
-def closure(root: Path, modules: set[str]) -> tuple[str, ...]:
+def closure(root: Path, modules: set[str], *, faces: frozenset[str] = FACES) -> tuple[str, ...]:
     """Return these modules of the project and everything of it they import, sorted.
 
-    A face (:func:`is_face`) from which names are imported leads to the modules of these names alone: otherwise
-    every change of the project would be one of every notebook.
+    Args:
+        faces: modules of which an import by name leads to the modules of these names alone.
     """
     seen: set[str] = set()
     waiting = sorted(modules)
@@ -41,42 +47,25 @@ def closure(root: Path, modules: set[str]) -> tuple[str, ...]:
             continue
         seen.add(module)
         for target, names in imports(path.read_text("utf-8")):
-            waiting += _behind(root, target, names)
+            waiting += _behind(root, target, names, faces)
     return tuple(sorted(seen))
 
 
-def _behind(root: Path, target: str, names: tuple[str, ...]) -> list[str]:
-    """Return the modules that an import leads to; of names that come through faces, those where they end up."""
-    if target.split(".")[0] != "harness":
+def _behind(root: Path, target: str, names: tuple[str, ...], faces: frozenset[str]) -> list[str]:
+    """Return the modules that an import leads to; of names that come through faces, those that have them."""
+    if target.split(".", maxsplit=1)[0] != "harness":
         return []
-    path = module_path(root, target)
-    source = path.read_text("utf-8") if path else ""
-    if not names or not is_face(source):
+    if target not in faces or not names:
         return [target, *(f"{target}.{name}" for name in names)]
-    origins = {name: module for module, there in imports(source) for name in there}
-    found: list[str] = []
-    for name in names:
-        if module_path(root, f"{target}.{name}"):
-            found.append(f"{target}.{name}")
-        elif name in origins and name != "*":
-            found += _behind(root, origins[name], (name,))
-        else:
-            found.append(target)
-    return found
-
-
-@cache
-def is_face(source: str) -> bool:
-    """Tell whether a module is a face: a docstring, imports by name, and ``__all__``, nothing that runs."""
-
-    def harmless(node: ast.stmt) -> bool:
-        if isinstance(node, ast.ImportFrom):
-            return all(alias.asname is None and alias.name != "*" for alias in node.names)
-        if isinstance(node, ast.Assign):
-            return [ast.unparse(target) for target in node.targets] == ["__all__"]
-        return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-
-    return all(map(harmless, ast.parse(source).body))
+    path = module_path(root, target)
+    origins = (
+        {name: module for module, there in imports(path.read_text("utf-8")) for name in there} if path else {}
+    )
+    return [
+        found
+        for name in names
+        for found in (_behind(root, origins[name], (name,), faces) if name in origins else [target])
+    ]
 
 
 def module_path(root: Path, module: str) -> Path | None:

@@ -8,10 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
 from harness.errors import InputError, UnknownKey
 from harness.model import Estimate
+from harness.model.formatting import NOT_MEASURED
 from harness.publish import Publisher, clear, escape, read_values, show, trace
 from harness.publish.cells import cell_texts
 from harness.publish.latex import render_table
@@ -164,6 +167,37 @@ def test_a_table_shows_a_dash_and_says_why_below(tmp_path: Path) -> None:
     assert "variant & time (ms)" in text
     assert "--: below resolution." in text
     assert r"\caption{Times \& more}" in text
+
+
+@pytest.mark.parametrize(
+    "nothing", [None, pd.DataFrame({"x": []}), []], ids=["None", "no rows", "no entries"]
+)
+def test_what_was_not_measured_is_neither_drawn_nor_written_and_says_so(
+    tmp_path: Path, nothing: object
+) -> None:
+    publisher = Publisher("30-strings", root=tmp_path, publish=True)
+
+    def draw(*_: object) -> Figure:
+        raise AssertionError("there is nothing to draw")
+
+    said = publisher.figure("x.y", draw, nothing, 1, alt="A figure.", caption="A caption.")
+    assert said.text == NOT_MEASURED
+    assert publisher.figure("x.y", lambda: None, alt="A figure.", caption="").text == NOT_MEASURED
+    assert publisher.table("x.y", {"a": "a"}, None, caption="A caption.").text == NOT_MEASURED
+    assert not list(tmp_path.rglob("*.*"))
+
+
+def test_a_figure_is_drawn_from_its_arguments_and_options(tmp_path: Path) -> None:
+    def draw(values: list[float], *, title: str) -> Figure:
+        figure = Figure()
+        figure.add_subplot().plot(values)
+        figure.suptitle(title)
+        return figure
+
+    publisher = Publisher("30-strings", root=tmp_path, publish=True)
+    said = publisher.figure("x.y", draw, [1.0, 2.0], title="Rates", alt="A line.", caption="A caption.")
+    assert said.text == "A line."
+    assert (tmp_path / "paper/generated/figures/x-y.pdf").is_file()
 
 
 def test_a_table_in_which_no_row_is_numeric_is_set_left() -> None:
