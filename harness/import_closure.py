@@ -47,11 +47,11 @@ def closure(root: Path, modules: set[str], *, faces: frozenset[str] = FACES) -> 
             continue
         seen.add(module)
         for target, names in imports(path.read_text("utf-8")):
-            waiting += _behind(root, target, names, faces)
+            waiting += behind(root, target, names, faces)
     return tuple(sorted(seen))
 
 
-def _behind(root: Path, target: str, names: tuple[str, ...], faces: frozenset[str]) -> list[str]:
+def behind(root: Path, target: str, names: tuple[str, ...], faces: frozenset[str]) -> list[str]:
     """Return the modules that an import leads to; of names that come through faces, those that have them."""
     if target.split(".", maxsplit=1)[0] != "harness":
         return []
@@ -64,7 +64,7 @@ def _behind(root: Path, target: str, names: tuple[str, ...], faces: frozenset[st
     return [
         found
         for name in names
-        for found in (_behind(root, origins[name], (name,), faces) if name in origins else [target])
+        for found in (behind(root, origins[name], (name,), faces) if name in origins else [target])
     ]
 
 

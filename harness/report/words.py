@@ -96,8 +96,14 @@ def when(report: Report) -> str | None:
     """Return when the file begins and how long it is; ``None``: its times are not known."""
     if report.start_epoch_s is None or report.duration_s is None:
         return None
-    began = datetime.fromtimestamp(report.start_epoch_s, UTC).strftime("%Y-%m-%d %H:%M:%S")
-    return f"begins {began} UTC, lasts {length(report.duration_s * 1e3)}"
+    return f"begins {_date(report.start_epoch_s)}, lasts {length(report.duration_s * 1e3)}"
+
+
+def _date(epoch_s: float) -> str:
+    try:
+        return f"{datetime.fromtimestamp(epoch_s, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    except (OverflowError, ValueError, OSError):  # a damaged time: before year 1, or after 9999
+        return f"{epoch_s:g} s after 1970-01-01, which is no date,"
 
 
 def weighty(report: Report) -> list[str]:

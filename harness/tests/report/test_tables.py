@@ -214,3 +214,10 @@ def test_kinds_without_end_are_counted_together() -> None:
         add_kinds(counts, {f"kind {i}": 2})
     assert len(counts) == MOST_KINDS + 1 and counts[OTHER_KINDS] == 100
     assert error_kind("", "", "", "") == "no reason given" and "\n" not in error_kind("500", "a\nb", "", "")
+
+
+@pytest.mark.parametrize("epoch_s", [1e300, -1e300, 1e12])
+def test_a_damaged_time_is_shown_as_found_and_is_no_date(epoch_s: float) -> None:
+    report = report_file(GOLDEN / "jmeter" / "closed-10-users.jtl.gz")
+    damaged = report.model_copy(update={"start_epoch_s": epoch_s})
+    assert f"begins {epoch_s:g} s after 1970-01-01, which is no date" in str(words.when(damaged))
