@@ -51,7 +51,7 @@ def closure(root: Path, modules: set[str], *, faces: frozenset[str] = FACES) -> 
     return tuple(sorted(seen))
 
 
-def behind(root: Path, target: str, names: tuple[str, ...], faces: frozenset[str]) -> list[str]:
+def behind(root: Path, target: str, names: tuple[str, ...], faces: frozenset[str] = FACES) -> list[str]:
     """Return the modules that an import leads to; of names that come through faces, those that have them."""
     if target.split(".", maxsplit=1)[0] != "harness":
         return []
