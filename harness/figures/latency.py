@@ -7,12 +7,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
+import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from harness.analysis.tables.success_shares import failed_share
 from harness.errors import InputError
+from harness.figures.curves import median_and_range
+from harness.figures.dots import failed_strip
 from harness.figures.style import (
     BAND,
     FAINT,
@@ -23,7 +25,7 @@ from harness.figures.style import (
     log_scale,
     styled,
 )
-from harness.figures.variant_style import looks, ordered
+from harness.figures.variant_style import Look, looks, ordered
 
 Floats = NDArray[np.float64]
 _NINES = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
@@ -52,13 +54,9 @@ def percentiles(
     shares = 1 - 10.0**-grid
     ends = []
     for name in (name for name in ordered(trials) if latencies.get(name)):
-        curves = np.array([np.quantile(one, shares) for one in latencies[name]]) * 1e3
         look = styles[name]
-        middle = np.median(curves, axis=0)
-        axes.fill_between(
-            grid, curves.min(axis=0), curves.max(axis=0), color=look.colour, alpha=0.18, linewidth=0
-        )
-        axes.plot(grid, middle, color=look.colour, linestyle=look.line)
+        curves = [np.quantile(one, shares) * 1e3 for one in latencies[name]]
+        middle = median_and_range(axes, grid, curves, colour=look.colour, line=look.line)
         ends.append((float(middle[-1]), look.label, look.colour))
     log_scale(axes, "y")
     _nines(axes, depth)
@@ -67,7 +65,7 @@ def percentiles(
     axes.set_ylabel("latency / ms (log)")
     axes.set_xlabel("percentile of requests (axis of nines)")
     label_ends(axes, ends)
-    _error_strip(strip, trials, [name for name in ordered(trials) if latencies.get(name)])
+    _failed(strip, trials, [name for name in ordered(trials) if latencies.get(name)], styles)
     return figure
 
 
@@ -81,9 +79,11 @@ def ecdf(latencies: Mapping[str, Sequence[Floats]], trials: pd.DataFrame) -> Fig
     share = np.linspace(0.001, 0.999, 400)
     for name in (name for name in ordered(trials) if latencies.get(name)):
         look = styles[name]
-        curves = [np.quantile(one, share) * 1e3 for one in latencies[name]]
-        for curve in curves:
-            axes.plot(curve, share, color=look.colour, linestyle=look.line, linewidth=0.6, alpha=0.7)
+        for one in latencies[name]:
+            sns.ecdfplot(
+                x=np.quantile(one, share) * 1e3, color=look.colour, linestyle=look.line, linewidth=0.6, alpha=0.7,
+                ax=axes,
+            )  # fmt: skip
     log_scale(axes, "x")
     axes.set_ylim(0, 1)
     axes.set_xlabel("latency / ms (log)")
@@ -114,18 +114,12 @@ def _nines(axes: Axes, depth: float) -> None:
     axes.set_xlim(0, depth)
 
 
-def _error_strip(axes: Axes, trials: pd.DataFrame, names: Sequence[str]) -> None:
-    """Share of failed requests, one dot a trial: a fast answer that is wrong is no answer."""
-    styles = looks(trials)
-    for x, name in enumerate(names):
-        mine = trials[(trials["variant"] == name) & ~trials["excluded"].astype(bool)]
-        share = 100 * failed_share(mine)
-        axes.plot(np.full(len(mine), x), share, **styles[name].dots)
+def _failed(axes: Axes, trials: pd.DataFrame, names: Sequence[str], styles: Mapping[str, Look]) -> None:
+    failed_strip(axes, trials, rows=names, styles=styles, orient="v")
     axes.set_xticks(
         range(len(names)), [styles[name].label.replace(" ", "\n", 1) for name in names], fontsize=5.2
     )
-    axes.set_ylim(bottom=-0.05, top=max(1.0, axes.get_ylim()[1]))
-    axes.set_xlim(-0.5, len(names) - 0.5)
+    axes.set_title("")
     axes.set_ylabel("failed / %", color=INK)
     axes.tick_params(axis="x", length=0, colors=INK)
     axes.spines["bottom"].set_color(FAINT)

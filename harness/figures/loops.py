@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from harness.errors import InputError
+from harness.figures.curves import median_and_range
 from harness.figures.style import FAINT, PAGE_INCHES, canvas, log_scale, styled
 
 Floats = NDArray[np.float64]
@@ -37,11 +38,8 @@ def open_and_closed(
             colour, line = _LINES.get(loop, (FAINT, ":"))
             depth = np.log10(max(min(len(one) for one in arrays) / _TAIL_REQUESTS, 3.0))
             grid = np.linspace(0, min(depth, 4.0), 100)
-            curves = np.array([np.quantile(one, 1 - 10.0**-grid) for one in arrays]) * 1e3
-            axes.fill_between(
-                grid, curves.min(axis=0), curves.max(axis=0), color=colour, alpha=0.15, linewidth=0
-            )
-            axes.plot(grid, np.median(curves, axis=0), color=colour, linestyle=line, label=f"{loop} loop")
+            curves = [np.quantile(one, 1 - 10.0**-grid) * 1e3 for one in arrays]
+            median_and_range(axes, grid, curves, colour=colour, line=line, label=f"{loop} loop")
         axes.set_xticks([0, 1, 2, 3, 4], ["0", "90 %", "99 %", "99.9 %", "99.99 %"])
         axes.set_xlim(0, max(1.0, axes.dataLim.x1))
         axes.set_title(labels[name], loc="left")

@@ -5,14 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from harness.analysis.tables.success_shares import counted_in, failed_share, wanted
 from harness.errors import InputError
+from harness.figures.dots import failed_strip, rows_of_dots
 from harness.figures.style import FAINT, INK, PAGE_INCHES, canvas, legend, log_scale, styled
 from harness.figures.variant_style import looks, ordered
 
@@ -57,10 +55,8 @@ def by_cell(
         for column, level in zip(by, cell, strict=True):
             mine = mine[mine[column] == level]
         axes = panels[0, index]
-        for y, name in enumerate(reversed(order)):
-            _dots(axes, mine[mine["variant"] == name], metric, y, factor, styles[name].dots)
-        axes.set_yticks(range(len(order)), [styles[name].label for name in reversed(order)])
-        axes.set_ylim(-0.6, len(order) - 0.4)
+        rows_of_dots(axes, mine, mine[metric] * factor, rows=order, styles=styles)
+        axes.set_yticks(range(len(order)), [styles[name].label for name in order])
         axes.set_title(_title(by, cell, crowded=len(cells) > CROWDED), loc="left")
         if log:
             log_scale(axes, "x")
@@ -69,7 +65,8 @@ def by_cell(
         if not log:
             axes.set_xlim(left=0)
         if errors:
-            _error_strip(panels[1, index], mine, order)
+            failed_strip(panels[1, index], mine, rows=order, styles=styles)
+            panels[1, index].set_yticks([])
     figure.supxlabel(label, fontsize=7)
     return figure
 
@@ -106,26 +103,3 @@ def run_order(trials: pd.DataFrame, metric: str, *, label: str) -> Figure:
 def _title(by: Sequence[str], cell: Sequence[object], *, crowded: bool) -> str:
     named = zip(by, cell, strict=True)
     return ", ".join(str(v) if crowded else f"{c.replace('_', '-')} {v}" for c, v in named)
-
-
-def _dots(  # what one row of dots is made of
-    axes: Axes, mine: pd.DataFrame, metric: str, y: int, factor: float, look: dict[str, object]
-) -> None:
-    if mine.empty:
-        return
-    rank = mine["block"].rank(method="dense").to_numpy()
-    spread = (rank - rank.mean()) / max(len(np.unique(rank)), 2) * 0.5  # later blocks lower: no random jitter
-    axes.plot(mine[metric] * factor, y - spread, **look)  # type: ignore[arg-type]  # keywords of Line2D
-
-
-def _error_strip(axes: Axes, mine: pd.DataFrame, order: Sequence[str]) -> None:
-    counted = mine.assign(failed=failed_share(mine) * wanted(mine), wanted=wanted(mine))
-    shares = [
-        100 * float(rows["failed"].sum()) / max(float(rows["wanted"].sum()), 1.0)
-        for rows in (counted[counted["variant"] == name] for name in reversed(order))
-    ]
-    axes.scatter(shares, range(len(order)), marker="|", s=22, color=[INK if s else FAINT for s in shares])
-    axes.set_ylim(-0.6, len(order) - 0.4)
-    axes.set_yticks([])
-    axes.set_xlim(-0.02 * max(*shares, 1), max(max(shares) * 1.15, 1))
-    axes.set_title(f"failed {counted_in(mine)} / %", loc="left", fontsize=6, pad=2)

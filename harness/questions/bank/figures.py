@@ -13,6 +13,8 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from harness.errors import InputError
+from harness.figures.curves import line_of_medians
+from harness.figures.dots import rows_of_dots
 from harness.figures.style import FAINT, INK, PAGE_INCHES, canvas, legend, log_scale, styled
 from harness.figures.variant_style import Look, looks, ordered
 from harness.model import Estimate
@@ -161,8 +163,7 @@ def under_load(table: pd.DataFrame, knees: Mapping[str, Estimate]) -> Figure:
 def _load_dots(axes: Axes, mine: pd.DataFrame, column: str, look: Look) -> None:
     there = mine.dropna(subset=[column])
     axes.plot(there["offered_per_s"], there[column], **look.dots)
-    middle = there.groupby("offered_per_s")[column].median()
-    axes.plot(middle.index, middle, color=look.colour, linestyle=look.line, linewidth=0.9)
+    line_of_medians(axes, there, "offered_per_s", column, look, linewidth=0.9)
 
 
 def _knee_line(axes: Axes, found: Estimate | None, look: Look) -> None:
@@ -177,10 +178,6 @@ def _knee_line(axes: Axes, found: Estimate | None, look: Look) -> None:
         alpha=0.12,
         linewidth=0,
     )
-
-
-#: How far apart the variants of one level lie, and how far the blocks of one variant spread.
-APART, SPREAD = 0.36, 0.22
 
 
 @styled
@@ -199,11 +196,10 @@ def borne(table: pd.DataFrame, *, factor: str) -> Figure:
     levels, names, styles = list(dict.fromkeys(told[factor].astype(str))), ordered(told), looks(table)
     figure, panels = canvas(1, 2, width=PAGE_INCHES, height=0.7 + 0.36 * len(levels), sharey=True)
     for axes, column, times in ((panels[0, 0], "measurement_s", 1), (panels[0, 1], "right_share", 100)):
-        for row, level in enumerate(levels):
-            for place, name in enumerate(names):
-                mine = told[(told[factor].astype(str) == level) & (told["variant"] == name)]
-                middle = row + (place - (len(names) - 1) / 2) * APART
-                _dots(axes, mine.assign(value=mine[column] * times), middle, styles[name])
+        values = told[column] * times
+        rows_of_dots(axes, told, values, rows=levels, styles=styles, by=factor)
+        over = values.where(told["outcome"] == "overloaded")
+        rows_of_dots(axes, told, over, rows=levels, styles=styles, by=factor, crossed=True)
         for row in range(1, len(levels)):
             axes.axhline(row - 0.5, color=FAINT, linewidth=0.4)
         axes.grid(axis="y", visible=False)
@@ -216,13 +212,3 @@ def borne(table: pd.DataFrame, *, factor: str) -> Figure:
     right.set_xlabel("of what was asked for, answered rightly / % (cross: overloaded)")
     legend(right, names, styles, lines=False)
     return figure
-
-
-def _dots(axes: Axes, mine: pd.DataFrame, middle: float, look: Look) -> None:
-    if mine.empty:
-        return
-    rank = mine["block"].rank(method="dense").to_numpy(dtype=np.float64)
-    y = middle + (rank - rank.mean()) / max(len(rank), 2) * SPREAD  # later blocks lower: no random jitter
-    axes.plot(mine["value"], y, **look.dots)
-    over = (mine["outcome"] == "overloaded").to_numpy()
-    axes.plot(mine["value"][over], y[over], "x", color=INK, markersize=5, markeredgewidth=0.8)

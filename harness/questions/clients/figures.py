@@ -7,6 +7,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from harness.errors import InputError
+from harness.figures.curves import line_of_each_trial, line_of_medians
 from harness.figures.style import canvas, label_ends, log_scale, styled
 from harness.figures.variant_style import looks, ordered
 
@@ -30,12 +31,11 @@ def by_part(parts: pd.DataFrame, metric: str, *, label: str, factor: float = 1.0
     for name in ordered(told):
         mine = told[told["variant"] == name].assign(x=lambda frame: frame["part"].map(place))
         look = styles[name]
-        for _, trial in mine.groupby(["session_id", "trial_id"]):
-            axes.plot(trial["x"], trial[metric] * factor, color=look.colour, linewidth=0.5, alpha=0.5)
-        middle = mine.groupby("x")[metric].median() * factor
-        axes.plot(
-            middle.index, middle, color=look.colour, linestyle=look.line, marker=look.marker,
-            markerfacecolor=look.face,
+        mine = mine.assign(drawn=mine[metric] * factor)
+        line_of_each_trial(axes, mine, "x", "drawn", look.colour)
+        middle = line_of_medians(
+            axes, mine, "x", "drawn", look, marker=look.marker, markerfacecolor=look.face,
+            markeredgecolor=look.colour,
         )  # fmt: skip
         ends.append((float(middle.iloc[-1]), look.label, look.colour))
     if log:

@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from harness.errors import InputError
-from harness.figures.means import row_of_trials
+from harness.figures.means import rows_of_trials
 from harness.figures.style import PAGE_INCHES, canvas, log_scale, styled
 from harness.figures.variant_style import looks, ordered
 
@@ -31,13 +31,11 @@ def forms(trials: pd.DataFrame) -> Figure:
     if kept.empty:
         raise InputError("no trial was kept", found="0 trials", allowed="at least one")
     kept = kept.assign(disk_bytes=kept["artifact_bytes"] + kept["runtime_bytes"])
-    styles, order = looks(trials), list(reversed(ordered(kept)))
+    styles, order = looks(trials), ordered(kept)
     figure, panels = canvas(1, len(_PANELS), width=PAGE_INCHES, height=0.8 + 0.19 * len(order), sharey=True)
     for axes, (metric, (label, factor)) in zip(panels[0], _PANELS.items(), strict=True):
-        for y, name in enumerate(order):
-            row_of_trials(axes, y, kept[kept["variant"] == name], metric, factor, styles[name])
-        axes.set_ylim(-0.6, len(order) - 0.4)
-        if axes.lines:
+        rows_of_trials(axes, kept, metric, factor=factor, rows=order, styles=styles)
+        if kept[metric].notna().any():
             log_scale(axes, "x")
         axes.set_xlabel(f"{label} (log)")
     panels[0, 0].set_yticks(range(len(order)), [styles[name].label for name in order])

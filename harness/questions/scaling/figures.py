@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from harness.errors import InputError
+from harness.figures.curves import line_of_medians
 from harness.figures.style import BAND, INK, PAGE_INCHES, canvas, label_ends, log_scale, styled
 from harness.figures.variant_style import Look, looks, ordered
 from harness.questions.scaling.analysis import CORES, ScalingRow
@@ -74,10 +75,9 @@ def _curves(
         if there.empty:
             continue
         axes.plot(there["x"], there[column], **{**look.dots, "markersize": 2.6, "alpha": 0.55})
-        middle = there.groupby("x")[column].median()
-        axes.plot(
-            middle.index, middle, color=look.colour, linestyle=look.line, marker=look.marker,
-            markerfacecolor=look.face,
+        middle = line_of_medians(
+            axes, there, "x", column, look, marker=look.marker, markerfacecolor=look.face,
+            markeredgecolor=look.colour,
         )  # fmt: skip
         ends.append((float(middle.iloc[-1]), look.label, look.colour))
     return ends

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from harness.errors import InputError
-from harness.figures.means import row_of_trials
+from harness.figures.means import rows_of_trials
 from harness.figures.style import canvas, label_ends, log_scale, styled
 from harness.figures.variant_style import looks, ordered
 
@@ -27,13 +27,11 @@ def startup(
     kept = trials[~trials["excluded"].astype(bool)].dropna(subset=[metric])
     if kept.empty:
         raise InputError("no trial has this metric", place=metric, found="0 trials", allowed="at least one")
-    styles, order = looks(trials), list(reversed(ordered(kept)))
+    styles, order = looks(trials), ordered(kept)
     figure, panels = canvas(height=0.8 + 0.2 * len(order))
     axes = panels[0, 0]
-    for y, name in enumerate(order):
-        row_of_trials(axes, y, kept[kept["variant"] == name], metric, 1e3, styles[name])
+    rows_of_trials(axes, kept, metric, factor=1e3, rows=order, styles=styles)
     axes.set_yticks(range(len(order)), [styles[name].label for name in order])
-    axes.set_ylim(-0.6, len(order) - 0.4)
     log_scale(axes, "x")
     axes.set_xlabel(label or "to first correct answer / ms (log); bar: mean")
     return figure

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from types import SimpleNamespace
 from typing import cast
 
@@ -11,6 +12,8 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.axes import Axes
+from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
@@ -95,9 +98,17 @@ def test_go_comes_first_in_every_figure(trials: pd.DataFrame) -> None:
 
 
 def dots_of(figure: Figure) -> int:
-    """Count the points drawn with a marker."""
-    lines = [line for axes in figure.axes for line in axes.lines if line.get_marker() != "None"]
-    return sum(np.size(line.get_xdata()) for line in lines)
+    """Count the points that are drawn as trials."""
+    return sum(len(dots) for axes in figure.axes for dots in offsets(axes))
+
+
+def offsets(axes: Axes, *, crosses: bool = False) -> list[list[tuple[float, float]]]:
+    """Return the places of all dots by collection: filled or hollow markers, or crosses."""
+    return [
+        [(float(x), float(y)) for x, y in np.asarray(dots.get_offsets())]
+        for dots in axes.collections
+        if isinstance(dots, PathCollection) and (dots.get_alpha() is None) == crosses
+    ]
 
 
 def test_every_trial_is_a_dot(trials: pd.DataFrame) -> None:
@@ -128,9 +139,12 @@ def test_a_row_marks_the_mean_that_tables_print_and_the_duplicate_is_hollow_and_
     ]
     assert sorted(bar[0] for bar in bars) == pytest.approx(sorted(one.value * 1e3 for one in rows))
     hollow = [
-        line for line in axes.lines if line.get_markerfacecolor() == "none" and line.get_marker() != "None"
+        float(x)
+        for dots in axes.collections
+        if isinstance(dots, PathCollection) and not np.asarray(dots.get_facecolor())[:, 3].any()
+        for x, _ in np.asarray(dots.get_offsets())
     ]
-    assert [np.asarray(line.get_xdata()).tolist() for line in hollow] == [[10_000.0] * 5]
+    assert hollow == [10_000.0] * 5
 
 
 def test_the_stamp_is_put_once(trials: pd.DataFrame) -> None:
@@ -217,10 +231,11 @@ def test_throughput_stands_against_p99_with_the_knee_on_the_curve() -> None:
 def test_what_was_borne_shows_every_trial_and_crosses_the_overloaded_ones() -> None:
     table = under_growing_load()
     for axes in figures.borne(table, factor="users").axes:
-        dots = sum(np.size(line.get_xdata()) for line in axes.lines if line.get_alpha() == 0.85)
-        crosses = sum(np.size(line.get_xdata()) for line in axes.lines if line.get_marker() == "x")
-        assert dots == len(table)
-        assert crosses == (table["outcome"] == "overloaded").sum()
+        dots = list(chain.from_iterable(offsets(axes)))
+        crosses = list(chain.from_iterable(offsets(axes, crosses=True)))
+        assert len(set(dots)) == len(table)
+        assert len(crosses) == (table["outcome"] == "overloaded").sum()
+        assert set(crosses) <= set(dots)
 
 
 def timeline_with(*causes: str, slowest_s: float = 0.3) -> TimelineLike:

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Curves over trials, drawn by seaborn: the median with the range of the trials, or every trial as a thin line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from numpy.typing import NDArray
+
+from harness.figures.variant_style import Look
+
+Floats = NDArray[np.float64]
+
+
+def median_and_range(
+    axes: Axes, at: Floats, curves: Sequence[Floats], *, colour: str, line: Any, label: str | None = None
+) -> Floats:
+    """Draw the median over trials as a line and their range as a band; return the median.
+
+    Args:
+        at: where the curves have their values, shape (n,). curves: one a trial, each of shape (n,).
+    """
+    stacked = np.array(curves)
+    sns.lineplot(
+        x=np.tile(at, len(stacked)),
+        y=stacked.ravel(),
+        estimator="median",
+        errorbar=("pi", 100),
+        color=colour,
+        linestyle=line,
+        label=label,
+        legend=False,
+        err_kws={"alpha": 0.18, "linewidth": 0},
+        ax=axes,
+    )
+    middle: Floats = np.median(stacked, axis=0)
+    return middle
+
+
+def line_of_medians(axes: Axes, frame: pd.DataFrame, x: str, y: str, look: Look, **options: Any) -> pd.Series:
+    """Join the medians of ``y`` at each ``x`` with a line in a variant's style; return them by ``x``."""
+    sns.lineplot(
+        data=frame,
+        x=x,
+        y=y,
+        estimator="median",
+        errorbar=None,
+        color=look.colour,
+        linestyle=look.line,
+        legend=False,
+        ax=axes,
+        **options,
+    )
+    return frame.groupby(x)[y].median()
+
+
+def line_of_each_trial(axes: Axes, frame: pd.DataFrame, x: str, y: str, colour: str) -> None:
+    """Draw one thin line a trial."""
+    sns.lineplot(
+        data=frame.assign(trial=frame["session_id"].astype(str) + "/" + frame["trial_id"].astype(str)),
+        x=x,
+        y=y,
+        units="trial",
+        estimator=None,
+        color=colour,
+        linewidth=0.5,
+        alpha=0.5,
+        legend=False,
+        ax=axes,
+    )
+
+
+__all__ = ["line_of_each_trial", "line_of_medians", "median_and_range"]

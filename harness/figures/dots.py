@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every trial as a dot: rows of dots, and the strip of failed requests, both drawn by seaborn.
+
+Within a row the trials stand in the order of their blocks, from top to bottom: nothing is jittered, so that the
+same trials give the same picture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+
+from harness.analysis.tables.success_shares import counted_in, failed_share
+from harness.figures.style import INK
+from harness.figures.variant_style import Look
+
+_SIZE, _EDGE = 3.6, 0.9
+
+
+def rows_of_dots(
+    axes: Axes,
+    trials: pd.DataFrame,
+    values: pd.Series,
+    *,
+    rows: Sequence[str],
+    styles: Mapping[str, Look],
+    by: str = "variant",
+    orient: Literal["h", "v"] = "h",
+    hollow: bool = False,
+    crossed: bool = False,
+) -> None:
+    """Draw ``values`` of ``trials``, one row a level of ``by``; within a row variants, and of these the blocks.
+
+    Args:
+        trials: with the columns ``variant``, ``block`` and ``by``. values: one a trial, on the index of ``trials``.
+        rows: the levels of ``by``, from top to bottom (``orient`` "v": from left to right).
+        hollow: without filling. crossed: a cross in place of each variant's marker.
+    """
+    data = pd.DataFrame(
+        {
+            "value": values,
+            "row": trials[by].astype(str),
+            "variant": trials["variant"].astype(str),
+            "block": trials["block"].rank(method="dense").astype(int),
+        }
+    ).dropna(subset=["value"])
+    several = by != "variant"
+    names = [name for name in styles if name in set(data["variant"])] if several else [""]
+    blocks = range(1, int(data["block"].max()) + 1) if len(data) else ()
+    hue_order = [f"{name} {block}" for name in names for block in blocks]
+    for name in dict.fromkeys(data["variant"].tolist()):
+        mine = data[data["variant"] == name]
+        keys = [f"{name if several else ''} {block}" for block in mine["block"]]
+        look = styles[name]
+        sns.stripplot(
+            data=mine.assign(key=keys),
+            x="value" if orient == "h" else "row",
+            y="row" if orient == "h" else "value",
+            hue="key",
+            order=list(rows),
+            hue_order=hue_order,
+            palette=dict.fromkeys(hue_order, INK if crossed else "none" if hollow else look.face),
+            orient=orient,
+            dodge=True,
+            jitter=False,
+            legend=False,
+            ax=axes,
+            **(_CROSS if crossed else _marks(look)),
+        )
+    axes.set_xlabel("")
+    axes.set_ylabel("")
+    span = (len(rows) - 0.4, -0.6) if orient == "h" else (-0.6, len(rows) - 0.4)
+    axes.set_ylim(*span) if orient == "h" else axes.set_xlim(*span)
+
+
+_CROSS: dict[str, Any] = {"marker": "x", "size": 5.0, "linewidth": 0.8}
+
+
+def _marks(look: Look) -> dict[str, Any]:
+    return {
+        "marker": look.marker, "size": _SIZE, "edgecolor": look.colour, "linewidth": _EDGE, "alpha": 0.85,
+    }  # fmt: skip
+
+
+def failed_strip(
+    axes: Axes,
+    trials: pd.DataFrame,
+    *,
+    rows: Sequence[str],
+    styles: Mapping[str, Look],
+    orient: Literal["h", "v"] = "h",
+) -> None:
+    """Draw the share of failed requests of every kept trial: a fast answer that is wrong is no answer."""
+    kept = trials[~trials["excluded"].astype(bool) & trials["variant"].isin(list(rows))]
+    shares = 100 * failed_share(kept)
+    rows_of_dots(axes, kept, shares, rows=rows, styles=styles, orient=orient)
+    most = max(1.0, float(shares.max()) * 1.15) if shares.notna().any() else 1.0
+    limits = (-0.04 * most, most)
+    axes.set_xlim(*limits) if orient == "h" else axes.set_ylim(*limits)
+    axes.set_title(f"failed {counted_in(kept)} / %", loc="left", fontsize=6, pad=2)
+
+
+__all__ = ["failed_strip", "rows_of_dots"]
