@@ -66,7 +66,7 @@ def by_cell(
             axes.set_xlim(left=0)
         if errors:
             failed_strip(panels[1, index], mine, rows=order, styles=styles)
-            panels[1, index].set_yticks([])
+            panels[1, index].tick_params(axis="y", left=False, labelleft=False)
     figure.supxlabel(label, fontsize=7)
     return figure
 
