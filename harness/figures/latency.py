@@ -119,7 +119,7 @@ def _failed(axes: Axes, trials: pd.DataFrame, names: Sequence[str], styles: Mapp
     axes.set_xticks(
         range(len(names)), [styles[name].label.replace(" ", "\n", 1) for name in names], fontsize=5.2
     )
-    axes.set_title("")
+    axes.set_title("", loc="left")
     axes.set_ylabel("failed / %", color=INK)
     axes.tick_params(axis="x", length=0, colors=INK)
     axes.spines["bottom"].set_color(FAINT)
