@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from harness.evidence.attribution import attribute_peaks
     from harness.evidence.load_response import (
         describe_calibration,
+        describe_warm_up,
         drawable,
         effect_between,
         load_response,
-        describe_warm_up,
     )
     from harness.evidence.opening import find_evidence, open_evidence
     from harness.evidence.requests import defined_variants, latencies_by, settling
@@ -80,13 +80,6 @@ if TYPE_CHECKING:
     )
     from harness.questions.placement.containers import container_cells, publish_containers
     from harness.questions.placement.results import all_places, compare_places, place_cells, publish_places
-    from harness.questions.scaling.analysis import core_sweep
-    from harness.questions.scaling.results import (
-        interaction_cells,
-        lead_cells,
-        publish_scaling,
-        scaling_cells,
-    )
     from harness.questions.strings.published import publish_rounds, published_rounds
     from harness.questions.validity.adequacy import how_much
     from harness.questions.validity.adequacy_results import (
@@ -149,7 +142,6 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "margin_note": ("harness.publish", "margin_note"),
     "publish_noise": ("harness.publish", "publish_noise"),
     "container_cells": ("harness.questions.placement.containers", "container_cells"),
-    "core_sweep": ("harness.questions.scaling.analysis", "core_sweep"),
     "defined_pairs": ("harness.questions.gc_peaks.equal_memory", "defined_pairs"),
     "defined_variants": ("harness.evidence.requests", "defined_variants"),
     "describe_session": ("harness.publish.session_facts", "describe_session"),
@@ -162,10 +154,8 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "find_evidence": ("harness.evidence.opening", "find_evidence"),
     "form_cells": ("harness.questions.forms.results", "form_cells"),
     "how_much": ("harness.questions.validity.adequacy", "how_much"),
-    "interaction_cells": ("harness.questions.scaling.results", "interaction_cells"),
     "knees": ("harness.questions.bank.analysis", "knees"),
     "latencies_by": ("harness.evidence.requests", "latencies_by"),
-    "lead_cells": ("harness.questions.scaling.results", "lead_cells"),
     "measure_all": ("harness.pipeline.steps", "measure_all"),
     "memory_pairs": ("harness.questions.gc_peaks.equal_memory", "memory_pairs"),
     "noise_words": ("harness.publish.teaching", "noise_words"),
@@ -211,7 +201,6 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "publish_pressure": ("harness.questions.bank.results", "publish_pressure"),
     "publish_published_bank": ("harness.questions.bank.published", "publish_published_bank"),
     "publish_rounds": ("harness.questions.strings.published", "publish_rounds"),
-    "publish_scaling": ("harness.questions.scaling.results", "publish_scaling"),
     "publish_slow_start": ("harness.questions.clients.results", "publish_slow_start"),
     "publish_survivors": ("harness.questions.bank.connections_results", "publish_survivors"),
     "publish_use": ("harness.questions.clients.published", "publish_use"),
@@ -223,7 +212,6 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "run_stages": ("harness.pipeline.execute", "run"),
     "run_verify": ("harness.verify.simulated", "run_verify"),
     "saturations": ("harness.questions.bank.analysis", "saturations"),
-    "scaling_cells": ("harness.questions.scaling.results", "scaling_cells"),
     "settling": ("harness.evidence.requests", "settling"),
     "setup_tables": ("harness.publish.session_facts", "setup_tables"),
     "summarise": ("harness.analysis.stats.summaries", "summarise"),
@@ -259,7 +247,6 @@ __all__ = [
     "beside_published",
     "block_cells",
     "build_cells",
-    "describe_calibration",
     "cell_in_words",
     "check_machine",
     "check_parameters",
@@ -270,10 +257,11 @@ __all__ = [
     "comparison_notes",
     "comparison_rows",
     "container_cells",
-    "core_sweep",
     "defined_pairs",
     "defined_variants",
+    "describe_calibration",
     "describe_session",
+    "describe_warm_up",
     "drawable",
     "drifts",
     "effect_between",
@@ -283,10 +271,9 @@ __all__ = [
     "find_evidence",
     "form_cells",
     "how_much",
-    "interaction_cells",
     "knees",
     "latencies_by",
-    "lead_cells",
+    "load_response",
     "margin_note",
     "measure_all",
     "memory_pairs",
@@ -304,7 +291,6 @@ __all__ = [
     "pooled_cells",
     "precision_recall_curves",
     "pressure_cells",
-    "load_response",
     "publish_alike",
     "publish_attribution",
     "publish_audit",
@@ -334,7 +320,6 @@ __all__ = [
     "publish_pressure",
     "publish_published_bank",
     "publish_rounds",
-    "publish_scaling",
     "publish_slow_start",
     "publish_survivors",
     "publish_use",
@@ -346,7 +331,6 @@ __all__ = [
     "run_stages",
     "run_verify",
     "saturations",
-    "scaling_cells",
     "settling",
     "setup_tables",
     "summarise",
@@ -359,7 +343,6 @@ __all__ = [
     "warm_up_cells",
     "warm_up_curves",
     "warm_up_table",
-    "describe_warm_up",
     "worth_cells",
 ]
 

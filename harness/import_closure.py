@@ -41,13 +41,13 @@ def closure(root: Path, modules: set[str]) -> tuple[str, ...]:
             continue
         seen.add(module)
         for target, names in imports(path.read_text("utf-8")):
-            waiting += _behind(root, target, names)
+            waiting += behind(root, target, names)
     return tuple(sorted(seen))
 
 
-def _behind(root: Path, target: str, names: tuple[str, ...]) -> list[str]:
+def behind(root: Path, target: str, names: tuple[str, ...]) -> list[str]:
     """Return the modules that an import leads to; of names that come through faces, those where they end up."""
-    if target.split(".")[0] != "harness":
+    if target.split(".", maxsplit=1)[0] != "harness":
         return []
     path = module_path(root, target)
     source = path.read_text("utf-8") if path else ""
@@ -59,7 +59,7 @@ def _behind(root: Path, target: str, names: tuple[str, ...]) -> list[str]:
         if module_path(root, f"{target}.{name}"):
             found.append(f"{target}.{name}")
         elif name in origins and name != "*":
-            found += _behind(root, origins[name], (name,))
+            found += behind(root, origins[name], (name,))
         else:
             found.append(target)
     return found

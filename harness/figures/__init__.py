@@ -18,13 +18,11 @@ from harness.questions.clients.figures import by_part
 from harness.questions.forms.figures import forms
 from harness.questions.gc_peaks.figures import explained, peaks
 from harness.questions.placement.figures import places
-from harness.questions.scaling.figures import against_cores
 from harness.questions.startup.figures import memory_timeline, startup
 from harness.questions.validity.figures import coverage, precision_recall, ratios
 from harness.questions.warm_up.figures import warm_up
 
 __all__ = [
-    "against_cores",
     "borne",
     "by_cell",
     "by_part",

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import InputError
-from harness.import_closure import closure, imports
+from harness.import_closure import behind, closure, imports
 
 FOLDER = Path("notebooks")
 #: Notebooks from this number on analyse; the ones before check, measure and tidy.
@@ -79,8 +79,8 @@ class NotebookFile:
             for module, names in imports(source):
                 if module == "harness":
                     found |= {exports[name] for name in names if name in exports}
-                elif module.startswith("harness."):
-                    found.add(module)
+                else:
+                    found |= set(behind(root, module, names))
         return closure(root, found)
 
 

@@ -11,9 +11,10 @@ import pytest
 
 from harness.analysis.stats.usl import usl
 from harness.errors import InputError
-from harness.figures import against_cores, places
+from harness.figures import places
 from harness.model import Verdict
 from harness.questions.placement.analysis import PlaceRow, place_rows
+from harness.questions.scaling import against_cores
 from harness.questions.scaling.analysis import interaction, scaling_rows, sizes_of
 from harness.session import prepare
 from harness.store import SessionFolder
