@@ -32,8 +32,10 @@ from harness.analysis.warmup.curves import warm_up_curve
 from harness.formats.detect import read_any
 from harness.formats.table import RequestTable
 from harness.model import Estimate
+from harness.questions.forms import forms
 from harness.questions.gc_peaks.analysis import Timeline
 from harness.questions.gc_peaks.figures import TimelineLike
+from harness.questions.placement import places
 from harness.questions.placement.analysis import place_rows
 from harness.questions.scaling import against_cores
 from harness.questions.scaling.analysis import scaling_rows
@@ -182,7 +184,7 @@ def drawn() -> dict[str, Callable[[], Figure]]:
         "ecdf": lambda: figures.ecdf(real_latencies(), trials),
         "explained": lambda: figures.explained(rows),
         "forest": lambda: figures.forest(ratios, trials, quantity="throughput"),
-        "forms": lambda: figures.forms(forms_of(trials)),
+        "forms": lambda: forms(forms_of(trials)),
         "memory_timeline": lambda: figures.memory_timeline(
             samples(), trials, phases=[("start-up", 0.0, 0.5)]
         ),
@@ -190,7 +192,7 @@ def drawn() -> dict[str, Callable[[], Figure]]:
         "pareto": lambda: figures.pareto(trials),
         "peaks": lambda: figures.peaks([timeline()]),
         "percentiles": lambda: figures.percentiles(real_latencies(), trials, resolution_s=0.001),
-        "places": lambda: figures.places(
+        "places": lambda: places(
             place_rows(sessions, "throughput_per_s", base_session=first), quantity="throughput"
         ),
         "precision_recall": lambda: figures.precision_recall(curves()),
