@@ -15,16 +15,12 @@ from harness.figures.style import describe, save, show_figures_in, stamp
 from harness.figures.trials import by_cell, run_order
 from harness.questions.bank.figures import borne, throughput_latency, under_load
 from harness.questions.clients.figures import by_part
-from harness.questions.forms.figures import forms
 from harness.questions.gc_peaks.figures import explained, peaks
-from harness.questions.placement.figures import places
-from harness.questions.scaling.figures import against_cores
 from harness.questions.startup.figures import memory_timeline, startup
 from harness.questions.validity.figures import coverage, precision_recall, ratios
 from harness.questions.warm_up.figures import warm_up
 
 __all__ = [
-    "against_cores",
     "borne",
     "by_cell",
     "by_part",
@@ -33,13 +29,11 @@ __all__ = [
     "ecdf",
     "explained",
     "forest",
-    "forms",
     "memory_timeline",
     "open_and_closed",
     "pareto",
     "peaks",
     "percentiles",
-    "places",
     "precision_recall",
     "ratios",
     "run_order",

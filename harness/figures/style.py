@@ -20,6 +20,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from harness.figures.variant_style import Look
 from harness.model.digits import span
+from harness.model.formatting import NOT_MEASURED
 
 P = ParamSpec("P")
 
@@ -76,8 +77,13 @@ def canvas(
     return figure, figure.subplots(rows, columns, squeeze=False, **kwargs)
 
 
-def describe(trials: pd.DataFrame) -> str:
-    """Return what a caption owes its reader: blocks, trials, what was left out, and how long was measured."""
+def describe(trials: pd.DataFrame | None) -> str:
+    """Return what a caption owes its reader: blocks, trials, what was left out, and how long was measured.
+
+    ``None``: that nothing was measured.
+    """
+    if trials is None:
+        return NOT_MEASURED
     counted = trials[~trials["excluded"].astype(bool)]
     blocks = counted.drop_duplicates(["session_id", "block"]).shape[0]
     parts = [

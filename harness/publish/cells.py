@@ -4,11 +4,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from harness.model import Estimate
 from harness.model.formatting import DASH, show
 
 Cell = Estimate | str | int | None
+
+
+def gapped(rows: Sequence[Mapping[str, Cell]], *by: str) -> list[Mapping[str, Cell] | None]:
+    """Return the rows with a gap (``None``) wherever one of the cells ``by`` changes."""
+    found: list[Mapping[str, Cell] | None] = [*rows[:1]]
+    for before, row in pairwise(rows):
+        found += [None, row] if any(row[name] != before[name] for name in by) else [row]
+    return found
 
 
 def cell_texts(

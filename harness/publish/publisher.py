@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from harness.publish.cells import Cell, cell_texts, estimates_of, inputs_of
 from harness.publish.display import Published, Result, figure_page, joined, plain_table, table_page
 from harness.publish.latex import render_table
 from harness.publish.metric_words import in_words, metric_name
+from harness.publish.results import NAME, Absent, Compared, Leaf, Tree, leaves, measured, nothing, rows_of
 
 _KEY = re.compile(r"[a-z0-9]+([._-][a-z0-9]+)*")
 
@@ -97,7 +98,7 @@ class Publisher:
         self._put("values", key, entry)
         return self._show(_result(key, estimate))
 
-    def verdict(self, key: str, comparison: Comparison) -> Published:
+    def verdict(self, key: str, comparison: Compared) -> Published:
         r"""Publish what a comparison says as ``\verdict{key}``: words that fit between two names."""
         words = verdict_words(comparison.verdict, comparison.ratio, comparison.margin)
         self._text(key, words, "verdict", comparison.ratio.n_trials, comparison.ratio.inputs)
@@ -152,7 +153,7 @@ class Publisher:
             return self.absent(key, unit_of(metric), NOT_MEASURED)
         return self.number(key, summarise(trials, metric).iloc[0]["estimate"])
 
-    def comparison(self, prefix: str, name: str, found: Comparison | None) -> Published:
+    def comparison(self, prefix: str, name: str, found: Compared | None) -> Published:
         r"""Publish one comparison as ``<prefix>.ratio.<name>`` and ``<prefix>.verdict.<name>``; ``None``: absent."""
         if found is not None:
             return self._compared(prefix, slug(name), found, name)
@@ -161,10 +162,52 @@ class Publisher:
 
     def absent(self, key: str, unit: str, why: str) -> Published:
         """Publish that there is no number, and why: a dash with the reason."""
-        nothing = Estimate(value=None, unit=unit, method="none", estimand="", n_trials=0, warnings=(why,))
-        return self.number(key, nothing)
+        return self.number(key, nothing(unit, why))
 
-    def _compared(self, prefix: str, key: str, found: Comparison, name: str) -> Published:
+    def put(self, prefix: str, tree: Tree, *, guards: Collection[str] = ()) -> Published:
+        r"""Publish the results of a question: each leaf's key is ``prefix`` and its path, joined by dots.
+
+        An estimate is ``\val{key}`` and ``\valci{key}``; a comparison at ``a.b.name`` becomes ``a.b.ratio.name`` and
+        ``a.b.verdict.name``; a text is ``\val{key}``. What is absent has the same keys, with the reason.
+        ``<prefix>.measured`` is published when any leaf says anything, ``<prefix>.<guard>.measured`` when any leaf
+        below the branch ``guard`` (a path joined by dots) does: the sections of the paper ask for these. Leaves of
+        a branch ``name`` are what variants are called: published, not shown, and never counted as measured.
+
+        Raises:
+            InputError: a guard that is no branch of the tree, or two leaves with one key.
+        """
+        found = {".".join((prefix, *map(slug, path))): (path, leaf) for path, leaf in leaves(tree)}
+        if len(found) < len(list(leaves(tree))):
+            raise InputError("two results of one key", place=prefix)
+        told = [key for key, (path, leaf) in found.items() if measured(leaf) and NAME not in path[-2:-1]]
+        with self.together() as published:
+            for key, (path, leaf) in found.items():
+                if NAME in path[-2:-1]:
+                    self.text(key, str(leaf), shown=False)
+                else:
+                    self._put_leaf(key, path[-1], leaf)
+            for branch in (prefix, *(f"{prefix}.{guard}" for guard in guards)):
+                if not any(key.startswith(f"{branch}.") for key in found):
+                    raise InputError("no branch of the results", place=prefix, found=branch)
+                if any(key.startswith(f"{branch}.") for key in told):
+                    self.text(f"{branch}.measured", "measured")
+        return published
+
+    def _put_leaf(self, key: str, name: str, leaf: Leaf) -> None:
+        if isinstance(leaf, Estimate):
+            self.number(key, leaf)
+        elif isinstance(leaf, str):
+            self.text(key, leaf)
+        elif not isinstance(leaf, Absent):
+            self.comparison(key.rpartition(".")[0], name, leaf)
+        elif leaf.kind == "comparison":
+            self.comparison(key.rpartition(".")[0], name, None)
+        elif leaf.kind == "text":
+            self.text(key, leaf.why)
+        else:
+            self.absent(key, leaf.unit, leaf.why)
+
+    def _compared(self, prefix: str, key: str, found: Compared, name: str) -> Published:
         n_shown = len(self._shown.results)
         self.number(f"{prefix}.ratio.{key}", found.ratio)
         self.verdict(f"{prefix}.verdict.{key}", found)
@@ -190,7 +233,7 @@ class Publisher:
         self,
         key: str,
         columns: Mapping[str, str],
-        rows: Sequence[Mapping[str, Cell] | None] | None,
+        rows: Sequence[Mapping[str, Cell] | None] | Tree | None,
         *,
         caption: str,
         notes: Sequence[str] = (),
@@ -201,11 +244,14 @@ class Publisher:
 
         Args:
             columns: name of a cell -> head of its column; order counts.
-            rows: cells by name; an ``Estimate`` is printed with its interval in the unit of its column,
+            rows: a tree of results, of which columns are paths (:func:`harness.publish.results.rows_of`), or
+                cells by name. An ``Estimate`` is printed with its interval in the unit of its column,
                 ``None`` (and an estimate without value) as a dash, with the reason below the table.
                 A row that is ``None`` leaves a small gap.
             wide: over both columns of the page. right: columns of text to be set flush right.
         """
+        if isinstance(rows, Mapping):
+            rows = rows_of(rows, columns)
         if not rows:
             return Published(NOT_MEASURED)
         heads, body, reasons = cell_texts(columns, rows)
@@ -330,7 +376,7 @@ def _result(key: str, estimate: Estimate) -> Result:
     )
 
 
-def _compared_words(found: Comparison, name: str) -> str:
+def _compared_words(found: Compared, name: str) -> str:
     """Return ``throughput, java-jdkhttp over go-nethttp, logging on``, after the name of another subject."""
     levels = "".join(f", {factor.replace('_', '-')} {level}" for factor, level in found.levels.items())
     subject = "" if name in ("", found.variant) else f"{name}: "

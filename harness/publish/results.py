@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The results of a question as one tree, and its two renderings: keys for the text of the paper, rows for tables.
+"""The results of a question as one tree: ``Publisher.put`` writes its keys, ``Publisher.table`` prints rows of it.
 
 A question returns the same tree for every variant of its definition, measured or not, so that the keys a paper
 can cite do not depend on what a profile measured.
@@ -7,9 +7,9 @@ can cite do not depend on what a profile measured.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import pandas as pd
 
@@ -18,12 +18,14 @@ from harness.analysis.stats.pairing import inputs_of
 from harness.analysis.stats.summaries import summarise
 from harness.errors import InputError
 from harness.evidence.load_response import effect_between
-from harness.model import Estimate
+from harness.model import Estimate, Verdict
 from harness.model.digits import plain
 from harness.model.formatting import NOT_MEASURED
-from harness.publish.cells import Cell
+from harness.publish.cells import Cell, gapped
 from harness.publish.display import Published, joined
-from harness.publish.publisher import Publisher, slug
+
+if TYPE_CHECKING:
+    from harness.publish.publisher import Publisher
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,11 +37,39 @@ class Absent:
     why: str = NOT_MEASURED
 
 
-Leaf = Estimate | Comparison | str | Absent
-Tree = Mapping[str, "Tree | Leaf"]
+class Compared(Protocol):
+    """A ratio with its verdict, such as a ``Comparison``."""
 
-#: In a path of ``rows_of``: the level whose names become the rows.
-ROW = "*"
+    @property
+    def variant(self) -> str: ...
+    @property
+    def reference(self) -> str: ...
+    @property
+    def levels(self) -> Mapping[str, str]: ...
+    @property
+    def metric(self) -> str: ...
+    @property
+    def ratio(self) -> Estimate: ...
+    @property
+    def margin(self) -> float | None: ...
+    @property
+    def verdict(self) -> Verdict: ...
+
+
+Leaf = Estimate | Compared | str | Absent
+Tree = Mapping[str, "Tree | Leaf"]
+#: (level, name) of each level of a path, the outermost first.
+Levels = tuple[tuple[str, str], ...]
+
+NO_COMPARISON, NO_TEXT = Absent(kind="comparison"), Absent(kind="text")
+#: The branch that says what figures and tables call each variant: published, and no result of its own.
+NAME = "name"
+
+
+def for_each(names: Iterable[str], found: Mapping[str, Leaf | None], absent: Absent) -> dict[str, Leaf]:
+    """Return a leaf for each name: what was found of it, else ``absent``."""
+    leaf_of = {name: found.get(name) for name in names}
+    return {name: absent if leaf is None else leaf for name, leaf in leaf_of.items()}
 
 
 def leaves(tree: Tree, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Leaf]]:
@@ -59,122 +89,116 @@ def measured(leaf: Leaf) -> bool:
     return not isinstance(leaf, Absent)
 
 
-def put(publisher: Publisher, prefix: str, tree: Tree, *, guards: Collection[str] = ()) -> Published:
-    r"""Publish a tree: each leaf's key is ``prefix`` and its path, joined by dots.
-
-    An estimate is ``\val{key}`` and ``\valci{key}``; a comparison at ``a.b.name`` becomes ``a.b.ratio.name`` and
-    ``a.b.verdict.name``; a text is ``\val{key}``. What is absent has the same keys, with a dash and the reason.
-    ``<prefix>.measured`` is published when any leaf says anything, ``<prefix>.<guard>.measured`` when any leaf
-    below the branch ``guard`` (a path joined by dots) does: the sections of the paper ask for these.
-
-    Raises:
-        InputError: a guard that is no branch of the tree, or two leaves with one key.
-    """
-    found = list(leaves(tree))
-    keys: set[str] = set()
-    said = []
-    with publisher.together():
-        for path, leaf in found:
-            key = _key(prefix, *path)
-            if key in keys:
-                raise InputError("two results of one key", place=key)
-            keys.add(key)
-            shown = _put(publisher, _key(prefix, *path[:-1]), path[-1], leaf)
-            if measured(leaf):
-                said.append(shown.text)
-        for guard in ("", *guards):
-            branch = tuple(guard.split(".")) if guard else ()
-            below = [leaf for path, leaf in found if path[: len(branch)] == branch]
-            if guard and not below:
-                raise InputError("no branch of the results", place=prefix, found=guard)
-            if any(map(measured, below)):
-                publisher.text(_key(prefix, *branch, "measured"), "measured")
-    return Published("\n".join(said) or NOT_MEASURED)
-
-
-def rows_of(
-    tree: Tree, columns: Mapping[str, str], *, labels: Mapping[str, str] | None = None
-) -> list[Mapping[str, Cell] | None]:
-    r"""Return the rows of a table, one for each name at the level that ``*`` stands for.
+def rows_of(tree: Tree, columns: Iterable[str]) -> list[Mapping[str, Cell] | None]:
+    """Return the rows of a table whose columns are paths in the tree.
 
     Args:
-        columns: cell -> path of its leaf, such as ``growth.off.*``; of a comparison the ratio is taken, with
-            ``:verdict``, ``:p`` or ``:blocks`` behind the path what else it says.
-        labels: name at ``*`` -> what the cell ``name`` has; names without one are shown as they are, names
-            that are no key of a given mapping are left out.
+        columns: each a path such as ``lead.<logging>.fewest.<variant>``, or the name of a level. A level in angle
+            brackets stands for every branch there, and each combination of them is a row; a gap is between rows
+            of different outer levels. Of a comparison the ratio is taken, with ``:verdict``, ``:p`` or ``:blocks``
+            behind the path what else it says. Names of the innermost level are labelled, and in the order of, the
+            branch ``name`` of the tree.
 
     Rows of which nothing was measured are left out.
+
+    Raises:
+        InputError: a path that leads nowhere, or paths with different levels.
     """
-    rows: dict[str, dict[str, Cell]] = {}
-    told: set[str] = set()
-    for cell, path in columns.items():
-        where, _, what = path.partition(":")
-        for name, leaf in _at(tree, where.split(".")):
-            if labels is not None and name not in labels:
-                continue
-            rows.setdefault(name, {"name": name if labels is None else labels[name]})[cell] = _cell(
-                leaf, what
-            )
+    rows: dict[Levels, dict[str, Cell]] = {}
+    told: set[Levels] = set()
+    paths = [column for column in columns if "." in column]
+    for column in paths:
+        where, _, what = column.partition(":")
+        for levels, leaf in _at(tree, where.split(".")):
+            rows.setdefault(levels, {})[column] = _cell(leaf, what)
             if measured(leaf):
-                told.add(name)
-    order = rows if labels is None else [name for name in labels if name in rows]
-    return [rows[name] for name in order if name in told]
-
-
-def _put(publisher: Publisher, above: str, name: str, leaf: Leaf) -> Published:
-    key = f"{above}.{slug(name)}"
-    if isinstance(leaf, Estimate):
-        return publisher.number(key, leaf)
-    if isinstance(leaf, Comparison):
-        return publisher.comparison(above, name, leaf)
-    if isinstance(leaf, str):
-        return publisher.text(key, leaf)
-    if leaf.kind == "comparison":
-        return publisher.comparison(above, name, None)
-    return (
-        publisher.text(key, leaf.why) if leaf.kind == "text" else publisher.absent(key, leaf.unit, leaf.why)
+                told.add(levels)
+    for column in paths if rows else ():
+        if not any(column in row for row in rows.values()):
+            raise InputError("no branch of the results", place="columns", found=column)
+    if len({tuple(level for level, _ in levels) for levels in rows}) > 1:
+        raise InputError("columns of different levels", place="columns", found=", ".join(paths))
+    names = tree.get(NAME)
+    labels = dict(names) if isinstance(names, Mapping) else {}
+    outer, inner = (
+        list(dict.fromkeys(part)) for part in ([r[:-1] for r in rows], [*labels, *(r[-1][1] for r in rows)])
     )
+    order = sorted(told, key=lambda levels: (outer.index(levels[:-1]), inner.index(levels[-1][1])))
+    made = [
+        {**dict(levels), levels[-1][0]: str(labels.get(levels[-1][1], levels[-1][1])), **rows[levels]}
+        for levels in order
+    ]
+    return gapped(made, *(level for level, _ in order[0][:-1])) if made else []
 
 
-def _key(*parts: str) -> str:
-    return ".".join((parts[0], *(slug(part) for part in parts[1:])))
-
-
-def _at(tree: Tree, path: list[str]) -> Iterator[tuple[str, Leaf]]:
-    """Yield (name at the level of ``*``, leaf) of all leaves that a path leads to."""
+def _at(tree: Tree, path: Sequence[str], levels: Levels = ()) -> Iterator[tuple[Levels, Leaf]]:
+    """Yield ((level, name) of every level, leaf) for the leaves that a path leads to."""
     first, rest = path[0], path[1:]
-    for name in tree if first == ROW else (first,) if first in tree else ():
-        below = tree[name]
+    for name in tree if first.startswith("<") else {first} & set(tree):
+        below, here = tree[name], (*levels, (first[1:-1], name)) if first.startswith("<") else levels
         if isinstance(below, Mapping):
-            for inner, leaf in _at(below, rest) if rest else ():
-                yield (name if first == ROW else inner), leaf
+            yield from _at(below, rest, here) if rest else ()
         elif not rest:
-            yield name, below
+            yield here, below
 
 
 def _cell(leaf: Leaf, what: str) -> Cell:
-    if isinstance(leaf, Comparison):
-        if what == "verdict":
-            return str(leaf.verdict).replace("_", " ")
-        if what == "p":
-            return None if leaf.p_adjusted is None else plain(leaf.p_adjusted, 2)
-        return leaf.n_blocks if what == "blocks" else leaf.ratio
     if isinstance(leaf, Absent):
-        return None if leaf.kind == "text" or what else _nothing(leaf)
-    return leaf
+        return None if leaf.kind == "text" or what else nothing(leaf.unit, leaf.why)
+    if isinstance(leaf, Estimate | str):
+        return leaf
+    if what == "verdict":
+        return str(leaf.verdict).replace("_", " ")
+    if what and isinstance(leaf, Comparison):
+        p = leaf.p_adjusted
+        return leaf.n_blocks if what == "blocks" else None if p is None else plain(p, 2)
+    return leaf.ratio
 
 
-def _nothing(leaf: Absent) -> Estimate:
-    return Estimate(value=None, unit=leaf.unit, method="none", estimand="", n_trials=0, warnings=(leaf.why,))
+def nothing(unit: str, why: str) -> Estimate:
+    """Return an estimate without a value: a dash with its reason."""
+    return Estimate(value=None, unit=unit, method="none", estimand="", n_trials=0, warnings=(why,))
 
 
-__all__ = ["ROW", "Absent", "Leaf", "Tree", "leaves", "measured", "put", "rows_of"]
+def level_effects(
+    table: pd.DataFrame | None,
+    variants: Iterable[str],
+    *,
+    factor: str,
+    base: str,
+    other: str,
+    metrics: Mapping[str, str],
+) -> Tree:
+    """Return word -> variant -> one level of a factor over another, within a variant.
+
+    Args:
+        metrics: word in the key -> column.
+    """
+    return {
+        word: for_each(
+            names := list(variants),
+            {n: effect_between(table, factor, metric, variant=n, base=base, other=other) for n in names},
+            NO_COMPARISON,
+        )
+        for word, metric in metrics.items()
+    }
+
+
+def mean_of(trials: pd.DataFrame, column: str, unit: str) -> Estimate:
+    """Return the mean over trials: geometric, of log odds for a share, arithmetic without an interval where a trial
+    has 0, or 100 % (:func:`harness.analysis.stats.means.mean_within`)."""
+    if column not in trials or trials[column].isna().all():
+        return Estimate(
+            value=None, unit=unit, method="none", estimand=column, n_trials=0, inputs=inputs_of(trials),
+            warnings=(f"no trial has a {column}",),
+        )  # fmt: skip
+    found: Estimate = summarise(trials.assign(variant="all"), column, unit=unit).iloc[0]["estimate"]
+    return found
 
 
 def publish_names(publisher: Publisher, variants: Mapping[str, str], *, prefix: str) -> Published:
     """Publish how figures name each variant as ``<prefix>.name.<variant>``, so that the text says the same."""
-    for name, label in variants.items():
-        publisher.text(f"{prefix}.name.{slug(name)}", label, shown=False)
+    publisher.put(prefix, {NAME: variants})
     return Published(", ".join(variants.values()))
 
 
@@ -205,15 +229,3 @@ def publish_levels(
             for word, metric in metrics.items()
         ]
     return joined(said)
-
-
-def mean_of(trials: pd.DataFrame, column: str, unit: str) -> Estimate:
-    """Return the mean over trials: geometric, of log odds for a share, arithmetic without an interval where a trial
-    has 0, or 100 % (:func:`harness.analysis.stats.means.mean_within`)."""
-    if column not in trials or trials[column].isna().all():
-        return Estimate(
-            value=None, unit=unit, method="none", estimand=column, n_trials=0, inputs=inputs_of(trials),
-            warnings=(f"no trial has a {column}",),
-        )  # fmt: skip
-    found: Estimate = summarise(trials.assign(variant="all"), column, unit=unit).iloc[0]["estimate"]
-    return found

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the paper says of the forms of Java programs: measured ones, and those that could not be had, and why.
 
-An experiment on forms is ``forms``, or one whose name begins with that. Its keys begin with its name, with dots in
-it: ``forms.``, ``forms.clients.``.
+An experiment on forms is ``forms``, or one whose name begins with that.
 """
 
 from __future__ import annotations
@@ -13,12 +12,11 @@ from harness.analysis.stats.comparisons import Comparison, compare
 from harness.analysis.stats.summaries import summarise
 from harness.definitions import load_study
 from harness.evidence import Evidence
-from harness.model import BuildRecord, Estimate, Variant
+from harness.model import BuildRecord, Estimate, Experiment, Variant
 from harness.model.formatting import NOT_MEASURED
 from harness.project import find_root
-from harness.publish.cells import Cell
-from harness.publish.display import Published
-from harness.publish.publisher import Publisher, slug
+from harness.publish.cells import Cell, gapped
+from harness.publish.results import NO_COMPARISON, NO_TEXT, Absent, Leaf, Tree, for_each, nothing
 
 EXPERIMENT = "forms"
 #: part of the key -> (column of the table of trials, unit)
@@ -29,110 +27,105 @@ _PARTS = {
     "artifact": ("artifact_bytes", "B"),
     "runtime": ("runtime_bytes", "B"),
 }
+#: parts that a form is compared in
+_COMPARED = ("first", "memory_idle")
 #: column of the table of builds -> unit
 _BUILD_UNITS = {"build": "s", "peak": "B", "size": "B"}
 _UNTOLD = "its tool does not tell"
 
 
-def form_variants(experiment: str = EXPERIMENT) -> dict[str, Variant]:
-    """Return every variant of the experiment's definition, measured or not."""
-    return load_study(find_root(), experiment).experiment.variants
+def results(evidence: Evidence | None, experiment: str = EXPERIMENT) -> Tree:
+    """Return what is said of every variant of the definition, measured or not.
+
+    ``<part>.<variant>``: means; ``cache.<variant>``: size of an AOT cache; ``effect.<part>.<variant>``: a form over its
+    program on a whole JDK; ``reference.<part>.<variant>``: over the reference; ``tool.native`` and ``unavailable``:
+    in words, what compiled the native images and which forms could not be had.
+    """
+    defined, gone = _definition(experiment), _unavailable(evidence)
+    variants = defined.variants
+    plain = {v.implementation: name for name, v in variants.items() if _is_plain(v)}
+    bases = {
+        "effect": {name: plain[v.implementation] for name, v in variants.items() if not _is_plain(v)},
+        "reference": {name: defined.reference for name in variants if name != defined.reference},
+    }
+    builds = [build for v in variants.values() if (build := _build(evidence, v))]
+    tools = {b.form.tool for b in builds if b.form is not None and b.form.form == "native"}
+    lacking = [f"{variants[name].label or name}: {why}" for name, why in gone.items()]
+    caches = {name: _cache(evidence, name, v) for name, v in variants.items()}
+    return {
+        **{part: {name: _published(evidence, name, part) for name in variants} for part in _PARTS},
+        "cache": {name: size for name, size in caches.items() if size is not None},
+        **{
+            kind: {
+                part: for_each(
+                    base_of,
+                    {name: _effect(evidence, part, name, base) for name, base in base_of.items()},
+                    NO_COMPARISON,
+                )
+                for part in _COMPARED
+            }
+            for kind, base_of in bases.items()
+        },
+        "tool": {
+            "native": ", ".join(sorted(tools)) or ("none" if evidence else Absent(kind="text", why="none"))
+        },
+        "unavailable": "; ".join(lacking) or "none" if evidence else NO_TEXT,
+    }
 
 
-def form_cells(evidence: Evidence | None, experiment: str = EXPERIMENT) -> list[dict[str, Cell] | None]:
-    """Return one table row per variant of the definition; one that was not measured has its reason in place."""
-    rows: list[dict[str, Cell] | None] = []
-    last: str | None = None
-    for name, variant in form_variants(experiment).items():
-        if last not in (None, variant.implementation):
-            rows.append(None)
-        last = variant.implementation
-        cells: dict[str, Cell] = {"variant": variant.label or name}
-        cells |= {part: _mean(evidence, name, part) for part in _PARTS}
-        rows.append(cells | {"cache": _cache(evidence, name, variant)})
-    return rows
+def form_rows(evidence: Evidence | None, experiment: str = EXPERIMENT) -> list[Mapping[str, Cell] | None]:
+    """Return one table row per variant of the definition, with the reason in place of what was not measured."""
+    if evidence is None:
+        return []
+    cells: list[Mapping[str, Cell]] = [
+        {
+            "variant": variant.label or name,
+            "implementation": variant.implementation,
+            "cache": _cache(evidence, name, variant),
+            **{
+                part: _mean(evidence, name, part) or nothing(unit, _why(evidence, name))
+                for part, (_, unit) in _PARTS.items()
+            },
+        }
+        for name, variant in _definition(experiment).variants.items()
+    ]
+    return gapped(cells, "implementation")
 
 
-def build_cells(evidence: Evidence | None, experiment: str = EXPERIMENT) -> list[dict[str, Cell] | None]:
+def build_rows(evidence: Evidence | None, experiment: str = EXPERIMENT) -> list[Mapping[str, Cell]]:
     """Return one table row per form that was made, AOT caches among them: its tool, how long that took, in how much
     memory, its size; and one for each that could not be had, with its reason in place."""
-    rows: list[dict[str, Cell] | None] = []
-    for name, variant in form_variants(experiment).items():
-        build, why = _build(evidence, variant), _unavailable(evidence).get(name)
-        if _is_plain(variant) or (build is None and why is None):
-            continue
-        cells: dict[str, Cell] = {"variant": variant.label or name}
-        if build is None:
-            rows.append(cells | {part: _nothing(unit, why or "") for part, unit in _BUILD_UNITS.items()})
-        elif build.form is None:
-            rows.append(
-                cells
-                | {
-                    "build": _plain(build.aot_training_s, "s"),
-                    "peak": _nothing("B", _UNTOLD),
-                    "size": _plain(build.aot_cache_bytes, "B"),
-                    "tool": "a training start",
-                }
+    gone, rows = _unavailable(evidence), []
+    for name, variant in _definition(experiment).variants.items():
+        build = _build(evidence, variant)
+        if not _is_plain(variant) and (build is not None or name in gone):
+            cells = (
+                {part: nothing(unit, gone[name]) for part, unit in _BUILD_UNITS.items()}
+                if build is None
+                else _made(build)
             )
-        else:
-            made = build.form
-            short = made.tool.partition(" (")[
-                0
-            ]  # whole it stands in the text, and would be as wide as the page
-            rows.append(
-                cells
-                | {
-                    "build": _plain(made.build_s, "s"),
-                    "peak": _plain(made.peak_rss_bytes, "B"),
-                    "size": _plain(made.image_bytes, "B"),
-                    "tool": short if made.problem is None else f"{short}: {made.problem}",
-                }
-            )
+            rows.append({"variant": variant.label or name, **cells})
     return rows
 
 
-def publish_form_effects(
-    publisher: Publisher, evidence: Evidence | None, experiment: str = EXPERIMENT
-) -> Published:
-    """Publish ``forms.{first,memory_idle,...}.<variant>``, the ratio and verdict of each form to its program on a
-    whole JDK, those of every variant to the reference, and what compiled the native images.
+def _made(build: BuildRecord) -> dict[str, Cell]:
+    form = build.form
+    if form is None:
+        taken = (build.aot_training_s, None, build.aot_cache_bytes)
+        tool = "a training start"
+    else:
+        taken = (form.build_s, form.peak_rss_bytes, form.image_bytes)
+        short = form.tool.partition(" (")[0]  # whole it stands in the text, and would be as wide as the page
+        tool = short if form.problem is None else f"{short}: {form.problem}"
+    units = _BUILD_UNITS.items()
+    return {
+        "tool": tool,
+        **{part: _plain(value, unit) for (part, unit), value in zip(units, taken, strict=True)},
+    }
 
-    Keys: ``forms.cache.<variant>`` (size of an AOT cache),
-    ``forms.effect.{first,memory_idle}.{ratio,verdict}.<variant>``, ``forms.reference.{...}``, ``forms.tool.native``,
-    ``forms.unavailable``, and ``forms.measured`` where it was; of another experiment they begin with its own name
-    (``forms-clients``: ``forms.clients.``).
-    """
-    study = load_study(find_root(), experiment).experiment
-    variants, reference, key = study.variants, study.reference, experiment.replace("-", ".")
-    plain = {v.implementation: name for name, v in variants.items() if _is_plain(v)}
-    with publisher.together() as published:
-        for name, variant in variants.items():
-            for part, (_, unit) in _PARTS.items():
-                found = _mean(evidence, name, part)
-                if found.n_trials:
-                    publisher.number(f"{key}.{part}.{slug(name)}", found)
-                else:  # the text names it; why a form could not be had is said once, by what is unavailable
-                    publisher.absent(f"{key}.{part}.{slug(name)}", unit, NOT_MEASURED)
-            if (cache := _cache(evidence, name, variant)) is not None:
-                publisher.number(f"{key}.cache.{slug(name)}", cache)
-            for part in ("first", "memory_idle"):
-                if not _is_plain(variant):
-                    effect = _effect(evidence, part, name, plain[variant.implementation])
-                    publisher.comparison(f"{key}.effect.{part}", name, effect)
-                if name != reference:
-                    publisher.comparison(
-                        f"{key}.reference.{part}", name, _effect(evidence, part, name, reference)
-                    )
-        builds = [build for v in variants.values() if (build := _build(evidence, v))]
-        tools = {b.form.tool for b in builds if b.form is not None and b.form.form == "native"}
-        publisher.text(f"{key}.tool.native", ", ".join(sorted(tools)) or "none")
-        gone = _unavailable(evidence)
-        said = "; ".join(f"{variants[name].label or name}: {why}" for name, why in gone.items()) or "none"
-        said = NOT_MEASURED if evidence is None else said
-        publisher.text(f"{key}.unavailable", said)
-        if evidence is not None:
-            publisher.text(f"{key}.measured", evidence.profile)
-    return published
+
+def _definition(experiment: str) -> Experiment:
+    return load_study(find_root(), experiment).experiment
 
 
 def _effect(evidence: Evidence | None, part: str, variant: str, base: str) -> Comparison | None:
@@ -142,16 +135,19 @@ def _effect(evidence: Evidence | None, part: str, variant: str, base: str) -> Co
     return next(iter(compare(both, _PARTS[part][0], reference=base)), None)
 
 
-def _mean(evidence: Evidence | None, variant: str, part: str) -> Estimate:
-    metric, unit = _PARTS[part]
-    why = NOT_MEASURED
-    if evidence is not None:
-        mine = evidence.trials[evidence.trials["variant"] == variant]
-        if not mine.empty:
-            found: Estimate = summarise(mine, metric).iloc[0]["estimate"]
-            return found
-        why = _unavailable(evidence).get(variant, NOT_MEASURED)
-    return _nothing(unit, why)
+def _mean(evidence: Evidence | None, variant: str, part: str) -> Estimate | None:
+    """The mean over a variant's trials; ``None``: it has none."""
+    if evidence is None or variant not in set(evidence.trials["variant"]):
+        return None
+    mine = evidence.trials[evidence.trials["variant"] == variant]
+    found: Estimate = summarise(mine, _PARTS[part][0]).iloc[0]["estimate"]
+    return found
+
+
+def _published(evidence: Evidence | None, variant: str, part: str) -> Leaf:
+    """The mean; why a form could not be had is said once, by ``unavailable``."""
+    found = _mean(evidence, variant, part)
+    return found if found is not None and found.n_trials else Absent(unit=_PARTS[part][1])
 
 
 def _cache(evidence: Evidence | None, name: str, variant: Variant) -> Estimate | None:
@@ -160,8 +156,13 @@ def _cache(evidence: Evidence | None, name: str, variant: Variant) -> Estimate |
         return None
     build = _build(evidence, variant)
     if build is None or build.aot_cache_bytes is None:
-        return _nothing("B", _unavailable(evidence).get(name, NOT_MEASURED))
+        return nothing("B", _why(evidence, name))
     return _plain(build.aot_cache_bytes, "B")
+
+
+def _why(evidence: Evidence | None, variant: str) -> str:
+    """Why there is nothing of a variant."""
+    return _unavailable(evidence).get(variant, NOT_MEASURED)
 
 
 def _unavailable(evidence: Evidence | None) -> Mapping[str, str]:
@@ -183,12 +184,8 @@ def _is_plain(variant: Variant) -> bool:
 
 def _plain(value: float | None, unit: str) -> Estimate:
     if value is None:
-        return _nothing(unit, _UNTOLD)
+        return nothing(unit, _UNTOLD)
     return Estimate(value=value, unit=unit, method="as is", estimand="of one build", n_trials=0)
 
 
-def _nothing(unit: str, why: str) -> Estimate:
-    return Estimate(value=None, unit=unit, method="none", estimand="", n_trials=0, warnings=(why,))
-
-
-__all__ = ["build_cells", "form_cells", "form_variants", "publish_form_effects"]
+__all__ = ["build_rows", "form_rows", "results"]

@@ -37,7 +37,7 @@ class PlaceRow(Frozen):
     metric: str
     place: str = Field(description="in words; ``the same again``: a second session at the first place")
     kind: str = Field(description="pinned, again, container, container_pinned, far or far_pinned")
-    base: str = Field(description="the first place, in words")
+    reference: str = Field(description="the first place, in words")
     paired: bool = Field(description="block by block of one session; else trials of two sessions")
     ratio: Estimate = Field(description="with its 95 % interval")
     equivalence: Estimate = Field(description="with the 90 % interval of the equivalence test")
@@ -47,6 +47,11 @@ class PlaceRow(Frozen):
     verdict: Verdict
     n_trials: int
     warnings: tuple[str, ...] = ()
+
+    @property
+    def levels(self) -> dict[str, str]:
+        """The place, as what sets this row apart from others of the variant."""
+        return {"place": self.place}
 
     @property
     def band(self) -> tuple[float, float] | None:
@@ -151,7 +156,7 @@ def _row(
         metric=metric,
         place=words,
         kind=kind,
-        base=base_words,
+        reference=base_words,
         paired=paired,
         ratio=ratio,
         equivalence=equivalence,

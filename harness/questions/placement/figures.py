@@ -40,7 +40,7 @@ def places(rows: Sequence[PlaceRow], *, quantity: str) -> Figure:
         axes.set_title(mine[0].label, loc="left", pad=3)
         axes.grid(axis="y", visible=False)
     log_scale(panels[-1, 0], "x")
-    panels[-1, 0].set_xlabel(f"{quantity}, ratio to: {rows[0].base} (log)")
+    panels[-1, 0].set_xlabel(f"{quantity}, ratio to: {rows[0].reference} (log)")
     return figure
 
 

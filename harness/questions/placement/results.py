@@ -1,20 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the paper says of places: one key for each variant and kind of place, measured or not."""
+"""What the paper says of places: which sessions are compared, and a result for each variant and kind of place."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from harness.analysis.stats.pairing import unit_of
 from harness.evidence import Evidence
 from harness.evidence.parameters import StageParameters
 from harness.evidence.sessions import sessions_read
 from harness.model.digits import whole_percent
-from harness.model.formatting import NOT_COMPARED, NOT_MEASURED, verdict_words
-from harness.publish.cells import Cell
-from harness.publish.display import Published
-from harness.publish.publisher import Publisher, slug
-from harness.publish.results import publish_names
+from harness.publish.cells import Cell, gapped
+from harness.publish.results import NO_COMPARISON, NO_TEXT, Absent, Leaf, Tree, for_each
 from harness.questions.placement.analysis import PlaceRow, place_rows
+from harness.questions.placement.containers import CONTAINER, PARTS, container_costs
 from harness.store import Store
 
 #: kinds of places that the text speaks of
@@ -47,78 +46,55 @@ def compare_places(settings: StageParameters, evidence: Evidence | None) -> dict
     return {word: place_rows(trials, metric, base_session=base) for word, metric in METRICS.items()}
 
 
-def publish_places(
-    publisher: Publisher,
-    found: Mapping[str, Sequence[PlaceRow]],
-    variants: Mapping[str, str],
-    *,
-    prefix: str = "placement",
-) -> Published:
-    """Publish ``<prefix>.<metric>.<kind>.{ratio,verdict}.<variant>``; a place that was not measured: absent.
+def results(
+    found: Mapping[str, Sequence[PlaceRow]], evidence: Evidence | None, variants: Mapping[str, str]
+) -> Tree:
+    """Return what is said of places and of containers, for every variant of the definition, measured or not.
 
-    Also ``<prefix>.margin.<metric>`` and ``<prefix>.places`` in words.
+    ``<metric>.<kind>.<variant>``, ``container.<part>.<variant>`` (of several hosts the first one's), and in words
+    ``margin.<metric>`` and ``places``.
     """
-    with publisher.together() as published:
-        publish_names(publisher, variants, prefix=prefix)
-        for word in METRICS:
-            rows = found.get(word, ())
-            publisher.text(f"{prefix}.margin.{word}", _margin_words(rows))
-            for kind in KINDS:
-                for name in variants:
-                    row = next((r for r in rows if r.variant == name and r.kind == kind), None)
-                    _publish(publisher, f"{prefix}.{word}.{kind}", name, row)
-        words = list(dict.fromkeys(row.place for rows in found.values() for row in rows))
-        publisher.text(f"{prefix}.places", "; ".join(words) or NOT_MEASURED)
-        if words:
-            publisher.text(f"{prefix}.measured", "measured")
-    return published
+    rows = {word: found.get(word, ()) for word in METRICS}
+    words = dict.fromkeys(row.place for some in found.values() for row in some)
+    costs = {name: one for (_, name), one in reversed(container_costs(evidence).items())}
+    return {
+        "name": variants,
+        "margin": {word: _margin_words(some) for word, some in rows.items()},
+        "places": "; ".join(words) or NO_TEXT,
+        **{
+            word: {
+                kind: for_each(
+                    variants, {row.variant: row for row in reversed(some) if row.kind == kind}, NO_COMPARISON
+                )
+                for kind in KINDS
+            }
+            for word, some in rows.items()
+        },
+        CONTAINER: {
+            part: for_each(
+                variants, {name: one[part] for name, one in costs.items()}, Absent(unit=unit_of(column))
+            )
+            for part, column in PARTS.items()
+        },
+    }
 
 
-def place_cells(found: Mapping[str, Sequence[PlaceRow]]) -> list[Mapping[str, Cell] | None]:
+def ratio_rows(found: Mapping[str, Sequence[PlaceRow]]) -> list[Mapping[str, Cell] | None]:
     """Return one table row per variant and place: the ratio of each metric and what it says."""
-    rows: list[Mapping[str, Cell] | None] = []
-    by_place = {(word, row.variant, row.place): row for word, some in found.items() for row in some}
-    every = {(row.variant, row.place): row for some in found.values() for row in some}
-    for (name, place), row in every.items():
-        if rows and rows[-1] is not None and rows[-1]["variant"] != row.label:
-            rows.append(None)
-        cells: dict[str, Cell] = {"variant": row.label, "place": place, "trials": row.n_trials}
-        for word in found:
-            same = by_place.get((word, name, place))
-            said = None if same is None else str(same.verdict).replace("_", " ")
-            cells |= {word: same.ratio if same else None, f"{word}_verdict": said}
-        rows.append(cells)
-    return rows
+    rows: dict[tuple[str, str], dict[str, Cell]] = {}
+    for word, some in found.items():
+        for row in some:
+            cells = rows.setdefault((row.variant, row.place), {"variant": row.label, "place": row.place})
+            said = str(row.verdict).replace("_", " ")
+            cells |= {"trials": row.n_trials, word: row.ratio, f"{word}_verdict": said}
+    return gapped(list(rows.values()), "variant")
 
 
-def _margin_words(rows: Sequence[PlaceRow]) -> str:
+def _margin_words(rows: Sequence[PlaceRow]) -> Leaf:
     if not rows:
-        return NOT_MEASURED
+        return NO_TEXT
     margins = sorted({row.margin for row in rows if row.margin is not None})
     if not margins:
         return "none, as this machine is too noisy to call anything equivalent"
     words = list(dict.fromkeys(whole_percent(margin) for margin in (margins[0], margins[-1])))
     return " to ".join(words)
-
-
-def _publish(publisher: Publisher, prefix: str, name: str, row: PlaceRow | None) -> None:
-    if row is None:
-        publisher.absent(f"{prefix}.ratio.{slug(name)}", "ratio", NOT_MEASURED)
-        publisher.text(f"{prefix}.verdict.{slug(name)}", NOT_COMPARED)
-        return
-    publisher.number(f"{prefix}.ratio.{slug(name)}", row.ratio)
-    publisher.text(
-        f"{prefix}.verdict.{slug(name)}",
-        verdict_words(row.verdict, row.ratio, row.margin),
-        inputs=row.ratio.inputs,
-    )
-
-
-__all__ = [
-    "KINDS",
-    "METRICS",
-    "all_places",
-    "compare_places",
-    "place_cells",
-    "publish_places",
-]

@@ -165,29 +165,28 @@ Compared = Mapping[str, Comparison | None]
 
 @dataclass(frozen=True, kw_only=True)
 class Sweep:
-    """What a sweep says, by variant. ``fewest`` and ``most``: numbers of cores, as levels.
+    """What a sweep over cores says. ``fewest`` and ``most``: its ends, as levels.
 
-    ``log_effect``: end of the sweep -> variant -> throughput with a log line over that without.
-    ``log_by_cores``: variant -> that effect on the most cores over that on the fewest.
-    ``lead``: (end, logging) -> variant -> throughput over the reference's.
-    ``lead_by_cores``: logging -> variant -> that lead on the most cores over that on the fewest.
+    ``log``: ``fewest``, ``most`` or ``by_cores`` -> variant -> throughput with a log line over that without, on the
+    fewest cores, on the most, and the second of these ratios over the first. ``lead``: the same of the throughput
+    over the reference's, by logging.
     """
 
+    trials: pd.DataFrame
     rows: tuple[ScalingRow, ...]
     fewest: str
     most: str
-    log_effect: Mapping[str, Compared]
-    log_by_cores: Compared
-    lead: Mapping[tuple[str, str], Compared]
-    lead_by_cores: Mapping[str, Compared]
+    log: Mapping[str, Compared]
+    lead: Mapping[str, Mapping[str, Compared]]
 
     def row(self, variant: str, logging: str) -> ScalingRow | None:
         """Return the row of a variant at a level of logging, if it was measured."""
         return next((r for r in self.rows if r.variant == variant and r.levels.get(LOGGING) == logging), None)
 
-    def at_ends(self, trials: pd.DataFrame) -> pd.DataFrame:
-        """Return the trials on the fewest cores and on the most."""
-        return trials[trials[CORES].isin([self.fewest, self.most])]
+    @property
+    def at_ends(self) -> pd.DataFrame:
+        """The trials on the fewest cores and on the most."""
+        return self.trials[self.trials[CORES].isin([self.fewest, self.most])]
 
     @property
     def shared(self) -> tuple[int, ...]:
@@ -203,28 +202,34 @@ def core_sweep(evidence: Evidence | None) -> Sweep | None:
     names = [name for name in evidence.variants if name in set(trials["variant"])]
     sizes = sizes_of(trials)
     fewest, most = str(sizes[0]), str(sizes[-1])
-    others = [name for name in names if name != reference]
-    cells = {
-        (end, logging): _at(trials, **{CORES: end, LOGGING: logging})
-        for end in (fewest, most)
-        for logging in (OFF, ON)
-    }
+    ends = {"fewest": fewest, "most": most}
     return Sweep(
+        trials=trials,
         rows=scaling_rows(trials, by=[LOGGING]),
         fewest=fewest,
         most=most,
-        log_effect={
-            end: {name: _log_effect(_at(trials, variant=name, **{CORES: end})) for name in names}
-            for end in (fewest, most)
+        log={
+            where: {name: _log_effect(_at(trials, variant=name, **{CORES: end})) for name in names}
+            for where, end in ends.items()
+        }
+        | {
+            "by_cores": {
+                name: _between(_at(trials, variant=name), (LOGGING, ON, OFF), fewest, most) for name in names
+            }
         },
-        log_by_cores={
-            name: _between(_at(trials, variant=name), (LOGGING, ON, OFF), fewest, most) for name in names
-        },
-        lead={place: _leads(cell, reference) for place, cell in cells.items()},
-        lead_by_cores={
+        lead={
             logging: {
-                name: _between(_at(trials, **{LOGGING: logging}), ("variant", name, reference), fewest, most)
-                for name in others
+                where: _leads(_at(trials, **{CORES: end, LOGGING: logging}), reference)
+                for where, end in ends.items()
+            }
+            | {
+                "by_cores": {
+                    name: _between(
+                        _at(trials, **{LOGGING: logging}), ("variant", name, reference), fewest, most
+                    )
+                    for name in names
+                    if name != reference
+                }
             }
             for logging in (OFF, ON)
         },

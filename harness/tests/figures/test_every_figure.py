@@ -8,9 +8,11 @@ import ast
 import json
 from collections.abc import Callable, Iterator
 from functools import cache
+from importlib import import_module
 from itertools import combinations
 from pathlib import Path
-from typing import cast
+from pkgutil import iter_modules
+from typing import cast, get_type_hints
 
 import matplotlib as mpl
 import numpy as np
@@ -23,16 +25,19 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
-from harness import figures
+from harness import figures, questions
 from harness.analysis.attribution.rows import AttributionRow
 from harness.analysis.stats.comparisons import compare
 from harness.analysis.warmup.curves import warm_up_curve
 from harness.formats.detect import read_any
 from harness.formats.table import RequestTable
 from harness.model import Estimate
+from harness.questions.forms import forms
 from harness.questions.gc_peaks.analysis import Timeline
 from harness.questions.gc_peaks.figures import TimelineLike
+from harness.questions.placement import places
 from harness.questions.placement.analysis import place_rows
+from harness.questions.scaling import against_cores
 from harness.questions.scaling.analysis import scaling_rows
 from harness.store import Store
 from harness.tests.figures.test_style import curves, knee_at, made_up_trials, under_growing_load
@@ -40,8 +45,15 @@ from harness.tests.questions.test_scaling import place_trials, sweep_trials
 from harness.tests.support.synthetic import ROOT
 from harness.verify.simulated import run_verify
 
-#: Public names of the module that draw nothing themselves.
-NO_FIGURE = {"describe", "save", "stamp"}
+
+def every_figure() -> dict[str, Callable[..., Figure]]:
+    """Name -> function of every public figure, of the general ones and of the faces of the questions."""
+    faces = [import_module(f"harness.questions.{one.name}") for one in iter_modules(questions.__path__)]
+    named = {name: getattr(face, name) for face in (figures, *faces) for name in getattr(face, "__all__", ())}
+    return {name: one for name, one in named.items() if get_type_hints(one).get("return") is Figure}
+
+
+FIGURES = every_figure()
 #: In grey two series of one shape must differ by this much of white.
 LIGHTNESS_APART = 0.1
 #: What hinting and antialiasing may add to the extent of a text, in pixels.
@@ -162,9 +174,7 @@ def drawn() -> dict[str, Callable[[], Figure]]:
     ]
     told = {"strings-rounds": estimate(1.02, "ratio"), "aa": estimate(None, "ratio")}
     return {
-        "against_cores": lambda: figures.against_cores(
-            sweep, scaling_rows(sweep, by=["logging"], n_resamples=20)
-        ),
+        "against_cores": lambda: against_cores(sweep, scaling_rows(sweep, by=["logging"], n_resamples=20)),
         "borne": lambda: figures.borne(load, factor="users"),
         "by_cell": lambda: figures.by_cell(
             trials, "throughput_per_s", by=["logging"], label="1/s", errors=True
@@ -174,7 +184,7 @@ def drawn() -> dict[str, Callable[[], Figure]]:
         "ecdf": lambda: figures.ecdf(real_latencies(), trials),
         "explained": lambda: figures.explained(rows),
         "forest": lambda: figures.forest(ratios, trials, quantity="throughput"),
-        "forms": lambda: figures.forms(forms_of(trials)),
+        "forms": lambda: forms(forms_of(trials)),
         "memory_timeline": lambda: figures.memory_timeline(
             samples(), trials, phases=[("start-up", 0.0, 0.5)]
         ),
@@ -182,7 +192,7 @@ def drawn() -> dict[str, Callable[[], Figure]]:
         "pareto": lambda: figures.pareto(trials),
         "peaks": lambda: figures.peaks([timeline()]),
         "percentiles": lambda: figures.percentiles(real_latencies(), trials, resolution_s=0.001),
-        "places": lambda: figures.places(
+        "places": lambda: places(
             place_rows(sessions, "throughput_per_s", base_session=first), quantity="throughput"
         ),
         "precision_recall": lambda: figures.precision_recall(curves()),
@@ -206,9 +216,8 @@ def figure(request: pytest.FixtureRequest) -> Figure:
 
 
 def test_every_public_figure_is_drawn_here_and_shown_in_a_notebook() -> None:
-    public = set(figures.__all__) - NO_FIGURE
-    assert set(DRAWN) == public
-    assert {name for name, _ in shown()} == public
+    assert set(DRAWN) == set(FIGURES)
+    assert {name for name, _ in shown()} == set(FIGURES)
 
 
 def shown() -> Iterator[tuple[str, ast.Call]]:
@@ -224,14 +233,8 @@ def shown() -> Iterator[tuple[str, ast.Call]]:
 
 def _drawn_in(call: ast.Call) -> Iterator[str]:
     for node in ast.walk(call):
-        if (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Attribute)
-            and isinstance(node.func.value, ast.Name)
-            and node.func.value.id == "figures"
-            and node.func.attr not in NO_FIGURE
-        ):
-            yield node.func.attr
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr in FIGURES:
+            yield node.attr
 
 
 def test_every_figure_of_a_notebook_is_described_for_who_cannot_see_it() -> None:
@@ -242,7 +245,7 @@ def test_every_figure_of_a_notebook_is_described_for_who_cannot_see_it() -> None
 
 
 #: Saving takes most of the time of these tests, and what could differ lies in a module's own way to draw.
-ONE_OF_EACH_MODULE = {getattr(figures, name).__module__: name for name in sorted(DRAWN)}
+ONE_OF_EACH_MODULE = {FIGURES[name].__module__: name for name in sorted(DRAWN)}
 
 
 @pytest.mark.parametrize("name", sorted(ONE_OF_EACH_MODULE.values()))

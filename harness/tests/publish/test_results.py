@@ -13,7 +13,7 @@ from harness.errors import InputError
 from harness.model import Estimate
 from harness.publish import Publisher, read_values
 from harness.publish.comparisons import publish_noise
-from harness.publish.results import Absent, Tree, leaves, put, rows_of
+from harness.publish.results import NO_COMPARISON, NO_TEXT, Absent, Tree, for_each, leaves, rows_of
 
 
 def estimate(value: float | None, unit: str = "s") -> Estimate:
@@ -41,9 +41,9 @@ def comparison() -> Comparison:
 
 def tree(comparison: Comparison | None) -> Tree:
     """What a question says of two variants, the second of which was never measured."""
-    nothing = Absent(kind="comparison")
     return {
-        "growth": {"off": {"java-a": comparison or nothing, "java-b": nothing}},
+        "name": {"java-b": "Java B", "java-a": "Java A"},
+        "growth": {"off": for_each(("java-a", "java-b"), {"java-a": comparison}, NO_COMPARISON)},
         "law": {
             "off": {
                 "contention": {
@@ -52,12 +52,12 @@ def tree(comparison: Comparison | None) -> Tree:
                 }
             }
         },
-        "fewest": "1" if comparison else Absent(kind="text"),
+        "fewest": "1" if comparison else NO_TEXT,
     }
 
 
 def published(root: Path, comparison: Comparison | None) -> dict[str, object]:
-    put(Publisher("50-a", root=root, publish=True), "scaling", tree(comparison), guards=("law",))
+    Publisher("50-a", root=root, publish=True).put("scaling", tree(comparison), guards=("law",))
     return dict(read_values(root))
 
 
@@ -84,47 +84,72 @@ def test_a_branch_is_measured_when_one_of_its_leaves_says_anything(
     tmp_path: Path, comparison: Comparison
 ) -> None:
     partly: Tree = {"a": {"x": comparison}, "b": {"x": Absent()}, "c": {"x": estimate(None)}}
-    put(Publisher("50-a", root=tmp_path, publish=True), "q", partly, guards=("a", "b", "c"))
+    Publisher("50-a", root=tmp_path, publish=True).put("q", partly, guards=("a", "b", "c"))
     values = read_values(tmp_path)
     assert "q.measured" in values and "q.a.measured" in values
     assert "q.b.measured" not in values and "q.c.measured" not in values
     with pytest.raises(InputError, match="no branch"):
-        put(Publisher("50-a", root=tmp_path, publish=True), "q", partly, guards=("d",))
+        Publisher("50-a", root=tmp_path, publish=True).put("q", partly, guards=("d",))
 
 
 def test_two_leaves_of_one_key_are_refused(tmp_path: Path) -> None:
     twice: Tree = {"java-a": estimate(1.0), "java_a": estimate(2.0)}
     with pytest.raises(InputError, match="two results of one key"):
-        put(Publisher("50-a", root=tmp_path, publish=True), "q", twice)
+        Publisher("50-a", root=tmp_path, publish=True).put("q", twice)
 
 
-def test_rows_are_made_of_the_same_leaves(comparison: Comparison) -> None:
-    columns = {
-        "growth": "growth.off.*", "verdict": "growth.off.*:verdict", "blocks": "growth.off.*:blocks",
-        "contention": "law.off.contention.*",
-    }  # fmt: skip
-    rows = rows_of(tree(comparison), columns, labels={"java-b": "Java B", "java-a": "Java A"})
-    assert rows == [
+def test_rows_are_made_of_the_same_leaves_and_called_as_the_tree_says(comparison: Comparison) -> None:
+    growth, contention = "growth.<logging>.<variant>", "law.<logging>.contention.<variant>"
+    columns = ("variant", "logging", growth, f"{growth}:verdict", f"{growth}:blocks", contention)
+    assert rows_of(tree(comparison), columns) == [
         {
-            "name": "Java A", "growth": comparison.ratio, "blocks": 6, "contention": estimate(0.25, "share"),
-            "verdict": str(comparison.verdict).replace("_", " "),
+            "variant": "Java A", "logging": "off", growth: comparison.ratio, f"{growth}:blocks": 6,
+            f"{growth}:verdict": str(comparison.verdict).replace("_", " "), contention: estimate(0.25, "share"),
         }
     ], "a variant of which nothing was measured has no row"  # fmt: skip
     assert rows_of(tree(None), columns) == []
 
 
-def test_a_row_may_stand_at_any_level_and_keeps_a_reason_for_what_it_lacks(comparison: Comparison) -> None:
+def test_what_a_variant_is_called_is_published_and_is_no_result(tmp_path: Path) -> None:
+    Publisher("50-a", root=tmp_path, publish=True).put("q", {"name": {"java-a": "Java A"}, "x": Absent()})
+    assert read_values(tmp_path)["q.name.java_a"]["text"] == "Java A"
+    assert "q.measured" not in read_values(tmp_path)
+
+
+def test_rows_are_in_the_order_of_the_names_with_a_gap_between_outer_levels() -> None:
+    found: Tree = {
+        "name": {"b": "B", "a": "A"},
+        "lead": {log: {"a": estimate(1.0), "b": estimate(2.0)} for log in ("off", "on")},
+    }
+    rows = rows_of(found, ("variant", "logging", "lead.<logging>.<variant>"))
+    assert [row and (row["logging"], row["variant"]) for row in rows] == [
+        ("off", "B"), ("off", "A"), None, ("on", "B"), ("on", "A"),
+    ]  # fmt: skip
+
+
+def test_a_row_keeps_a_reason_for_what_it_lacks() -> None:
     found: Tree = {"rates": {"slow": {"p99": estimate(0.1), "gain": Absent(why="one rate")}}}
-    (row,) = rows_of(found, {"p99": "rates.*.p99", "gain": "rates.*.gain"})
+    (row,) = rows_of(found, ("rates.<rate>.p99", "rates.<rate>.gain"))
     assert row is not None
-    assert row["name"] == "slow" and row["p99"] == estimate(0.1)
-    gain = row["gain"]
+    assert row["rate"] == "slow" and row["rates.<rate>.p99"] == estimate(0.1)
+    gain = row["rates.<rate>.gain"]
     assert isinstance(gain, Estimate) and gain.value is None and gain.warnings == ("one rate",)
+
+
+@pytest.mark.parametrize(
+    ("columns", "problem"),
+    [(("lead.<v>", "leap.<v>"), "no branch"), (("lead.<v>", "lead.<w>"), "columns of different levels")],
+)
+def test_a_column_that_leads_nowhere_or_to_other_rows_is_refused(
+    columns: tuple[str, ...], problem: str
+) -> None:
+    with pytest.raises(InputError, match=problem):
+        rows_of({"lead": {"a": estimate(1.0)}}, columns)
 
 
 def test_leaves_come_in_the_order_of_the_tree(comparison: Comparison) -> None:
     assert [".".join(path) for path, _ in leaves(tree(comparison))] == [
-        "growth.off.java-a", "growth.off.java-b", "law.off.contention.java-a", "law.off.contention.java-b", "fewest",
+        "name.java-b", "name.java-a", "growth.off.java-a", "growth.off.java-b", "law.off.contention.java-a", "law.off.contention.java-b", "fewest",
     ]  # fmt: skip
 
 

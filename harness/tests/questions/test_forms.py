@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
 from harness.publish import read_values
 from harness.publish.cells import Cell
-from harness.questions.forms.results import build_cells, form_cells
+from harness.questions.forms import build_rows, form_rows
 from harness.tests.support.in_process import execute_in_process
 from harness.tests.support.synthetic import AOT_CACHE_BYTES, AOT_TRAINING_S, ROOT, make_project, make_session
 
@@ -45,14 +46,14 @@ def evidence(root: Path) -> Evidence:
     return open_evidence(StageParameters(experiments="forms"), "forms", root=root)
 
 
-def row(rows: list[dict[str, Cell] | None], label: str) -> dict[str, Cell]:
+def row(rows: Sequence[Mapping[str, Cell] | None], label: str) -> Mapping[str, Cell]:
     return next(found for found in rows if found is not None and found["variant"] == label)
 
 
 def test_a_form_without_its_compiler_is_a_row_with_its_reason_in_both_tables(
     root: Path, evidence: Evidence
 ) -> None:
-    for rows in (form_cells(evidence), build_cells(evidence)):
+    for rows in (form_rows(evidence), build_rows(evidence)):
         cells = [cell for cell in row(rows, NATIVE).values() if isinstance(cell, Estimate)]
         assert len(cells) >= 3
         assert all(cell.value is None and cell.warnings == (REASON,) for cell in cells)
@@ -67,21 +68,21 @@ def test_an_aot_cache_is_a_row_of_the_builds_and_its_size_a_column_of_the_forms(
     root: Path, evidence: Evidence
 ) -> None:
     label = "Java JDK server + AOT cache"
-    made, form = row(build_cells(evidence), label), row(form_cells(evidence), label)["cache"]
+    made, form = row(build_rows(evidence), label), row(form_rows(evidence), label)["cache"]
     training, size = made["build"], made["size"]
     assert isinstance(training, Estimate) and isinstance(size, Estimate) and isinstance(form, Estimate)
     assert (training.value, training.unit) == (AOT_TRAINING_S, "s")
     assert (size.value, form.value) == (AOT_CACHE_BYTES, AOT_CACHE_BYTES)
-    assert row(form_cells(evidence), "Java JDK server")["cache"] is None
+    assert row(form_rows(evidence), "Java JDK server")["cache"] is None
     assert read_values(root)["forms.cache.java_jdkhttp_aot"]["value"] == AOT_CACHE_BYTES
 
 
 def test_nothing_is_told_of_the_making_of_a_form_that_was_neither_made_nor_refused(
     evidence: Evidence,
 ) -> None:
-    labels = [found["variant"] for found in build_cells(evidence) if found is not None]
+    labels = [found["variant"] for found in build_rows(evidence) if found is not None]
     assert "Java JDK server" not in labels
-    assert build_cells(None) == []
+    assert build_rows(None) == []
 
 
 def test_rematch_list_forms_names_what_is_missing_for_a_native_image(

@@ -13,7 +13,7 @@ from harness.model import Estimate
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
 from harness.publish import read_values
-from harness.questions.placement.containers import container_cells
+from harness.questions.placement.containers import container_rows
 from harness.tests.support.in_process import execute_in_process
 from harness.tests.support.synthetic import make_project, make_session
 from harness.tests.support.synthetic_trial import GROUP_BYTES, LAYERS_BYTES
@@ -52,10 +52,9 @@ def test_a_container_stands_beside_its_process_and_a_plain_process_has_none(
     assert trials.loc[inside, of_containers].notna().all(axis=None)
     assert np.isnan(trials["group_memory_max_bytes"]).all(), "the kernel did not keep it: empty, not zero"
 
-    rows = container_cells(namespace["evidence"])  # type: ignore[arg-type]  # a notebook's names have no types
-    assert [row["variant"] for row in rows if row] == ["Go net/http", "Java JDK server"]
+    rows = container_rows(namespace["evidence"])  # type: ignore[arg-type]  # a notebook's names have no types
+    assert [row["variant"] for row in rows] == ["Go net/http", "Java JDK server"]
     first = rows[0]
-    assert first is not None
     assert str(first["layers"]).split() == ["40.0", "MiB", "+", "2.00", "MiB"], "the base first"
     group, process, most = (first[part] for part in ("group_memory", "process_memory", "group_most"))
     assert isinstance(group, Estimate) and isinstance(process, Estimate) and isinstance(most, Estimate)

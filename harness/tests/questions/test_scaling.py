@@ -11,9 +11,10 @@ import pytest
 
 from harness.analysis.stats.usl import usl
 from harness.errors import InputError
-from harness.figures import against_cores, places
 from harness.model import Verdict
+from harness.questions.placement import places
 from harness.questions.placement.analysis import PlaceRow, place_rows
+from harness.questions.scaling import against_cores
 from harness.questions.scaling.analysis import interaction, scaling_rows, sizes_of
 from harness.session import prepare
 from harness.store import SessionFolder
@@ -169,7 +170,7 @@ def test_each_place_is_compared_with_the_first_blocks_with_blocks_and_sessions_w
     assert found["pinned"].verdict == Verdict.EQUIVALENT
     assert found["process on big, unpinned"].verdict == Verdict.DIFFERENT
     assert found["process on big, unpinned"].ratio.value == pytest.approx(0.66, rel=0.03)
-    assert {row.base for row in found.values()} == {"process, unpinned"}
+    assert {row.reference for row in found.values()} == {"process, unpinned"}
     assert places(list(found.values()), quantity="throughput").axes
 
 
