@@ -13,8 +13,6 @@ from harness.figures.latency import ecdf, percentiles
 from harness.figures.loops import open_and_closed
 from harness.figures.style import describe, save, show_figures_in, stamp
 from harness.figures.trials import by_cell, run_order
-from harness.questions.bank.figures import borne, throughput_latency, under_load
-from harness.questions.clients.figures import by_part
 from harness.questions.forms.figures import forms
 from harness.questions.gc_peaks.figures import explained, peaks
 from harness.questions.placement.figures import places
@@ -23,9 +21,7 @@ from harness.questions.validity.figures import coverage, precision_recall, ratio
 from harness.questions.warm_up.figures import warm_up
 
 __all__ = [
-    "borne",
     "by_cell",
-    "by_part",
     "coverage",
     "describe",
     "ecdf",
@@ -44,8 +40,6 @@ __all__ = [
     "save",
     "stamp",
     "startup",
-    "throughput_latency",
-    "under_load",
     "warm_up",
 ]
 
