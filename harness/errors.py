@@ -39,6 +39,10 @@ class InputError(RematchError):
         super().__init__("; ".join(parts).replace("\n", " "))
 
 
+class NothingToDraw(InputError):
+    """A figure of trials none of which has what it shows."""
+
+
 class MissingTool(RematchError):
     """A tool is not on this machine: says which, why it is wanted, and the one command that brings it."""
 

@@ -10,7 +10,6 @@ from harness.analysis.attribution.table import attribution_table
 from harness.analysis.stats.aa_noise import aa_noise
 from harness.analysis.stats.comparisons import compare
 from harness.evidence.attribution import attribute_peaks
-from harness.evidence.load_response import describe_calibration, describe_warm_up, load_response
 from harness.evidence.opening import find_evidence, open_evidence
 from harness.evidence.parameters import StageParameters, check_parameters
 from harness.evidence.requests import defined_variants, latencies_by
@@ -26,11 +25,8 @@ __all__ = [
     "compare",
     "comparison_rows",
     "defined_variants",
-    "describe_calibration",
-    "describe_warm_up",
     "figures",
     "find_evidence",
     "latencies_by",
-    "load_response",
     "open_evidence",
 ]

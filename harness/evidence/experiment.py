@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -185,6 +185,13 @@ class Evidence:
         No metric is taken from them; ``None``: the tool wrote no single ones.
         """
         return self._table(load_requests, session_id, trial_id)
+
+    def with_records(self) -> Iterator[tuple[pd.Series, SessionFolder, TrialRecord]]:
+        """Yield each row of ``trials`` with its session and its record."""
+        sessions = {session.folder.name: session for session in self.sessions}
+        for _, row in self.trials.iterrows():
+            session = sessions[str(row["session_id"])]
+            yield row, session, session.record(str(row["trial_id"]))
 
     def samples(self, trials: pd.DataFrame) -> dict[str, pd.DataFrame]:
         """Return variant -> the samples of its first kept trial that has any."""

@@ -48,19 +48,15 @@ def load_response(evidence: Evidence | None) -> pd.DataFrame | None:
     ``serve_s`` (see ``harness.analysis.load.sustained``), ``error_share`` and
     ``right_share`` (of a flow in passes; what was never sent was not answered), ``errors_<kind>``,
     ``highest_backlog``, ``left_at_last_arrival``, ``drain_s``, ``recovery_s``, ``most_connections``,
-    ``most_active``, ``money_kept`` (True, False, or None: not asked), ``answers_held`` and ``answers_stored``
-    (right answers that promise a row in the database, and how many have one); and while requests still came
-    ``slow_s``, ``recovery_under_load_s``, ``recovered``, ``calm_after_error_s`` (see ``Recovery``).
+    ``most_active``; and while requests still came ``slow_s``, ``recovery_under_load_s``, ``recovered``,
+    ``calm_after_error_s`` (see ``Recovery``).
     """
     if evidence is None:
         return None
-    sessions = {session.folder.name: session for session in evidence.sessions}
-    rows = []
-    for _, row in evidence.trials.iterrows():
-        session, trial_id = sessions[str(row["session_id"])], str(row["trial_id"])
-        record = session.record(trial_id)
-        rows.append(dict(row) | _pressure(evidence, record) | database_columns(session, record))
-    frame = pd.DataFrame(rows)
+    frame = pd.DataFrame([
+        dict(row) | _pressure(evidence, record) | database_columns(session, record)
+        for row, session, record in evidence.with_records()
+    ])  # fmt: skip
     frame = frame.assign(error_share=failed_share(frame), right_share=right_share(frame))
     absent = [name for name in ("sustained_per_s", "serve_s") if name not in frame]
     frame = frame.assign(**dict.fromkeys(absent, np.nan))
@@ -86,13 +82,6 @@ def effect_between(
     arms = mine.assign(variant=mine[factor])
     others = [name for name in kept.columns if name in ("users", "server") and kept[name].nunique() > 1]
     return next(iter(compare(arms, metric, reference=base, by=others)), None)
-
-
-def drawable(trials: pd.DataFrame | None, *metrics: str) -> bool:
-    """Tell whether any kept trial has all these metrics: a short load has no p99, an overloaded session no trial."""
-    if trials is None or not set(metrics) <= set(trials.columns):
-        return False
-    return len(trials[~trials["excluded"].astype(bool)].dropna(subset=list(metrics))) > 0
 
 
 def calibration_of(evidence: Evidence | None) -> Calibration | None:
@@ -128,18 +117,11 @@ def describe_warm_up(evidence: Evidence | None) -> str:
 
 def _pressure(evidence: Evidence, record: TrialRecord) -> dict[str, object]:
     cell, load = record.planned.configuration, record.load
-    broken = [row for row in record.invariants if not row.holds]
-    found: dict[str, object] = {"money_kept": not broken if record.invariants else None}
-    if record.stored:
-        found |= {
-            "answers_held": sum(row.n_right for row in record.stored),
-            "answers_stored": sum(min(row.n_right, row.n_stored) for row in record.stored),
-        }
     if cell.load is None or load is None:
-        return found
+        return {}
     requests = load_requests(evidence.root, cell.workload)[cell.mix]
     n_steps = len(requests) if requests[0].step is not None else 1
-    found |= {
+    found: dict[str, object] = {
         "offered_per_s": offered_per_s(cell.load, n_steps),
         "serve_s": serve_s(cell.load.profile, load),
     }

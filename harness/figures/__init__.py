@@ -13,17 +13,13 @@ from harness.figures.latency import ecdf, percentiles
 from harness.figures.loops import open_and_closed
 from harness.figures.style import describe, save, show_figures_in, stamp
 from harness.figures.trials import by_cell, run_order
-from harness.questions.bank.figures import borne, throughput_latency, under_load
-from harness.questions.clients.figures import by_part
 from harness.questions.gc_peaks.figures import explained, peaks
 from harness.questions.startup.figures import memory_timeline, startup
 from harness.questions.validity.figures import coverage, precision_recall, ratios
 from harness.questions.warm_up.figures import warm_up
 
 __all__ = [
-    "borne",
     "by_cell",
-    "by_part",
     "coverage",
     "describe",
     "ecdf",
@@ -40,8 +36,6 @@ __all__ = [
     "save",
     "stamp",
     "startup",
-    "throughput_latency",
-    "under_load",
     "warm_up",
 ]
 

@@ -12,7 +12,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from harness.analysis.stats.aa_noise import AANoise
 from harness.analysis.stats.comparisons import Comparison
-from harness.errors import InputError
+from harness.errors import InputError, NothingToDraw
 from harness.figures.style import BAND, INK, cannot_be_said, canvas, label_ends, log_scale, styled
 from harness.figures.variant_style import Look, looks, ordered
 from harness.model import Estimate, Verdict
@@ -119,11 +119,11 @@ def pareto(
     """Return latency against memory: every trial a dot, one colour and marker a variant; lower left is better.
 
     Raises:
-        InputError: no trial has both.
+        NothingToDraw: no trial has both.
     """
     kept = trials[~trials["excluded"].astype(bool)].dropna(subset=[latency, memory])
     if kept.empty:
-        raise InputError("no trial has both", found="0 trials", allowed=f"{latency} and {memory}")
+        raise NothingToDraw("no trial has both", place=f"{latency} and {memory}")
     styles = looks(trials)
     figure, panels = canvas(height=2.5)
     axes = panels[0, 0]

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from harness.errors import InputError
+from harness.errors import InputError, NothingToDraw
 from harness.figures.dots import failed_strip, rows_of_dots
 from harness.figures.style import FAINT, INK, PAGE_INCHES, canvas, legend, log_scale, styled
 from harness.figures.variant_style import looks, ordered
@@ -37,7 +37,7 @@ def by_cell(
     """
     kept = trials[~trials["excluded"].astype(bool)].dropna(subset=[metric])
     if kept.empty:
-        raise InputError("no trial has this metric", place=metric, found="0 trials", allowed="at least one")
+        raise NothingToDraw("no trial has this metric", place=metric)
     cells = [key for key, _ in kept.groupby(list(by), sort=False)] if by else [()]
     order, styles = ordered(kept), looks(trials)
     rows = 2 if errors else 1

@@ -59,6 +59,11 @@ class NotebookFile:
         return tuple(self._declared.get("optional", ()))
 
     @property
+    def needs_none(self) -> bool:
+        """Whether it has something to say without any experiment: its list of ``experiments`` is there and empty."""
+        return self._declared.get("experiments") == []
+
+    @property
     def _declared(self) -> dict[str, Any]:
         declared: dict[str, Any] = self.content.get("metadata", {}).get("rematch", {})
         return declared

@@ -109,7 +109,7 @@ def _analysis(
     missing = [name for name in notebook.experiments if name not in chosen]
     skipped = f"{', '.join(missing)} not among the experiments" if missing else ""
     wanted = (*notebook.experiments, *(name for name in notebook.optional if name in chosen))
-    if notebook.optional and not wanted:
+    if notebook.optional and not wanted and not notebook.needs_none:
         missing, skipped = list(notebook.optional), f"none of {', '.join(notebook.optional)} was chosen"
     return PlannedStage(
         name=notebook.name,

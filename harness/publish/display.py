@@ -7,8 +7,14 @@ import base64
 import html
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from harness.model.formatting import NOT_MEASURED
+from harness.model import Estimate
+from harness.model.formatting import NOT_MEASURED, show
+from harness.publish.metric_words import in_words, metric_name
+
+if TYPE_CHECKING:
+    from harness.publish.results import Compared
 
 
 @dataclass(frozen=True)
@@ -67,6 +73,30 @@ class Published:
         used = [place for place in range(4) if place < 2 or any(row[place] for row in rows)]
         body = [[row[place] for place in used] for row in rows]
         return table_page([heads[p] for p in used], body, "", notes, [p == 3 for p in used])
+
+
+def result_of(key: str, estimate: Estimate) -> Result:
+    """Return an estimate in words: whose it is stands last in its key, what it is in its estimand."""
+    shown = show(estimate)
+    what = in_words(estimate.estimand)
+    return Result(
+        f"{words_of(key.rpartition('.')[2])}: {what}" if what else words_of(key),
+        shown.interval if shown.reason is None else shown.reason,
+        n_trials=estimate.n_trials,
+        absent=shown.reason is not None,
+    )
+
+
+def compared_words(found: Compared, name: str) -> str:
+    """Return ``throughput, java-jdkhttp over go-nethttp, logging on``, after the name of another subject."""
+    levels = "".join(f", {factor.replace('_', '-')} {level}" for factor, level in found.levels.items())
+    subject = "" if name in ("", found.variant) else f"{name}: "
+    return f"{subject}{metric_name(found.metric)}, {found.variant} over {found.reference}{levels}"
+
+
+def words_of(key: str) -> str:
+    """Return a key as words, without the section that it belongs to."""
+    return ", ".join(part.replace("_", "-") for part in key.split(".")[1:] or [key])
 
 
 def joined(several: Iterable[Published]) -> Published:

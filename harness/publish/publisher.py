@@ -16,17 +16,38 @@ from matplotlib.figure import Figure
 from harness.analysis.stats.comparisons import Comparison
 from harness.analysis.stats.pairing import unit_of
 from harness.analysis.stats.summaries import summarise
-from harness.errors import InputError
+from harness.errors import InputError, NothingToDraw
 from harness.figures.style import png_of, save, stamp
 from harness.model import Estimate
 from harness.model.formatting import NOT_COMPARED, NOT_MEASURED, show, verdict_words
 from harness.project import find_root
 from harness.publish import generated
 from harness.publish.cells import Cell, cell_texts, estimates_of, inputs_of
-from harness.publish.display import Published, Result, figure_page, joined, plain_table, table_page
+from harness.publish.display import (
+    Published,
+    Result,
+    compared_words,
+    figure_page,
+    joined,
+    plain_table,
+    result_of,
+    table_page,
+    words_of,
+)
 from harness.publish.latex import render_table
-from harness.publish.metric_words import in_words, metric_name
-from harness.publish.results import NAME, Absent, Compared, Leaf, Tree, leaves, measured, nothing, rows_of
+from harness.publish.results import (
+    NAME,
+    Absent,
+    Compared,
+    Leaf,
+    Tree,
+    Words,
+    as_is,
+    leaves,
+    measured,
+    nothing,
+    rows_of,
+)
 
 _KEY = re.compile(r"[a-z0-9]+([._-][a-z0-9]+)*")
 
@@ -96,13 +117,13 @@ class Publisher:
             "notebook": self.notebook,
         }
         self._put("values", key, entry)
-        return self._show(_result(key, estimate))
+        return self._show(result_of(key, estimate))
 
     def verdict(self, key: str, comparison: Compared) -> Published:
         r"""Publish what a comparison says as ``\verdict{key}``: words that fit between two names."""
         words = verdict_words(comparison.verdict, comparison.ratio, comparison.margin)
         self._text(key, words, "verdict", comparison.ratio.n_trials, comparison.ratio.inputs)
-        return self._show(Result(_compared_words(comparison, ""), f"{words} {comparison.reference}"))
+        return self._show(Result(compared_words(comparison, ""), f"{words} {comparison.reference}"))
 
     def text(self, key: str, text: str, *, inputs: Sequence[str] = (), shown: bool = True) -> Published:
         r"""Publish a fact in words, such as the name of the processor, as ``\val{key}``.
@@ -113,12 +134,11 @@ class Publisher:
         self._text(key, text, "text", 0, inputs)
         if not shown or key.endswith(".measured"):
             return Published()
-        return self._show(Result(_words(key), text, absent=text == NOT_MEASURED))
+        return self._show(Result(words_of(key), text, absent=text == NOT_MEASURED))
 
     def value(self, key: str, value: float | None, unit: str, what: str) -> Published:
         r"""Publish a plain number that is no estimate over trials: a count, a published number."""
-        estimate = Estimate(value=value, unit=unit, method="as is", estimand=what, n_trials=0)
-        return self.number(key, estimate)
+        return self.number(key, as_is(value, unit, what))
 
     def comparisons(
         self, prefix: str, found: Sequence[Comparison], *, variants: Iterable[str], main: Mapping[str, str]
@@ -155,16 +175,17 @@ class Publisher:
 
     def comparison(self, prefix: str, name: str, found: Compared | None) -> Published:
         r"""Publish one comparison as ``<prefix>.ratio.<name>`` and ``<prefix>.verdict.<name>``; ``None``: absent."""
+        key = slug(*name.split("."))
         if found is not None:
-            return self._compared(prefix, slug(name), found, name)
-        self._text(f"{prefix}.verdict.{slug(name)}", NOT_COMPARED, "verdict", 0, ())
-        return self.absent(f"{prefix}.ratio.{slug(name)}", "ratio", NOT_MEASURED)
+            return self._compared(prefix, key, found, name.partition(".")[0])
+        self._text(f"{prefix}.verdict.{key}", NOT_COMPARED, "verdict", 0, ())
+        return self.absent(f"{prefix}.ratio.{key}", "ratio", NOT_MEASURED)
 
     def absent(self, key: str, unit: str, why: str) -> Published:
         """Publish that there is no number, and why: a dash with the reason."""
         return self.number(key, nothing(unit, why))
 
-    def put(self, prefix: str, tree: Tree, *, guards: Collection[str] = ()) -> Published:
+    def put(self, prefix: str, tree: Tree, *, guards: Collection[str] = (), whole: bool = True) -> Published:
         r"""Publish the results of a question: each leaf's key is ``prefix`` and its path, joined by dots.
 
         An estimate is ``\val{key}`` and ``\valci{key}``; a comparison at ``a.b.name`` becomes ``a.b.ratio.name`` and
@@ -172,6 +193,9 @@ class Publisher:
         ``<prefix>.measured`` is published when any leaf says anything, ``<prefix>.<guard>.measured`` when any leaf
         below the branch ``guard`` (a path joined by dots) does: the sections of the paper ask for these. Leaves of
         a branch ``name`` are what variants are called: published, not shown, and never counted as measured.
+
+        Args:
+            whole: whether to publish ``<prefix>.measured``; not of what another notebook or an article says.
 
         Raises:
             InputError: a guard that is no branch of the tree, or two leaves with one key.
@@ -186,7 +210,7 @@ class Publisher:
                     self.text(key, str(leaf), shown=False)
                 else:
                     self._put_leaf(key, path[-1], leaf)
-            for branch in (prefix, *(f"{prefix}.{guard}" for guard in guards)):
+            for branch in [prefix] * whole + [f"{prefix}.{guard}" for guard in guards]:
                 if not any(key.startswith(f"{branch}.") for key in found):
                     raise InputError("no branch of the results", place=prefix, found=branch)
                 if any(key.startswith(f"{branch}.") for key in told):
@@ -198,6 +222,8 @@ class Publisher:
             self.number(key, leaf)
         elif isinstance(leaf, str):
             self.text(key, leaf)
+        elif isinstance(leaf, Words):
+            self.text(key, leaf.text, inputs=leaf.inputs)
         elif not isinstance(leaf, Absent):
             self.comparison(key.rpartition(".")[0], name, leaf)
         elif leaf.kind == "comparison":
@@ -215,7 +241,7 @@ class Publisher:
         shown = show(found.ratio)
         return self._show(
             Result(
-                _compared_words(found, name),
+                compared_words(found, name),
                 shown.interval if shown.reason is None else shown.reason,
                 f"{verdict_words(found.verdict, found.ratio, found.margin)} {found.reference}",
                 found.ratio.n_trials,
@@ -303,8 +329,8 @@ class Publisher:
 
         Args:
             draw: the function that draws it from ``arguments`` and ``options``. It is not called, and the result
-                says that nothing was measured, where an argument is ``None`` or empty; it returns ``None``
-                where there is nothing to draw.
+                says that nothing was measured, where an argument is ``None`` or empty; it returns ``None`` or
+                raises ``NothingToDraw`` where there is nothing to draw.
             alt: what a reader who cannot see it should know. caption: with n, trials and duration.
         """
         if not alt.strip():
@@ -312,7 +338,10 @@ class Publisher:
         if isinstance(draw, Figure):
             figure: Figure | None = draw
         else:
-            figure = None if any(map(_is_nothing, arguments)) else draw(*arguments, **options)
+            try:
+                figure = None if any(map(_is_nothing, arguments)) else draw(*arguments, **options)
+            except NothingToDraw:
+                figure = None
         if figure is None:
             return Published(NOT_MEASURED)
         if self.draft:
@@ -362,30 +391,6 @@ def _is_nothing(argument: object) -> bool:
 def slug(*words: str) -> str:
     """Return words as a part of a key: ``java-helidon`` is ``java_helidon``."""
     return ".".join(re.sub(r"[^a-z0-9]+", "_", word.lower()).strip("_") for word in words)
-
-
-def _result(key: str, estimate: Estimate) -> Result:
-    """Return an estimate in words: whose it is stands last in its key, what it is in its estimand."""
-    shown = show(estimate)
-    what = in_words(estimate.estimand)
-    return Result(
-        f"{_words(key.rpartition('.')[2])}: {what}" if what else _words(key),
-        shown.interval if shown.reason is None else shown.reason,
-        n_trials=estimate.n_trials,
-        absent=shown.reason is not None,
-    )
-
-
-def _compared_words(found: Compared, name: str) -> str:
-    """Return ``throughput, java-jdkhttp over go-nethttp, logging on``, after the name of another subject."""
-    levels = "".join(f", {factor.replace('_', '-')} {level}" for factor, level in found.levels.items())
-    subject = "" if name in ("", found.variant) else f"{name}: "
-    return f"{subject}{metric_name(found.metric)}, {found.variant} over {found.reference}{levels}"
-
-
-def _words(key: str) -> str:
-    """Return a key as words, without the section that it belongs to."""
-    return ", ".join(part.replace("_", "-") for part in key.split(".")[1:] or [key])
 
 
 def _file(key: str) -> str:

@@ -22,7 +22,7 @@ from harness.model import Estimate, Verdict
 from harness.model.digits import plain
 from harness.model.formatting import NOT_MEASURED
 from harness.publish.cells import Cell, gapped
-from harness.publish.display import Published, joined
+from harness.publish.display import Published
 
 if TYPE_CHECKING:
     from harness.publish.publisher import Publisher
@@ -56,7 +56,15 @@ class Compared(Protocol):
     def verdict(self) -> Verdict: ...
 
 
-Leaf = Estimate | Compared | str | Absent
+@dataclass(frozen=True)
+class Words:
+    """A result in words, with the trials that it is of."""
+
+    text: str
+    inputs: tuple[str, ...] = ()
+
+
+Leaf = Estimate | Compared | str | Words | Absent
 Tree = Mapping[str, "Tree | Leaf"]
 #: (level, name) of each level of a path, the outermost first.
 Levels = tuple[tuple[str, str], ...]
@@ -145,6 +153,8 @@ def _at(tree: Tree, path: Sequence[str], levels: Levels = ()) -> Iterator[tuple[
 def _cell(leaf: Leaf, what: str) -> Cell:
     if isinstance(leaf, Absent):
         return None if leaf.kind == "text" or what else nothing(leaf.unit, leaf.why)
+    if isinstance(leaf, Words):
+        return leaf.text
     if isinstance(leaf, Estimate | str):
         return leaf
     if what == "verdict":
@@ -160,6 +170,11 @@ def nothing(unit: str, why: str) -> Estimate:
     return Estimate(value=None, unit=unit, method="none", estimand="", n_trials=0, warnings=(why,))
 
 
+def as_is(value: float | None, unit: str, what: str) -> Estimate:
+    """Return a plain number that is no estimate over trials: a count, a published number."""
+    return Estimate(value=value, unit=unit, method="as is", estimand=what, n_trials=0)
+
+
 def level_effects(
     table: pd.DataFrame | None,
     variants: Iterable[str],
@@ -168,7 +183,7 @@ def level_effects(
     base: str,
     other: str,
     metrics: Mapping[str, str],
-) -> Tree:
+) -> Mapping[str, Mapping[str, Leaf]]:
     """Return word -> variant -> one level of a factor over another, within a variant.
 
     Args:
@@ -200,32 +215,3 @@ def publish_names(publisher: Publisher, variants: Mapping[str, str], *, prefix: 
     """Publish how figures name each variant as ``<prefix>.name.<variant>``, so that the text says the same."""
     publisher.put(prefix, {NAME: variants})
     return Published(", ".join(variants.values()))
-
-
-def publish_levels(
-    publisher: Publisher,
-    table: pd.DataFrame | None,
-    variants: Mapping[str, str],
-    *,
-    factor: str,
-    base: str,
-    other: str,
-    metrics: Mapping[str, str],
-    prefix: str,
-) -> Published:
-    """Publish ``<prefix>.<word>.{ratio,verdict}.<variant>``: one level of a factor over another, within a variant.
-
-    Args:
-        metrics: word in the key -> column.
-    """
-    with publisher.together():
-        said = [
-            publisher.comparison(
-                f"{prefix}.{word}",
-                name,
-                effect_between(table, factor, metric, variant=name, base=base, other=other),
-            )
-            for name in variants
-            for word, metric in metrics.items()
-        ]
-    return joined(said)

@@ -19,14 +19,17 @@ from harness.analysis.stats.comparisons import Comparison
 from harness.analysis.stats.effects import effect_size_ci
 from harness.analysis.stats.pairing import inputs_of, pair_by_block
 from harness.analysis.stats.verdicts import decide, default_margin
-from harness.evidence import Evidence
 from harness.evidence.load_response import effect_between, every
 from harness.model import Frozen, Verdict
+from harness.model.formatting import NOT_MEASURED
+from harness.publish.case import Case
+from harness.publish.results import Absent, Tree
 
 #: The primary outcomes: word in keys -> column of the pressure table.
 OUTCOMES: Mapping[str, str] = MappingProxyType({"serve": "serve_s", "share": "right_share"})
 #: The level of ``server`` that the published bank had.
 STOCK = "max-100"
+NOT_TESTABLE = "not testable here"
 _TOLD = {Verdict.DIFFERENT, Verdict.DIFFERENT_BUT_NEGLIGIBLE}
 
 
@@ -49,18 +52,14 @@ def at_one_load(table: pd.DataFrame | None) -> pd.DataFrame | None:
     return kept
 
 
-def at_one_load_of(
-    factor: str, *measured: tuple[Evidence | None, pd.DataFrame | None]
-) -> tuple[Evidence | None, pd.DataFrame | None]:
-    """Return the first evidence in which a factor has several levels, and its trials as ``at_one_load`` has them.
-
-    Args:
-        measured: evidence with its table of trials, the most telling first.
-    """
-    for evidence, table in measured:
-        if evidence is not None and table is not None and factor in table and table[factor].nunique() > 1:
-            return evidence, at_one_load(table)
-    return None, None
+def first_with_several(factor: str, *cases: Case) -> Case:
+    """Return the first case, with the evidence of the first one in which the factor has several levels."""
+    found = (
+        case.evidence
+        for case in cases
+        if case.trials is not None and factor in case.trials and case.trials[factor].nunique() > 1
+    )
+    return Case(cases[0].experiment, next(found, None))
 
 
 def effect_with_all(
@@ -95,7 +94,7 @@ def pooled_claim(effects: Mapping[str, Mapping[str, Comparison | None]], labels:
     """
     measured = {name: dict(found) for name, found in effects.items() if found.get("share") is not None}
     if not measured:
-        return Judged(verdict="not testable here", why="not measured in this profile")
+        return Judged(verdict=NOT_TESTABLE, why=NOT_MEASURED)
     why = "; ".join(f"{labels.get(name, name)}: {_words(found)}" for name, found in measured.items())
     if any(_against(found) for found in measured.values()):
         return Judged(verdict="contradicted", why=why)
@@ -116,13 +115,21 @@ def alike_claim(found: Mapping[str, Comparison | None]) -> Judged:
     """
     there = {word: one for word, one in found.items() if one is not None}
     if not there:
-        return Judged(verdict="not testable here", why="not measured in this profile")
+        return Judged(verdict=NOT_TESTABLE, why=NOT_MEASURED)
     why = ", ".join(f"{word} {one.verdict.value.replace('_', ' ')}" for word, one in there.items())
     verdicts = {one.verdict for one in there.values()}
     if Verdict.DIFFERENT in verdicts:
         return Judged(verdict="contradicted", why=why)
     alike = verdicts <= {Verdict.EQUIVALENT, Verdict.DIFFERENT_BUT_NEGLIGIBLE} and len(there) == len(found)
     return Judged(verdict="reproduced" if alike else "inconclusive", why=why)
+
+
+def claim_results(judged: Judged) -> Tree:
+    """Return what became of a published claim, and why, in words."""
+    words = {"claim": judged.verdict, "claim_why": judged.why}
+    if judged.verdict != NOT_TESTABLE:
+        return words
+    return {name: Absent(kind="text", why=why) for name, why in words.items()}
 
 
 def _more(found: Comparison | None) -> bool:

@@ -3,26 +3,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import pandas as pd
 
 from harness.analysis.stats.comparisons import Comparison
 from harness.analysis.stats.verdicts import FEWEST_FOR_P
 from harness.analysis.tables.success_shares import wanted
-from harness.evidence.load_response import effect_between, every
-from harness.model import Estimate, Outcome, Verdict
-from harness.model.formatting import NOT_MEASURED, show
+from harness.evidence.load_response import every
+from harness.model import Outcome, Verdict
+from harness.model.formatting import show
+from harness.publish.case import Case
 from harness.publish.cells import Cell
-from harness.publish.display import Published, joined
-from harness.publish.publisher import Publisher, slug
-from harness.publish.results import mean_of
-from harness.questions.bank.connections import OUTCOMES, alike_claim, effect_with_all, pooled_claim
-from harness.questions.bank.results import pressure_cells
+from harness.publish.leaves import each, means
+from harness.publish.results import NO_COMPARISON, NO_TEXT, Leaf, Tree, Words, level_effects, mean_of
+from harness.questions.bank.connections import (
+    OUTCOMES,
+    at_one_load,
+    claim_results,
+    effect_with_all,
+    pooled_claim,
+)
+from harness.questions.bank.results import POOL, response_rows
 
-#: column of the pressure table -> unit in the paper
+#: column of the load response -> unit in the paper
 _UNITS = {"serve_s": "s", "right_share": "share"}
 FACTOR = "connections"
+#: The ways to hold connections that the paper speaks of, beside ``POOL``.
+OTHERS = ("per-statement", "per-statement-md5", "pool-1", "pool-100")
+#: Of the trials that were not overloaded: word in the key -> column.
+_SURVIVORS = {"p99": "latency_p99_s", "cpu": "cpu_s_per_request"}
 _SAID = {
     Verdict.DIFFERENT: "a difference",
     Verdict.DIFFERENT_BUT_NEGLIGIBLE: "a negligible difference",
@@ -31,159 +41,97 @@ _SAID = {
 }
 
 
-def publish_bearing(
-    publisher: Publisher,
-    table: pd.DataFrame | None,
-    variants: Mapping[str, str],
-    *,
-    levels: Sequence[str],
-    prefix: str,
-) -> Published:
-    """Publish ``<prefix>.passes`` and ``<prefix>.<level>.{serve,serve_words,share,overloaded,survivors}.<variant>``.
+def connection_results(case: Case) -> Tree:
+    """Return ``connections``, what each way to hold them did, and under ``pooled``, ``pooled_md5`` and the names of
+    the others each of them compared with the pool of twenty.
 
-    ``passes``: how many passes a trial asks for; ``serve``: the time to serve them all, of trials in which all were
-    answered rightly, and in words that say so where there are none; ``share``: of passes, those answered rightly;
-    ``overloaded``: so many of so many trials; ``survivors``: the trials that were not, which latencies and CPU times
-    are of. The levels are those of ``connections``.
+    All trials count, at the highest load and the stock limit of the server. ``passes``: how many a trial asks for;
+    ``serve``: the time to serve them all, of trials in which all were answered rightly, and ``serve_words``, which
+    say so where there are none; ``share``: of passes, those answered rightly; ``overloaded``: so many of so many
+    trials; ``survivors``: the trials that were not, which latencies and CPU times are of.
     """
-    said = []
-    with publisher.together():
-        said.append(publisher.text(f"{prefix}.passes", passes_words(table)))
-        for level in levels:
-            for name in variants:
-                mine = _mine(table, level, name)
-                for word, column in OUTCOMES.items():
-                    key = f"{prefix}.{slug(level)}.{word}.{slug(name)}"
-                    said.append(
-                        publisher.absent(key, _UNITS[column], NOT_MEASURED)
-                        if mine is None
-                        else publisher.number(key, mean_of(every(mine), column, _UNITS[column]))
-                    )
-                words = NOT_MEASURED if mine is None else _serve_words(mine)
-                said.append(publisher.text(f"{prefix}.{slug(level)}.serve_words.{slug(name)}", words))
-                for word, n in (("overloaded", n_overloaded(mine)), ("survivors", _n_kept(mine))):
-                    text = NOT_MEASURED if mine is None else f"{n} of {len(mine)} trials"
-                    said.append(publisher.text(f"{prefix}.{slug(level)}.{word}.{slug(name)}", text))
-    return joined(said)
-
-
-def publish_pooled(
-    publisher: Publisher,
-    table: pd.DataFrame | None,
-    variants: Mapping[str, str],
-    *,
-    over: str,
-    pool: str,
-    prefix: str,
-) -> Published:
-    """Publish ``<prefix>.{serve,share}.{ratio,verdict}.<variant>`` of the pool over the level ``over``, all trials
-    in that have them, ``<prefix>.serve.words.<variant>`` where time to serve needs words, and ``<prefix>.claim`` and
-    ``.claim_why`` on the claim that the connections were the cause."""
-    effects = {
-        name: {
-            word: effect_with_all(table, FACTOR, column, variant=name, base=over, other=pool)
-            for word, column in OUTCOMES.items()
-        }
-        for name in variants
+    trials = at_one_load(case.response)
+    passes = passes_words(trials)
+    levels = {level: _level(trials, level, case.variants) for level in (POOL, *OTHERS)}
+    return {
+        "connections": {"passes": passes or NO_TEXT, "warm_up": case.warm_up, **levels},
+        "pooled": _pooled(trials, "per-statement", case.variants),
+        "pooled_md5": _pooled(trials, "per-statement-md5", case.variants),
+        **{level: _survivors(trials, level, case.variants) for level in OTHERS},
     }
-    claim = pooled_claim(effects, variants)
-    with publisher.together():
-        said = [
-            publisher.comparison(f"{prefix}.{word}", name, found)
-            for name, mine in effects.items()
-            for word, found in mine.items()
-        ]
-        for name, mine in effects.items():
-            words = _serve_ratio_words(mine["serve"], _mine(table, over, name))
-            said.append(publisher.text(f"{prefix}.serve.words.{slug(name)}", words))
-        said.append(publisher.text(f"{prefix}.claim", claim.verdict))
-        said.append(publisher.text(f"{prefix}.claim_why", claim.why))
-    return joined(said)
 
 
-def publish_survivors(
-    publisher: Publisher,
-    table: pd.DataFrame | None,
-    variants: Mapping[str, str],
-    *,
-    other: str,
-    base: str,
-    metrics: Mapping[str, str],
-    prefix: str,
-) -> Published:
-    """Publish ``<prefix>.<word>.survivors.<variant>``: a level over another among the trials that were not
-    overloaded, in words, which say so where there are none.
+def connection_rows(case: Case) -> list[Mapping[str, Cell] | None]:
+    """Return the rows of ``response_rows`` by ``connections``, with how many trials were overloaded (``over``) and
+    the time to serve of the pool of twenty over that of the level (``pooled``)."""
+    trials = at_one_load(case.response)
+    names = {label: name for name, label in case.variants.items()}
 
-    Args:
-        metrics: word in the key -> column.
-    """
-    said = []
-    with publisher.together():
-        for word, metric in metrics.items():
-            for name in variants:
-                found = effect_between(table, FACTOR, metric, variant=name, base=base, other=other)
-                words = _survivors(found, _mine(table, other, name))
-                inputs = () if found is None else found.ratio.inputs
-                said.append(publisher.text(f"{prefix}.{word}.survivors.{slug(name)}", words, inputs=inputs))
-    return joined(said)
+    def more(row: Mapping[str, Cell]) -> Mapping[str, Cell]:
+        level, name = str(row[FACTOR]), names.get(str(row["variant"]), str(row["variant"]))
+        mine = _at(trials, level, name)
+        pooled = None if level == POOL else _over(trials, level, name, OUTCOMES["serve"])
+        over = f"{_n_overloaded(mine)} of {len(mine)}"
+        return {**row, "over": over, "pooled": None if pooled is None else pooled.ratio}
 
-
-def publish_alike(
-    publisher: Publisher,
-    found: Mapping[str, Sequence[Comparison]],
-    *,
-    variant: str,
-    main: Mapping[str, str],
-    prefix: str,
-) -> Published:
-    """Publish ``<prefix>.claim`` and ``.claim_why``: whether a variant is alike the reference in the main cell.
-
-    Args:
-        found: word -> comparisons with the reference.
-    """
-    mine = {
-        word: next((one for one in all_of if (one.variant, one.levels) == (variant, dict(main))), None)
-        for word, all_of in found.items()
-    }
-    claim = alike_claim(mine)
-    with publisher.together():
-        said = publisher.text(f"{prefix}.claim", claim.verdict)
-        why = publisher.text(f"{prefix}.claim_why", claim.why)
-    return joined((said, why))
-
-
-def bearing_cells(
-    table: pd.DataFrame, labels: Mapping[str, str], *, pool: str
-) -> list[Mapping[str, Cell] | None]:
-    """Return the rows of ``pressure_cells`` by ``connections``, with how many trials were overloaded (``over``) and
-    the time to serve of the pool over that of the level (``pooled``)."""
-    rows: list[Mapping[str, Cell] | None] = []
-    names = {label: name for name, label in labels.items()}
-    for row in pressure_cells(table, labels, by=[FACTOR]):
-        if row is None:
-            rows.append(None)
-            continue
-        level, name = str(row[FACTOR]), names[str(row["variant"])]
-        mine = _mine(table, level, name)
-        rows.append(
-            {
-                **row,
-                "over": None if mine is None else f"{n_overloaded(mine)} of {len(mine)}",
-                "pooled": _ratio(table, level, name, pool),
-            }
-        )
-    return rows
+    return [row and more(row) for row in response_rows(trials, case.variants, by=[FACTOR])]
 
 
 def passes_words(table: pd.DataFrame | None) -> str:
-    """Return how many passes (of a plain mix, requests) a trial asks for: one number, or from the least to the most."""
+    """Return how many passes (of a plain mix, requests) a trial asks for: one number, or from the least to the most;
+    nothing without trials."""
     if table is None or table.empty:
-        return NOT_MEASURED
+        return ""
     asked = wanted(table).dropna()
     if asked.empty:
         return "an unknown number of"
     low, high = (f"{round(float(n)):,}" for n in (asked.min(), asked.max()))
     return low if low == high else f"{low} to {high}"
+
+
+def _level(trials: pd.DataFrame | None, level: str, variants: Mapping[str, str]) -> Tree:
+    mine = None if trials is None else _at(trials, level)
+    all_in = None if mine is None else every(mine)
+    return {
+        **{word: means(all_in, variants, column, _UNITS[column]) for word, column in OUTCOMES.items()},
+        "serve_words": each(mine, variants, _serve_words, NO_TEXT),
+        "overloaded": each(mine, variants, lambda some: _of(_n_overloaded(some), some), NO_TEXT),
+        "survivors": each(mine, variants, lambda some: _of(_n_kept(some), some), NO_TEXT),
+    }
+
+
+def _pooled(trials: pd.DataFrame | None, level: str, variants: Mapping[str, str]) -> Tree:
+    found = {
+        name: {word: _over(trials, level, name, column) for word, column in OUTCOMES.items()}
+        for name in variants
+    }
+    compared = {
+        word: {name: mine[word] or NO_COMPARISON for name, mine in found.items()} for word in OUTCOMES
+    }
+    words = {
+        name: _serve_ratio_words(mine["serve"], _at(trials, level, name)) for name, mine in found.items()
+    }
+    return {
+        **compared,
+        "serve": {**compared["serve"], "words": words},
+        **claim_results(pooled_claim(found, variants)),
+    }
+
+
+def _survivors(trials: pd.DataFrame | None, level: str, variants: Mapping[str, str]) -> Tree:
+    found = level_effects(trials, variants, metrics=_SURVIVORS, factor=FACTOR, base=POOL, other=level)
+    return {
+        word: {
+            **mine,
+            "survivors": {name: _survivor_words(mine[name], _at(trials, level, name)) for name in variants},
+        }
+        for word, mine in found.items()
+    }
+
+
+def _over(trials: pd.DataFrame | None, level: str, variant: str, column: str) -> Comparison | None:
+    """The pool of twenty over a level, all trials in that have the column."""
+    return effect_with_all(trials, FACTOR, column, variant=variant, base=level, other=POOL)
 
 
 def _serve_words(mine: pd.DataFrame) -> str:
@@ -197,44 +145,41 @@ def _serve_words(mine: pd.DataFrame) -> str:
     )
 
 
-def _serve_ratio_words(found: Comparison | None, mine: pd.DataFrame | None) -> str:
-    if mine is None:
-        return NOT_MEASURED
+def _serve_ratio_words(found: Comparison | None, mine: pd.DataFrame) -> Leaf:
+    if mine.empty:
+        return NO_TEXT
     if found is None or found.ratio.value is None:
         failed = int(mine["serve_s"].isna().sum())
         return f"not known, as without the pool passes failed in {failed} of {len(mine)} trials"
     return show(found.ratio).interval
 
 
-def n_overloaded(trials: pd.DataFrame | None) -> int:
-    """Return how many trials ended overloaded."""
-    return 0 if trials is None else int((trials["outcome"] == Outcome.OVERLOADED.value).sum())
-
-
-def _survivors(found: Comparison | None, mine: pd.DataFrame | None) -> str:
-    if mine is None:
-        return NOT_MEASURED
-    if found is None or found.ratio.value is None:
-        return f"none, as {n_overloaded(mine)} of {len(mine)} trials were overloaded"
-    shown = show(found.ratio).interval
+def _survivor_words(found: Leaf, mine: pd.DataFrame) -> Leaf:
+    if mine.empty:
+        return NO_TEXT
+    inputs = found.ratio.inputs if isinstance(found, Comparison) else ()
+    if not isinstance(found, Comparison) or found.ratio.value is None:
+        return Words(f"none, as {_of(_n_overloaded(mine), mine)} were overloaded", inputs)
     said = _SAID[found.verdict] if found.n_blocks >= FEWEST_FOR_P else "too few for a verdict"
-    return f"{shown} in {found.n_blocks} of {len(mine)} blocks, {said}"
+    shown = show(found.ratio).interval
+    return Words(f"{shown} in {found.n_blocks} of {len(mine)} blocks, {said}", inputs)
 
 
-def _n_kept(trials: pd.DataFrame | None) -> int:
-    return 0 if trials is None else int((~trials["excluded"].astype(bool)).sum())
+def _of(n: int, trials: pd.DataFrame) -> str:
+    return f"{n} of {len(trials)} trials"
 
 
-def _ratio(table: pd.DataFrame, level: str, variant: str, pool: str) -> Estimate | None:
-    if level == pool:
-        return None
-    found = effect_with_all(table, FACTOR, OUTCOMES["serve"], variant=variant, base=level, other=pool)
-    return None if found is None else found.ratio
+def _n_overloaded(trials: pd.DataFrame) -> int:
+    return int((trials["outcome"] == Outcome.OVERLOADED.value).sum())
 
 
-def _mine(table: pd.DataFrame | None, level: str, variant: str) -> pd.DataFrame | None:
-    """The trials of a variant at a level, duplicates apart; ``None``: there are none."""
-    if table is None:
-        return None
-    found = table[(table[FACTOR] == level) & (table["variant"] == variant) & ~table["duplicate"].astype(bool)]
-    return None if found.empty else found
+def _n_kept(trials: pd.DataFrame) -> int:
+    return int((~trials["excluded"].astype(bool)).sum())
+
+
+def _at(trials: pd.DataFrame | None, level: str, variant: str | None = None) -> pd.DataFrame:
+    """The trials at a level, of one variant or of all, duplicates apart; empty: there are none."""
+    if trials is None:
+        return pd.DataFrame()
+    found = trials[(trials[FACTOR] == level) & ~trials["duplicate"].astype(bool)]
+    return found if variant is None else found[found["variant"] == variant]

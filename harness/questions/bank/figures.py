@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from harness.errors import InputError
+from harness.errors import NothingToDraw
 from harness.figures.curves import line_of_medians
 from harness.figures.dots import rows_of_dots
 from harness.figures.style import FAINT, INK, PAGE_INCHES, canvas, legend, log_scale, styled
@@ -32,13 +32,13 @@ def throughput_latency(table: pd.DataFrame, knees: Mapping[str, Estimate]) -> Fi
     the curve drawn thick over its interval, with a + at each end (to the curve's end where it is open).
 
     Raises:
-        InputError: no trial has a p99 and a throughput under a known load.
+        NothingToDraw: no trial has a p99 and a throughput under a known load.
     """
     wanted = ["offered_per_s", "sustained_per_s", "latency_p99_s"]
     told = table[~table["duplicate"].astype(bool)].dropna(subset=wanted)
     told = told[(told["sustained_per_s"] > 0) & (told["latency_p99_s"] > 0)]
     if told.empty:
-        raise InputError("no trial has a p99 under a known load", found="0 trials", allowed="at least one")
+        raise NothingToDraw("no trial has a p99 under a known load")
     styles = looks(table)
     figure, panels = canvas(height=2.7)
     axes = panels[0, 0]
@@ -129,11 +129,11 @@ def under_load(table: pd.DataFrame, knees: Mapping[str, Estimate]) -> Figure:
     were overloaded are drawn like any other.
 
     Raises:
-        InputError: no trial says what was offered to it.
+        NothingToDraw: no trial says what was offered to it.
     """
     told = table[~table["duplicate"].astype(bool)].dropna(subset=["offered_per_s"])
     if told.empty:
-        raise InputError("no trial says what was offered", found="0 trials", allowed="at least one")
+        raise NothingToDraw("no trial says what was offered")
     styles = looks(table)
     figure, panels = canvas(3, 1, height=4.4, sharex=True, gridspec_kw={"height_ratios": [3, 3, 2]})
     latency, right, failed = panels[:, 0]
@@ -188,11 +188,11 @@ def borne(table: pd.DataFrame, *, factor: str) -> Figure:
     top to bottom. A cross lies on the dot of a trial that was overloaded.
 
     Raises:
-        InputError: no trial has either.
+        NothingToDraw: no trial has either.
     """
     told = table[~table["duplicate"].astype(bool)].dropna(subset=["measurement_s", "right_share"])
     if told.empty:
-        raise InputError("no trial says what was answered", found="0 trials", allowed="at least one")
+        raise NothingToDraw("no trial says what was answered")
     levels, names, styles = list(dict.fromkeys(told[factor].astype(str))), ordered(told), looks(table)
     figure, panels = canvas(1, 2, width=PAGE_INCHES, height=0.7 + 0.36 * len(levels), sharey=True)
     for axes, column, times in ((panels[0, 0], "measurement_s", 1), (panels[0, 1], "right_share", 100)):

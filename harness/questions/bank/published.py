@@ -19,12 +19,12 @@ from harness.evidence.load_response import every
 from harness.model import Estimate
 from harness.project import find_root
 from harness.publish.cells import Cell
-from harness.publish.display import Published, joined
-from harness.publish.publisher import Publisher
-from harness.publish.results import mean_of
+from harness.publish.results import Leaf, Tree, as_is, mean_of
 
 FILE = Path("data") / "published" / "bank-original.csv"
-LANGUAGES = ("go", "java")
+GO, JAVA = "go-gorilla", "java-spring"
+#: language -> the variant that stands for it; our loads are held against what the one in Go answers
+VARIANTS = {"go": GO, "java": JAVA}
 COLUMNS = (
     "source", "users",
     *(f"{language}_{what}" for language in ("java", "go")
@@ -56,9 +56,9 @@ def published_bank(*, root: Path | None = None) -> pd.DataFrame:
     offered = frame["users"] / RAMP_UP_S * STEPS
     right = {
         f"{name}_right_per_s": frame[f"{name}_answered_per_s"] * (1 - frame[f"{name}_errors_percent"] / 100)
-        for name in LANGUAGES
+        for name in VARIANTS
     }
-    for name in LANGUAGES:
+    for name in VARIANTS:
         if (frame[f"{name}_answered_per_s"] > offered).any():
             raise InputError("more answered than offered", file=path, place=f"{name}_answered_per_s")
     return frame.assign(offered_per_s=offered, **right, load=offered / right["go_right_per_s"].max())
@@ -71,70 +71,43 @@ def most_right(table: pd.DataFrame) -> pd.DataFrame:
     return mine.loc[best].assign(configuration=lambda frame: frame["variant"])
 
 
-def capacity_effect(table: pd.DataFrame | None, *, variant: str, reference: str) -> Comparison | None:
-    """Compare the most right answers per second of two variants, each at its best load, block by block."""
-    if table is None or not {variant, reference} <= set(table["variant"]):
+def capacity_effect(table: pd.DataFrame | None) -> Comparison | None:
+    """Compare the most right answers per second of Java with those of Go, each at its best load, block by block."""
+    if table is None:
         return None
-    both = most_right(table[table["variant"].isin([variant, reference])])
-    if not {variant, reference} <= set(both["variant"]):
+    both = most_right(table[table["variant"].isin([GO, JAVA])])
+    if set(both["variant"]) != {GO, JAVA}:
         return None
-    return next(iter(compare(both, "sustained_per_s", reference=reference)), None)
+    return next(iter(compare(both, "sustained_per_s", reference=GO)), None)
 
 
-def publish_published_bank(
-    publisher: Publisher,
-    published: pd.DataFrame,
-    table: pd.DataFrame | None,
-    *,
-    reference: str,
-    other: str,
-    prefix: str,
-) -> Published:
-    """Publish what the article's sentences rest on, and ours: ``<prefix>.published.*`` and
-    ``<prefix>.capacity.{ratio,verdict}.<other>``, of the most right answers per second at any load."""
-    last = published.iloc[-1]
-    said = []
-    with publisher.together():
-        for name in LANGUAGES:
-            failing = published[published[f"{name}_errors_percent"] > 0].iloc[0]
-            for word, row in (("first", failing), ("last", last)):
-                key = f"{prefix}.published.{word}"
-                said += [
-                    publisher.value(f"{key}_users.{name}", float(row["users"]), "1", "users"),
-                    publisher.value(
-                        f"{key}_failed.{name}",
-                        row[f"{name}_errors_percent"] / 100,
-                        "share",
-                        "share of errors",
-                    ),
-                    publisher.value(
-                        f"{key}_mean.{name}", row[f"{name}_latency_mean_ms"] / 1e3, "s", "mean latency"
-                    ),
-                ]
-        clean = published[(published["go_errors_percent"] == 0) & (published["java_errors_percent"] == 0)]
-        said.append(
-            publisher.value(f"{prefix}.published.clean_users", float(clean["users"].max()), "1", "users")
-        )
-        ratio = published["java_right_per_s"].max() / published["go_right_per_s"].max()
-        said.append(
-            publisher.value(f"{prefix}.published.capacity_ratio", float(ratio), "ratio", "Java over Go")
-        )
-        ours = capacity_effect(table, variant=other, reference=reference)
-        said.append(publisher.comparison(f"{prefix}.capacity", other, ours))
-    return joined(said)
+def published_results(published: pd.DataFrame) -> Tree:
+    """Return what the sentences of the article rest on: the first load with errors and the last load of each bank,
+    the most users whom both answered without one, and the most right answers of Java over those of Go."""
+    clean = published[(published["go_errors_percent"] == 0) & (published["java_errors_percent"] == 0)]
+    ratio = published["java_right_per_s"].max() / published["go_right_per_s"].max()
+    found: dict[str, dict[str, Leaf]] = {}
+    for name in VARIANTS:
+        failing = published[published[f"{name}_errors_percent"] > 0].iloc[0]
+        for word, row in (("first", failing), ("last", published.iloc[-1])):
+            found.setdefault(f"{word}_users", {})[name] = as_is(float(row["users"]), "1", "users")
+            found.setdefault(f"{word}_failed", {})[name] = _failed(row, name)
+            found.setdefault(f"{word}_mean", {})[name] = _mean(row, name)
+    return {
+        **found,
+        "clean_users": as_is(float(clean["users"].max()), "1", "users"),
+        "capacity_ratio": as_is(float(ratio), "ratio", "Java over Go"),
+    }
 
 
-def published_cells(
-    published: pd.DataFrame, table: pd.DataFrame, variants: Mapping[str, str]
-) -> list[Mapping[str, Cell] | None]:
+def published_rows(published: pd.DataFrame, table: pd.DataFrame | None) -> list[Mapping[str, Cell]]:
     """Return rows for ``Publisher.table``: a published load, and what it and ours did to each bank.
 
     Args:
-        table: the pressure table. variants: ``go`` and ``java`` -> the variant that stands for it; the one for
-            ``go`` is what our loads are held against.
+        table: the load response; ``None``: there is nothing to set beside what was published.
     """
-    ours = our_loads(table, variants["go"])
-    return [_row(row, _beside(row, ours), table, variants) for _, row in published.iterrows()]
+    ours = {} if table is None else our_loads(table, VARIANTS["go"])
+    return [] if table is None else [_row(row, _beside(row, ours), table) for _, row in published.iterrows()]
 
 
 def our_loads(table: pd.DataFrame, reference: str) -> dict[str, float]:
@@ -157,24 +130,28 @@ def _beside(row: pd.Series, ours: Mapping[str, float]) -> str | None:
     return nearest if nearest is not None and apart[nearest] <= np.log(AS_HEAVY) else None
 
 
-def _row(
-    row: pd.Series, level: str | None, table: pd.DataFrame, variants: Mapping[str, str]
-) -> Mapping[str, Cell]:
+def _row(row: pd.Series, level: str | None, table: pd.DataFrame) -> Mapping[str, Cell]:
     cells: dict[str, Cell] = {
         "users": int(row["users"]),
-        "load": _plain(row["load"], "1", "offered over the most Go answered"),
+        "load": as_is(float(row["load"]), "1", "offered over the most Go answered"),
         "ours": level,
     }
-    for name in LANGUAGES:
-        cells[f"{name}_failed"] = _plain(row[f"{name}_errors_percent"] / 100, "share", "share of errors")
-        cells[f"{name}_mean"] = _plain(row[f"{name}_latency_mean_ms"] / 1e3, "s", "mean latency")
-        mine = table[(table["variant"] == variants[name]) & (table["users"] == level)]
+    for name, variant in VARIANTS.items():
+        mine = table[(table["variant"] == variant) & (table["users"] == level)]
         trials = every(mine[~mine["duplicate"].astype(bool)])
         some = len(trials) > 0
-        cells[f"{name}_failed_ours"] = mean_of(trials, "error_share", "share") if some else None
-        cells[f"{name}_mean_ours"] = mean_of(trials, "latency_mean_s", "s") if some else None
+        cells |= {
+            f"{name}_failed": _failed(row, name),
+            f"{name}_mean": _mean(row, name),
+            f"{name}_failed_ours": mean_of(trials, "error_share", "share") if some else None,
+            f"{name}_mean_ours": mean_of(trials, "latency_mean_s", "s") if some else None,
+        }
     return cells
 
 
-def _plain(value: float, unit: str, what: str) -> Estimate:
-    return Estimate(value=float(value), unit=unit, method="as is", estimand=what, n_trials=0)
+def _failed(row: pd.Series, name: str) -> Estimate:
+    return as_is(float(row[f"{name}_errors_percent"]) / 100, "share", "share of errors")
+
+
+def _mean(row: pd.Series, name: str) -> Estimate:
+    return as_is(float(row[f"{name}_latency_mean_ms"]) / 1e3, "s", "mean latency")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the paper says of the bank and of the clients: one key a variant of the definition, measured or not."""
+"""What the paper says of the banks: as published, in the rematch, with a grown table, and what their databases kept."""
 
 from __future__ import annotations
 
@@ -9,22 +9,60 @@ import pandas as pd
 
 from harness.analysis.tables.error_kinds import ERROR_KINDS
 from harness.evidence.load_response import at_most_load, every
-from harness.model import Estimate
-from harness.model.formatting import NOT_MEASURED
-from harness.publish.cells import Cell
-from harness.publish.display import Published, joined
-from harness.publish.publisher import Publisher, slug
-from harness.publish.results import mean_of
+from harness.evidence.parameters import StageParameters
+from harness.model import TrialRecord
+from harness.publish.case import Case, Cases
+from harness.publish.cells import Cell, gapped
+from harness.publish.leaves import means, ratios
+from harness.publish.results import (
+    NO_COMPARISON,
+    NO_TEXT,
+    Absent,
+    Leaf,
+    Tree,
+    for_each,
+    level_effects,
+    mean_of,
+)
+from harness.questions.bank.analysis import knees, saturations
+from harness.questions.bank.connections import alike_claim, at_one_load, claim_results
+from harness.questions.bank.published import JAVA, capacity_effect
 
-#: column of the pressure table -> unit in the paper
-_PRESSURE = {
-    "error_share": "share", "drain_s": "s", "recovery_s": "s", "highest_backlog": "1", "recovery_under_load_s": "s",
+EXPERIMENTS = ("bank-original", "bank-rematch", "bank-connections", "bank-table", "bank-admission")
+#: The way to hold connections that the text speaks of.
+POOL = "pool-20"
+#: word in the key -> column of the load response, unit: at the highest load, overloaded trials included
+_AT_MOST_LOAD = {
+    "error_share": ("error_share", "share"),
+    "drain": ("drain_s", "s"),
+    "recovery": ("recovery_s", "s"),
+    "backlog": ("highest_backlog", "1"),
+    "recovery_under_load": ("recovery_under_load_s", "s"),
+}
+#: word in the key -> column: the rematch against its reference, and a grown table or an index against none
+_RATIOS = {
+    "mean": "latency_mean_s", "p99": "latency_p99_s", "cpu": "cpu_s_per_request", "memory": "rss_after_bytes",
 }  # fmt: skip
+_TABLE = {"serve": "serve_s", "mean": "latency_mean_s", "cpu": "cpu_s_per_request"}
+#: cell -> column of the load response, unit
+_CELLS = {
+    "offered": ("offered_per_s", "1/s"),
+    "right": ("sustained_per_s", "1/s"),
+    "serve": ("serve_s", "s"),
+    "share": ("right_share", "share"),
+    "mean": ("latency_mean_s", "s"),
+    "p99": ("latency_p99_s", "s"),
+    "cpu": ("cpu_s_per_request", "s/request"),
+    "failed": ("error_share", "share"),
+    "drain": ("drain_s", "s"),
+    "back": ("recovery_under_load_s", "s"),
+    "open": ("most_connections", "1"),
+    "memory": ("rss_max_bytes", "B"),
+}
 _WORDS = {
     "refused": "refused", "timeout": "timeout", "server": "5xx", "client": "4xx", "wrong_answer": "wrong",
     "other": "other",
 }  # fmt: skip
-
 #: What the table of trials says of limits -> words
 _ENFORCED = {
     "cgroup v1": "enforced by a control group (version 1)",
@@ -34,120 +72,124 @@ _ENFORCED = {
 }
 
 
-def publish_pressure(
-    publisher: Publisher,
-    table: pd.DataFrame | None,
-    found: Mapping[str, Mapping[str, Estimate]],
-    variants: Mapping[str, str],
-    *,
-    prefix: str,
-) -> Published:
-    """Publish each bend as ``<prefix>.<word>.<variant>``, and at the highest load
-    ``.{error_share,drain,recovery,backlog,recovery_under_load}.<variant>``.
-
-    Args:
-        found: word of a bend -> variant -> the load where it is. variants: all of the definition with their labels.
-    """
-    top = at_most_load(table)
-    said = []
-    with publisher.together():
-        for name in variants:
-            for word, bends in found.items():
-                bend, key = bends.get(name), f"{prefix}.{word}.{slug(name)}"
-                said.append(
-                    publisher.absent(key, "1/s", NOT_MEASURED)
-                    if bend is None
-                    else publisher.number(key, bend)
-                )
-            for column, unit in _PRESSURE.items():
-                key = f"{prefix}.{column.removesuffix('_s').removeprefix('highest_')}.{slug(name)}"
-                mine = None if top is None else every(top[top["variant"] == name])
-                if mine is None or mine.empty:
-                    said.append(publisher.absent(key, unit, NOT_MEASURED))
-                else:
-                    said.append(publisher.number(key, mean_of(mine, column, unit)))
-    return joined(said)
+def open_cases(settings: StageParameters, *experiments: str) -> Cases[Case]:
+    """Open these experiments on the bank; without names all of them."""
+    return Cases.open(Case, settings, experiments or EXPERIMENTS)
 
 
-def pressure_cells(
-    table: pd.DataFrame, labels: Mapping[str, str], *, by: Sequence[str]
+def results(cases: Cases[Case]) -> Tree:
+    """Return what holds for all experiments: the capacity that was found before them, and what the databases held
+    after their loads (``kept``)."""
+    records = [record for evidence in cases.evidence for *_, record in evidence.with_records()]
+    return {"calibration": cases.calibration, **kept(records)}
+
+
+def kept(records: Sequence[TrialRecord]) -> Tree:
+    """Return ``money``, in how many trials the sum over all balances was what had been created, and ``promises``, how
+    many of the right answers that promise a row in the database have one."""
+    asked = [all(row.holds for row in record.invariants) for record in records if record.invariants]
+    stored = [record.stored for record in records if record.stored]
+    n_right = sum(row.n_right for rows in stored for row in rows)
+    n_stored = sum(min(row.n_right, row.n_stored) for rows in stored for row in rows)
+    return {
+        "money": f"{sum(asked)} of {len(asked)} trials" if asked else NO_TEXT,
+        "promises": f"{n_stored:,} of {n_right:,}, in {len(stored)} trials" if n_right else Absent(unit="1"),
+    }
+
+
+def original_results(case: Case) -> Tree:
+    """Return of each published bank where it bends, what the highest load did to it, and how much it answers at its
+    best load over the other."""
+    response = case.response
+    most = at_most_load(response)
+    all_in = None if most is None else every(most)
+    bends = {"knee": knees(response), "follows": saturations(response)}
+    return {
+        "name": case.variants,
+        "warm_up": case.warm_up,
+        "limits": limits(case.trials),
+        **{word: for_each(case.variants, found, Absent(unit="1/s")) for word, found in bends.items()},
+        **{
+            word: means(all_in, case.variants, column, unit) for word, (column, unit) in _AT_MOST_LOAD.items()
+        },
+        "capacity": {JAVA: capacity_effect(response) or NO_COMPARISON},
+    }
+
+
+def rematch_results(case: Case) -> Tree:
+    """Return the banks with a pool of twenty against the reference, the cell that the text speaks of, and whether
+    Java is alike in it."""
+    main = case.last_cell(connections=POOL)
+    found = {word: case.ratios(metric, connections=POOL) for word, metric in _RATIOS.items()}
+    of_java = {
+        word: next((one for one in found[word] if (one.variant, one.levels) == (JAVA, main)), None)
+        for word in ("mean", "p99")
+    }
+    return {
+        "name": case.variants,
+        "warm_up": case.warm_up,
+        "main_cell": ", ".join(f"{factor} {level}" for factor, level in main.items()) or NO_TEXT,
+        **{word: ratios(compared, case.others, main) for word, compared in found.items()},
+        **claim_results(alike_claim(of_java)),
+    }
+
+
+def table_results(case: Case) -> Tree:
+    """Return a grown table over a fresh one without an index, and an index over none in the grown one."""
+    worst = at_one_load(case.response)
+    no_index = None if worst is None else worst[worst["indexes"] == "none"]
+    full = None if worst is None else worst[worst["table"] == "grown"]
+    return {
+        "grown": level_effects(
+            no_index, case.variants, metrics=_TABLE, factor="table", base="fresh", other="grown"
+        ),
+        "indexed": level_effects(
+            full, case.variants, metrics=_TABLE, factor="indexes", base="none", other="yes"
+        ),
+    }
+
+
+def admission_results(case: Case) -> Tree:
+    """Return who enforced the limits of the Java banks, and how they were warmed up."""
+    return {"limits": limits(case.trials), "warm_up": case.warm_up}
+
+
+def limits(trials: pd.DataFrame | None) -> Leaf:
+    """Return who enforced the limits of the services, in how many trials."""
+    if trials is None:
+        return NO_TEXT
+    who = trials["limits"] if "limits" in trials else pd.Series(dtype=object)
+    counts = who.fillna("not enforced").value_counts().to_dict() or {"not enforced": len(trials)}
+    return "; ".join(
+        f"{_ENFORCED.get(str(name), name)} in {n} of {len(trials)} trials" for name, n in counts.items()
+    )
+
+
+def response_rows(
+    table: pd.DataFrame | None, labels: Mapping[str, str], *, by: Sequence[str]
 ) -> list[Mapping[str, Cell] | None]:
     """Return rows for ``Publisher.table``: variant, levels, trials and how they ended, offered requests and right
     answers per second while they were offered (``right``), time to serve a fixed amount of work (``serve``), right
     share, p99, failed share, errors by kind, drain, connections; overloaded trials included."""
-    rows: list[Mapping[str, Cell] | None] = []
-    groups = table[~table["duplicate"].astype(bool)].groupby([*by, "variant"], sort=False)
-    for key, mine in groups:
-        if rows and by and rows[-1] is not None and rows[-1][by[0]] != str(key[0]):
-            rows.append(None)
-        trials = every(mine)
-        ends = mine["outcome"].value_counts()
-        rows.append(
-            {level: str(value) for level, value in zip(by, key, strict=False)}
-            | {
-                "variant": labels.get(str(key[-1]), str(key[-1])),
-                "trials": len(mine),
-                "ended": ", ".join(f"{n} {end}" for end, n in ends.items()),
-                "offered": mean_of(trials, "offered_per_s", "1/s"),
-                "right": mean_of(trials, "sustained_per_s", "1/s"),
-                "serve": _time_to_serve(trials),
-                "share": mean_of(trials, "right_share", "share"),
-                "mean": mean_of(trials, "latency_mean_s", "s"),
-                "p99": mean_of(trials, "latency_p99_s", "s"),
-                "cpu": mean_of(trials, "cpu_s_per_request", "s/request"),
-                "failed": mean_of(trials, "error_share", "share"),
-                "kinds": _kinds(mine),
-                "drain": mean_of(trials, "drain_s", "s"),
-                "back": mean_of(trials, "recovery_under_load_s", "s"),
-                "open": mean_of(trials, "most_connections", "1"),
-                "memory": mean_of(trials, "rss_max_bytes", "B"),
-            }
-        )
-    return rows
+    if table is None:
+        return []
+    rows: list[Mapping[str, Cell]] = [
+        {level: str(value) for level, value in zip(by, key, strict=False)}
+        | {
+            "variant": labels.get(str(key[-1]), str(key[-1])),
+            "trials": len(mine),
+            "ended": ", ".join(f"{n} {end}" for end, n in mine["outcome"].value_counts().items()),
+            "kinds": _kinds(mine),
+        }
+        | {cell: _mean(every(mine), column, unit) for cell, (column, unit) in _CELLS.items()}
+        for key, mine in table[~table["duplicate"].astype(bool)].groupby([*by, "variant"], sort=False)
+    ]
+    return gapped(rows, by[0])
 
 
-def publish_limits(publisher: Publisher, table: pd.DataFrame | None, *, prefix: str) -> Published:
-    """Publish ``<prefix>.limits``: who enforced the limits of the services, in how many trials."""
-    words = NOT_MEASURED
-    if table is not None:
-        who = table["limits"] if "limits" in table else pd.Series(dtype=object)
-        counts = who.fillna("not enforced").value_counts().to_dict() or {"not enforced": len(table)}
-        words = "; ".join(
-            f"{_ENFORCED.get(str(name), name)} in {n} of {len(table)} trials" for name, n in counts.items()
-        )
-    return publisher.text(f"{prefix}.limits", words)
-
-
-def publish_money(publisher: Publisher, tables: Sequence[pd.DataFrame | None], *, prefix: str) -> Published:
-    """Publish what the databases held after the loads.
-
-    ``<prefix>.money``: in how many trials the sum over all balances was what had been created.
-    ``<prefix>.promises``: how many of the right answers that promise a row in the database have one.
-    """
-    asked = [table["money_kept"].dropna() for table in tables if table is not None]
-    answers = pd.concat(asked) if asked else pd.Series(dtype=object)
-    kept = int(answers.astype(bool).sum())
-    words = f"{kept} of {len(answers)} trials" if len(answers) else NOT_MEASURED
-    with publisher.together():
-        said = (publisher.text(f"{prefix}.money", words), _publish_promises(publisher, tables, prefix))
-    return joined(said)
-
-
-def _publish_promises(publisher: Publisher, tables: Sequence[pd.DataFrame | None], prefix: str) -> Published:
-    key = f"{prefix}.promises"
-    held = [table for table in tables if table is not None and "answers_held" in table]
-    n_held, n_stored = (
-        sum(int(table[name].sum()) for table in held) for name in ("answers_held", "answers_stored")
-    )
-    if not n_held:
-        return publisher.absent(key, "1", NOT_MEASURED)
-    n_trials = sum(int(table["answers_held"].notna().sum()) for table in held)
-    return publisher.text(key, f"{n_stored:,} of {n_held:,}, in {n_trials} trials")
-
-
-def _time_to_serve(trials: pd.DataFrame) -> Estimate:
-    found = mean_of(trials, "serve_s", "s")
-    if found.value is not None:
+def _mean(trials: pd.DataFrame, column: str, unit: str) -> Cell:
+    found = mean_of(trials, column, unit)
+    if column != "serve_s" or found.value is not None:
         return found
     return found.model_copy(update={"warnings": ("no time to serve, as passes failed in every trial",)})
 

@@ -8,7 +8,7 @@ import pandas as pd
 from harness.analysis.load.load_segments import COLUMN as PART
 from harness.analysis.load.load_segments import parts_of
 from harness.evidence import Evidence
-from harness.model import OpenLoad, TrialRecord
+from harness.model import OpenLoad
 
 #: Of a trial, what the table of its parts keeps.
 _KEPT = (
@@ -22,12 +22,13 @@ def parts_table(evidence: Evidence | None, *, n_parts: int = 4) -> pd.DataFrame 
     if evidence is None:
         return None
     frames = []
-    for _, row in evidence.trials[~evidence.trials["excluded"].astype(bool)].iterrows():
+    for row, _, record in evidence.with_records():
         session_id, trial_id = str(row["session_id"]), str(row["trial_id"])
-        requests = evidence.whole_requests(session_id, trial_id)  # how a load changes, its head too
-        record = _record(evidence, session_id, trial_id)
         load = record.planned.configuration.load
-        if requests is None or load is None or load.profile.duration_s is None:
+        if row["excluded"] or load is None or load.profile.duration_s is None:
+            continue
+        requests = evidence.whole_requests(session_id, trial_id)  # how a load changes, its head too
+        if requests is None:
             continue
         profile = load.profile
         clock = record.started
@@ -48,7 +49,3 @@ def parts_table(evidence: Evidence | None, *, n_parts: int = 4) -> pd.DataFrame 
     return pd.concat(frames).sort_values(
         PART, key=lambda part: part.astype(int), kind="stable", ignore_index=True
     )
-
-
-def _record(evidence: Evidence, session_id: str, trial_id: str) -> TrialRecord:
-    return next(s for s in evidence.sessions if s.folder.name == session_id).record(trial_id)

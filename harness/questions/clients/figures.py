@@ -6,7 +6,7 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.figure import Figure
 
-from harness.errors import InputError
+from harness.errors import NothingToDraw
 from harness.figures.curves import line_of_each_trial, line_of_medians
 from harness.figures.style import canvas, label_ends, log_scale, styled
 from harness.figures.variant_style import looks, ordered
@@ -17,11 +17,11 @@ def by_part(parts: pd.DataFrame, metric: str, *, label: str, factor: float = 1.0
     """Return a metric over the parts of one long load, a thin line a trial, a thick one the median over trials.
 
     Raises:
-        InputError: no part has this metric.
+        NothingToDraw: no part has this metric.
     """
     told = parts[~parts["duplicate"].astype(bool)].dropna(subset=[metric])
     if told.empty:
-        raise InputError("no part has this metric", place=metric, found="0 parts", allowed="at least one")
+        raise NothingToDraw("no part has this metric", place=metric)
     styles = looks(parts)
     figure, panels = canvas(height=2.3)
     axes = panels[0, 0]

@@ -1,88 +1,203 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Segments of a load and a slow start of the clients, as numbers and as a table."""
+"""What the paper says of the clients: the parts of a load, what each used, a cold start, a branch, and two faces."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 import pandas as pd
 
 from harness.analysis.load.load_segments import COLUMN as PART
-from harness.analysis.stats.comparisons import compare
-from harness.evidence import Evidence
+from harness.analysis.stats.comparisons import Comparison, compare
+from harness.analysis.stats.pairing import unit_of
 from harness.evidence.load_response import every
-from harness.model.formatting import NOT_MEASURED
-from harness.publish.cells import Cell
-from harness.publish.display import Published, joined
-from harness.publish.publisher import Publisher, slug
-from harness.publish.results import mean_of, publish_levels
+from harness.evidence.parameters import StageParameters
+from harness.model import Estimate
+from harness.publish.case import Case, Cases
+from harness.publish.cells import Cell, gapped
+from harness.publish.leaves import each, means, ratios
+from harness.publish.results import Absent, Tree, level_effects, mean_of
+from harness.questions.clients.analysis import parts_table
+from harness.questions.clients.usage import PERCENTILES, use_table
+
+EXPERIMENTS = ("clients-hello", "clients-db", "clients-cold-start", "clients-branch", "clients-faces")
+#: word in the key -> column: of a whole load against the reference, and of each variant alone
+_RATIOS = {"memory": "rss_after_bytes", "start": "time_to_first_response_s", "cpu": "cpu_s_per_request"}
+_MEANS = {"rss": "rss_after_bytes", "first": "time_to_first_response_s"}
+#: word in the key -> column: of a part of a load, of a cold start, with and without a branch, of a face
+_PART = {"mean": "latency_mean_s", "p99": "latency_p99_s", "cpu": "service_cores"}
+_COLD = {"mean": "latency_mean_s", "p99": "latency_p99_s", "longest": "latency_max_s"}
+_BRANCH = {"throughput": "throughput_per_s", "cpu": "cpu_s_per_request"}
+_FACE = {"mean": "latency_mean_s", "p99": "latency_p99_s", "cpu": "cpu_s_per_request"}
+#: word in the key, cell of a table -> column, unit
+_MOST = {"connections": ("most_connections", "1"), "cores": ("most_cores", "cores")}
+_USE_CELLS = {
+    "open": ("most_connections", "1"), "active": ("most_active", "1"), "cores": ("most_cores", "cores"),
+    "memory": ("rss_max_bytes", "B"),
+}  # fmt: skip
+_FACE_CELLS = {
+    "mean": ("latency_mean_s", "s"), "p99": ("latency_p99_s", "s"), "cpu": ("cpu_s_per_request", "s/request"),
+    "memory": ("rss_max_bytes", "B"), "opened": ("upstream_opened", "1"),
+}  # fmt: skip
+#: Column -> why no trial of a variant has a number in it.
+_WHY = {"upstream_opened": "only Go counts them"} | {
+    column: f"no trial has requests enough for p{share * 100:.6g}" for column, share in PERCENTILES.items()
+}
 
 
-def publish_slow_start(
-    publisher: Publisher, table: pd.DataFrame | None, variants: Mapping[str, str], *, prefix: str
-) -> Published:
-    """Publish ``<prefix>.slow.<variant>``: for how long requests that kept coming met a slow service."""
-    said = []
-    with publisher.together():
-        for name in variants:
-            mine = None if table is None else every(table[table["variant"] == name])
-            key = f"{prefix}.slow.{slug(name)}"
-            if mine is None or mine.empty:
-                said.append(publisher.absent(key, "s", NOT_MEASURED))
-            else:
-                said.append(publisher.number(key, mean_of(mine, "slow_s", "s")))
-    return joined(said)
+class ClientCase(Case):
+    """An experiment on the clients, with the parts of each load, and with what each service used."""
+
+    @cached_property
+    def parts(self) -> pd.DataFrame | None:
+        """One row per kept trial and part of its load (see ``parts_table``)."""
+        return parts_table(self.evidence)
+
+    @cached_property
+    def used(self) -> pd.DataFrame | None:
+        """One row per trial that counts, with what its service used (see ``use_table``)."""
+        used = use_table(self.evidence)
+        return (
+            used if used is None else used[~used["excluded"].astype(bool) & ~used["duplicate"].astype(bool)]
+        )
+
+    @property
+    def resolution_s(self) -> float:
+        """The coarsest step in which a load tool wrote latencies; 0: it was not measured."""
+        return 0.0 if self.trials is None else float(self.trials["latency_resolution_s"].max())
 
 
-def publish_parts(
-    publisher: Publisher,
-    parts: pd.DataFrame | None,
-    variants: Mapping[str, str],
-    *,
-    reference: str | None,
-    prefix: str,
-) -> Published:
-    """Publish what the parts of a load say, for mean latency, p99 and CPU.
+def open_cases(settings: StageParameters, *experiments: str) -> Cases[ClientCase]:
+    """Open these experiments on the clients; without names all of them."""
+    return Cases.open(ClientCase, settings, experiments or EXPERIMENTS)
 
-    Keys: ``<prefix>.last_over_first.<word>.{ratio,verdict}.<variant>`` within a variant, and
-    ``<prefix>.last.<word>.{ratio,verdict}.<variant>`` against the reference in the last part.
-    """
-    metrics = {"mean": "latency_mean_s", "p99": "latency_p99_s", "cpu": "service_cores"}
+
+def results(cases: Cases[ClientCase]) -> Tree:
+    """Return the capacities found before the loads, and of the first experiment memory, start and CPU."""
+    hello = cases["clients-hello"]
+    return {
+        "name": hello.variants,
+        "calibration": cases.calibration,
+        **{word: ratios(hello.ratios(metric), hello.others, {}) for word, metric in _RATIOS.items()},
+        **{
+            word: means(hello.trials, hello.variants, metric, unit_of(metric))
+            for word, metric in _MEANS.items()
+        },
+    }
+
+
+def parts_results(case: ClientCase) -> Tree:
+    """Return what the parts of a load say: of each variant the last over the first, and in the last against the
+    reference; and under ``most`` what each used at most: connections to the database, and CPUs for a second."""
+    parts = case.parts
     names = [] if parts is None else sorted(set(parts[PART]), key=int)
     first, last = (names[0], names[-1]) if names else ("1", "1")
-    said = publish_levels(
-        publisher,
-        parts,
-        variants,
-        factor=PART,
-        base=first,
-        other=last,
-        metrics=metrics,
-        prefix=f"{prefix}.last_over_first",
-    )
     at_last = None if parts is None else parts[parts[PART] == last]
-    with publisher.together():
-        for word, metric in metrics.items():
-            told = None if at_last is None else at_last.dropna(subset=[metric])
-            some = told is not None and reference is not None and reference in set(told["variant"])
-            found = compare(told, metric, reference=reference) if some else ()  # type: ignore[arg-type]  # some says so
-            publisher.comparisons(
-                f"{prefix}.last.{word}",
-                found,
-                variants=[name for name in variants if name != reference],
-                main={},
-            )
-    return said
+    return {
+        "last_over_first": level_effects(
+            parts, case.variants, factor=PART, base=first, other=last, metrics=_PART
+        ),
+        "last": {word: _against_reference(case, at_last, metric) for word, metric in _PART.items()},
+        "most": {word: _most(case, column, unit) for word, (column, unit) in _MOST.items()},
+    }
 
 
-def parts_cells(parts: pd.DataFrame, evidence: Evidence) -> list[Mapping[str, Cell] | None]:
+def cold_results(case: ClientCase) -> Tree:
+    """Return of each variant the open loop over the closed one, and for how long arrivals met a slow service."""
+    arrivals = None if case.response is None else every(case.response[case.response["loop"] == "open"])
+    return {
+        **level_effects(
+            case.trials, case.variants, factor="loop", base="closed", other="open", metrics=_COLD
+        ),
+        "slow": means(arrivals, case.variants, "slow_s", "s"),
+    }
+
+
+def branch_results(case: ClientCase) -> Tree:
+    """Return how often the branch is taken -> of each variant that over never."""
+    return {
+        level: level_effects(
+            case.trials, case.variants, factor="minors", base="never", other=level, metrics=_BRANCH
+        )
+        for level in ("1-in-100", "1-in-2")
+    }
+
+
+def face_results(case: ClientCase) -> Tree:
+    """Return of each variant the published face over the matched one, and ``opened``: face -> connections to the
+    upstream that Go opened under load."""
+    return {
+        **level_effects(
+            case.used, case.variants, factor="face", base="matched", other="published", metrics=_FACE
+        ),
+        "opened": each(
+            None if case.used is None else case.used.dropna(subset=["upstream_opened"]),
+            ("published", "matched"),
+            lambda mine: mean_of(mine, "upstream_opened", "1"),
+            Absent(unit="1"),
+            of="face",
+        ),
+    }
+
+
+def parts_rows(case: ClientCase) -> list[Mapping[str, Cell] | None]:
     """Return rows for ``Publisher.table``: part, variant, and every estimate of a part."""
-    metrics = [
-        "latency_mean_s",
-        "latency_p99_s",
-        "latency_max_s",
-        "throughput_per_s",
-        "service_cores",
-        "rss_max_bytes",
+    metrics = (
+        "latency_mean_s", "latency_p99_s", "latency_max_s", "throughput_per_s", "service_cores", "rss_max_bytes",
+    )  # fmt: skip
+    if case.evidence is None or case.parts is None:
+        return []
+    return case.evidence.rows(case.parts, metrics, by=[PART])
+
+
+def use_rows(case: ClientCase) -> list[Mapping[str, Cell]]:
+    """Return rows for ``Publisher.table``: variant, connections to the database, CPU, memory."""
+    return _rows(case, _USE_CELLS)
+
+
+def face_rows(case: ClientCase) -> list[Mapping[str, Cell] | None]:
+    """Return rows for ``Publisher.table``: variant, face, latency, CPU, memory, connections opened to the upstream."""
+    return gapped(_rows(case, _FACE_CELLS, by="face"), "variant")
+
+
+def percentile_rows(case: ClientCase) -> list[Mapping[str, Cell]]:
+    """Return rows for ``Publisher.table``: variant and percentiles, means over trials of each trial's own.
+
+    What so few requests cannot tell is a dash, and the table says why.
+    """
+    return _rows(case, {column: (column, "s") for column in PERCENTILES})
+
+
+def _rows(
+    case: ClientCase, cells: Mapping[str, tuple[str, str]], *, by: str = "variant"
+) -> list[Mapping[str, Cell]]:
+    if case.used is None:
+        return []
+    return [
+        {by: str(level), "variant": case.variants.get(str(name), str(name))}
+        | {cell: _mean(mine, column, unit) for cell, (column, unit) in cells.items()}
+        for name, of_variant in case.used.groupby("variant", sort=False)
+        for level, mine in of_variant.groupby(by, sort=False)
     ]
-    return evidence.rows(parts, metrics, by=[PART])
+
+
+def _most(case: ClientCase, column: str, unit: str) -> Tree:
+    return each(case.used, case.variants, lambda mine: _mean(mine, column, unit), Absent(unit=unit))
+
+
+def _against_reference(case: ClientCase, trials: pd.DataFrame | None, metric: str) -> Tree:
+    found: Sequence[Comparison] = ()
+    reference = case.definition.reference
+    if trials is not None:
+        told = trials.dropna(subset=[metric])
+        found = compare(told, metric, reference=reference) if reference in set(told["variant"]) else ()
+    return ratios(found, case.others, {})
+
+
+def _mean(trials: pd.DataFrame, column: str, unit: str) -> Estimate:
+    """The mean over the trials that have a number; without any, why there is none."""
+    found = mean_of(trials.dropna(subset=[column]), column, unit)
+    if found.value is not None or column not in _WHY:
+        return found
+    return found.model_copy(update={"warnings": (_WHY[column],)})

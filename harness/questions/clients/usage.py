@@ -75,14 +75,11 @@ def use_table(evidence: Evidence | None) -> pd.DataFrame | None:
     """
     if evidence is None:
         return None
-    sessions = {session.folder.name: session for session in evidence.sessions}
-    rows = []
-    for _, row in evidence.trials.iterrows():
-        session, trial_id = sessions[str(row["session_id"])], str(row["trial_id"])
-        record = session.record(trial_id)
-        used = _percentiles(evidence, record) | _cores(evidence, record) | _opened(session, record)
-        rows.append(dict(row) | used | database_columns(session, record))
-    frame = pd.DataFrame(rows)
+    frame = pd.DataFrame([
+        dict(row) | _percentiles(evidence, record) | _cores(evidence, record) | _opened(session, record)
+        | database_columns(session, record)
+        for row, session, record in evidence.with_records()
+    ])  # fmt: skip
     absent = [name for name in _FLOATS if name not in frame]
     return frame.assign(**dict.fromkeys(absent, np.nan)).astype(dict.fromkeys(_FLOATS, "float64"))
 

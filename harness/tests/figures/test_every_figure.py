@@ -12,7 +12,7 @@ from importlib import import_module
 from itertools import combinations
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import cast, get_type_hints
+from typing import cast
 
 import matplotlib as mpl
 import numpy as np
@@ -32,6 +32,7 @@ from harness.analysis.warmup.curves import warm_up_curve
 from harness.formats.detect import read_any
 from harness.formats.table import RequestTable
 from harness.model import Estimate
+from harness.questions import bank, clients
 from harness.questions.forms import forms
 from harness.questions.gc_peaks.analysis import Timeline
 from harness.questions.gc_peaks.figures import TimelineLike
@@ -50,7 +51,11 @@ def every_figure() -> dict[str, Callable[..., Figure]]:
     """Name -> function of every public figure, of the general ones and of the faces of the questions."""
     faces = [import_module(f"harness.questions.{one.name}") for one in iter_modules(questions.__path__)]
     named = {name: getattr(face, name) for face in (figures, *faces) for name in getattr(face, "__all__", ())}
-    return {name: one for name, one in named.items() if get_type_hints(one).get("return") is Figure}
+    return {
+        name: one
+        for name, one in named.items()
+        if getattr(one, "__annotations__", {}).get("return") == "Figure"
+    }
 
 
 FIGURES = every_figure()
@@ -175,11 +180,11 @@ def drawn() -> dict[str, Callable[[], Figure]]:
     told = {"strings-rounds": estimate(1.02, "ratio"), "aa": estimate(None, "ratio")}
     return {
         "against_cores": lambda: against_cores(sweep, scaling_rows(sweep, by=["logging"], n_resamples=20)),
-        "borne": lambda: figures.borne(load, factor="users"),
+        "borne": lambda: bank.borne(load, factor="users"),
         "by_cell": lambda: figures.by_cell(
             trials, "throughput_per_s", by=["logging"], label="1/s", errors=True
         ),
-        "by_part": lambda: figures.by_part(parts(), "latency_mean_s", label="mean latency / ms", factor=1e3),
+        "by_part": lambda: clients.by_part(parts(), "latency_mean_s", label="mean latency / ms", factor=1e3),
         "coverage": lambda: figures.coverage(run_verify("tost", 40)),
         "ecdf": lambda: figures.ecdf(real_latencies(), trials),
         "explained": lambda: figures.explained(rows),
@@ -199,8 +204,8 @@ def drawn() -> dict[str, Callable[[], Figure]]:
         "ratios": lambda: figures.ratios(told, label="last trial over first (log)"),
         "run_order": lambda: figures.run_order(trials, "throughput_per_s", label="throughput"),
         "startup": lambda: figures.startup(trials),
-        "throughput_latency": lambda: figures.throughput_latency(load, knees),
-        "under_load": lambda: figures.under_load(load, knees),
+        "throughput_latency": lambda: bank.throughput_latency(load, knees),
+        "under_load": lambda: bank.under_load(load, knees),
         "warm_up": lambda: figures.warm_up(warming()),  # type: ignore[arg-type]  # curves, read from real files
     }
 

@@ -19,10 +19,11 @@ from matplotlib.patches import Rectangle
 
 from harness import figures
 from harness.analysis.stats.summaries import summarise
-from harness.errors import InputError
+from harness.errors import InputError, NothingToDraw
 from harness.figures.variant_style import looks, ordered
 from harness.model import Estimate
 from harness.model.formatting import show
+from harness.questions import bank
 from harness.questions.gc_peaks.figures import TimelineLike
 from harness.verify.simulated.stall_curves import CurvePoint, PrecisionRecall
 
@@ -209,7 +210,7 @@ def knee_at(value: float, low: float | None, high: float | None) -> Estimate:
 def test_throughput_stands_against_p99_with_the_knee_on_the_curve() -> None:
     table = under_growing_load()
     knees = {"go-gorilla": knee_at(100, 95, 110), "java-spring": knee_at(150, 140, None)}
-    axes = figures.throughput_latency(table, knees).axes[0]
+    axes = bank.throughput_latency(table, knees).axes[0]
     assert sum(np.size(line.get_xdata()) for line in axes.lines if line.get_alpha() == 0.85) == len(table)
     marks = {tuple(np.ravel(line.get_xydata())) for line in axes.lines if line.get_markersize() == 10}
     assert sorted(x for x, _ in marks) == [pytest.approx(100, abs=3), pytest.approx(141.7, abs=3)]
@@ -222,15 +223,15 @@ def test_throughput_stands_against_p99_with_the_knee_on_the_curve() -> None:
         * 1e3
     )
     assert max(np.max(line.get_ydata()) for line in thick) == pytest.approx(most)  # open: to the curve's end
-    without = figures.throughput_latency(table, {}).axes[0]
+    without = bank.throughput_latency(table, {}).axes[0]
     assert not [line for line in without.lines if line.get_markersize() == 10]
-    with pytest.raises(InputError, match="no trial has a p99"):
-        figures.throughput_latency(table.assign(latency_p99_s=np.nan), {})
+    with pytest.raises(NothingToDraw, match="no trial has a p99"):
+        bank.throughput_latency(table.assign(latency_p99_s=np.nan), {})
 
 
 def test_what_was_borne_shows_every_trial_and_crosses_the_overloaded_ones() -> None:
     table = under_growing_load()
-    for axes in figures.borne(table, factor="users").axes:
+    for axes in bank.borne(table, factor="users").axes:
         dots = list(chain.from_iterable(offsets(axes)))
         crosses = list(chain.from_iterable(offsets(axes, crosses=True)))
         assert len(set(dots)) == len(table)

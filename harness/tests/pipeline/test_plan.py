@@ -69,12 +69,14 @@ def test_a_notebook_of_optional_experiments_needs_one_of_them_and_is_told_of_tho
     strings = StageParameters(profile="quick", experiments="strings-rounds")
     without = stages_of(make_plan(strings, root=project))
     assert without["32-bank"].state == without["33-clients"].state == "skipped"
+    assert without["60-validity"].state == "to do"  # it simulates, whatever was chosen
     assert "none of bank-original, bank-rematch, bank-connections" in without["32-bank"].why
     named = StageParameters(profile="quick", experiments="bank-rematch,strings-rounds")
     stages = stages_of(make_plan(named, root=project))
     assert stages["32-bank"].state == "to do"
     assert stages["32-bank"].parameters["experiments"] == "bank-rematch"
-    assert stages["33-clients"].state == "skipped"
+    assert stages["36-bank-connections"].state == "to do"
+    assert stages["33-clients"].state == stages["35-bank-original"].state == "skipped"
 
 
 def test_a_session_with_trials_missing_is_resumed(project: Path) -> None:

@@ -76,6 +76,7 @@ SAMPLE = {
     "30-strings": ("strings-rounds", "strings-payload"),
     "31-startup": ("strings-startup", "strings-rounds"),
     "32-bank": ("bank-rematch",),
+    "36-bank-connections": ("bank-rematch",),
     "33-clients": ("clients-hello",),
     "34-forms": ("forms",),
     "41-gc-peaks": ("gc-peaks",),

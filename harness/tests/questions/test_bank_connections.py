@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from types import SimpleNamespace
 from typing import cast
 
 import numpy as np
@@ -12,22 +12,19 @@ import pytest
 
 from harness.analysis.stats.comparisons import Comparison
 from harness.evidence import Evidence
-from harness.model import Verdict
-from harness.publish import Publisher, read_values
+from harness.model import Estimate, Verdict
+from harness.model.formatting import NOT_MEASURED
+from harness.publish.case import Case
+from harness.publish.results import NO_TEXT, Absent, Leaf, Words, leaves
 from harness.questions.bank.connections import (
     OUTCOMES,
     alike_claim,
     at_one_load,
-    at_one_load_of,
     effect_with_all,
+    first_with_several,
     pooled_claim,
 )
-from harness.questions.bank.connections_results import (
-    bearing_cells,
-    publish_bearing,
-    publish_pooled,
-    publish_survivors,
-)
+from harness.questions.bank.connections_results import connection_results, connection_rows, passes_words
 
 LABELS = {"go-gorilla": "Go gorilla", "java-spring": "Java Spring"}
 
@@ -90,6 +87,17 @@ def calm() -> pd.DataFrame:
     return table.assign(
         right_share=1.0, error_share=0.0, outcome="ok", excluded=False, serve_s=np.array(took) * wiggle
     )
+
+
+def case_of(table: pd.DataFrame | None) -> Case:
+    """The case of an experiment whose load response is this table."""
+    made = Case("bank-connections", None)
+    vars(made)["response"] = table  # where the property keeps it
+    return made
+
+
+def said(table: pd.DataFrame | None) -> dict[str, Leaf]:
+    return {".".join(path): leaf for path, leaf in leaves(connection_results(case_of(table)))}
 
 
 def effects(table: pd.DataFrame) -> dict[str, dict[str, Comparison | None]]:
@@ -185,39 +193,45 @@ def test_where_loads_and_servers_vary_the_heaviest_load_on_the_stock_server_is_c
     assert at_one_load(None) is None
 
 
-def test_the_paper_gets_counts_shares_and_survivors_in_words(tmp_path: Path) -> None:
-    publisher = Publisher("99-test", root=tmp_path, publish=True)
-    table = collapsed()
-    publish_bearing(publisher, table, LABELS, levels=("per-statement", "pool-1"), prefix="bank.connections")
-    publish_pooled(publisher, table, LABELS, over="per-statement", pool="pool-20", prefix="bank.pooled")
-    metrics = {"p99": "latency_p99_s"}
-    publish_survivors(
-        publisher, table, LABELS, other="per-statement", base="pool-20", metrics=metrics, prefix="bank.x"
-    )
-    values = read_values(tmp_path)
-    key = "bank.connections.per_statement"
-    assert values[f"{key}.overloaded.java_spring"]["text"] == "5 of 5 trials"
-    assert values[f"{key}.survivors.go_gorilla"]["text"] == "4 of 5 trials"
-    assert values[f"{key}.share.java_spring"]["value"] == pytest.approx(0.15, rel=0.01)
-    assert values[f"{key}.share.java_spring"]["n_trials"] == 5
-    assert values["bank.connections.pool_1.share.go_gorilla"]["reason"] == "not measured in this profile"
-    assert values["bank.pooled.claim"]["text"] == "reproduced"
-    assert values["bank.pooled.share.verdict.java_spring"]["text"] == "higher than"
-    assert values["bank.pooled.serve.words.java_spring"]["text"] == (
+def test_the_paper_gets_counts_shares_and_survivors_in_words() -> None:
+    found = said(collapsed())
+    key = "connections.per-statement"
+    assert found[f"{key}.overloaded.java-spring"] == "5 of 5 trials"
+    assert found[f"{key}.survivors.go-gorilla"] == "4 of 5 trials"
+    share = found[f"{key}.share.java-spring"]
+    assert isinstance(share, Estimate)
+    assert share.value == pytest.approx(0.15, rel=0.01)
+    assert share.n_trials == 5
+    assert found["connections.pool-1.share.go-gorilla"] == Absent(unit="share")
+    assert found["pooled.claim"] == "reproduced"
+    ratio = found["pooled.share.java-spring"]
+    assert isinstance(ratio, Comparison)
+    assert ratio.ratio.value is not None and ratio.ratio.value > 1
+    assert found["pooled.serve.words.java-spring"] == (
         "not known, as without the pool passes failed in 5 of 5 trials"
     )
-    assert values[f"{key}.serve_words.java_spring"]["text"] == "not known, as passes failed in 5 of 5 trials"
-    assert values["bank.connections.passes"]["text"] == "7,000"
-    assert not [name for name in values if ".right." in name]  # a fixed amount of work tells no rate
-    assert values["bank.x.p99.survivors.java_spring"]["text"] == "none, as 5 of 5 trials were overloaded"
-    assert "in 4 of 5 blocks" in values["bank.x.p99.survivors.go_gorilla"]["text"]
+    assert found[f"{key}.serve_words.java-spring"] == "not known, as passes failed in 5 of 5 trials"
+    assert found["connections.passes"] == passes_words(collapsed()) == "7,000"
+    assert not [name for name in found if ".right." in name]  # a fixed amount of work tells no rate
+    assert found["per-statement.p99.survivors.java-spring"] == Words("none, as 5 of 5 trials were overloaded")
+    survivors = found["per-statement.p99.survivors.go-gorilla"]
+    assert isinstance(survivors, Words)
+    assert "in 4 of 5 blocks" in survivors.text
+    assert len(survivors.inputs) == 8
+
+
+def test_what_was_not_measured_has_the_same_keys_and_no_claim() -> None:
+    nothing = said(None)
+    assert set(nothing) == set(said(collapsed()))
+    assert {type(leaf) for leaf in nothing.values()} == {Absent}
+    assert nothing["pooled.claim"] == Absent(kind="text", why="not testable here")
+    assert nothing["pooled.claim_why"] == Absent(kind="text", why=NOT_MEASURED)
+    assert nothing["connections.passes"] == NO_TEXT
 
 
 def test_the_table_counts_the_overloaded_and_compares_each_way_with_the_pool() -> None:
-    assert [
-        row for row in bearing_cells(collapsed(), LABELS, pool="pool-20") if row and row["over"] == "5 of 5"
-    ]
-    rows = [row for row in bearing_cells(calm(), LABELS, pool="pool-20") if row]
+    assert [row for row in connection_rows(case_of(collapsed())) if row and row["over"] == "5 of 5"]
+    rows = [row for row in connection_rows(case_of(calm())) if row]
     by = {(row["connections"], row["variant"]): row for row in rows}
     assert by["per-statement", "Java Spring"]["over"] == "0 of 5"
     assert by["pool-20", "Java Spring"]["pooled"] is None
@@ -226,14 +240,15 @@ def test_the_table_counts_the_overloaded_and_compares_each_way_with_the_pool() -
 
 
 def test_connections_are_told_by_the_first_experiment_that_has_several_ways_to_hold_them() -> None:
-    first, second = cast("Evidence", object()), cast("Evidence", object())
-    both = collapsed()
-    one_way = both[both["connections"] == "pool-20"]
-    assert at_one_load_of("connections", (first, one_way), (second, both))[0] is second
-    assert at_one_load_of("connections", (first, both), (second, both))[0] is first
-    assert at_one_load_of("connections", (None, None), (second, one_way)) == (None, None)
-    table = at_one_load_of("connections", (None, None), (second, both))[1]
-    assert table is not None and len(table) == len(both)
+    def measured(table: pd.DataFrame) -> Case:
+        return Case("bank-rematch", cast("Evidence", SimpleNamespace(trials=table)))
+
+    nothing, both = Case("bank-connections", None), measured(collapsed())
+    one_way = measured(collapsed().query("connections == 'pool-20'"))
+    assert first_with_several("connections", one_way, both).evidence is both.evidence
+    assert first_with_several("connections", both, measured(collapsed())).evidence is both.evidence
+    assert first_with_several("connections", nothing, one_way) == nothing
+    assert first_with_several("connections", nothing, both).experiment == "bank-connections"
 
 
 def test_where_no_pass_went_wrong_either_way_the_share_is_not_asked() -> None:

@@ -12,18 +12,17 @@ import pytest
 
 from harness.errors import InputError
 from harness.model import Estimate
-from harness.publish import Publisher, read_values
+from harness.model.formatting import show
+from harness.publish.results import leaves
 from harness.questions.bank.published import (
     FILE,
     capacity_effect,
     our_loads,
-    publish_published_bank,
     published_bank,
-    published_cells,
+    published_results,
+    published_rows,
 )
 from harness.tests.support.synthetic import ROOT
-
-PAIR = {"go": "go-gorilla", "java": "java-spring"}
 
 
 def ours(levels: dict[str, float], *, go: float = 100.0, java: float = 150.0) -> pd.DataFrame:
@@ -72,37 +71,29 @@ def test_a_published_table_that_does_not_is_refused_with_its_place(
         published_bank(root=tmp_path)
 
 
-def test_the_published_numbers_come_with_what_the_sentences_rest_on(tmp_path: Path) -> None:
-    table = ours({"share-40": 40.0, "share-100": 100.0, "share-140": 140.0, "share-280": 280.0})
-    publisher = Publisher("99-test", root=tmp_path, publish=True)
-    publish_published_bank(
-        publisher, published_bank(), table, reference=PAIR["go"], other=PAIR["java"], prefix="bank.original"
-    )
-    values = read_values(tmp_path)
-    said = {key.removeprefix("bank.original."): entry["text"] for key, entry in values.items()}
-    assert said["published.clean_users"] == "1,000"
-    assert (said["published.first_users.go"], said["published.first_users.java"]) == ("2,000", "3,000")
-    assert said["published.last_failed.go"].startswith("39.3")
-    assert values["bank.original.capacity.ratio.java_spring"]["value"] == pytest.approx(1.5, rel=0.02)
-    assert said["capacity.verdict.java_spring"] == "higher than"
+def test_the_published_numbers_are_what_the_sentences_rest_on() -> None:
+    found = {".".join(path): leaf for path, leaf in leaves(published_results(published_bank()))}
+    said = {key: show(leaf).text for key, leaf in found.items() if isinstance(leaf, Estimate)}
+    assert set(said) == set(found)
+    assert said["clean_users"] == "1,000"
+    assert (said["first_users.go"], said["first_users.java"]) == ("2,000", "3,000")
+    assert said["last_failed.go"].startswith("39.3")
+    assert said["capacity_ratio"] == "1.49"
 
 
 def test_the_best_load_of_each_is_compared_even_where_trials_were_overloaded() -> None:
-    found = capacity_effect(ours({"a": 50.0, "b": 500.0}), variant="java-spring", reference="go-gorilla")
+    found = capacity_effect(ours({"a": 50.0, "b": 500.0}))
     assert found is not None
     assert found.ratio.value == pytest.approx(1.5, rel=0.02)
-    assert capacity_effect(None, variant="java-spring", reference="go-gorilla") is None
+    assert capacity_effect(None) is None
     only = ours({"a": 50.0})
-    assert (
-        capacity_effect(only[only["variant"] == "go-gorilla"], variant="java-spring", reference="go-gorilla")
-        is None
-    )
+    assert capacity_effect(only[only["variant"] == "go-gorilla"]) is None
 
 
 def test_beside_a_published_load_stands_ours_as_heavy_or_nothing() -> None:
     table = ours({"share-40": 40.0, "share-140": 140.0, "share-280": 280.0})
     assert our_loads(table, "go-gorilla")["share-280"] == pytest.approx(2.8, rel=0.05)
-    rows = [row for row in published_cells(published_bank(), table, PAIR) if row]
+    rows = published_rows(published_bank(), table)
     beside = [row["ours"] for row in rows]
     # 0.57, 1.1, 1.7, 2.3, 2.8, 3.4, 4.0 ... times what Go answered at best
     assert beside[:5] == [None, "share-140", "share-140", "share-280", "share-280"]
@@ -114,5 +105,6 @@ def test_beside_a_published_load_stands_ours_as_heavy_or_nothing() -> None:
 
 
 def test_as_many_users_stand_beside_as_many_users() -> None:
-    rows = [row for row in published_cells(published_bank(), ours({"2000": 100.0, "3000": 5.0}), PAIR) if row]
+    rows = published_rows(published_bank(), ours({"2000": 100.0, "3000": 5.0}))
     assert [row["ours"] for row in rows[1:3]] == ["2000", "3000"]
+    assert published_rows(published_bank(), None) == []

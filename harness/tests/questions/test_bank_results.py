@@ -14,7 +14,6 @@ from harness.evidence.load_response import (
     at_most_load,
     calibration_of,
     describe_calibration,
-    drawable,
     effect_between,
     load_response,
     offered_per_s,
@@ -22,13 +21,14 @@ from harness.evidence.load_response import (
 from harness.evidence.opening import open_evidence
 from harness.loadgen.mix import right_bodies
 from harness.model import ClosedLoad, Load, OpenLoad
+from harness.model.trial import StoredReading
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
-from harness.publish import Publisher
+from harness.publish.results import NO_TEXT, Absent
 from harness.questions.bank.analysis import knees
-from harness.questions.bank.results import pressure_cells, publish_money
+from harness.questions.bank.results import kept, response_rows
 from harness.questions.clients.analysis import parts_table
-from harness.questions.clients.results import parts_cells
+from harness.questions.clients.results import ClientCase, parts_rows
 from harness.session.planning import prepare
 from harness.tests.support.sessions import make_session_project, tiny_assembly
 from harness.tests.support.synthetic import CAPACITY_PER_S, make_project
@@ -65,7 +65,6 @@ def test_the_table_tells_what_the_load_did_and_what_the_database_saw(project: Pa
     assert len(table) == len(evidence.trials)
     assert table["offered_per_s"].round(6).unique().tolist() == [0.5 * CAPACITY_PER_S * 7]
     assert set(table["most_connections"]) == {8}
-    assert table["money_kept"].all()
     assert (table["highest_backlog"] >= 1).all()
     assert at_most_load(table) is not None
     assert all(found.value is None for found in knees(table).values())  # one load has no knee
@@ -77,7 +76,7 @@ def test_an_overloaded_trial_stays_in_the_table_and_out_of_the_comparison(projec
     assert table is not None
     wrecked = table.assign(excluded=table["connections"].str.startswith("per-statement"))
     wrecked["outcome"] = wrecked["excluded"].map({True: "overloaded", False: "ok"})
-    rows = [row for row in pressure_cells(wrecked, evidence.variants, by=["connections"]) if row]
+    rows = [row for row in response_rows(wrecked, evidence.variants, by=["connections"]) if row]
     assert [row["ended"] for row in rows] == ["1 ok"] * 2 + ["1 overloaded"] * 4
     found = effect_between(
         wrecked, "connections", "latency_p99_s", variant="go-gorilla", base="pool-20", other="per-statement"
@@ -85,23 +84,18 @@ def test_an_overloaded_trial_stays_in_the_table_and_out_of_the_comparison(projec
     assert found is None or found.ratio.value is None
 
 
-def test_lost_money_is_counted(project: Path) -> None:
-    table = load_response(opened(project, "bank-connections"))
-    assert table is not None
-    said = publish_money(
-        Publisher("99-test", root=project, publish=True), [table.assign(money_kept=False), None], prefix="x"
-    )
-    assert f"money: 0 of {len(table)} trials" in said.text
-    assert "not measured" in said.text
-
-
-def test_right_answers_without_their_row_are_counted(project: Path) -> None:
-    table = load_response(opened(project, "bank-connections"))
-    assert table is not None
-    told = table.assign(answers_held=100, answers_stored=[97] + [100] * (len(table) - 1))
-    said = publish_money(Publisher("99-test", root=project, publish=True), [told, table, None], prefix="x")
-    n = len(table)
-    assert f"promises: {100 * n - 3:,} of {100 * n:,}, in {n} trials" in said.text
+def test_lost_money_and_right_answers_without_their_row_are_counted(project: Path) -> None:
+    records = [record for *_, record in opened(project, "bank-connections").with_records()]
+    n = len(records)
+    assert kept(records)["money"] == f"{n} of {n} trials"
+    first, *rest = records
+    broken = tuple(row.model_copy(update={"found": row.expected - 1}) for row in first.invariants)
+    assert kept([first.model_copy(update={"invariants": broken}), *rest])["money"] == f"{n - 1} of {n} trials"
+    all_there = StoredReading(request="pay", n_right=100, n_stored=102)
+    lost = all_there.model_copy(update={"n_stored": 97})
+    two = [first.model_copy(update={"stored": stored}) for stored in ((all_there,), (all_there, lost))]
+    assert kept(two)["promises"] == "297 of 300, in 2 trials"
+    assert kept([]) == {"money": NO_TEXT, "promises": Absent(unit="1")}
 
 
 def test_every_part_of_every_trial_stands_in_a_row_and_parts_can_be_compared(project: Path) -> None:
@@ -113,7 +107,7 @@ def test_every_part_of_every_trial_stands_in_a_row_and_parts_can_be_compared(pro
     found = effect_between(parts, "part", "latency_mean_s", variant="go-nethttp", base="1", other="4")
     assert found is not None
     assert found.ratio.value == pytest.approx(1.0, abs=0.2)
-    assert len([row for row in parts_cells(parts, evidence) if row]) == 4 * 2
+    assert len([row for row in parts_rows(ClientCase("clients-hello", evidence)) if row]) == 4 * 2
 
 
 def test_the_calibration_is_told_with_what_was_saturated(project: Path) -> None:
@@ -123,15 +117,6 @@ def test_the_calibration_is_told_with_what_was_saturated(project: Path) -> None:
     assert found.capacity_per_s == CAPACITY_PER_S
     assert "150 requests per second, Go net/http, 4 users" in describe_calibration([None, evidence])
     assert describe_calibration([None]).startswith("none")
-
-
-def test_a_metric_is_drawable_where_a_kept_trial_has_it() -> None:
-    table = pd.DataFrame({"excluded": [True, False], "a": [1.0, float("nan")], "b": [1.0, 2.0]})
-    assert drawable(table, "b")
-    assert not drawable(table, "a")
-    assert not drawable(table, "a", "b")
-    assert not drawable(table, "absent")
-    assert not drawable(None, "b")
 
 
 def test_what_was_not_measured_has_no_table() -> None:

@@ -12,24 +12,20 @@ import pandas as pd
 import pytest
 
 from harness.analysis.load.load_segments import last_part
+from harness.analysis.stats.comparisons import Comparison
 from harness.errors import InputError
-from harness.evidence import Evidence
 from harness.evidence.opening import open_evidence
-from harness.evidence.requests import defined_variants
 from harness.model import Estimate
-from harness.model.formatting import NOT_MEASURED
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
-from harness.publish import Publisher, read_values
-from harness.questions.clients.analysis import parts_table
-from harness.questions.clients.published import (
-    beside_published,
-    face_cells,
-    percentile_cells,
-    publish_faces,
-    publish_use,
-    published_clients,
-    use_cells,
+from harness.publish.results import Absent, Leaf, Tree, leaves
+from harness.questions.clients.published import percentiles_beside, published_clients, published_rows
+from harness.questions.clients.results import (
+    ClientCase,
+    face_results,
+    face_rows,
+    parts_results,
+    use_rows,
 )
 from harness.questions.clients.usage import PERCENTILES, most_cores, percentiles_of, use_table
 from harness.tests.support.synthetic import ROOT, make_project
@@ -45,8 +41,13 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def opened(project: Path, name: str) -> Evidence:
-    return open_evidence(StageParameters(profile="smoke", experiments=name), name, root=project)
+def opened(project: Path, name: str) -> ClientCase:
+    evidence = open_evidence(StageParameters(profile="smoke", experiments=name), name, root=project)
+    return ClientCase(name, evidence)
+
+
+def flat(tree: Tree) -> dict[str, Leaf]:
+    return {".".join(path): leaf for path, leaf in leaves(tree)}
 
 
 def test_what_few_requests_cannot_tell_is_not_told() -> None:
@@ -76,9 +77,9 @@ def test_the_last_part_holds_what_was_due_in_it() -> None:
 
 
 def test_each_trial_has_a_row_of_what_its_service_used(project: Path) -> None:
-    evidence = opened(project, "clients-hello")
+    evidence = opened(project, "clients-hello").evidence
     table = use_table(evidence)
-    assert table is not None
+    assert table is not None and evidence is not None
     assert len(table) == len(evidence.trials)
     assert set(table["most_connections"]) == {8}
     assert table["most_cores"].round(2).eq(1.2).all()
@@ -88,7 +89,7 @@ def test_each_trial_has_a_row_of_what_its_service_used(project: Path) -> None:
 
 
 def test_connections_to_the_upstream_are_those_opened_under_load_and_only_go_tells(project: Path) -> None:
-    table = use_table(opened(project, "clients-faces"))
+    table = use_table(opened(project, "clients-faces").evidence)
     assert table is not None
     of_go = table[table["variant"] == "go-nethttp"]
     assert of_go.groupby("face")["upstream_opened"].mean().to_dict() == {
@@ -101,71 +102,65 @@ def test_connections_to_the_upstream_are_those_opened_under_load_and_only_go_tel
 def test_the_faces_are_compared_within_a_variant_and_absent_with_a_reason_when_not_measured(
     project: Path,
 ) -> None:
-    variants = defined_variants("clients-faces")
-    table = use_table(opened(project, "clients-faces"))
-    assert table is not None
-    said = publish_faces(
-        Publisher("99-a", root=project, publish=True), table, variants, prefix="a.faces"
-    ).text
-    assert f"published: geometric mean over trials of upstream opened: {OPENED_PUBLISHED}" in said
-    assert "go-nethttp: mean latency, published over matched: " in said
-    cells = [row for row in face_cells(table, variants) if row]
-    assert [(row["variant"], row["face"]) for row in cells] == [
+    case = opened(project, "clients-faces")
+    found, nothing = flat(face_results(case)), flat(face_results(ClientCase("clients-faces", None)))
+    opened_by_go, ratio = found["opened.published"], found["mean.go-nethttp"]
+    assert isinstance(opened_by_go, Estimate) and opened_by_go.value == OPENED_PUBLISHED
+    assert isinstance(ratio, Comparison) and (ratio.variant, ratio.reference) == ("published", "matched")
+    assert set(nothing) == set(found) and {type(leaf) for leaf in nothing.values()} == {Absent}
+    rows = [row for row in face_rows(case) if row]
+    assert [(row["variant"], row["face"]) for row in rows] == [
         ("Go net/http", "published"),
         ("Go net/http", "matched"),
         ("Java Quarkus", "published"),
         ("Java Quarkus", "matched"),
     ]
-    untold = cells[-1]["opened"]
+    untold = rows[-1]["opened"]
     assert isinstance(untold, Estimate)
     assert untold.value is None
     assert untold.warnings == ("only Go counts them",)
-    absent = publish_faces(
-        Publisher("99-b", root=project, publish=True), None, variants, prefix="b.faces"
-    ).text
-    n_absent = 2 + 3 * len(variants)
-    assert absent == NOT_MEASURED
-    nothing = [entry for key, entry in read_values(project).items() if key.startswith("b.faces.")]
-    assert sum(entry.get("reason") == NOT_MEASURED for entry in nothing) == n_absent
+    assert face_rows(ClientCase("clients-faces", None)) == []
 
 
-def test_what_each_used_at_most_is_published_for_every_variant_of_the_definition(project: Path) -> None:
-    evidence = opened(project, "clients-hello")
-    table, labels = use_table(evidence), defined_variants("clients-hello")
-    assert table is not None
-    said = publish_use(Publisher("99-c", root=project, publish=True), table, labels, prefix="c").text
-    assert "go-nethttp: geometric mean over trials of most connections: 8" in said
-    assert read_values(project)["c.connections.java_quarkus"]["reason"] == NOT_MEASURED  # smoke leaves it out
-    assert {row["variant"] for row in use_cells(table, labels) if row} == {"Go net/http", "Java Vert.x"}
+def test_what_each_used_at_most_is_told_of_every_variant_of_the_definition(project: Path) -> None:
+    case = opened(project, "clients-hello")
+    found = flat(parts_results(case))
+    of_go = found["most.connections.go-nethttp"]
+    assert isinstance(of_go, Estimate) and of_go.value == 8
+    assert found["most.connections.java-quarkus"] == Absent(unit="1")  # smoke leaves it out
+    assert {row["variant"] for row in use_rows(case)} == {"Go net/http", "Java Vert.x"}
+
+
+def test_the_last_part_is_compared_with_the_first_and_with_the_reference(project: Path) -> None:
+    found = flat(parts_results(opened(project, "clients-hello")))
+    over_first, over_go = found["last_over_first.mean.go-nethttp"], found["last.mean.java-vertx"]
+    assert isinstance(over_first, Comparison) and (over_first.variant, over_first.reference) == ("4", "1")
+    assert isinstance(over_go, Comparison) and over_go.reference == "go-nethttp"
+    assert "last.mean.go-nethttp" not in found
+    assert set(found) == set(flat(parts_results(ClientCase("clients-hello", None))))
 
 
 def test_published_loads_stand_beside_the_same_part_of_ours(project: Path) -> None:
-    evidence = opened(project, "clients-hello")
-    rows = [
-        row
-        for row in beside_published(published_clients("clients-hello"), parts_table(evidence), evidence)
-        if row
-    ]
+    case = opened(project, "clients-hello")
+    rows = [row for row in published_rows(published_clients("clients-hello"), case) if row]
     of_vertx = [(row["who"], row["part"]) for row in rows if row["stack"] in ("Vert.x", "Java Vert.x")]
     assert of_vertx == [(who, str(part)) for who in ("published", "here") for part in (1, 2, 3, 4)]
     first = next(row["mean"] for row in rows if row["stack"] == "Quarkus, JVM")
     assert isinstance(first, Estimate)
     assert first.value == pytest.approx(1.32)
-    alone = beside_published(published_clients("clients-db"), None, None)
-    assert len([row for row in alone if row]) == 8
+    assert published_rows(published_clients("clients-db"), ClientCase("clients-db", None)) == []
 
 
 def test_percentiles_stand_above_the_published_ones_and_say_what_they_cannot(project: Path) -> None:
-    table = use_table(opened(project, "clients-hello"))
-    assert table is not None
-    labels = defined_variants("clients-hello")
-    rows = [row for row in percentile_cells(table, labels, published_clients("clients-hello")) if row]
+    case, published = opened(project, "clients-hello"), published_clients("clients-hello")
+    rows = [row for row in percentiles_beside(published, case) if row]
     assert [row["who"] for row in rows] == ["here"] * 2 + ["published, best of five"] * 4
     ours, theirs = rows[0]["p99999_s"], rows[2]["p99999_s"]
     assert isinstance(ours, Estimate)
     assert ours.warnings == ("no trial has requests enough for p99.999",)
     assert isinstance(theirs, Estimate)
     assert theirs.value == pytest.approx(0.0098)
+    assert percentiles_beside(published, ClientCase("clients-hello", None)) == []
 
 
 @pytest.mark.parametrize(
