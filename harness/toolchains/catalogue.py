@@ -154,6 +154,15 @@ WANTED: tuple[Wanted, ...] = (
         elsewhere="a wrk2 on PATH (built from its source; nothing here installs it)",
     ),
     Wanted(
+        name="node",
+        why="to test and measure the example service of docs/add-a-service.md",
+        minimum="18",
+        programs=("node",),
+        apt=("nodejs",),
+        elsewhere="the package manager of this system (Node.js 18 or newer on PATH)",
+        macos="brew install node",
+    ),
+    Wanted(
         name="docker",
         why="to measure services in containers",
         programs=("docker",),
