@@ -123,7 +123,7 @@ def test_what_earlier_builds_made_beside_the_sources_is_not_source(source: Path)
 
 def test_a_missing_compiler_is_named_with_the_reason(builder: Builder) -> None:
     go = TOY.model_copy(update={"runtime": "go", "build": ("go", "build")})
-    with pytest.raises(MissingTool, match="go is missing: it is wanted to build toy; get it with: "):
+    with pytest.raises(MissingTool, match="go is missing: it is required to build toy; install it with: "):
         builder.build(go)
 
 

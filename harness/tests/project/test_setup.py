@@ -261,10 +261,10 @@ def test_in_a_conda_environment_that_lacks_tools_conda_is_named_and_apt_left_alo
     fake_environment(tmp_path / "project")
     place = around(tmp_path, CONDA_PREFIX=str(tmp_path / "conda"))
     with pytest.raises(
-        SetupError, match=rf"lacks maven, latex; get it with: conda env update --prefix {tmp_path}"
+        SetupError, match=rf"lacks maven, latex; install it with: conda env update --prefix {tmp_path}"
     ):
         setup_main.bring(("maven", "latex"), ("wrk",), place)
-    assert "maven >= 3.8 is missing: wanted to build" in capsys.readouterr().out
+    assert "maven >= 3.8 is missing: required to build" in capsys.readouterr().out
     assert not log.exists()
 
 
