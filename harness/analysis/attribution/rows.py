@@ -32,7 +32,7 @@ class AttributionRow(Frozen):
     detectability_s: Estimate = Field(description="a shorter pause leaves no trace in the latencies alone")
     share: Estimate = Field(
         description="of the quantile of all trials' requests together, that would vanish with the service's pauses "
-        "and their wakes"
+        "and their queue drain"
     )
     share_lower: Estimate = Field(description="the same, only the pauses' own time")
     share_upper: Estimate = Field(description="the same, everything in a queue drain at the median")
