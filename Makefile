@@ -10,7 +10,7 @@ VENV := .venv/bin
 LAB := $(VENV)/jupyter lab --KernelManager.transport_encryption=auto
 # asked for only by rules that use it
 FIND_PYTHON = PYTHON="$(PYTHON)" sh setup/find_python.sh
-SETUP = python=$$($(FIND_PYTHON)) || { echo "Python >= 3.11 is missing: everything here runs on it; get it with: apt-get install -y python3 (Debian 12 or newer), or conda env create --file environment.yml" >&2; exit 2; }; \
+SETUP = python=$$($(FIND_PYTHON)) || { echo "Python >= 3.11 is required to run anything here; install it with: apt-get install -y python3 (Debian 12 or newer), or conda env create --file environment.yml" >&2; exit 2; }; \
 	PYTHONDONTWRITEBYTECODE=1 "$$python" -m setup
 PARAMETERS = -p profile $(PROFILE) $(if $(SEED),-p seed $(SEED)) $(if $(EXPERIMENTS),-p experiments "$(EXPERIMENTS)") $(if $(filter command,$(origin HOST)),-p host "$(HOST)")
 
@@ -30,7 +30,7 @@ help:  ## print this table
 	@echo "PROFILE=smoke|quick|full|sample  how much is measured (now: $(PROFILE)); sample measures nothing"
 	@echo "SEED=N                           order of the trials and of every resampling"
 	@echo "EXPERIMENTS=a,b                  only these experiments"
-	@echo "HOST=name                        where the services run (hosts.toml)"
+	@echo "HOST=name                        host that runs the services: local, or a name of hosts.toml"
 	@echo "YES=1                            install missing packages without asking"
 
 setup:

@@ -50,7 +50,7 @@ class MissingTool(RematchError):
 
     def __init__(self, tool: str, *, why: str, how_to_get: str) -> None:
         self.tool, self.why, self.how_to_get = tool, why, how_to_get
-        super().__init__(f"{tool} is missing: it is wanted {why}; get it with: {how_to_get}")
+        super().__init__(f"{tool} is missing: it is required {why}; install it with: {how_to_get}")
 
 
 class StoreError(RematchError):

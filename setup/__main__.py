@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             warn(f"set-up stopped: {error}")
             return 2
         except KeyboardInterrupt:
-            warn("set-up was interrupted; calling it again goes on where it stopped")
+            warn("set-up was interrupted; run the same command again to resume")
             return 130
 
 
@@ -83,7 +83,7 @@ def bring(names: Sequence[str], wished: Sequence[str], around: toolchains.Surrou
     if around.conda is not None and (absent := [t for t in lacking if toolchains.wanted(t.name).conda]):
         raise SetupError(
             f"the active conda environment lacks {', '.join(t.name for t in absent)};"
-            f" get it with: {absent[0].how_to_get}"
+            f" install it with: {absent[0].how_to_get}"
             " (or deactivate the environment, and set-up uses what the system offers)"
         )
     packaged = [tool for tool in extras if toolchains.wanted(tool.name).apt]
@@ -228,7 +228,7 @@ def report(names: Sequence[str], *, full: bool) -> int:
     for tool in bad:
         warn(tool.complaint())
     if not ready:
-        warn("the Python environment .venv is missing or stale: get it with: make setup")
+        warn("the Python environment .venv is missing or out of date; install it with: make setup")
     return 2 if bad or not ready else 0
 
 

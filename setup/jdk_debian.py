@@ -52,7 +52,7 @@ def install_jdk(project: Path, uv: Path, env: Mapping[str, str]) -> Path:
         if not (java_home / "lib/security/cacerts").exists():
             raise SetupError(
                 f"{CERTIFICATES} is missing, wanted by Java for TLS;"
-                " get it with: apt-get install -y ca-certificates-java"
+                " install it with: apt-get install -y ca-certificates-java"
             )
         run([java_home / "bin/javac", "-version"], doing=f"starting the JDK in {java_home}")
     except BaseException:

@@ -160,7 +160,7 @@ def _pip(project: Path, python: str) -> list[str]:
         if not _has(python, "ensurepip"):
             raise SetupError(
                 f"{python} has neither pip nor ensurepip, wanted to bring uv;"
-                " get it with: apt-get install -y python3-venv"
+                " install it with: apt-get install -y python3-venv"
             )
         run([python, "-m", "venv", "--clear", folder], doing="making a small environment for pip")
     return [str(inner), "-m", "pip"]

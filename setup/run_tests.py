@@ -24,6 +24,7 @@ from pathlib import Path
 
 from .finders import PROJECT, toolchains
 from .say import step, warn
+from .scope import WISHED_BY_TESTS
 
 SHOWN_LINES = 120
 #: Of these a failure's reason is made, when it is told again at the end.
@@ -95,6 +96,21 @@ def service_checks(project: Path) -> list[Check]:
     return checks
 
 
+def without_absent(checks: Iterable[Check], environ: Mapping[str, str]) -> list[Check]:
+    """The checks whose program is here. One that set-up could not install is named; where ``CI`` is set it fails."""
+    around = toolchains.Surroundings(project=PROJECT, environ=environ)
+    in_ci = environ.get("CI", "").lower() not in ("", "0", "false")
+    kept = []
+    for check in checks:
+        program = check.command[0]
+        tool = toolchains.find_tool(program, around) if program in WISHED_BY_TESTS else None
+        if tool is None or tool.usable or in_ci:
+            kept.append(check)
+        else:
+            step(f"not run: {check.name}; {tool.complaint()}")
+    return kept
+
+
 def lanes(checks: Iterable[Check]) -> tuple[list[Check], list[Check]]:
     """Maven's checks, and the others, each in the order given."""
     every = list(checks)
@@ -146,7 +162,8 @@ def run_pytest(env: Mapping[str, str], arguments: Sequence[str]) -> int:
 def main(arguments: Sequence[str]) -> int:
     """Run everything; status 1 when anything failed. Words on the command line go to pytest, then undivided."""
     env = environment(os.environ)
-    maven, others = lanes([*source_checks(PROJECT), *service_checks(PROJECT)])
+    checks = [*source_checks(PROJECT), *service_checks(PROJECT)]
+    maven, others = lanes(without_absent(checks, env))
     if not arguments:
         others.append(computing_check(PROJECT))
         arguments = ("-m", f"not {COMPUTING}")

@@ -17,8 +17,9 @@ WISHED = ("wrk", "cc")
 #: Built from source once: k6 in a minute or two (the clients' loads are its, and without it the rest is measured),
 #: glances in a second (it takes the sampler's ticks, and without it the interpreter does).
 BUILT = ("k6", "glances")
-#: sshd serves the tests of hosts over SSH. Without it they say that they were not run, which is a failure in CI.
-WISHED_BY_TESTS = ("sshd",)
+#: sshd serves the tests of hosts over SSH, node runs the example service. Without them their tests say that they
+#: were not run, which is a failure in CI.
+WISHED_BY_TESTS = ("sshd", "node")
 #: oha is built by `make generators` only: it needs a compiler of Rust and more minutes.
 GENERATORS = ("k6", "oha")
 

@@ -75,7 +75,7 @@ def _cargo(env: Mapping[str, str]) -> str:
     cargo = shutil.which("cargo", path=env.get("PATH"))
     if cargo is None:
         raise SetupError(
-            "oha is built with cargo, and there is none here; get it with Rust's own installer, rustup"
+            "oha is built with cargo, which is missing; install it with rustup"
         )
     asked = subprocess.run([cargo, "--version"], env=dict(env), capture_output=True, text=True, check=False)
     if asked.returncode != 0:  # rustup's stand-in for cargo is there without any Rust, or with another HOME

@@ -117,7 +117,7 @@ class Lent:
         except psycopg.Error as problem:
             raise TrialFailure(
                 Outcome.FAILED,
-                self.server.ended() or f"the database lets nobody in any more: {words_of(problem)}",
+                self.server.ended() or f"the database rejects logins now: {words_of(problem)}",
             ) from problem
 
     def stop(self) -> BackingRecord:

@@ -94,7 +94,7 @@ class FarLent:
                 return question(connection)
         except psycopg.Error as problem:
             gone = self.server.ended(self.database)
-            said = f"the database lets nobody in any more: {words_of(problem)}"
+            said = f"the database rejects logins now: {words_of(problem)}"
             raise TrialFailure(Outcome.FAILED, gone or said) from problem
 
     def stop(self) -> BackingRecord:

@@ -148,7 +148,7 @@ class FarServer:
             self.inside(database, "readiness", name).close()
         except psycopg.OperationalError as problem:
             raise TrialFailure(
-                Outcome.FAILED, f"the database is ready and lets nobody in: {words_of(problem)}"
+                Outcome.FAILED, f"the database is ready but rejects logins: {words_of(problem)}"
             ) from problem
 
     def stop(self, database: Database, first: StopSignal) -> None:

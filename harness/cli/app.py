@@ -21,26 +21,26 @@ app = typer.Typer(
     help=(
         "Are Java microservices as fast as Go ones, and what do they cost?\n\n"
         "A first round:\n\n"
-        "\b\n1. `rematch check`: what can this machine do?\n"
-        "2. `rematch list`: which experiments and variants are there?\n"
-        "3. `rematch measure smoke --profile smoke`: measure a little, in minutes\n"
-        "4. `rematch results smoke`: what came of it (verdicts need quick or full)\n\n"
-        "Files of other load tests: `rematch report FILE`.\n\n"
-        "`make paper` does all of it and builds the PDF."
+        "\b\n1. `rematch check`: check tools and machine\n"
+        "2. `rematch list`: list experiments and variants\n"
+        "3. `rematch measure smoke --profile smoke`: run a short session, in minutes\n"
+        "4. `rematch results smoke`: print its results (verdicts need quick or full)\n\n"
+        "Result files of other load tests: `rematch report FILE`.\n\n"
+        "`make paper` runs all of it and builds the PDF."
     ),
 )
-app.command("check", short_help="What this machine is ready for, and what is missing.")(check.check)
-app.command("list", short_help="Experiments, or one with its variants and profiles.")(list.list_all)
-app.command("measure", short_help="Measure an experiment, or go on with a session.")(measure.measure_command)
-app.command("results", short_help="Who is ahead, by how much, how sure.")(results.results_command)
-app.command("tidy", short_help="From raw records to tables; exclusions counted.")(tidy_command)
-app.command("report", short_help="Analyse a load test's result files from anywhere.")(report.report_command)
-app.command("verify", short_help="Simulations that check the statistics.")(verify.verify_command)
-app.command("bench", short_help="Benchmarks of the harness itself.")(bench.bench_command)
-app.command("trace", short_help="From a number of the paper to its records.")(trace.trace)
+app.command("check", short_help="List available and missing tools; check the machine.")(check.check)
+app.command("list", short_help="List experiments, variants and profiles.")(list.list_all)
+app.command("measure", short_help="Measure an experiment, or resume a session.")(measure.measure_command)
+app.command("results", short_help="Compare variants: ratio, interval, verdict.")(results.results_command)
+app.command("tidy", short_help="Convert raw records to tables; list exclusions.")(tidy_command)
+app.command("report", short_help="Analyse result files of any load test.")(report.report_command)
+app.command("verify", short_help="Run simulations that validate the statistics.")(verify.verify_command)
+app.command("bench", short_help="Benchmark the harness.")(bench.bench_command)
+app.command("trace", short_help="Show a published number and its records.")(trace.trace)
 app.command("pack", short_help="Write a measured session as one archive.")(archiving.pack_command)
-app.command("unpack", short_help="Unpack an archived session to look at its files.")(archiving.unpack_command)
-app.command("paper", short_help="Build the paper from what was published.")(paper.paper_command)
+app.command("unpack", short_help="Unpack the files of an archived session.")(archiving.unpack_command)
+app.command("paper", short_help="Build the paper from published results.")(paper.paper_command)
 
 
 def main() -> None:

@@ -46,9 +46,9 @@ def unpack_command(
         ),
     ] = None,
 ) -> None:
-    """Unpack an archived session to look at its files; every file is compared with its record.
+    """Unpack the files of an archived session and compare each with its checksum.
 
-    Archives are read in place: nothing here needs the unpacked copy.
+    Archives are read in place; no command requires the unpacked copy.
 
     Examples:
 

@@ -20,21 +20,21 @@ ALL = "all"
 
 
 def bench_command(
-    names: Annotated[list[str], typer.Argument(help="which, or all", autocompletion=completion.benchmarks)],
-    seed: Annotated[int, typer.Option(help="of simulated data, and of the session of services")] = 1,
+    names: Annotated[list[str], typer.Argument(help="benchmarks to run, or all", autocompletion=completion.benchmarks)],
+    seed: Annotated[int, typer.Option(help="random seed of simulated data and of the session of `services`")] = 1,
     profile: Annotated[
-        str, typer.Option(help="services: how much is measured", autocompletion=completion.profiles)
+        str, typer.Option(help="profile of the session of `services`", autocompletion=completion.profiles)
     ] = "quick",
     session: Annotated[
-        str | None, typer.Option(help="overhead: experiment/session; default: the newest")
+        str | None, typer.Option(help="EXPERIMENT/SESSION that `overhead` reads; default: the newest")
     ] = None,
-    large: Annotated[bool, typer.Option("--large", help="ingest: ten million rows too")] = False,
-    write: Annotated[bool, typer.Option("--write", help="put the results into docs/benchmarks.md")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False,
+    large: Annotated[bool, typer.Option("--large", help="include ten million rows in `ingest`")] = False,
+    write: Annotated[bool, typer.Option("--write", help="write the results to docs/benchmarks.md")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
-    """Benchmarks of the harness itself: everything compared in one runs within that run.
+    """Benchmark the harness; all alternatives of a benchmark are measured in one execution.
 
-    Ends with 1 when a target does not hold; "cannot say" is not a failure.
+    Exit status 1: a target does not hold; "cannot say" is not a failure.
 
     Examples:
 
@@ -57,7 +57,7 @@ def bench_command(
                 name, root, seed=seed, large=large, profile=profile, session=session, progress=progress
             )
         except Interrupted as stop:
-            print(f"rematch: stopped by {stop}; the same command goes on with the session", file=sys.stderr)
+            print(f"rematch: stopped by {stop}; the same command resumes the session", file=sys.stderr)
             raise typer.Exit(stop.exit_code) from None
         except RematchError as problem:
             if ALL not in names:

@@ -25,13 +25,13 @@ from harness.project import find_root
 
 def check(
     host: Annotated[
-        str, typer.Option(help="another machine (hosts.toml)", autocompletion=completion.hosts)
+        str, typer.Option(help="host to check: local, or a name of hosts.toml", autocompletion=completion.hosts)
     ] = "local",
-    as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
-    """What is here and what is missing, with the one command that brings it; how quiet the machine is.
+    """List available and missing tools with install commands, and report how idle the machine is.
 
-    Ends with 1 when something that measuring needs is missing.
+    Exit status 1: something that measuring requires is missing.
 
     Examples:
 
@@ -115,7 +115,7 @@ def _watch(n_cpus: int) -> dict[str, float | None]:
 def _ticks_in_words(sampling: dict[str, str | None]) -> str:
     if sampling["reason"] is None:
         return "native"
-    return f"taken in the interpreter, which costs more; native ones are unavailable: {sampling['reason']}"
+    return f"Python (higher CPU cost); native loop unavailable: {sampling['reason']}"
 
 
 def _print(found: dict[str, Any]) -> None:
@@ -139,8 +139,8 @@ def _print(found: dict[str, Any]) -> None:
     said = ", ".join(" ".join(filter(None, (tool["name"], _version(tool)))) for tool in ready)
     print(wrapped(f"ready: {said or 'no tool'}", hang="  "))
     containers = found["containers"]
-    print(wrapped(f"containers: {containers['engine'] or 'not here: ' + containers['reason']}", hang="  "))
-    print(wrapped(f"the sampler's ticks: {_ticks_in_words(found['sampling'])}", hang="  "))
+    print(wrapped(f"containers: {containers['engine'] or 'unavailable: ' + containers['reason']}", hang="  "))
+    print(wrapped(f"sampling loop: {_ticks_in_words(found['sampling'])}", hang="  "))
     _print_missing([tool for tool in found["tools"] if tool["state"] != "ok"])
 
 
@@ -179,4 +179,4 @@ def _print_missing(missing: list[dict[str, Any]]) -> None:
     ]
     if rows:
         print()
-        print(table(("tool", "state", "get it with"), rows))
+        print(table(("tool", "state", "install with (purpose)"), rows))

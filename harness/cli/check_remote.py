@@ -131,7 +131,7 @@ def _remarks_on_place(host: SshHost, clock: HostClock, *, same_kind: bool, apart
     if host.free_bytes < ROOM_WANTED_BYTES:
         remarks.append(f"{host.free_bytes / 2**30:.1f} GiB are left in {host.agent.base}: set another folder")
     if abs(clock.wall_offset_s) - clock.uncertainty_s > 0.005:
-        remarks.append(f"its clock is {clock.wall_offset_s * 1e3:.1f} ms away from ours: let NTP see to both")
+        remarks.append(f"clock offset {clock.wall_offset_s * 1e3:.1f} ms; synchronise both machines with NTP")
     return remarks
 
 

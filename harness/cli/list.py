@@ -23,14 +23,14 @@ DEFAULT_PROFILE = "quick"
 def list_all(
     experiment: Annotated[
         str | None,
-        typer.Argument(help="details of this one; default: all", autocompletion=completion.experiments),
+        typer.Argument(help="experiment to show in detail; default: all, one row each", autocompletion=completion.experiments),
     ] = None,
     launcher: Annotated[
-        str, typer.Option(help="how services come up: process or container (docker)")
+        str, typer.Option(help="how services are started: process or container (docker)")
     ] = "process",
-    as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
-    """List experiments: one row each, or the details of one with its variants and what cannot run here.
+    """List experiments, variants and profiles, with the reason why any of them cannot run here.
 
     Examples:
 

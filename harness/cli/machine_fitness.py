@@ -59,7 +59,7 @@ def remarks_on(n_cpus: int, small: bool, descriptors: int, quiet: dict[str, floa
         )
     if is_busy(quiet):
         remarks.append(
-            f"{min(quiet['busy_share'] or 0, 1.0):.0%} of the CPU time is in use: stop what else runs here first"
+            f"{min(quiet['busy_share'] or 0, 1.0):.0%} of CPU time is in use; stop other processes before measuring"
         )
     if (quiet["steal_share"] or 0) > 0.01:
         remarks.append(

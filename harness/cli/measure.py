@@ -27,42 +27,42 @@ def measure_command(
     experiment: Annotated[
         str,
         typer.Argument(
-            help="an experiment's name, or the path of its TOML file", autocompletion=completion.experiments
+            help="name of an experiment, or path of its TOML file", autocompletion=completion.experiments
         ),
     ],
     profile: Annotated[
-        str, typer.Option(help="how much: smoke, quick or full", autocompletion=completion.profiles)
+        str, typer.Option(help="how much is measured: smoke, quick or full", autocompletion=completion.profiles)
     ] = "quick",
     host: Annotated[
-        str, typer.Option(help="where the services run (hosts.toml)", autocompletion=completion.hosts)
+        str, typer.Option(help="host that runs the services: local, or a name of hosts.toml", autocompletion=completion.hosts)
     ] = "local",
     load_host: Annotated[
         str | None,
         typer.Option(
-            help="where the load comes from, several joined by commas; default: the services' own host",
+            help="host that runs the load generator, or several joined by commas; default: the services' host",
             autocompletion=completion.hosts,
         ),
     ] = None,
     database_host: Annotated[
         str | None,
         typer.Option(
-            help="where database and upstream API stand; default: the services' own host",
+            help="host that runs the database and the upstream API; default: the services' host",
             autocompletion=completion.hosts,
         ),
     ] = None,
     launcher: Annotated[
-        str, typer.Option(help="how services come up: process or container (docker)")
+        str, typer.Option(help="how services are started: process or container (docker)")
     ] = "process",
-    seed: Annotated[int, typer.Option(help="decides the order of the trials")] = 1,
-    new: Annotated[bool, typer.Option("--new", help="a new session, with the next free seed")] = False,
+    seed: Annotated[int, typer.Option(help="random seed of the trial order")] = 1,
+    new: Annotated[bool, typer.Option("--new", help="begin a new session, with the next free seed")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="print the plan, every command and the time; start nothing")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
-    """Run a session, or go on with it: the same command continues where it stopped.
+    """Run a session, or resume it with the same command.
 
-    Finished trials are kept whatever happens (Ctrl-C, kill -9, a full disk) and never repeated.
+    Finished trials are kept (after Ctrl-C, kill -9 or a full disk) and never repeated.
 
     Examples:
 
@@ -111,7 +111,7 @@ def measure_command(
             folder = measure(assembly, prepared, progress=progress, new=new)
         except Interrupted as stop:
             print(
-                f"rematch: stopped by {stop}; finished trials are kept; go on with: {again}", file=sys.stderr
+                f"rematch: stopped by {stop}; finished trials are kept; resume with: {again}", file=sys.stderr
             )
             raise typer.Exit(stop.exit_code) from None
         _summarise(folder, as_json=as_json)
@@ -171,7 +171,7 @@ def _print_plan(assembly: Assembly, prepared: Prepared, *, as_json: bool) -> Non
     if prepared.experiment.profiles[plan.profile].scaled_loads:
         print(
             wrapped(
-                "Its rates and users are set by a calibration; those above stand for 100 passes per second."
+                "Rates and users are set by calibration; values above assume a capacity of 100 passes/s."
             )
         )
     if asked:
@@ -200,7 +200,7 @@ def _print_commands(commands: Mapping[str, tuple[str, ...]]) -> None:
         ]
         print(wrapped(f"{kinds[0]} {', '.join(names)}:", indent="  ", hang="    "))
         if not argv:
-            print("    nothing: no command is defined")
+            print("    no command: nothing is started")
             continue
         print(" \\\n".join(_shell_lines(argv)))
 

@@ -13,12 +13,12 @@ from harness.project import find_root
 
 def paper_command(
     readme: Annotated[
-        bool, typer.Option("--readme", help="write the README's headline from the same numbers instead")
+        bool, typer.Option("--readme", help="write the headline of README.md instead")
     ] = False,
 ) -> None:
     """Build paper/main.pdf from paper/ and the numbers, tables and figures of the notebooks.
 
-    It measures and analyses nothing: `make paper` does that first.
+    It measures and analyses nothing; `make paper` does that first.
 
     Examples:
 

@@ -12,39 +12,39 @@ import typer
 def report_command(
     paths: Annotated[
         list[Path],
-        typer.Argument(help="files of JMeter, Locust, k6, oha, vegeta, wrk or wrk2, from anywhere"),
+        typer.Argument(help="result files of JMeter, Locust, k6, oha, vegeta, wrk or wrk2"),
     ],
     gc: Annotated[
         Path | None,
         typer.Option(
-            help="the service's pauses: a JVM's log, a flight recording by jfr print --json, or Go's gctrace"
+            help="GC log of the service: JVM unified log, `jfr print --json` output, or Go gctrace"
         ),
     ] = None,
     process_start: Annotated[
         float | None,
-        typer.Option(help="when the service started, as a Unix time: for a log that counts from there"),
+        typer.Option(help="Unix time of the service's start, for a GC log that counts from there"),
     ] = None,
     samples: Annotated[
-        Path | None, typer.Option(help="resource samples taken beside it: a csv like a trial's samples.csv")
+        Path | None, typer.Option(help="resource samples of the same period: a CSV file like a trial's samples.csv")
     ] = None,
     latency_unit: Annotated[
         str | None,
         typer.Option(
-            help="s, ms, us or ns: of the column elapsed, where a JMeter file is not in milliseconds"
+            help="unit of the column `elapsed` of a JMeter file: s, ms, us or ns; default: ms"
         ),
     ] = None,
     decimal: Annotated[
         str | None,
         typer.Option(
-            help="the sign before fractions in a JMeter file that went through a spreadsheet: . or ,"
+            help="decimal sign of a JMeter file that a spreadsheet has written: . or ,"
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
     html: Annotated[
-        Path | None, typer.Option(help="also write a self-contained page with plots there")
+        Path | None, typer.Option(help="also write a self-contained page with plots to this file")
     ] = None,
 ) -> None:
-    """Analyse load results that need not come from here: requests, errors, rates, percentiles, stalls.
+    """Analyse result files of any load test: requests, errors, rates, percentiles, stalls.
 
     Examples:
 

@@ -22,27 +22,27 @@ def results_command(
     experiment: Annotated[
         str,
         typer.Argument(
-            help="an experiment's name, or the path of its TOML file", autocompletion=completion.measured
+            help="name of an experiment, or path of its TOML file", autocompletion=completion.measured
         ),
     ],
     session: Annotated[
         str | None,
         typer.Option(
-            help="such as quick-local-1; default: the newest one measured here, else the bundled one"
+            help="session, such as quick-local-1; default: the newest one measured here, else the bundled one"
         ),
     ] = None,
     metric: Annotated[
         list[str] | None,
         typer.Option(
-            help="throughput, mean, p99, cpu, memory or start; repeat it for several; default: all",
+            help="throughput, mean, p99, cpu, memory or start; may be repeated; default: all",
             autocompletion=completion.metrics,
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
     """Compare every variant of a session with the reference: ratio, interval and verdict by metric.
 
-    Ends with 1 when no trial of the session gave a result.
+    Exit status 1: no trial of the session has a result.
 
     Examples:
 
@@ -112,7 +112,7 @@ def read_results(root: Path, folder: SessionFolder, metrics: list[str]) -> Resul
     name = folder.folder.parent.name
     if not folder.finished():
         raise InputError(
-            "no trial is finished", place=folder.key, allowed="go on with: rematch measure (see --help)"
+            "no trial is finished", place=folder.key, allowed="resume with: rematch measure (see --help)"
         )
     tidy(root, [name])
     evidence = Evidence(root=root, experiment=name, sessions=(folder,))

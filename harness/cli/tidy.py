@@ -14,10 +14,10 @@ from harness.project import find_root
 def tidy_command(
     experiment: Annotated[
         str | None,
-        typer.Argument(help="only this one; default: all", autocompletion=completion.experiments),
+        typer.Argument(help="experiment to convert; default: all", autocompletion=completion.experiments),
     ] = None,
 ) -> None:
-    """From raw records to tables below data/processed; exclusions are counted and shown.
+    """Convert raw records to tables in data/processed and list excluded trials.
 
     Examples:
 

@@ -23,11 +23,11 @@ VALUES = Path("paper") / "generated" / "values.json"
 def trace(
     key: Annotated[
         str | None,
-        typer.Argument(help="the number's key; default: list all keys", autocompletion=completion.keys),
+        typer.Argument(help="key of the number; default: list all keys", autocompletion=completion.keys),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
-    """Say what a number of the paper is, how it was estimated, and which records it came from.
+    """Show a published number, its estimator, and the trial records behind it.
 
     Examples:
 
@@ -59,7 +59,7 @@ def _values(root: Path) -> dict[str, Any]:
     try:
         values: dict[str, Any] = json.loads(path.read_text("utf-8"))
     except FileNotFoundError:
-        raise InputError("no number was published yet", file=VALUES, allowed="make paper first") from None
+        raise InputError("no number has been published", file=VALUES, allowed="make paper first") from None
     except (OSError, ValueError) as error:
         raise InputError(f"cannot be read ({error})", file=VALUES) from None
     return values

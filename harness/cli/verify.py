@@ -22,18 +22,18 @@ ALL = "all"
 def verify_command(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="which; default: all", autocompletion=completion.verifications),
+        typer.Argument(help="simulations to run; default: all", autocompletion=completion.verifications),
     ] = None,
     sims: Annotated[
-        int | None, typer.Option(help="simulated experiments a cell; default: what the bar is meant for")
+        int | None, typer.Option(help="simulated experiments per cell; default: the number that the limit is meant for")
     ] = None,
-    seed: Annotated[int, typer.Option(help="the same seed gives the same numbers")] = 1,
-    write: Annotated[bool, typer.Option("--write", help="put the results into docs/verify.md")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False,
+    seed: Annotated[int, typer.Option(help="random seed")] = 1,
+    write: Annotated[bool, typer.Option("--write", help="write the results to docs/verify.md")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
-    """Simulations that show the statistics right, each with a control that shows the simulator bites.
+    """Run the simulations that validate the statistics, each with a negative control that must fail.
 
-    Ends with 1 when a bar does not hold.
+    Exit status 1: a limit does not hold.
 
     Examples:
 

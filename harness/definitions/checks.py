@@ -33,7 +33,7 @@ def check_variants(experiment: Experiment, known: Mapping[str, Implementation], 
         useless = {"go": _JVM_ONLY, "jvm": _GO_ONLY}.get(implementation.runtime, ())
         for key in sorted(variant.runtime.model_fields_set & set(useless)):
             raise InputError(
-                f"means nothing to the runtime {implementation.runtime!r}",
+                f"not supported by the {implementation.runtime} runtime",
                 file=path,
                 place=f"{place}.runtime.{key}",
             )
@@ -89,7 +89,7 @@ def with_backing(
         said = ["backing"] * (experiment.backing is not None) + [place for place, _ in levels]
         if said:
             raise InputError(
-                "means nothing here: no variant needs a backing service", file=path, place=said[0]
+                "not supported here: no variant needs a backing service", file=path, place=said[0]
             )
         return experiment
     backing = experiment.backing or BackingSettings()

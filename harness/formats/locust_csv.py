@@ -56,7 +56,7 @@ def read_totals(path: Path) -> AggregateTable:
     kind = kind_of(first_fields(read_head(path)))
     if kind in {None, "samples"}:
         raise InputError(
-            "is no file of Locust's",
+            "not a Locust CSV file",
             file=path,
             place="line 1",
             found=read_head(path).split("\n", 1)[0][:80],

@@ -64,7 +64,7 @@ def read_oha_csv(path: Path) -> RequestTable:
     head = read_head(path)
     if not looks_like_oha_csv(head):
         raise InputError(
-            "is no csv of oha's",
+            "not an oha CSV file",
             file=path,
             place="line 1",
             found=head.split("\n", 1)[0][:80],

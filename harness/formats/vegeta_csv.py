@@ -58,7 +58,7 @@ def open_vegeta(path: Path) -> RequestStream:
     head = read_head(path)
     if not looks_like_vegeta(head):
         raise InputError(
-            "is no csv of vegeta's",
+            "not a vegeta CSV file",
             file=path,
             place="line 1",
             found=head.split("\n", 1)[0][:80],

@@ -46,7 +46,7 @@ def read_wrk2(path: Path) -> AggregateTable:
         raise InputError(str(problem), file=path, allowed="numbers as wrk2 prints them") from problem
     if parts is None or found is None:
         raise InputError(
-            "is no complete summary of wrk2",
+            "not a complete wrk summary2",
             file=path,
             place="the line '... requests in ..., ... read'" if parts is None else "the latency distribution",
             found=text.strip().split("\n", 1)[0][:80],

@@ -111,8 +111,8 @@ def read_wrk_histogram(path: Path) -> LatencyHistogram:
         sound = header == HEADER and (count > 0).all() and (step[:1] >= 0).all() and (step[1:] > 0).all()
     except ValueError as problem:
         raise InputError(
-            "is no histogram of wrk", file=path, allowed=f"{HEADER} and whole numbers"
+            "not a wrk histogram", file=path, allowed=f"{HEADER} and whole numbers"
         ) from problem
     if not sound:
-        raise InputError("is no histogram of wrk", file=path, allowed=f"{HEADER}, both above zero")
+        raise InputError("not a wrk histogram", file=path, allowed=f"{HEADER}, both above zero")
     return LatencyHistogram(value_us=np.cumsum(step), count=count)

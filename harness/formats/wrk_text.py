@@ -97,7 +97,7 @@ def read_wrk(path: Path) -> AggregateTable:
     if parts is None:
         started = _START.search(text) is not None
         raise InputError(
-            "is no complete summary of wrk",
+            "not a complete wrk summary",
             file=path,
             place="the line '... requests in ..., ... read'" if started else "line 1",
             found=text.strip().split("\n", 1)[0][:80],

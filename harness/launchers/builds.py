@@ -15,15 +15,14 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from harness.agent.hashing import file_sha256
 from harness.agent.processes import alive, this_process
-from harness.errors import MissingTool, RematchError
+from harness.errors import HostError, MissingTool, RematchError
 from harness.hosts.base import Command, Host
 from harness.launchers.arguments import expand
-from harness.launchers.sources import copy_artifact, copy_sources, source_sha256
+from harness.launchers.sources import artifact_sha256, copy_artifact, copy_sources, source_sha256
 from harness.launchers.tools import Tools
 from harness.model import BuildRecord, Frozen, Implementation
-from harness.toolchains import Surroundings, how_to_get, wanted
+from harness.toolchains import WANTED, Surroundings, how_to_get, wanted
 
 BUILD_FILE = "build.json"
 #: How the names of what is made of a build later begin; it lies in the build's folder.
@@ -56,6 +55,7 @@ class Builder:
         self._environment = dict(os.environ if environment is None else environment)
         self._cache = root / ".cache" / "builds"
         self._go_version: str | None = None
+        self._versions: dict[str, str | None] = {}
 
     def source_folder(self, implementation: Implementation) -> Path:
         return self._root / "services" / implementation.workload / implementation.name
@@ -74,7 +74,25 @@ class Builder:
             return MissingTool("go", why=why, how_to_get=self._how_to_get("go"))
         if words in ("mvn", "{mvn}") and self._tools.maven is None:
             return MissingTool("maven", why=why, how_to_get=self._how_to_get("maven"))
+        program = named_program(implementation.build)
+        if program is not None and program not in ("go", "mvn") and self._on_path(program) is None:
+            return self._missing_program(program, why)
         return None
+
+    def missing_program(self, implementation: Implementation) -> MissingTool | None:
+        """Return the program of PATH that starts the service and is not here, or ``None``."""
+        program = named_program(implementation.start)
+        if program is None or self._on_path(program) is not None:
+            return None
+        return self._missing_program(program, f"to start {implementation.name}")
+
+    def _on_path(self, program: str) -> str | None:
+        return shutil.which(program, path=self._environment.get("PATH", os.defpath))
+
+    def _missing_program(self, program: str, why: str) -> MissingTool:
+        known = any(row.name == program for row in WANTED)
+        how = self._how_to_get(program) if known else f"the package manager of this system ({program} on PATH)"
+        return MissingTool(program, why=why, how_to_get=how)
 
     def folder(self, implementation: Implementation, source: str | None = None) -> Path:
         """Where the build of this source (its hash; default: as it stands now) is or would be kept."""
@@ -138,7 +156,7 @@ class Builder:
             argv=argv,
             build_s=build_s,
             artifact_bytes=size,
-            artifact_sha256=file_sha256(finished / implementation.artifact),
+            artifact_sha256=artifact_sha256(finished / implementation.artifact),
         )
         version = self._runtime_version(implementation, finished / implementation.artifact)
         said = {"record": record.model_dump(mode="json"), "runtime_version": version}
@@ -191,10 +209,11 @@ class Builder:
                 )
                 self._go_version = self._host.run(command, 60.0).stdout.strip()
             return self._go_version
-        return ""
+        return self._program_version(implementation) or ""
 
     def _runtime_version(self, implementation: Implementation, artifact: Path) -> str | None:
-        """What the artifact brings or needs: the JDK's version, or the Go release it was built with."""
+        """What the artifact contains or needs: the JDK's version, the Go release it was built with, or the version
+        of the program that starts it."""
         if implementation.runtime == "jvm":
             jdk = self._tools.jdk_for(implementation.min_java)
             if jdk is None:
@@ -207,7 +226,16 @@ class Builder:
                 environment=self._environment,
             )
             return self._host.run(command, 60.0).stdout.rpartition(": ")[2].strip() or None
-        return None
+        return self._program_version(implementation)
+
+    def _program_version(self, implementation: Implementation) -> str | None:
+        """What the program of PATH that starts a service of another language says of its version."""
+        program = named_program(implementation.start)
+        if implementation.runtime != "other" or program is None or self._on_path(program) is None:
+            return None
+        if program not in self._versions:
+            self._versions[program] = version_of(self._host, program, self._environment)
+        return self._versions[program]
 
     def _how_to_get(self, tool: str) -> str:
         return how_to_get(wanted(tool), Surroundings(project=self._root))
@@ -219,6 +247,27 @@ class Builder:
             _, pid, ticks = folder.name.rsplit("-", 2)
             if not alive(int(pid), int(ticks)):
                 shutil.rmtree(folder, ignore_errors=True)
+
+
+def named_program(command: tuple[str, ...]) -> str | None:
+    """Return the first word of a command of ``service.toml`` where it names a program of PATH.
+
+    >>> named_program(("node", "{artifact}")), named_program(("{java}", "-jar")), named_program(())
+    ('node', None, None)
+    """
+    word = command[0] if command else ""
+    return word if word and "/" not in word and "{" not in word else None
+
+
+def version_of(host: Host, program: str, environment: Mapping[str, str]) -> str | None:
+    """Return the first line that ``program --version`` prints on a host; ``None``: it does not answer that."""
+    try:
+        asked = Command(argv=(program, "--version"), folder=Path("/"), environment=dict(environment))
+        completed = host.run(asked, 60.0)
+    except HostError:
+        return None
+    lines = completed.stdout.strip().splitlines()
+    return f"{program} {lines[0].strip()}" if completed.exit_code == 0 and lines else None
 
 
 def _last_error(text: str) -> str:

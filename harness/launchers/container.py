@@ -90,7 +90,7 @@ class ContainerLauncher:
             return foreign
         if variant.runtime.aot_cache:
             return "an AOT cache belongs to the JDK that made it, and the container has another one"
-        return self._process.unavailable(
+        return self._process.unfit(
             implementation, variant.model_copy(update={"runtime": _without_limit(variant)})
         )
 

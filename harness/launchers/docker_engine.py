@@ -44,7 +44,7 @@ def connect(host: Station, root: Path, socket: str | None = None) -> DockerClien
         get = how_to_get(wanted("docker"), Surroundings(project=root))
         where = "" if host.here else f" on {host.name}"
         raise RematchError(
-            f"{SILENT}{where} ({str(problem).splitlines()[0][:200]}): it is wanted to measure "
+            f"{SILENT}{where} ({str(problem).splitlines()[0][:200]}): it is required to measure "
             f"services in containers; get it{where} with: {get}; then start it (or set "
             f"{'DOCKER_HOST' if host.here else 'docker in hosts.toml'}) and be allowed to use its socket"
         ) from problem

@@ -38,5 +38,5 @@ def with_advice(problem: HostError, host: Station) -> HostError:
         return problem  # the host itself is gone, or it is said already
     where = "" if host.here else f" on {host.name}"
     return HostError(
-        f"{said}; start the daemon{where} again: finished trials are kept, and the same command goes on"
+        f"{said}; start the daemon{where} again: finished trials are kept, and the same command resumes the session"
     )

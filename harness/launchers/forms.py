@@ -72,7 +72,7 @@ class Forms:
     def _missing(self, tool: str) -> str:
         row = wanted(tool)
         get = how_to_get(row, Surroundings(project=self._root))
-        return f"{tool} is missing: it is wanted {row.why}; get it with: {get}"
+        return f"{tool} is missing: it is required {row.why}; install it with: {get}"
 
     def folder(self, implementation: Implementation, form: Form, artifacts: Path) -> Path:
         """Where this form of exactly this build (``artifacts`` is its folder) is or would be kept."""

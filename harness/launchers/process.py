@@ -70,6 +70,11 @@ class ProcessLauncher:
         self.starts = StartCommands(host, self.builder, self.forms, self.runtimes)
 
     def unavailable(self, implementation: Implementation, variant: Variant) -> str | None:
+        missing = self.builder.missing_program(implementation) if self._elsewhere is None else None
+        return self.unfit(implementation, variant) or (None if missing is None else str(missing))
+
+    def unfit(self, implementation: Implementation, variant: Variant) -> str | None:
+        """As ``unavailable``, but for a program of PATH that starts it: a container contains that."""
         problem = misfit(implementation, variant.runtime)
         if problem is not None:
             return problem

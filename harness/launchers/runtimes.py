@@ -11,7 +11,7 @@ from pathlib import Path
 from harness.errors import HostError
 from harness.hosts.base import Command, Host
 from harness.hosts.measuring import Station
-from harness.launchers.builds import Built
+from harness.launchers.builds import Built, named_program, version_of
 from harness.launchers.forms import Form
 from harness.launchers.tools import Tools
 from harness.model import BuildRecord, Implementation
@@ -75,6 +75,9 @@ class Runtimes:
         what its compiler says of itself."""
         if build.form is not None and build.form.form == "native":
             return build.form.tool
+        program = named_program(implementation.start)
+        if self._elsewhere is not None and implementation.runtime == "other" and program is not None:
+            return version_of(self._host, program, {})
         jdk = self.jdk(implementation)
         # of a trimmed runtime, too, it is the JDK that made it
         made_elsewhere = self._elsewhere is not None and build.form is None

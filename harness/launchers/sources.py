@@ -6,9 +6,10 @@ from __future__ import annotations
 import hashlib
 import shutil
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from harness.agent.hashing import file_sha256
 from harness.errors import InputError
 
 #: Folders that hold what tools made, not sources.
@@ -31,17 +32,31 @@ def source_sha256(folder: Path) -> str:
     Raises:
         InputError: there is nothing there.
     """
+    files = tuple(source_files(folder))
+    if not files:
+        raise InputError("no sources of an implementation here", file=folder, allowed="a folder with sources")
+    return _sha256_of(folder, files)
+
+
+def artifact_sha256(artifact: Path) -> str:
+    """Return the hash of a file, or of all files of a folder with their names and executable bits."""
+    if artifact.is_dir():
+        return _sha256_of(artifact, _files_below(artifact))
+    return file_sha256(artifact)
+
+
+def _sha256_of(folder: Path, files: Iterable[Path]) -> str:
     digest = hashlib.sha256()
-    empty = True
-    for relative in source_files(folder):
+    for relative in files:
         content = (folder / relative).read_bytes()
         executable = (folder / relative).stat().st_mode & 0o100 != 0
         digest.update(f"{relative.as_posix()}\0{int(executable)}\0{len(content)}\0".encode())
         digest.update(content)
-        empty = False
-    if empty:
-        raise InputError("no sources of an implementation here", file=folder, allowed="a folder with sources")
     return digest.hexdigest()
+
+
+def _files_below(folder: Path) -> list[Path]:
+    return [path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.is_file()]
 
 
 def copy_sources(folder: Path, target: Path) -> None:
@@ -51,17 +66,24 @@ def copy_sources(folder: Path, target: Path) -> None:
 
 
 def copy_artifact(folder: Path, artifact: str, target: Path) -> int:
-    """Copy the artifact, and for a jar what its manifest's class path names; return all their bytes.
+    """Copy the artifact; return its bytes.
+
+    An artifact is a file, or a folder with all its files. A jar comes with the files that its manifest's
+    class path names.
 
     Raises:
         InputError: the build did not leave what it should.
     """
     total = 0
-    for relative in (artifact, *_class_path(folder / artifact, artifact)):
+    if (folder / artifact).is_dir():
+        parts = tuple((Path(artifact) / file).as_posix() for file in _files_below(folder / artifact))
+    else:
+        parts = (artifact, *_class_path(folder / artifact, artifact))
+    for relative in parts:
         source = folder / relative
         if not source.is_file():
             raise InputError(
-                "the build did not leave this file", file=folder, place="artifact", found=relative
+                "the build did not leave this file or folder", file=folder, place="artifact", found=relative
             )
         (target / relative).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(source, target / relative)

@@ -179,7 +179,7 @@ class Experiment(Frozen):
         if self.warm_up_users > 1 and not (
             self.warm_up_requests or any(level.warm_up_requests for level in levels)
         ):
-            raise ValueError("warm_up_users means nothing where nobody asks for warm_up_requests")
+            raise ValueError("warm_up_users requires warm_up_requests")
         return self
 
     def _check_profile(self, profile_name: str, profile: ProfileDefinition) -> None:

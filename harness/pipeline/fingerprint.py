@@ -87,7 +87,7 @@ def file_hash(path: Path) -> str:
 def why_stale(now: Mapping[str, str], before: Memory | None, outputs: Mapping[str, str]) -> tuple[str, ...]:
     """Return the reasons to run again, in words; empty: nothing that counts has changed."""
     if before is None:
-        return ("never ended well here",)
+        return ("no successful run yet",)
     reasons = [
         f"{name} changed" for name in now if name in before.depends and now[name] != before.depends[name]
     ]

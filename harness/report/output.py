@@ -52,7 +52,7 @@ def main(
 
     ``latency_unit``, ``decimal``: of ``elapsed`` in JMeter's files; None: milliseconds, with a point.
     ``samples``: a csv of resource samples taken beside it; for one path only.
-    ``html``: also write a self-contained page with plots there; for one path only.
+    ``html``: also write a self-contained page with plots to this file; for one path only.
 
     Raises:
         InputError: a file cannot be used; names the file, the place, what was found and what is allowed.
@@ -250,7 +250,7 @@ def _show_attribution(report: Report, console: Console) -> None:
             console.print(f"  too few requests clear of pauses to say how much of {name} they explain")
             continue
         said = percent_between(share["value"], share["low"], share["high"])
-        console.print(f"  {said} of {name} goes away with the pauses and their wakes")
+        console.print(f"  {said} of {name} would vanish with the pauses and their queue drain")
 
 
 def _show_resources(report: Report, console: Console) -> None:

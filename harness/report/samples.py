@@ -43,7 +43,7 @@ def summarise_samples(path: Path, window: tuple[float, float] | None) -> SampleS
     if time == EPOCH and window is not None:
         frame = frame[frame[EPOCH].between(*window)]
         if frame.empty:
-            warnings.append("no sample falls into the time of the requests: another machine's clock, or run?")
+            warnings.append("no sample overlaps the requests: samples of another execution, or clocks out of sync")
     elif time == MONOTONIC:
         warnings.append(
             f"samples are on a monotonic clock, so they could not be cut to the time of the requests; an {EPOCH} "
@@ -82,7 +82,7 @@ def _read(path: Path) -> pd.DataFrame:
             frame[name] = pd.to_numeric(frame[name])
         except (ValueError, TypeError) as error:
             raise InputError(
-                f"is no number: {error}", file=path, place=f"column {name}", allowed=ALLOWED
+                f"not a number: {error}", file=path, place=f"column {name}", allowed=ALLOWED
             ) from error
     return frame
 

@@ -65,7 +65,7 @@ def crash(exit_code: int | None, when: str, folder: Path, host: Host) -> TrialFa
     last = _tail(host, folder / "service.stderr.txt").strip().rpartition("\n")[2][:200]
     signalled = exit_code is not None and exit_code > _SIGNALLED  # as a shell tells it
     how = f"signal {(exit_code or 0) - _SIGNALLED}" if signalled else f"exit code {exit_code}"
-    said = f"; its last words: {last}" if last else ""
+    said = f"; last line of stderr: {last}" if last else ""
     return TrialFailure("failed", f"the service ended {when} ({how}){said}")
 
 

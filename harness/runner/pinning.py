@@ -106,8 +106,8 @@ def check_pinned(placement: Placement | None, allowed: tuple[int, ...] | None) -
     if wanted is not None and allowed is not None and set(wanted) != set(allowed):
         raise TrialFailure(
             "failed",
-            f"the service was to run on CPU {_listed(sorted(wanted))} and may run on CPU {_listed(allowed)}; "
-            "see who changes affinities or cpusets on this machine",
+            f"CPU affinity of the service is {_listed(allowed)}, expected {_listed(sorted(wanted))}; "
+            "another program changes affinities or cpusets on this machine",
         )
 
 

@@ -55,7 +55,7 @@ class NativeGlancer:
 
     def __init__(self, library: Path) -> None:
         if not library.is_file():
-            raise FileNotFoundError("not built for this source yet; get it with: make setup")
+            raise FileNotFoundError("not built for this source yet; install it with: make setup")
         self._take = ctypes.CDLL(str(library)).glances_take
         self._take.restype = ctypes.c_int64
         self._take.argtypes = [

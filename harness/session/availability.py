@@ -110,7 +110,7 @@ def _size_problem(assembly: Assembly, changes: Mapping[str, object]) -> str | No
     wanted = changes.get("cpus")
     if not isinstance(wanted, int) or wanted <= len(assembly.cpus):
         return None
-    return f"{wanted} CPUs are wanted for the service, and there are {len(assembly.cpus)}"
+    return f"{wanted} CPUs are required for the service, and this host has {len(assembly.cpus)}"
 
 
 def remarks(assembly: Assembly, variants: Mapping[str, Variant]) -> dict[str, str]:

@@ -78,7 +78,7 @@ def stations(
     """
     if database_host == LOCAL != host:
         raise InputError(
-            "the database of a far service stands beside it, or on a third host over SSH; not on this machine",
+            "the database of a remote service must be on the same host or on another remote host, not on this machine",
             place="--database-host", found=database_host, allowed=f"{host}, or another host of {FILE}",
         )  # fmt: skip
     names = _load_names(host, load_host)

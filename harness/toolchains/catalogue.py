@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every outside tool this project can use: why it is wanted and what brings it. One row a tool."""
+"""Every outside tool this project can use: its purpose and how it is installed. One row a tool."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ WANTED: tuple[Wanted, ...] = (
     Wanted(name="jmeter", why="to put load on the services", minimum=JMETER_VERSION, by_setup=True),
     Wanted(
         name="wrk",
-        why="to find the highest load the services and the other generators can bear",
+        why="to find the highest load of services and of other generators",
         programs=("wrk",),
         version_flag="-v",
         apt=("wrk",),
@@ -86,7 +86,7 @@ WANTED: tuple[Wanted, ...] = (
     ),
     Wanted(
         name="poppler",
-        why="to look at the pages of the paper in its tests",
+        why="to check the pages of the paper in tests",
         programs=("pdftoppm",),
         version_flag="-v",
         apt=("poppler-utils",),
@@ -95,7 +95,7 @@ WANTED: tuple[Wanted, ...] = (
     # not by apt here: Debian's package starts a server of its own on installation, and so does a later upgrade
     Wanted(
         name="sshd",
-        why="to test hosts over SSH (where the package also starts a service that is not wanted: "
+        why="to test hosts over SSH (the package may also start a service, which can be stopped: "
         "systemctl disable --now ssh)",
         programs=("sshd",),
         version_flag="-V",
@@ -121,14 +121,14 @@ WANTED: tuple[Wanted, ...] = (
     ),
     Wanted(
         name="cc",
-        why="to build the library that takes the sampler's ticks",
+        why="to build the native sampling loop",
         programs=("cc", "gcc", "clang"),
         apt=("gcc", "libc6-dev"),
         elsewhere="a C compiler with the headers of the C library, as your system has it",
     ),
     Wanted(
         name="glances",
-        why="to sample at a lower cost (without it the interpreter takes the ticks)",
+        why="to build the native sampling loop (without it sampling costs more CPU)",
         by_setup=True,
     ),
     Wanted(
@@ -152,6 +152,15 @@ WANTED: tuple[Wanted, ...] = (
         programs=("wrk2", "wrk"),
         version_flag="-v",
         elsewhere="a wrk2 on PATH (built from its source; nothing here installs it)",
+    ),
+    Wanted(
+        name="node",
+        why="to test and measure the example service of docs/add-a-service.md",
+        minimum="18",
+        programs=("node",),
+        apt=("nodejs",),
+        elsewhere="the package manager of this system (Node.js 18 or newer on PATH)",
+        macos="brew install node",
     ),
     Wanted(
         name="docker",

@@ -43,7 +43,7 @@ class Tool:
         """One line: what is wrong, why the tool is wanted, the one command that brings it."""
         said = f" (found {self.version} at {self.path})" if self.path is not None else ""
         named = f"{self.name} {self.wanted}".strip()
-        return f"{named} is {self.state}{said}: wanted {self.why}; get it with: {self.how_to_get}"
+        return f"{named} is {self.state}{said}: required {self.why}; install it with: {self.how_to_get}"
 
     def require(self) -> Path:
         """Return the path of a usable tool.

@@ -5,7 +5,7 @@ Every request's life is laid over the pauses; the overlap is what the pause took
 Three answers to "what would the quantile have been without pauses" stand side by side:
 
 * lower bound: the overlap is subtracted, queueing behind the pause is left in;
-* estimate: the requests that started clear of every pause and of its wake, which is what
+* estimate: the requests that started clear of every pause and of its queue drain, which is what
   the service does when it is left alone. They are chosen by when they started, never by
   how long they took, so long requests are as likely among them as anywhere;
 * upper bound: everything in the wake is given the median.
@@ -56,11 +56,11 @@ class Attribution(Frozen):
     n_tail: int
     causes: tuple[CauseShare, ...] = Field(description="in the order of ``ORDER``, then unexplained")
     quantile_share: Estimate = Field(
-        description="share of the quantile that would vanish with the pauses and their wakes; value None "
+        description="share of the quantile that would vanish with the pauses and their queue drain; value None "
         "when too few requests started clear of them"
     )
     quantile_share_lower: Estimate = Field(description="the same, only the pauses' own time subtracted")
-    quantile_share_upper: Estimate = Field(description="the same, everything in a wake at the median")
+    quantile_share_upper: Estimate = Field(description="the same, everything in a queue drain at the median")
     warnings: tuple[str, ...] = ()
 
 
@@ -143,7 +143,7 @@ def _tail_apart(lives: Lives, blocks: npt.NDArray[np.intp], weights: FloatArray,
         n_tail=int(tail.sum()),
         causes=_causes(lives.by_cause, columns, lives.events, tail, blocks, weights, facts),
         quantile_share=share_of_quantile(
-            latency, unpaused, blocks, weights, facts, "without pauses and their wakes", clear=~lives.wake
+            latency, unpaused, blocks, weights, facts, "without pauses and their queue drain", clear=~lives.wake
         ),
         quantile_share_lower=share_of_quantile(
             latency, unpaused, blocks, weights, facts, "without the pauses' own time"
@@ -208,7 +208,7 @@ def _warnings(start: FloatArray, latency: FloatArray, spans: Sequence[Span], n_t
         said.append("no event was given: everything stays unexplained")
     elif spans[-1][1] < start.min() or spans[0][0] > float((start + latency).max()):
         said.append(
-            "no event falls into the time of the requests: another process's log, or clocks that do not agree"
+            "no GC pause overlaps the requests: wrong log file, or clocks out of sync"
         )
     if n_tail < MIN_TAIL:
         said.append(f"only {n_tail} requests beyond the quantile")

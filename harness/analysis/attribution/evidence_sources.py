@@ -55,7 +55,7 @@ def beside_sources(
 
 def log_sources(service: PlacedLog, refused: str | None, generator: PlacedLog) -> dict[CauseName, Source]:
     """Return of the causes that logs tell where they stood; ``refused``: why the service's were not laid."""
-    laid = f"; not laid over requests: {refused}" if refused else ""
+    laid = f"; not aligned with the requests: {refused}" if refused else ""
     own = _log_as_source(service, "the service's own log", laid)
     return {
         **dict.fromkeys(SERVICE_CAUSES, own),

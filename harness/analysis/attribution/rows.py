@@ -17,7 +17,7 @@ class AttributionRow(Frozen):
     collector: str | None
     quantile: str
     n_trials: int
-    n_refused: int = Field(description="trials whose pauses could not be laid over their requests")
+    n_refused: int = Field(description="trials whose pauses could not be aligned with their requests")
     why_refused: str | None
     memory: str | None = Field(description="what bounded it, in words; of several sessions the last one's")
     rss_bytes: Estimate = Field(description="the service's resident memory when the load was over")
@@ -32,10 +32,10 @@ class AttributionRow(Frozen):
     detectability_s: Estimate = Field(description="a shorter pause leaves no trace in the latencies alone")
     share: Estimate = Field(
         description="of the quantile of all trials' requests together, that would vanish with the service's pauses "
-        "and their wakes"
+        "and their queue drain"
     )
     share_lower: Estimate = Field(description="the same, only the pauses' own time")
-    share_upper: Estimate = Field(description="the same, everything in a wake at the median")
+    share_upper: Estimate = Field(description="the same, everything in a queue drain at the median")
     most_share: Estimate = Field(
         description="what pauses can have taken themselves, wherever they fell: no clock needed"
     )

@@ -45,8 +45,8 @@ FEWEST_IN_A_TRIAL, FEWEST_TOGETHER = 15, 75
 class WithoutPauses:
     """One trial's latencies, as measured and as they would have been without pauses, three ways.
 
-    ``clear``: of the requests that started clear of every pause and its wake; ``unpaused``: of all, the pauses'
-    own time taken away; ``drained``: of all, everything in a wake at the median.
+    ``clear``: of the requests that started clear of every pause and its queue drain; ``unpaused``: of all, the pauses'
+    own time taken away; ``drained``: of all, everything in a queue drain at the median.
     """
 
     measured: LatencyCounts
@@ -113,7 +113,7 @@ def pooled_share(
     log_ratio, log_ratios = float(np.log(left / measured)), np.log(left_without / measured_without)
     value = float(-np.expm1(log_ratio)) + 0.0
     entered = f"{len(trials)} trials, {facts['n_requests']:,} requests"
-    entered += " clear of every pause and its wake" if way == "clear" else ""
+    entered += " clear of every pause and its queue drain" if way == "clear" else ""
     same = bool(np.ptp(log_ratios) <= 1e-9)
     bounds: dict[str, object]
     if len(trials) < 3:

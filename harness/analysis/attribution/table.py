@@ -108,7 +108,7 @@ def _row(group: Sequence[TrialAttribution], quantile: str, level: float) -> Attr
         median_pause_s=_of_pauses(group, over("median pause", "s", lambda t: t.median_pause_s, why=log)),
         collections=over("collections in a trial", "1", lambda t: t.n_collections, why=log),
         detectability_s=over("shortest pause that latencies alone show", "s", lambda t: t.detectability_s),
-        share=share("clear", "behind pauses and their wakes"),
+        share=share("clear", "behind pauses and their queue drain"),
         share_lower=share("unpaused", "in the pauses' own time"),
         share_upper=share("drained", "with wakes at the median"),
         most_share=over(

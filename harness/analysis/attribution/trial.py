@@ -77,7 +77,7 @@ class TrialAttribution(Frozen):
     exposure: dict[str, Exposure] = Field(
         description="quantile -> requests that met a collection at work beside the program, and the others"
     )
-    refused: str | None = Field(description="why the service's pauses were not laid over its requests")
+    refused: str | None = Field(description="why the service's pauses were not aligned with its requests")
     placed_within_s: float | None = Field(description="how far off the service's pauses may be")
     placed_by: str | None = Field(description="what places them, in words")
     clock_offset_s: float | None = Field(description="as the latencies tell it; None: they do not")
@@ -97,7 +97,7 @@ class TrialAttribution(Frozen):
     )
     stalls: tuple[Stall, ...]
     stall_causes: tuple[str, ...]
-    events: Paused = Field(description="what was laid over the requests, within the window")
+    events: Paused = Field(description="what was aligned with the requests, within the window")
     warnings: tuple[str, ...] = ()
 
     @property

@@ -160,7 +160,7 @@ class AgentChannel:
         silent_s = time.monotonic() - self._heard
         self._give_up(
             f"{self._target.name} is gone: not heard since {silent_s:.0f} s ({why}); what ran there ends itself. "
-            "Finished trials are kept; the same command goes on when the host is back"
+            "Finished trials are kept; run the same command again to resume when the host is back"
         )
         return False
 

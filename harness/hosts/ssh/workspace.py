@@ -59,7 +59,7 @@ class FarShelf:
         if self._ask("free_bytes")["bytes"] < FULL_BELOW_BYTES:
             raise HostError(
                 f"{self._host}: no space left for {folder}: what this trial wrote may not be whole, so it is not "
-                "kept; make room, or set another folder in hosts.toml; the same command goes on"
+                "kept; make room, or set another folder in hosts.toml; the same command resumes the session"
             )
         fetch_tree(self._agent.channel, folder, ours, host=self._host)
         for path in [path for path in self._sampled if str(path.parent) == folder]:

@@ -22,7 +22,7 @@ from harness.toolchains import Tool
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Tool:
     tool = postgres_of_the_wheel(tmp_path_factory.mktemp("nowhere"))
     if not tool.usable:
-        not_run(f"the wheel of PostgreSQL is not here; get it with: {tool.how_to_get}")
+        not_run(f"the wheel of PostgreSQL is missing; install it with: {tool.how_to_get}")
     return tool
 
 

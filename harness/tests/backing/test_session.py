@@ -327,7 +327,7 @@ def test_backing_settings_mean_nothing_to_services_that_need_none(tmp_path: Path
     root = make_session_project(tmp_path)
     experiment = root / "harness/experiments/tiny.toml"
     experiment.write_text(experiment.read_text() + "\n[backing]\nindex = true\n")
-    with pytest.raises(InputError, match="backing: means nothing here: no variant needs a backing service"):
+    with pytest.raises(InputError, match="backing: not supported here: no variant needs a backing service"):
         load_study(root, "tiny")
 
 

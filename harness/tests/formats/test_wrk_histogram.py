@@ -148,5 +148,5 @@ def test_a_file_is_read_plain_and_packed(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_what_is_no_histogram_is_refused_with_its_file(tmp_path: Path, text: str) -> None:
     (tmp_path / "a.csv").write_text(text)
-    with pytest.raises(InputError, match=r"a\.csv: is no histogram of wrk"):
+    with pytest.raises(InputError, match=r"a\.csv: not a wrk histogram"):
         read_wrk_histogram(tmp_path / "a.csv")

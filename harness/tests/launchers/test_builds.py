@@ -95,7 +95,7 @@ def test_a_failed_build_names_its_log_and_does_not_count(builder: Builder, sourc
 def test_a_build_without_its_artifact_does_not_count(builder: Builder, source: Path) -> None:
     (source / "build.sh").write_text("true")
     with pytest.raises(
-        InputError, match="artifact: the build did not leave this file; found 'target/service'"
+        InputError, match="artifact: the build did not leave this file or folder; found 'target/service'"
     ):
         builder.build(TOY)
     assert builder.find(TOY) is None
@@ -123,8 +123,43 @@ def test_what_earlier_builds_made_beside_the_sources_is_not_source(source: Path)
 
 def test_a_missing_compiler_is_named_with_the_reason(builder: Builder) -> None:
     go = TOY.model_copy(update={"runtime": "go", "build": ("go", "build")})
-    with pytest.raises(MissingTool, match="go is missing: it is wanted to build toy; get it with: "):
+    with pytest.raises(MissingTool, match="go is missing: it is required to build toy; install it with: "):
         builder.build(go)
+
+
+def test_a_program_of_path_that_builds_is_named_where_it_is_missing(builder: Builder) -> None:
+    other = TOY.model_copy(update={"build": ("no-such-compiler", "all")})
+    with pytest.raises(MissingTool, match=r"^no-such-compiler is missing: .*\(no-such-compiler on PATH\)$"):
+        builder.build(other)
+
+
+def test_a_service_whose_program_is_missing_is_unavailable_as_a_process(
+    tmp_path: Path, source: Path
+) -> None:
+    launcher = ProcessLauncher(LocalHost(), tmp_path, Tools())
+    other = TOY.model_copy(update={"start": ("no-such-interpreter", "{artifact}")})
+    said = launcher.unavailable(other, Variant(implementation="toy"))
+    assert said is not None and "to start toy" in said and "no-such-interpreter on PATH" in said
+    assert launcher.unfit(other, Variant(implementation="toy")) is None  # a container contains it
+
+
+def test_an_artifact_may_be_a_folder_and_its_hash_is_that_of_its_files(
+    builder: Builder, source: Path
+) -> None:
+    folder = TOY.model_copy(update={"artifact": "target"})
+    script = "mkdir -p target/node_modules/a && cp text target/main && cp text target/node_modules/a/index"
+    (source / "build.sh").write_text(script)
+    first = builder.build(folder)
+    assert (first.artifact / "node_modules" / "a" / "index").read_text() == "one"
+    assert first.record.artifact_bytes == 6
+    (source / "build.sh").write_text(script.replace("a/index", "a/other"))
+    assert builder.build(folder).record.artifact_sha256 != first.record.artifact_sha256
+
+
+def test_the_version_of_the_program_that_starts_a_service_is_recorded(builder: Builder) -> None:
+    interpreted = TOY.model_copy(update={"start": ("bash", "{artifact}")})
+    assert (builder.build(interpreted).runtime_version or "").startswith("bash GNU bash")
+    assert builder.build(TOY).runtime_version is None
 
 
 def test_a_jar_brings_the_libraries_of_its_class_path(tmp_path: Path, jdk: Jdk) -> None:

@@ -131,7 +131,7 @@ def test_a_missing_jdk_is_named_with_the_reason_and_the_command_that_brings_one(
     java = _jvm(project.implementation)
     reason = project.launcher.unavailable(java, Variant(implementation="misbehaving"))
     assert reason is not None
-    assert reason.startswith("JDK 21 is missing: it is wanted to build misbehaving; get it with: ")
+    assert reason.startswith("JDK 21 is missing: it is required to build misbehaving; install it with: ")
 
 
 def test_an_unknown_placeholder_names_file_place_and_what_is_allowed(project: Project) -> None:

@@ -46,7 +46,7 @@ def test_the_plan_says_what_is_done_what_is_to_do_and_why(project: Path) -> None
     assert "strings-startup" in stages["31-startup"].why
     assert stages["paper"].state == "to do"
     assert plan.expected_s > 0
-    assert "never ended well here" in repr(plan)
+    assert "no successful run yet" in repr(plan)
 
 
 def test_experiments_outside_the_paper_are_measured_only_when_named(project: Path) -> None:
@@ -127,7 +127,7 @@ def test_reasons_name_what_changed_what_is_new_gone_missing_or_replaced() -> Non
     assert why_stale({"a": "1", "b": "2", "d": "1"}, before, {"x": "2"}) == (
         "b changed", "d is new", "c is gone", "its output x was replaced", "its output y is missing",
     )  # fmt: skip
-    assert why_stale({"a": "1"}, None, {}) == ("never ended well here",)
+    assert why_stale({"a": "1"}, None, {}) == ("no successful run yet",)
 
 
 def test_a_notebook_depends_on_modules_it_only_reaches_through_others() -> None:

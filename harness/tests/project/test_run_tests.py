@@ -79,6 +79,16 @@ def test_services_are_found_by_their_own_description_and_maven_keeps_to_one_lane
     assert [check.name for check in others] == ["w/go-x: go vet", "w/go-x: go test"]
 
 
+def test_a_service_in_a_language_that_is_not_here_is_named_with_the_install_step_and_fails_in_ci(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    check = run_tests.Check(name="w/node-x: node --test", command=("node", "--test"), folder=tmp_path)
+    empty = {"PATH": str(tmp_path), "HOME": str(tmp_path)}
+    assert run_tests.without_absent([check], empty) == []
+    assert "not run: w/node-x: node --test; node >= 18 is missing: " in capsys.readouterr().out
+    assert run_tests.without_absent([check], {**empty, "CI": "true"}) == [check]
+
+
 def test_a_service_that_says_nothing_about_its_test_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

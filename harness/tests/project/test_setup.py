@@ -245,11 +245,12 @@ def test_k6_is_built_where_something_is_measured_and_a_machine_without_it_measur
     assert "k6" not in scope.wishes("paper", "sample")
 
 
-def test_an_sshd_is_brought_for_the_tests_and_nothing_stops_without_one() -> None:
+@pytest.mark.parametrize("tool", ["sshd", "node"])
+def test_what_only_tests_use_is_installed_for_them_and_nothing_stops_without_it(tool: str) -> None:
     for purpose in scope.PURPOSES:
-        assert "sshd" not in scope.needs(purpose, "quick")
-    assert "sshd" in scope.wishes("test", "quick")
-    assert "sshd" not in scope.wishes("paper", "quick")
+        assert tool not in scope.needs(purpose, "quick")
+    assert tool in scope.wishes("test", "quick")
+    assert tool not in scope.wishes("paper", "quick")
 
 
 def test_in_a_conda_environment_that_lacks_tools_conda_is_named_and_apt_left_alone(
@@ -260,10 +261,10 @@ def test_in_a_conda_environment_that_lacks_tools_conda_is_named_and_apt_left_alo
     fake_environment(tmp_path / "project")
     place = around(tmp_path, CONDA_PREFIX=str(tmp_path / "conda"))
     with pytest.raises(
-        SetupError, match=rf"lacks maven, latex; get it with: conda env update --prefix {tmp_path}"
+        SetupError, match=rf"lacks maven, latex; install it with: conda env update --prefix {tmp_path}"
     ):
         setup_main.bring(("maven", "latex"), ("wrk",), place)
-    assert "maven >= 3.8 is missing: wanted to build" in capsys.readouterr().out
+    assert "maven >= 3.8 is missing: required to build" in capsys.readouterr().out
     assert not log.exists()
 
 

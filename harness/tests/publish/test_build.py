@@ -178,8 +178,8 @@ def test_what_was_not_measured_of_cores_and_places_is_left_out_and_named_at_the_
             if absent & set(re.findall(r"\\(?:val|valci|verdict|ntrials)\{([^}]*)\}", line))
         ]
         assert without, "the quick profile has all of it: this tests nothing"
-        assert [line for line in without if not line.startswith(r"\told{")] == []
-        assert r"\nottold" in lines[lines.index(without[-1]) :]
+        assert [line for line in without if not line.startswith(r"\ifmeasured{")] == []
+        assert r"\listunmeasured" in lines[lines.index(without[-1]) :]
 
 
 def test_an_unknown_key_fails_the_build_and_is_named_with_file_and_line(

@@ -236,7 +236,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> SessionFolder:
 def test_a_level_that_this_machine_cannot_give_is_left_out_with_the_reason(measured: SessionFolder) -> None:
     (gone,) = measured.header.unavailable
     assert gone.variant == "cores=4096"
-    assert gone.reason.startswith("4096 CPUs are wanted for the service, and there are ")
+    assert gone.reason.startswith("4096 CPUs are required for the service, and this host has ")
     assert {trial.configuration.levels["cores"] for trial in measured.header.plan.trials} == {"1"}
 
 
@@ -254,5 +254,5 @@ def test_a_pinned_service_runs_where_its_record_says_and_nowhere_else(measured: 
 def test_where_no_level_can_be_had_nothing_is_planned(tmp_path: Path) -> None:
     root = make_session_project(tmp_path)
     (root / "harness/experiments/tiny.toml").write_text(LEVELS.replace("cpus = 1,", "cpus = 9999,"))
-    with pytest.raises(InputError, match="9999 CPUs are wanted"):
+    with pytest.raises(InputError, match="9999 CPUs are required"):
         prepare(tiny_assembly(root), "tiny", profile="smoke", host="local", seed=1)

@@ -142,7 +142,7 @@ def test_a_process_that_may_run_elsewhere_than_it_was_pinned_to_is_a_failed_tria
     pinned = place((0, 1), 1, "limit")
     check_pinned(pinned, (0,))
     check_pinned(pinned, None)  # the kernel does not tell
-    with pytest.raises(TrialFailure, match="was to run on CPU 0 and may run on CPU 0-1"):
+    with pytest.raises(TrialFailure, match="CPU affinity of the service is 0-1, expected 0; another program"):
         check_pinned(pinned, (0, 1))
 
 

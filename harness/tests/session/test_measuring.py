@@ -92,7 +92,7 @@ def test_a_signal_stops_the_trial_keeps_the_rest_and_says_how_to_go_on(
     process.send_signal(number)
     code, _, err = said(process)
     assert code == exit_code, err
-    assert "go on with: rematch measure tiny --profile smoke --host local --seed 1" in err
+    assert "resume with: rematch measure tiny --profile smoke --host local --seed 1" in err
     assert "Traceback" not in err
     assert not running_below(root)
     before = fingerprints(tiny_folder(root))

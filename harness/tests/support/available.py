@@ -64,4 +64,4 @@ def _path_of(tool: Tool) -> Path | None:
 
 
 def _words(tool: Tool) -> str:
-    return f"{tool.name} is not here; get it with: {tool.how_to_get}"
+    return f"{tool.name} is missing; install it with: {tool.how_to_get}"

@@ -28,7 +28,7 @@ def test_a_machine_without_java_is_told_why_it_is_wanted_and_the_command(
 ) -> None:
     tool = toolchains.find_jdk(machine)
     assert (tool.state, tool.path, tool.version) == ("missing", None, None)
-    with pytest.raises(MissingTool, match=r"jdk >= 21 is missing: .*Java services.*get it with: make setup"):
+    with pytest.raises(MissingTool, match=r"jdk >= 21 is missing: .*Java services.*install it with: make setup"):
         tool.require()
 
 
@@ -250,4 +250,4 @@ def test_a_generator_that_is_not_here_says_why_it_is_wanted_and_how_to_get_it(
     tool = toolchains.find_tool(name, around(tmp_path))
     assert tool.state == "missing"
     assert not tool.required
-    assert "wanted as " in tool.complaint() and "get it with: " in tool.complaint()
+    assert "required as " in tool.complaint() and "install it with: " in tool.complaint()

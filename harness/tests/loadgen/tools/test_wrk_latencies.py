@@ -224,7 +224,7 @@ def test_what_was_restored_is_what_is_reported(left: Path) -> None:
     [
         (HISTOGRAM, "90,9\n", "90,8\n", "has 9 requests, and wrk measured 10"),
         (HISTOGRAM, "120,1\n200,1\n", "320,1\n", "has 3 of 4 rows"),
-        (HISTOGRAM, "90,9", "x,9", "is no histogram of wrk"),
+        (HISTOGRAM, "90,9", "x,9", "not a wrk histogram"),
         (
             HISTOGRAM,
             "120,1\n200,1\n200,1",
