@@ -16,8 +16,8 @@ from harness.evidence.load_response import (
     describe_calibration,
     drawable,
     effect_between,
-    offered_per_s,
     load_response,
+    offered_per_s,
 )
 from harness.evidence.opening import open_evidence
 from harness.loadgen.mix import right_bodies
