@@ -179,16 +179,19 @@ def busy_loops(n: int) -> Iterator[list[int]]:
 
 
 def run_all(env: Mapping[str, str], words: Sequence[str], *, fast: bool) -> int:
-    """Run the lanes, and pytest at the end of the second; status 1 when anything failed."""
+    """Run two lanes, and pytest at the end of the second; status 1 when anything failed."""
     failed: list[Failure] = []
-    services = [] if fast else service_checks(PROJECT)
-    maven, others = lanes([*source_checks(PROJECT), *services])
-    beside = threading.Thread(target=run_lane, args=(maven, for_maven(env), failed))
-    beside.start()
+    if fast:
+        beside, others = (source_checks(PROJECT), env), []
+    else:
+        maven, others = lanes([*source_checks(PROJECT), *service_checks(PROJECT)])
+        beside = (maven, for_maven(env))
+    lane = threading.Thread(target=run_lane, args=(*beside, failed))
+    lane.start()
     run_lane(others, env, failed)
     step("pytest")
     status = run_pytest(env, ["-m", FAST, *words] if fast else words)
-    beside.join()
+    lane.join()
     for failure in failed:
         print(failure.reason(), flush=True)
     return 1 if failed or status != 0 else 0
