@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which tests are fast, which files begin first, and what did not run: said at the end, where nobody overlooks it.
+"""Which files begin first, and what did not run: said at the end, where nobody overlooks it.
 
 Where ``CI`` is set every test must have run whose real part can be brought.
 """
@@ -15,33 +15,26 @@ import pytest
 from harness.tests.support.available import CANNOT_TELL, NOT_ASKED_FOR, NOT_RUN
 
 TESTS = Path(__file__).parent
-#: Folders whose tests start neither a service nor a load; `make test-fast` runs them.
-FAST = ("agent", "analysis", "definitions", "evidence", "formats", "model", "project", "sampling", "store")
-#: Of those folders what takes long all the same.
-SLOW = ()
 #: Files that take longest, begun first so that no worker is left with one at the end.
 LONGEST = (
     "whole/test_notebooks.py",
     "whole/test_four_placements.py",
     "publish/test_build.py",
-    "session/test_remote_session.py",
     "publish/test_agreement.py",
+    "session/test_remote_session.py",
     "loadgen/tools/test_jmeter.py",
+    "cli/test_results.py",
+    "verify/test_peaks.py",
+    "session/test_open_files.py",
+    "session/test_measuring.py",
+    "runner/test_trial.py",
 )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the fast tests, and put the files that take longest first."""
-    first = {name: place for place, name in enumerate(LONGEST)}
-    for item in items:
-        name = _name_of(item)
-        if name.partition("/")[0] in FAST and name not in SLOW:
-            item.add_marker(pytest.mark.fast)
-    items.sort(key=lambda item: first.get(_name_of(item), len(first)))
-
-
-def _name_of(item: pytest.Item) -> str:
-    return item.path.relative_to(TESTS).as_posix() if item.path.is_relative_to(TESTS) else item.path.name
+    """Put the files that take longest first, each whole."""
+    first = {TESTS / name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: first.get(item.path, len(first)))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

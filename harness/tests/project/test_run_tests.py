@@ -11,6 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from harness.tests.conftest import LONGEST, TESTS
 from harness.tests.support.instances import eventually
 from harness.tests.support.sessions import REPOSITORY
 from setup import run_tests
@@ -69,7 +70,12 @@ def test_words_on_the_command_line_go_to_one_undivided_pytest(ran: Ran) -> None:
 def test_the_fast_ones_are_the_checks_of_the_source_and_no_service(ran: Ran) -> None:
     assert run_tests.main(["--fast"]) == 0
     assert ran.checks == [check.name for check in run_tests.source_checks(REPOSITORY)]
-    assert ran.words == [("-m", "fast")]
+    (folders,) = ran.words
+    assert len(folders) > 5 and all((REPOSITORY / folder).is_dir() for folder in folders)
+
+
+def test_the_files_that_begin_first_are_there() -> None:
+    assert [name for name in LONGEST if not (TESTS / name).is_file()] == []
 
 
 def test_all_of_them_are_asked_for_by_what_the_reasons_of_those_left_out_name(ran: Ran) -> None:
