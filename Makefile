@@ -4,6 +4,10 @@
 PROFILE ?= quick
 SEED ?=
 EXPERIMENTS ?=
+BUSY ?=
+
+# Kernels and tests start many Pythons; without byte code each would compile pandas and the rest again.
+unexport PYTHONDONTWRITEBYTECODE
 
 VENV := .venv/bin
 # keys for the connections between JupyterLab and its kernels, which are TCP ports of this machine
@@ -15,11 +19,13 @@ SETUP = python=$$($(FIND_PYTHON)) || { echo "Python >= 3.11 is required to run a
 PARAMETERS = -p profile $(PROFILE) $(if $(SEED),-p seed $(SEED)) $(if $(EXPERIMENTS),-p experiments "$(EXPERIMENTS)") $(if $(filter command,$(origin HOST)),-p host "$(HOST)")
 
 .DEFAULT_GOAL := help
-.PHONY: help setup generators paper test lab workshop check clean
+.PHONY: help setup generators paper test test-fast test-all lab workshop check clean
 
 help:  ## print this table
 	@echo "make paper     set up, measure, execute the notebooks, build paper/main.pdf"
-	@echo "make test      set up and run all tests"
+	@echo "make test      set up and run the tests"
+	@echo "make test-fast only those that start no service"
+	@echo "make test-all  all tests, simulations at full size"
 	@echo "make setup     only set up, and print what is here and what is missing"
 	@echo "make generators  build more load generators: k6 with Go, oha with cargo"
 	@echo "make lab       JupyterLab in the environment of this project"
@@ -30,7 +36,12 @@ help:  ## print this table
 	@echo "PROFILE=smoke|quick|full|sample  how much is measured (now: $(PROFILE)); sample measures nothing"
 	@echo "SEED=N                           order of the trials and of every resampling"
 	@echo "EXPERIMENTS=a,b                  only these experiments"
+<<<<<<< HEAD
 	@echo "HOST=name                        host that runs the services: local, or a name of hosts.toml"
+=======
+	@echo "HOST=name                        where the services run (hosts.toml)"
+	@echo "PYTEST=\"WORDS\"                   words for pytest; BUSY=N: test beside N busy loops"
+>>>>>>> tests
 	@echo "YES=1                            install missing packages without asking"
 
 setup:
@@ -46,9 +57,9 @@ paper:
 	@test -s paper/main.pdf || { echo "the notebooks ended well but paper/main.pdf is not there; see results/run_all.ipynb" >&2; exit 1; }
 	@echo "the paper: $(CURDIR)/paper/main.pdf"
 
-test:
+test test-fast test-all:
 	@$(SETUP) --for test --brief
-	@$(VENV)/python -m setup.run_tests $(PYTEST)
+	@$(VENV)/python -m setup.run_tests $(if $(filter test-%,$@),--$(@:test-%=%)) $(if $(BUSY),--busy $(BUSY)) $(PYTEST)
 
 lab:
 	@$(SETUP) --for lab --brief

@@ -1,16 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``make test``: the checks of the source, every service's own tests, then pytest.
+"""``make test``, ``make test-fast`` and ``make test-all``.
+
+``make test`` runs the checks of the source, every service's own tests, then pytest.
+``--fast`` leaves out services and every test that starts one; ``--all`` adds simulations
+at full size and tests of a minute each. ``--busy N`` runs beside N busy loops: no test
+may fail because the machine is busy. Further words go to pytest.
 
 Services are found by their ``service.toml`` and say themselves how they are
 tested. Two lanes run beside each other: Maven in one (its repository does not
-bear two writers), everything else in the other, with the tests that only compute
-at its end: Maven takes longer. The other tests come last, alone, and their summary
-is the last line when all is well. Below it stands what failed before, with its
-reason once more: a log is often read from its end, or has nothing but its end.
+bear two writers), everything else in the other, and pytest at its end: Maven takes
+longer. Below pytest's summary stands what failed before or beside it, with its reason
+once more: a log is often read from its end, or has nothing but its end.
 """
 
 from __future__ import annotations
 
+import argparse
+import contextlib
 import os
 import re
 import subprocess
@@ -18,7 +24,7 @@ import sys
 import threading
 import time
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,8 +36,14 @@ SHOWN_LINES = 120
 #: Of these a failure's reason is made, when it is told again at the end.
 TELLING_LINES = 12
 TELLING = re.compile(r"error|fail|panic|expected|not ok|assert|exception", re.IGNORECASE)
-#: The marker of tests that only compute (pyproject.toml).
-COMPUTING = "computes"
+#: Folders of harness/tests/ whose tests start no service and no load: those of `make test-fast`.
+FAST = ("analysis", "definitions", "evidence", "formats", "model", "report", "store")
+#: Short runs of Maven, and tests that start much and repeat little: what C2 would compile is not used long enough.
+QUICK_JVM = "-XX:TieredStopAtLevel=1"
+#: What asks for the tests that are left out of `make test`; harness/tests/support/available.py reads them.
+EVERYTHING = {"REMATCH_LONG_TESTS": "1", "REMATCH_UNCUT_TESTS": "1"}
+#: A loop that ends with the process that started it, however that ends.
+BUSY_LOOP = "import os, sys\nwhile os.getppid() == int(sys.argv[1]):\n    sum(range(1_000_000))"
 #: Programs a service may name as placeholders; `environment` puts the preferred ones first on PATH.
 PROGRAMS = {name: name for name in ("go", "mvn", "java", "javac")}
 
@@ -122,6 +134,8 @@ def environment(environ: Mapping[str, str]) -> dict[str, str]:
     """The environment of all checks: `.venv` first, then the tools that the finders prefer."""
     made = toolchains.build_environment(toolchains.Surroundings(project=PROJECT, environ=environ))
     made.pop("PYTHONPATH", None)  # another checkout on it would be tested in place of this one
+    # hundreds of Pythons are started: without byte code each compiles pandas, scipy and the rest again
+    made.pop("PYTHONDONTWRITEBYTECODE", None)
     made["PATH"] = os.pathsep.join((str(PROJECT / ".venv/bin"), made["PATH"]))
     return made
 
@@ -147,36 +161,72 @@ def run_lane(checks: Sequence[Check], env: Mapping[str, str], failed: list[Failu
             step(f"FAILED  {check.name} (status {status}, {took_s:.1f} s)\n{lines}")
 
 
-def computing_check(project: Path) -> Check:
-    """The tests that start nothing and need nothing but a core: they disturb no other lane."""
-    command = (str(project / ".venv/bin/python"), "-m", "pytest", "-q", "-rs", "-n", "0", "-m", COMPUTING)
-    return Check(name="pytest: tests that only compute", command=command, folder=project)
+def for_maven(env: Mapping[str, str]) -> dict[str, str]:
+    """The environment of Maven's lane alone: what is built elsewhere is built as users build it."""
+    options = f"{env.get('MAVEN_OPTS', '')} {QUICK_JVM} -DargLine={QUICK_JVM}".strip()
+    return {**env, "MAVEN_OPTS": options}
 
 
 def run_pytest(env: Mapping[str, str], arguments: Sequence[str]) -> int:
-    workers = min(2, os.cpu_count() or 1)
-    command = [str(PROJECT / ".venv/bin/python"), "-m", "pytest", "-q", "-rs", "-n", str(workers), *arguments]
+    # a file at a time, so that what its tests share is made once; a third one works while two wait
+    workers = min(2, os.cpu_count() or 1) + 1
+    command = [
+        str(PROJECT / ".venv/bin/python"), "-m", "pytest", "-q", "-rs", "-n", str(workers),
+        "--dist", "loadfile", "--no-loadscope-reorder", *arguments,
+    ]  # fmt: skip
     return subprocess.run(command, cwd=PROJECT, env=dict(env), check=False).returncode
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Run everything; status 1 when anything failed. Words on the command line go to pytest, then undivided."""
-    env = environment(os.environ)
-    checks = [*source_checks(PROJECT), *service_checks(PROJECT)]
-    maven, others = lanes(without_absent(checks, env))
-    if not arguments:
-        others.append(computing_check(PROJECT))
-        arguments = ("-m", f"not {COMPUTING}")
+@contextlib.contextmanager
+def busy_loops(n: int) -> Iterator[list[int]]:
+    """Keep ``n`` processes busy on any CPU; yield their ids and end each of them."""
+    loops = [
+        subprocess.Popen([sys.executable, "-S", "-c", BUSY_LOOP, str(os.getpid())], stdin=subprocess.DEVNULL)
+        for _ in range(n)
+    ]
+    if loops:
+        step(f"beside {n} busy loops: {' '.join(str(loop.pid) for loop in loops)}")
+    try:
+        yield [loop.pid for loop in loops]
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+
+
+def run_all(env: Mapping[str, str], words: Sequence[str], *, fast: bool) -> int:
+    """Run two lanes, and pytest at the end of the second; status 1 when anything failed."""
     failed: list[Failure] = []
-    beside = threading.Thread(target=run_lane, args=(maven, env, failed))
-    beside.start()
+    if fast:
+        beside, others = (source_checks(PROJECT), env), []
+    else:
+        maven, others = lanes(without_absent([*source_checks(PROJECT), *service_checks(PROJECT)], env))
+        beside = (maven, for_maven(env))
+    lane = threading.Thread(target=run_lane, args=(*beside, failed))
+    lane.start()
     run_lane(others, env, failed)
-    beside.join()
     step("pytest")
-    status = run_pytest(env, arguments)
+    folders = [f"harness/tests/{name}" for name in FAST] if fast else []
+    status = run_pytest(env, [*folders, *words])
+    lane.join()
     for failure in failed:
         print(failure.reason(), flush=True)
     return 1 if failed or status != 0 else 0
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run what is asked for; 0 when all of it is well."""
+    parser = argparse.ArgumentParser(prog="python -m setup.run_tests", allow_abbrev=False, add_help=False)
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument("--fast", action="store_true")
+    size.add_argument("--all", action="store_true")
+    parser.add_argument("--busy", type=int, default=0)
+    asked, words = parser.parse_known_args(list(arguments))
+    env = environment(os.environ)
+    if asked.all:
+        env |= EVERYTHING
+    with busy_loops(asked.busy):
+        return run_all(env, words, fast=asked.fast)
 
 
 if __name__ == "__main__":

@@ -74,9 +74,7 @@ def build_oha(project: Path, env: Mapping[str, str]) -> Path:
 def _cargo(env: Mapping[str, str]) -> str:
     cargo = shutil.which("cargo", path=env.get("PATH"))
     if cargo is None:
-        raise SetupError(
-            "oha is built with cargo, which is missing; install it with rustup"
-        )
+        raise SetupError("oha is built with cargo, which is missing; install it with rustup")
     asked = subprocess.run([cargo, "--version"], env=dict(env), capture_output=True, text=True, check=False)
     if asked.returncode != 0:  # rustup's stand-in for cargo is there without any Rust, or with another HOME
         why = next((line for line in asked.stderr.splitlines() if line.strip()), "no reason given").rstrip(

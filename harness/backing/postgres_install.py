@@ -120,7 +120,11 @@ def own_folder(folder: Path) -> Path:
     folder.mkdir(mode=0o755, exist_ok=True)
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
-        raise InputError("the folder belongs to another user and is needed for a database", file=folder, allowed="remove it")
+        raise InputError(
+            "the folder belongs to another user and is needed for a database",
+            file=folder,
+            allowed="remove it",
+        )
     folder.chmod(0o755)
     return folder
 

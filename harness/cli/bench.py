@@ -20,8 +20,12 @@ ALL = "all"
 
 
 def bench_command(
-    names: Annotated[list[str], typer.Argument(help="benchmarks to run, or all", autocompletion=completion.benchmarks)],
-    seed: Annotated[int, typer.Option(help="random seed of simulated data and of the session of `services`")] = 1,
+    names: Annotated[
+        list[str], typer.Argument(help="benchmarks to run, or all", autocompletion=completion.benchmarks)
+    ],
+    seed: Annotated[
+        int, typer.Option(help="random seed of simulated data and of the session of `services`")
+    ] = 1,
     profile: Annotated[
         str, typer.Option(help="profile of the session of `services`", autocompletion=completion.profiles)
     ] = "quick",

@@ -25,7 +25,8 @@ from harness.project import find_root
 
 def check(
     host: Annotated[
-        str, typer.Option(help="host to check: local, or a name of hosts.toml", autocompletion=completion.hosts)
+        str,
+        typer.Option(help="host to check: local, or a name of hosts.toml", autocompletion=completion.hosts),
     ] = "local",
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:

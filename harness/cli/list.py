@@ -23,7 +23,10 @@ DEFAULT_PROFILE = "quick"
 def list_all(
     experiment: Annotated[
         str | None,
-        typer.Argument(help="experiment to show in detail; default: all, one row each", autocompletion=completion.experiments),
+        typer.Argument(
+            help="experiment to show in detail; default: all, one row each",
+            autocompletion=completion.experiments,
+        ),
     ] = None,
     launcher: Annotated[
         str, typer.Option(help="how services are started: process or container (docker)")

@@ -31,10 +31,15 @@ def measure_command(
         ),
     ],
     profile: Annotated[
-        str, typer.Option(help="how much is measured: smoke, quick or full", autocompletion=completion.profiles)
+        str,
+        typer.Option(help="how much is measured: smoke, quick or full", autocompletion=completion.profiles),
     ] = "quick",
     host: Annotated[
-        str, typer.Option(help="host that runs the services: local, or a name of hosts.toml", autocompletion=completion.hosts)
+        str,
+        typer.Option(
+            help="host that runs the services: local, or a name of hosts.toml",
+            autocompletion=completion.hosts,
+        ),
     ] = "local",
     load_host: Annotated[
         str | None,
@@ -170,9 +175,7 @@ def _print_plan(assembly: Assembly, prepared: Prepared, *, as_json: bool) -> Non
     print()
     if prepared.experiment.profiles[plan.profile].scaled_loads:
         print(
-            wrapped(
-                "Rates and users are set by calibration; values above assume a capacity of 100 passes/s."
-            )
+            wrapped("Rates and users are set by calibration; values above assume a capacity of 100 passes/s.")
         )
     if asked:
         print(wrapped("Heaps and limits that are multiples or another variant's memory are measured first:"))

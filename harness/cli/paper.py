@@ -12,9 +12,7 @@ from harness.project import find_root
 
 
 def paper_command(
-    readme: Annotated[
-        bool, typer.Option("--readme", help="write the headline of README.md instead")
-    ] = False,
+    readme: Annotated[bool, typer.Option("--readme", help="write the headline of README.md instead")] = False,
 ) -> None:
     """Build paper/main.pdf from paper/ and the numbers, tables and figures of the notebooks.
 

@@ -16,28 +16,23 @@ def report_command(
     ],
     gc: Annotated[
         Path | None,
-        typer.Option(
-            help="GC log of the service: JVM unified log, `jfr print --json` output, or Go gctrace"
-        ),
+        typer.Option(help="GC log of the service: JVM unified log, `jfr print --json` output, or Go gctrace"),
     ] = None,
     process_start: Annotated[
         float | None,
         typer.Option(help="Unix time of the service's start, for a GC log that counts from there"),
     ] = None,
     samples: Annotated[
-        Path | None, typer.Option(help="resource samples of the same period: a CSV file like a trial's samples.csv")
+        Path | None,
+        typer.Option(help="resource samples of the same period: a CSV file like a trial's samples.csv"),
     ] = None,
     latency_unit: Annotated[
         str | None,
-        typer.Option(
-            help="unit of the column `elapsed` of a JMeter file: s, ms, us or ns; default: ms"
-        ),
+        typer.Option(help="unit of the column `elapsed` of a JMeter file: s, ms, us or ns; default: ms"),
     ] = None,
     decimal: Annotated[
         str | None,
-        typer.Option(
-            help="decimal sign of a JMeter file that a spreadsheet has written: . or ,"
-        ),
+        typer.Option(help="decimal sign of a JMeter file that a spreadsheet has written: . or ,"),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
     html: Annotated[

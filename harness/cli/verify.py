@@ -25,7 +25,8 @@ def verify_command(
         typer.Argument(help="simulations to run; default: all", autocompletion=completion.verifications),
     ] = None,
     sims: Annotated[
-        int | None, typer.Option(help="simulated experiments per cell; default: the number that the limit is meant for")
+        int | None,
+        typer.Option(help="simulated experiments per cell; default: the number that the limit is meant for"),
     ] = None,
     seed: Annotated[int, typer.Option(help="random seed")] = 1,
     write: Annotated[bool, typer.Option("--write", help="write the results to docs/verify.md")] = False,

@@ -110,9 +110,7 @@ def read_wrk_histogram(path: Path) -> LatencyHistogram:
         step, count = table.T
         sound = header == HEADER and (count > 0).all() and (step[:1] >= 0).all() and (step[1:] > 0).all()
     except ValueError as problem:
-        raise InputError(
-            "not a wrk histogram", file=path, allowed=f"{HEADER} and whole numbers"
-        ) from problem
+        raise InputError("not a wrk histogram", file=path, allowed=f"{HEADER} and whole numbers") from problem
     if not sound:
         raise InputError("not a wrk histogram", file=path, allowed=f"{HEADER}, both above zero")
     return LatencyHistogram(value_us=np.cumsum(step), count=count)

@@ -28,7 +28,8 @@ class Command(Frozen):
     )
     stderr: Path | None = None
     run_as: tuple[int, int] | None = Field(
-        default=None, description="user and group id; only root may start as another user. None: the harness's own"
+        default=None,
+        description="user and group id; only root may start as another user. None: the harness's own",
     )
     groups: tuple[Path, ...] = Field(
         default=(),

@@ -91,7 +91,9 @@ class Builder:
 
     def _missing_program(self, program: str, why: str) -> MissingTool:
         known = any(row.name == program for row in WANTED)
-        how = self._how_to_get(program) if known else f"the package manager of this system ({program} on PATH)"
+        how = (
+            self._how_to_get(program) if known else f"the package manager of this system ({program} on PATH)"
+        )
         return MissingTool(program, why=why, how_to_get=how)
 
     def folder(self, implementation: Implementation, source: str | None = None) -> Path:

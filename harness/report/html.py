@@ -128,7 +128,7 @@ def _shares(report: Report) -> tuple[list[str], list[tuple[str, list[str]]], lis
         (words(c), [_percent(report.attribution[name]["causes"].get(c)) for name in names]) for c in causes
     ]
     gone = [
-        f"{name}: {_percent(report.attribution[name]['share'])} of it would vanish with the pauses and their queue drain."
+        f"{name}: {_percent(report.attribution[name]['share'])} would vanish with the pauses and their queue drain."
         for name in names
     ]
     return names, rows, gone

@@ -43,7 +43,9 @@ def summarise_samples(path: Path, window: tuple[float, float] | None) -> SampleS
     if time == EPOCH and window is not None:
         frame = frame[frame[EPOCH].between(*window)]
         if frame.empty:
-            warnings.append("no sample overlaps the requests: samples of another execution, or clocks out of sync")
+            warnings.append(
+                "no sample overlaps the requests: samples of another execution, or clocks out of sync"
+            )
     elif time == MONOTONIC:
         warnings.append(
             f"samples are on a monotonic clock, so they could not be cut to the time of the requests; an {EPOCH} "

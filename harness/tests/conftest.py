@@ -1,14 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What did not run is said at the end, where nobody overlooks it; where ``CI`` is set it must have run."""
+"""Which files begin first, and what did not run: said at the end, where nobody overlooks it.
+
+Where ``CI`` is set every test must have run whose real part can be brought.
+"""
 
 from __future__ import annotations
 
 import os
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
-from harness.tests.support.available import NOT_ASKED_FOR, NOT_RUN
+from harness.tests.support.available import CANNOT_TELL, NOT_ASKED_FOR, NOT_RUN
+
+TESTS = Path(__file__).parent
+#: Files that take longest, begun first so that no worker is left with one at the end.
+LONGEST = (
+    "whole/test_notebooks.py",
+    "whole/test_four_placements.py",
+    "publish/test_build.py",
+    "publish/test_agreement.py",
+    "session/test_remote_session.py",
+    "loadgen/tools/test_jmeter.py",
+    "cli/test_results.py",
+    "verify/test_peaks.py",
+    "session/test_open_files.py",
+    "session/test_measuring.py",
+    "runner/test_trial.py",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the files that take longest first, each whole."""
+    first = {TESTS / name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: first.get(item.path, len(first)))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -38,7 +64,7 @@ def skipped_for(reporter: pytest.TerminalReporter) -> Counter[str]:
     for report in reporter.stats.get("skipped", []):
         where = report.longrepr
         reason = where[2].removeprefix("Skipped: ") if isinstance(where, tuple) else ""
-        if reason.startswith((NOT_RUN, NOT_ASKED_FOR)):
+        if reason.startswith((NOT_RUN, NOT_ASKED_FOR, CANNOT_TELL)):
             reasons[reason] += 1
     return reasons
 

@@ -143,7 +143,13 @@ def _tail_apart(lives: Lives, blocks: npt.NDArray[np.intp], weights: FloatArray,
         n_tail=int(tail.sum()),
         causes=_causes(lives.by_cause, columns, lives.events, tail, blocks, weights, facts),
         quantile_share=share_of_quantile(
-            latency, unpaused, blocks, weights, facts, "without pauses and their queue drain", clear=~lives.wake
+            latency,
+            unpaused,
+            blocks,
+            weights,
+            facts,
+            "without pauses and their queue drain",
+            clear=~lives.wake,
         ),
         quantile_share_lower=share_of_quantile(
             latency, unpaused, blocks, weights, facts, "without the pauses' own time"
@@ -207,9 +213,7 @@ def _warnings(start: FloatArray, latency: FloatArray, spans: Sequence[Span], n_t
     if not spans:
         said.append("no event was given: everything stays unexplained")
     elif spans[-1][1] < start.min() or spans[0][0] > float((start + latency).max()):
-        said.append(
-            "no GC pause overlaps the requests: wrong log file, or clocks out of sync"
-        )
+        said.append("no GC pause overlaps the requests: wrong log file, or clocks out of sync")
     if n_tail < MIN_TAIL:
         said.append(f"only {n_tail} requests beyond the quantile")
     return tuple(said)

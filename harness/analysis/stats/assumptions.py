@@ -126,7 +126,9 @@ def judge_resolution(
         return (
             "refused",
             steps,
-            (f"{steps:.2g} steps of the tool's resolution: no quantile is reported below the tool's time resolution",),
+            (
+                f"{steps:.2g} steps of the tool's resolution: no quantile is reported below the tool's time resolution",
+            ),
         )
     return (
         "coarse",

@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -25,8 +26,12 @@ NARROW = 80
 METRICS = "throughput, mean, p99, cpu, memory, start"
 
 
+@cache
 def rematch(root: Path, *arguments: str) -> tuple[int, str, str]:
-    """Start the command line in the project and return exit code, stdout and stderr."""
+    """Start the command line in the project and return exit code, stdout and stderr.
+
+    The same command in the same project, which no test changes after it was asked, is started once.
+    """
     done = subprocess.run(
         [sys.executable, "-m", "harness", *arguments],
         env={**os.environ, "REMATCH_ROOT": str(root), "PYTHONPATH": str(REPOSITORY), "COLUMNS": str(NARROW)},

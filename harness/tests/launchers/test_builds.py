@@ -133,9 +133,7 @@ def test_a_program_of_path_that_builds_is_named_where_it_is_missing(builder: Bui
         builder.build(other)
 
 
-def test_a_service_whose_program_is_missing_is_unavailable_as_a_process(
-    tmp_path: Path, source: Path
-) -> None:
+def test_a_service_whose_program_is_missing_is_unavailable_as_a_process(tmp_path: Path, source: Path) -> None:
     launcher = ProcessLauncher(LocalHost(), tmp_path, Tools())
     other = TOY.model_copy(update={"start": ("no-such-interpreter", "{artifact}")})
     said = launcher.unavailable(other, Variant(implementation="toy"))

@@ -142,7 +142,9 @@ def test_no_compiler_makes_the_variant_unavailable_with_the_way_to_one(tmp_path:
     forms = Forms(LocalHost(), tmp_path, Tools())
     reason = forms.unavailable(JAVA, "native", None)
     assert reason is not None
-    assert reason.startswith("native-image is missing: it is required to measure Java services compiled ahead")
+    assert reason.startswith(
+        "native-image is missing: it is required to measure Java services compiled ahead"
+    )
     assert "GRAALVM_HOME" in reason
 
 

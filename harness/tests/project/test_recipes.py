@@ -49,9 +49,9 @@ def test_its_steps_are_numbered_and_a_command_proves_them(page: Path) -> None:
 
 @pytest.mark.parametrize("page", RECIPES, ids=lambda page: page.stem)
 def test_the_readme_leads_to_it(page: Path) -> None:
-    assert f"docs/{page.name}" in (ROOT / "README.md").read_text("utf-8") + (ROOT / "CONTRIBUTING.md").read_text(
-        "utf-8"
-    )
+    assert f"docs/{page.name}" in (ROOT / "README.md").read_text("utf-8") + (
+        ROOT / "CONTRIBUTING.md"
+    ).read_text("utf-8")
 
 
 def test_the_recipe_of_a_service_names_the_tools_that_it_does_not_need() -> None:

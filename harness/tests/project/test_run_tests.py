@@ -1,69 +1,123 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ``make test`` runs: every test once, those that only compute beside Maven."""
+"""What ``make test``, ``test-fast`` and ``test-all`` run, and what runs beside what."""
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import psutil
 import pytest
 
+from harness.tests.conftest import LONGEST, TESTS
+from harness.tests.support.instances import eventually
 from harness.tests.support.sessions import REPOSITORY
 from setup import run_tests
 
 
-@pytest.fixture
-def ran(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
-    """The words of pytest's calls; nothing runs."""
-    words: list[tuple[str, ...]] = []
+class Ran:
+    """What would have run: the environment of each check and of pytest, and pytest's words. Nothing runs."""
 
-    def lane(checks: Sequence[run_tests.Check], env: object, failed: list[run_tests.Failure]) -> None:
-        words.extend(check.command for check in checks if check.name.startswith("pytest"))
+    def __init__(self) -> None:
+        self.checks: list[str] = []
+        self.words: list[tuple[str, ...]] = []
+        self.environments: dict[str, Mapping[str, str]] = {}
 
-    def alone(env: object, arguments: Sequence[str]) -> int:
-        words.append(tuple(arguments))
+    def lane(
+        self, checks: Sequence[run_tests.Check], env: Mapping[str, str], failed: list[run_tests.Failure]
+    ) -> None:
+        self.checks.extend(check.name for check in checks)
+        self.environments |= {check.name: env for check in checks}
+
+    def alone(self, env: Mapping[str, str], words: Sequence[str]) -> int:
+        self.environments["pytest"] = env
+        self.words.append(tuple(words))
         return 0
 
-    monkeypatch.setattr(run_tests, "run_lane", lane)
-    monkeypatch.setattr(run_tests, "run_pytest", alone)
-    return words
+
+@pytest.fixture
+def ran(monkeypatch: pytest.MonkeyPatch) -> Ran:
+    kept = Ran()
+    monkeypatch.setattr(run_tests, "run_lane", kept.lane)
+    monkeypatch.setattr(run_tests, "run_pytest", kept.alone)
+    monkeypatch.delenv("REMATCH_LONG_TESTS", raising=False)
+    return kept
 
 
-def test_those_that_only_compute_run_beside_maven_and_not_again(ran: list[tuple[str, ...]]) -> None:
+def test_every_check_and_every_test_runs_once(ran: Ran) -> None:
     assert run_tests.main([]) == 0
-    beside, alone = ran
-    assert beside[-2:] == ("-m", "computes")
-    assert alone == ("-m", "not computes")
+    checks = [*run_tests.source_checks(REPOSITORY), *run_tests.service_checks(REPOSITORY)]
+    assert sorted(ran.checks) == sorted(check.name for check in checks)
+    assert ran.words == [()]
+    assert not any("REMATCH_LONG_TESTS" in env for env in ran.environments.values())
 
 
-def test_words_on_the_command_line_go_to_one_undivided_pytest(ran: list[tuple[str, ...]]) -> None:
+def test_only_mavens_lane_compiles_less_so_what_tests_build_is_built_as_users_build_it(ran: Ran) -> None:
+    assert run_tests.main([]) == 0
+    quick = {
+        name for name, env in ran.environments.items() if run_tests.QUICK_JVM in env.get("MAVEN_OPTS", "")
+    }
+    assert quick == {name for name in ran.checks if "mvn" in name} != set()
+
+
+def test_words_on_the_command_line_go_to_one_undivided_pytest(ran: Ran) -> None:
     assert run_tests.main(["-k", "one", "-x"]) == 0
-    assert ran == [("-k", "one", "-x")]
+    assert ran.words == [("-k", "one", "-x")]
 
 
-def test_together_both_halves_are_all_tests() -> None:
-    """Of one module that has both kinds, counted by pytest itself."""
-    counts = [
-        _collected("-m", "computes"),
-        _collected("-m", "not computes"),
-        _collected(),
-    ]
-    assert min(counts) > 0
-    assert counts[0] + counts[1] == counts[2]
+def test_the_fast_ones_are_the_checks_of_the_source_and_no_service(ran: Ran) -> None:
+    assert run_tests.main(["--fast"]) == 0
+    assert ran.checks == [check.name for check in run_tests.source_checks(REPOSITORY)]
+    (folders,) = ran.words
+    assert len(folders) > 5 and all((REPOSITORY / folder).is_dir() for folder in folders)
 
 
-def _collected(*words: str) -> int:
-    files = ("harness/tests/analysis/attribution/test_queue_drain.py", "harness/tests/verify/test_page.py")
-    said = subprocess.run(
-        [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:randomly", *words, *files],
-        cwd=REPOSITORY, capture_output=True, text=True, check=True,
-    ).stdout  # fmt: skip
-    found = re.search(r"(\d+)(?:/\d+)? tests? collected", said)
-    assert found is not None, said
-    return int(found[1])
+def test_the_files_that_begin_first_are_there() -> None:
+    assert [name for name in LONGEST if not (TESTS / name).is_file()] == []
+
+
+def test_all_of_them_are_asked_for_by_what_the_reasons_of_those_left_out_name(ran: Ran) -> None:
+    assert run_tests.main(["--all"]) == 0
+    told = ran.environments["pytest"]
+    assert told["REMATCH_LONG_TESTS"] == told["REMATCH_UNCUT_TESTS"] == "1"
+    assert ran.words == [()]
+
+
+def test_no_test_compiles_the_libraries_again_that_another_compiled(
+    ran: Ran, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    assert run_tests.main([]) == 0
+    assert not any("PYTHONDONTWRITEBYTECODE" in env for env in ran.environments.values())
+
+
+def test_busy_loops_run_beside_the_tests_and_end_with_them(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[psutil.Process] = []
+
+    def look(env: Mapping[str, str], words: Sequence[str]) -> int:
+        seen.extend(one for one in psutil.Process().children() if run_tests.BUSY_LOOP in one.cmdline())
+        return ran.alone(env, words)
+
+    monkeypatch.setattr(run_tests, "run_pytest", look)
+    assert run_tests.main(["--busy", "2", "-x"]) == 0
+    assert len(seen) == 2 and not any(one.is_running() for one in seen)
+    assert ran.words == [("-x",)]
+
+
+def test_a_busy_loop_ends_with_the_run_that_was_killed() -> None:
+    code = (
+        "from setup.run_tests import busy_loops\nwith busy_loops(1) as ids: print(*ids, flush=True); input()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as run:
+        assert run.stdout is not None
+        said = next(line for line in run.stdout if line.strip().isdigit())
+        loop = psutil.Process(int(said))
+        run.kill()
+    assert eventually(lambda: not loop.is_running() or loop.status() == psutil.STATUS_ZOMBIE, 60)
 
 
 def service(folder: Path, text: str) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A test that is left out is counted under one of two names, and fails the run where every part must be there."""
+"""A test that is left out is counted under one of three names; one of them fails the run where CI is set."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.tests.support.available import NOT_ASKED_FOR, NOT_RUN, PROJECT
+from harness.tests.support.available import CANNOT_TELL, NOT_ASKED_FOR, NOT_RUN, PROJECT
 
 WAYS = {"skip", "skipif", "importorskip", "SkipTest", "skipTest", "skipUnless"}
 
@@ -26,12 +26,14 @@ def skips_in(file: Path) -> list[int]:
     return sorted(line for name, line in named if name in WAYS)
 
 
-def test_every_skip_goes_through_the_two_counted_ways() -> None:
+def test_every_skip_goes_through_the_counted_ways() -> None:
     tests = PROJECT / "harness" / "tests"
     files = [file for file in sorted(tests.rglob("*.py")) if file.name != "available.py"]
     assert len(files) > 100
     found = {f"{file.relative_to(PROJECT)}:{line}" for file in files for line in skips_in(file)}
-    assert not found, "skip with not_run, not_asked_for or needs of harness/tests/support/available.py"
+    assert not found, (
+        "skip with not_run, not_asked_for, cannot_tell or needs of harness/tests/support/available.py"
+    )
 
 
 def test_a_skip_in_words_of_its_own_would_be_found(tmp_path: Path) -> None:
@@ -78,3 +80,9 @@ def test_what_nobody_asked_for_fails_no_run(tmp_path: Path) -> None:
     status, said = outcome(tmp_path, 'not_asked_for("an image takes minutes")', CI="true")
     assert status == 0
     assert f"1 test {NOT_ASKED_FOR}an image takes minutes" in said and "FAILED" not in said
+
+
+def test_what_a_busy_machine_does_not_let_tell_is_counted_apart_and_fails_no_run(tmp_path: Path) -> None:
+    status, said = outcome(tmp_path, 'cannot_tell("requests were late by 90 ms")', CI="true")
+    assert status == 0
+    assert f"1 test {CANNOT_TELL}requests were late by 90 ms" in said and "FAILED" not in said

@@ -84,7 +84,6 @@ SAMPLE = {
 }
 
 
-@pytest.mark.computes
 @pytest.mark.parametrize("notebook", SAMPLE)
 def test_every_ratio_of_the_sessions_that_come_with_the_project_agrees_with_its_table(
     tmp_path: Path, notebook: str, monkeypatch: pytest.MonkeyPatch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a machine may be without: the test that needs it runs, or says loudly that it did not.
+"""What a machine may be without, or too busy for: the test that needs it runs, or says loudly that it did not.
 
 These are the only ways to skip a test here (``test_skips.py`` looks). The end of a run repeats every reason, and
 where ``CI`` is set a test that was not run for want of a real part is a failure: see ``conftest.py``.
@@ -19,6 +19,8 @@ from harness.toolchains import Surroundings, Tool, find_tool
 NOT_RUN = "not run: "
 #: Takes minutes and is only run for who asks for it.
 NOT_ASKED_FOR = "not asked for: "
+#: The machine itself did what the test looks for, so its answer would be about the machine.
+CANNOT_TELL = "cannot tell here: "
 PROJECT = Path(__file__).resolve().parents[3]
 
 
@@ -34,11 +36,17 @@ def not_asked_for(what: str) -> NoReturn:
     pytest.skip(f"{NOT_ASKED_FOR}{what}")
 
 
-def only_when_long() -> pytest.MarkDecorator:
-    """Mark real parts put together at length: a minute each, and each part is tested by itself in every run."""
+def cannot_tell(reason: str) -> NoReturn:
+    """Skip this test: it measured how much the machine's other work disturbs, and that is too much."""
+    # Only after the disturbance itself was measured; never because an assertion did not hold.
+    pytest.skip(f"{CANNOT_TELL}{reason}")
+
+
+def only_when_long(what: str = "real parts put together at length") -> pytest.MarkDecorator:
+    """Mark what takes a minute or more, and is tested smaller, or part by part, in every run."""
     asked = os.environ.get("REMATCH_LONG_TESTS") == "1"
-    # Minutes on every run for what each part is tested for alone; the reason says how they are asked for.
-    return pytest.mark.skipif(not asked, reason=f"{NOT_ASKED_FOR}long (REMATCH_LONG_TESTS=1 make test)")
+    # The reason says how it is asked for.
+    return pytest.mark.skipif(not asked, reason=f"{NOT_ASKED_FOR}{what} (make test-all)")
 
 
 def needs(lacking: str | None) -> pytest.MarkDecorator:

@@ -5,9 +5,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
+
+from IPython.core.displayhook import CapturingDisplayHook
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
+from traitlets.config import Config
 
 from harness.publish.generated import PUBLISHING
 
@@ -44,3 +50,47 @@ def execute_in_process(
                     namespace |= parameters
     assert not todo, f"not in {notebook}: {', '.join(todo)}"
     return namespace
+
+
+class Shell:
+    """A notebook in an IPython shell of this process: its cells in any order, displayed as a kernel displays them.
+
+    Use as a context manager; ``parameters`` are set behind the parameters cell, as papermill does.
+    """
+
+    def __init__(self, root: Path, notebook: str, **parameters: object) -> None:
+        content = json.loads((root / "notebooks" / f"{notebook}.ipynb").read_text("utf-8"))
+        self.cells: list[dict[str, Any]] = [cell for cell in content["cells"] if cell["cell_type"] == "code"]
+        #: Number of a cell that was executed -> what it displayed the last time.
+        self.displayed: dict[int, str] = {}
+        self._root, self._parameters = root, parameters
+
+    def __enter__(self) -> Shell:
+        quiet = Config({"HistoryManager": {"enabled": False}})
+        self._shell = InteractiveShell.instance(
+            config=quiet, ipython_dir=str(self._root / ".ipython"), user_ns={}
+        )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        InteractiveShell.clear_instance()
+
+    def execute(self, numbers: Iterable[int]) -> None:
+        """Execute these cells in this order.
+
+        Raises:
+            Exception: what the first cell that fails raised.
+        """
+        for number in numbers:
+            cell = self.cells[number]
+            results: list[dict[str, Any]] = []
+            self._shell.display_trap.hook = CapturingDisplayHook(shell=self._shell, outputs=results)
+            with patch.dict(os.environ, {PUBLISHING: "1"}), capture_output() as said:
+                self._shell.run_cell("".join(cell["source"])).raise_error()
+            if "parameters" in cell["metadata"].get("tags", ()):
+                self._shell.user_ns.update(self._parameters)
+            shown = (
+                data.get("text/plain", "")
+                for data in (*(output.data for output in said.outputs), *(one["data"] for one in results))
+            )
+            self.displayed[number] = "\n".join(filter(None, (said.stdout, *shown)))

@@ -28,7 +28,9 @@ def test_a_machine_without_java_is_told_why_it_is_wanted_and_the_command(
 ) -> None:
     tool = toolchains.find_jdk(machine)
     assert (tool.state, tool.path, tool.version) == ("missing", None, None)
-    with pytest.raises(MissingTool, match=r"jdk >= 21 is missing: .*Java services.*install it with: make setup"):
+    with pytest.raises(
+        MissingTool, match=r"jdk >= 21 is missing: .*Java services.*install it with: make setup"
+    ):
         tool.require()
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from harness.pipeline import StageParameters, analysis_notebooks
 from harness.pipeline.steps import tidy_all
 from harness.publish import read_values
 from harness.publish.teaching import TrialValues
-from harness.tests.support.in_process import execute_in_process
+from harness.tests.support.in_process import Shell, execute_in_process
 from harness.tests.support.synthetic import ROOT, make_project
 
 FOLDER = ROOT / "notebooks"
@@ -123,11 +122,6 @@ def snapshot(root: Path) -> dict[str, bytes]:
     }
 
 
-def execute(client: NotebookClient, indices: Iterable[int]) -> None:
-    for index in indices:
-        client.execute_cell(client.nb.cells[index], index)
-
-
 def opened(root: Path, name: str, **parameters: object) -> NotebookClient:
     """Return a client with the notebook's profile set as papermill would: a cell behind the parameters."""
     nb = nbformat.read(root / "notebooks" / f"{name}.ipynb", 4)  # type: ignore[no-untyped-call]  # nbformat has no types
@@ -149,29 +143,36 @@ def _in_project(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_backwards_after_the_set_up_then_forwards_twice_gives_the_same_numbers(
     project: Path, name: str
 ) -> None:
-    client = opened(project, name, profile="smoke", experiments=ANALYSIS[name])
-    code = [i for i, cell in enumerate(client.nb.cells) if cell.cell_type == "code"]
-    set_up, rest = code[:3], code[3:]
-    with client.setup_kernel():
-        execute(client, set_up)
-        execute(client, reversed(rest))
+    with Shell(project, name, profile="smoke", experiments=ANALYSIS[name]) as shell:
+        code = range(len(shell.cells))
+        shell.execute(code[:2])
+        shell.execute(reversed(code[2:]))
         backwards = snapshot(project)
-        execute(client, code)
+        shell.execute(code)
         forwards = snapshot(project)
     mine = [key for key, entry in read_values(project).items() if entry["notebook"] == name]
     assert mine
     assert backwards == forwards
     published = set(read_values(project))
-    for cell in client.nb.cells:
-        if cell.cell_type == "code" and "publish" in cell.source:
-            assert cell.outputs, f"{cell.id} prints nothing"
-            assert not {line.partition(":")[0] for line in _text_of(cell).splitlines()} & published, cell.id
+    for number, cell in enumerate(shell.cells):
+        if "publish" in "".join(cell["source"]):
+            assert shell.displayed[number], f"{cell['id']} prints nothing"
+            lines = shell.displayed[number].splitlines()
+            assert not {line.partition(":")[0] for line in lines} & published, cell["id"]
 
 
-def _text_of(cell: Any) -> str:
-    return "\n".join(
-        output.get("text") or output.get("data", {}).get("text/plain", "") for output in cell.outputs
-    )
+def test_a_notebook_in_a_kernel_of_its_own_publishes_what_it_publishes_in_a_shell(project: Path) -> None:
+    name = "31-startup"
+    with Shell(project, name, profile="smoke", experiments=ANALYSIS[name]) as shell:
+        shell.execute(range(len(shell.cells)))
+    here = snapshot(project)
+    client = opened(project, name, profile="smoke", experiments=ANALYSIS[name])
+    with client.setup_kernel():
+        for number, cell in enumerate(client.nb.cells):
+            client.execute_cell(cell, number)
+    assert snapshot(project) == here
+    code = [cell for cell in client.nb.cells if cell.cell_type == "code" and cell.id != "injected"]
+    assert [bool(cell.outputs) for cell in code] == [bool(said) for said in shell.displayed.values()]
 
 
 def test_a_notebook_opened_alone_shows_the_same_and_leaves_the_paper_as_it_is(
@@ -244,4 +245,5 @@ def test_a_misspelt_parameter_stops_the_notebook_at_its_set_up(project: Path) ->
         client.setup_kernel(),
         pytest.raises(CellExecutionError, match=r"unknown parameter \(did you mean profile\?\)"),
     ):
-        execute(client, code[:3])
+        for number in code[:3]:
+            client.execute_cell(client.nb.cells[number], number)

@@ -17,6 +17,7 @@ import signal
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -39,14 +40,44 @@ EVERY_S = 1.0
 SHORTEST_S, LONGEST_S = 0.15, 0.4
 TOLERANCE_S = 0.005
 RECALL, PRECISION = 1.0, 0.95
+#: After a stop its queue drains for so long.
+AFTER_S = 0.1
 #: The client sends this late only when it was held up itself.
 LATE_S = 0.005
 _READY_WITHIN_S = 30.0
 _REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
+@dataclass(frozen=True)
+class Stopped:
+    """A service that was stopped and continued, as the client and the kernel saw it."""
+
+    service: str
+    pid: int
+    trial: _Trial
+    queue: RunQueue
+
+    @property
+    def noise_s(self) -> float:
+        """The longest answer that no stop held up: what the machine itself does to requests."""
+        calm = (end - start for start, end in self.trial.rows if not self._touched(start, end))
+        return max(calm, default=float("inf"))
+
+    def _touched(self, start_s: float, end_s: float) -> bool:
+        return any(start_s <= high + AFTER_S and low <= end_s for low, high in self.trial.stops)
+
+
 def sigstop(sims: int, seed: int) -> VerifyResult:
     """Stop a real service ``sims`` times. Control: the same stalls shifted by half a period match nothing.
+
+    Raises:
+        RematchError: the service could not be built, or does not answer.
+    """
+    return judged(stop_service(sims, seed), sims, seed)
+
+
+def stop_service(sims: int, seed: int) -> Stopped:
+    """Stop and continue a real service ``sims`` times under load.
 
     Raises:
         RematchError: the service could not be built, or does not answer.
@@ -65,11 +96,17 @@ def sigstop(sims: int, seed: int) -> VerifyResult:
         finally:
             os.kill(process.pid, signal.SIGCONT)  # a stopped process does not see SIGTERM
             process.stop(grace_s=2.0)
+    return Stopped(service=words, pid=process.pid, trial=trial, queue=queue)
+
+
+def judged(stopped: Stopped, sims: int, seed: int) -> VerifyResult:
+    """Hold what stall detection finds against the stops that were made."""
+    trial, queue, pid = stopped.trial, stopped.queue, stopped.pid
     found = [(s.start_s, s.end_s) for s in detect_stalls(trial.start_s, trial.latency_s) if s.kind == "stall"]
     right = match_events(found, trial.stops, tolerance_s=TOLERANCE_S)
     matched = {i for i, _ in right.pairs}
     others = [span for i, span in enumerate(found) if i not in matched]
-    machines = [span for span in others if _machine_made(queue, process.pid, span)]
+    machines = [span for span in others if _machine_made(queue, pid, span)]
     clients = [span for span in others if span not in machines and _client_made(queue, trial, span)]
     n_ours = len(found) - len(clients) - len(machines)
     shifted = match_events(
@@ -77,7 +114,9 @@ def sigstop(sims: int, seed: int) -> VerifyResult:
     )
     precision = len(right.pairs) / n_ours if n_ours else 0.0
     cells = [
-        share(sims, name=f"recall, {words}, n = {sims}", value=right.recall or 0.0, at_least=RECALL),
+        share(
+            sims, name=f"recall, {stopped.service}, n = {sims}", value=right.recall or 0.0, at_least=RECALL
+        ),
         _precision(
             n_ours,
             name=f"precision, {n_ours} found; {len(clients)} more are the client's own, {len(machines)} the machine's",
@@ -94,7 +133,7 @@ def sigstop(sims: int, seed: int) -> VerifyResult:
         share(
             sims,
             name="stops that the machine's own noise would explain",
-            value=sum(_machine_made(queue, process.pid, span) for span in trial.stops) / sims,
+            value=sum(_machine_made(queue, pid, span) for span in trial.stops) / sims,
             at_most=0.25,
             control=True,
         ),

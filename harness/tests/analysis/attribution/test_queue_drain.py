@@ -17,8 +17,6 @@ from harness.verify.simulated.queueing import (
     simulate_open,
 )
 
-pytestmark = pytest.mark.computes
-
 
 def served(pause_s: float, every_s: float, *, rate_per_s: float, seed: int = 1) -> tuple[Lives, FloatArray]:
     """One server with bursts of its own, paused; and its latencies without the pauses."""

@@ -23,8 +23,6 @@ from harness.model import Estimate
 from harness.store import Store
 from harness.tests.support.synthetic import ROOT
 
-pytestmark = pytest.mark.computes
-
 NOBODY = counted(np.empty(0))
 
 

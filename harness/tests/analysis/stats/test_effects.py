@@ -23,8 +23,6 @@ from harness.analysis.stats.verdicts import default_margin, grade
 from harness.errors import InputError, PseudoReplicationError
 from harness.model import Estimate, Verdict
 
-pytestmark = pytest.mark.computes
-
 PAIRED: tuple[Estimator, ...] = (
     "log_t",
     "fieller",

@@ -22,8 +22,6 @@ from harness.errors import InputError
 from harness.model import Estimate
 from harness.tests.support.estimator_table import NO_DATA, TABLE, Numbers, Row
 
-pytestmark = pytest.mark.computes
-
 FEW = settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 seeds = st.integers(0, 10_000)
 

@@ -22,8 +22,6 @@ from harness.analysis import (
 from harness.errors import InputError, PseudoReplicationError
 from harness.verify.simulated.distributions import ar_series
 
-pytestmark = pytest.mark.computes
-
 
 def test_requests_without_trial_ids_are_refused_unless_said() -> None:
     x = np.random.default_rng(1).lognormal(0, 1, 2000)

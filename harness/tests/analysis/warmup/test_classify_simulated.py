@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from harness.analysis.warmup.classify import SteadyState, classify_warmup
 from harness.verify.simulated import VERIFICATIONS
@@ -17,8 +16,6 @@ from harness.verify.simulated.warmup import (
     log_normal,
     score_class,
 )
-
-pytestmark = pytest.mark.computes
 
 SIMS = 12
 
