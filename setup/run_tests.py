@@ -197,6 +197,7 @@ def busy_loops(n: int) -> Iterator[list[int]]:
 def run_all(env: Mapping[str, str], words: Sequence[str], *, fast: bool) -> int:
     """Run two lanes, and pytest at the end of the second; status 1 when anything failed."""
     failed: list[Failure] = []
+    others: list[Check]
     if fast:
         beside, others = (source_checks(PROJECT), env), []
     else:
