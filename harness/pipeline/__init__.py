@@ -2,7 +2,8 @@
 """From nothing to the paper in stages: what is stale and why, and the notebooks executed, analyses beside each other.
 
 ``make_plan`` compares content hashes and says why a stage must run; ``run`` executes what must,
-shows one table while it works, and stops at the first failure with the command that resumes.
+shows one table while it works, and stops at the first failure with the command that resumes. What the notebooks
+before and after the analyses do is imported from here.
 """
 
 from harness.evidence.parameters import Parameters, RunAllParameters, StageParameters, check_parameters
@@ -10,6 +11,8 @@ from harness.pipeline.execute import StageFailed, run
 from harness.pipeline.notebook_file import NotebookFile, analysis_notebooks
 from harness.pipeline.plan import make_plan
 from harness.pipeline.stage import PlannedStage, StagePlan
+from harness.pipeline.steps import check_machine, measure_all, tidy_all
+from harness.publish.session_facts import describe_session, paper_values, setup_tables
 
 __all__ = [
     "NotebookFile",
@@ -20,7 +23,13 @@ __all__ = [
     "StageParameters",
     "StagePlan",
     "analysis_notebooks",
+    "check_machine",
     "check_parameters",
+    "describe_session",
     "make_plan",
+    "measure_all",
+    "paper_values",
     "run",
+    "setup_tables",
+    "tidy_all",
 ]
