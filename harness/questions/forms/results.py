@@ -95,7 +95,7 @@ def form_rows(evidence: Evidence | None, experiment: str = EXPERIMENT) -> list[M
 def build_rows(evidence: Evidence | None, experiment: str = EXPERIMENT) -> list[Mapping[str, Cell]]:
     """Return one table row per form that was made, AOT caches among them: its tool, how long that took, in how much
     memory, its size; and one for each that could not be had, with its reason in place."""
-    gone, rows = _unavailable(evidence), []
+    gone, rows = _unavailable(evidence), list[Mapping[str, Cell]]()
     for name, variant in _definition(experiment).variants.items():
         build = _build(evidence, variant)
         if not _is_plain(variant) and (build is not None or name in gone):
@@ -110,6 +110,7 @@ def build_rows(evidence: Evidence | None, experiment: str = EXPERIMENT) -> list[
 
 def _made(build: BuildRecord) -> dict[str, Cell]:
     form = build.form
+    taken: tuple[float | None, ...]
     if form is None:
         taken = (build.aot_training_s, None, build.aot_cache_bytes)
         tool = "a training start"
