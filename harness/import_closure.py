@@ -19,7 +19,7 @@ SOURCES = Path(__file__).resolve().parent.parent
 #: What notebooks import from: of these only the modules behind the names that are asked for are followed.
 #: Otherwise every change of the project would be one of every notebook. A process loads more than that, but only
 #: modules whose names nobody asked for.
-FACES = frozenset({"harness.notebook"})
+FACES = frozenset({"harness.notebook", "harness.pipeline"})
 
 
 def closure_sha256(root: Path, modules: set[str]) -> str:

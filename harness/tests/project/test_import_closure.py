@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness import notebook
-from harness.import_closure import FACES, closure
+from harness.import_closure import FACES, closure, module_path
 
 ROOT = Path(__file__).resolve().parents[3]
 USED = frozenset({"harness.face", "harness.outer"})
@@ -57,7 +57,9 @@ def test_a_name_that_a_face_does_not_have_leads_to_the_face_itself(root: Path) -
 
 def test_a_face_holds_a_docstring_imports_by_name_and_its_list_and_nothing_that_runs() -> None:
     for name in FACES:
-        tree = ast.parse((ROOT / f"{name.replace('.', '/')}.py").read_text())
+        path = module_path(ROOT, name)
+        assert path is not None
+        tree = ast.parse(path.read_text("utf-8"))
         docstring, *imports, listed = tree.body
         assert isinstance(docstring, ast.Expr)
         assert all(isinstance(node, ast.ImportFrom) for node in imports)
