@@ -140,14 +140,11 @@ def _pressure(evidence: Evidence, record: TrialRecord) -> dict[str, object]:
         found |= {"sustained_per_s": sustained_per_s(*asked, offered_s)}
     requests_of = (table["start_epoch_s"], table["latency_s"], table["ok"])
     queue, back = overload(*requests_of), recovery(*requests_of)
-    kept = ("highest_backlog", "left_at_last_arrival", "drain_s", "recovery_s")
-    under_load = {
-        "slow_s": back.slow_s,
-        "recovered": back.recovered,
-        "recovery_under_load_s": back.recovery_s,
-    }
-    under_load["calm_after_error_s"] = back.calm_after_error_s
-    return found | {name: getattr(queue, name) for name in kept} | under_load
+    return found | {
+        "highest_backlog": queue.highest_backlog, "left_at_last_arrival": queue.left_at_last_arrival,
+        "drain_s": queue.drain_s, "recovery_s": queue.recovery_s, "slow_s": back.slow_s, "recovered": back.recovered,
+        "recovery_under_load_s": back.recovery_s, "calm_after_error_s": back.calm_after_error_s,
+    }  # fmt: skip
 
 
 def database_columns(folder: SessionFolder, record: TrialRecord) -> dict[str, object]:

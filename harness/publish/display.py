@@ -5,16 +5,32 @@ from __future__ import annotations
 
 import base64
 import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from harness.model import Estimate
+from harness.model import Estimate, Verdict
 from harness.model.formatting import NOT_MEASURED, show
 from harness.publish.metric_words import in_words, metric_name
 
-if TYPE_CHECKING:
-    from harness.publish.results import Compared
+
+class Compared(Protocol):
+    """A ratio with its verdict, such as a ``Comparison``."""
+
+    @property
+    def variant(self) -> str: ...
+    @property
+    def reference(self) -> str: ...
+    @property
+    def levels(self) -> Mapping[str, str]: ...
+    @property
+    def metric(self) -> str: ...
+    @property
+    def ratio(self) -> Estimate: ...
+    @property
+    def margin(self) -> float | None: ...
+    @property
+    def verdict(self) -> Verdict: ...
 
 
 @dataclass(frozen=True)

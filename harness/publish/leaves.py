@@ -8,7 +8,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import pandas as pd
 
 from harness.analysis.stats.comparisons import Comparison
-from harness.publish.results import NO_COMPARISON, Absent, Leaf, Tree, mean_of
+from harness.analysis.stats.pairing import inputs_of, unit_of
+from harness.analysis.stats.summaries import summarise
+from harness.model import Estimate
+from harness.publish.results import NO_COMPARISON, Absent, Leaf, Tree
 
 
 def each(
@@ -24,9 +27,21 @@ def each(
     return {name: say(found[name]) if name in found else nothing for name in names}
 
 
-def means(trials: pd.DataFrame | None, variants: Iterable[str], column: str, unit: str) -> Mapping[str, Leaf]:
+def means(trials: pd.DataFrame | None, variants: Iterable[str], column: str) -> Mapping[str, Leaf]:
     """Return variant -> the mean of a column over its trials (see ``mean_of``)."""
-    return each(trials, variants, lambda mine: mean_of(mine, column, unit), Absent(unit=unit))
+    return each(trials, variants, lambda mine: mean_of(mine, column), Absent(unit=unit_of(column)))
+
+
+def mean_of(trials: pd.DataFrame, column: str) -> Estimate:
+    """Return the mean over trials: geometric, of log odds for a share, arithmetic without an interval where a trial
+    has 0, or 100 % (:func:`harness.analysis.stats.means.mean_within`)."""
+    if column not in trials or trials[column].isna().all():
+        return Estimate(
+            value=None, unit=unit_of(column), method="none", estimand=column, n_trials=0, inputs=inputs_of(trials),
+            warnings=(f"no trial has a {column}",),
+        )  # fmt: skip
+    found: Estimate = summarise(trials.assign(variant="all"), column).iloc[0]["estimate"]
+    return found
 
 
 def ratios(found: Sequence[Comparison], variants: Iterable[str], main: Mapping[str, str]) -> Tree:

@@ -24,6 +24,7 @@ from harness.project import find_root
 from harness.publish import generated
 from harness.publish.cells import Cell, cell_texts, estimates_of, inputs_of
 from harness.publish.display import (
+    Compared,
     Published,
     Result,
     compared_words,
@@ -38,7 +39,6 @@ from harness.publish.latex import render_table
 from harness.publish.results import (
     NAME,
     Absent,
-    Compared,
     Leaf,
     Tree,
     Words,

@@ -9,20 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 import pandas as pd
 
 from harness.analysis.stats.comparisons import Comparison
-from harness.analysis.stats.pairing import inputs_of
-from harness.analysis.stats.summaries import summarise
 from harness.errors import InputError
 from harness.evidence.load_response import effect_between
-from harness.model import Estimate, Verdict
+from harness.model import Estimate
 from harness.model.digits import plain
 from harness.model.formatting import NOT_MEASURED
 from harness.publish.cells import Cell, gapped
-from harness.publish.display import Published
+from harness.publish.display import Compared, Published
 
 if TYPE_CHECKING:
     from harness.publish.publisher import Publisher
@@ -35,25 +33,6 @@ class Absent:
     kind: Literal["number", "comparison", "text"] = "number"
     unit: str = "ratio"
     why: str = NOT_MEASURED
-
-
-class Compared(Protocol):
-    """A ratio with its verdict, such as a ``Comparison``."""
-
-    @property
-    def variant(self) -> str: ...
-    @property
-    def reference(self) -> str: ...
-    @property
-    def levels(self) -> Mapping[str, str]: ...
-    @property
-    def metric(self) -> str: ...
-    @property
-    def ratio(self) -> Estimate: ...
-    @property
-    def margin(self) -> float | None: ...
-    @property
-    def verdict(self) -> Verdict: ...
 
 
 @dataclass(frozen=True)
@@ -197,18 +176,6 @@ def level_effects(
         )
         for word, metric in metrics.items()
     }
-
-
-def mean_of(trials: pd.DataFrame, column: str, unit: str) -> Estimate:
-    """Return the mean over trials: geometric, of log odds for a share, arithmetic without an interval where a trial
-    has 0, or 100 % (:func:`harness.analysis.stats.means.mean_within`)."""
-    if column not in trials or trials[column].isna().all():
-        return Estimate(
-            value=None, unit=unit, method="none", estimand=column, n_trials=0, inputs=inputs_of(trials),
-            warnings=(f"no trial has a {column}",),
-        )  # fmt: skip
-    found: Estimate = summarise(trials.assign(variant="all"), column, unit=unit).iloc[0]["estimate"]
-    return found
 
 
 def publish_names(publisher: Publisher, variants: Mapping[str, str], *, prefix: str) -> Published:

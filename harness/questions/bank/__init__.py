@@ -17,24 +17,8 @@ from harness.questions.bank.results import (
 )
 
 __all__ = [
-    "admission_results",
-    "at_one_load",
-    "borne",
-    "connection_results",
-    "connection_rows",
-    "first_with_several",
-    "knees",
-    "open_cases",
-    "original_results",
-    "passes_words",
-    "published_bank",
-    "published_results",
-    "published_rows",
-    "rematch_results",
-    "response_rows",
-    "results",
-    "saturations",
-    "table_results",
-    "throughput_latency",
-    "under_load",
-]
+    "admission_results", "at_one_load", "borne", "connection_results", "connection_rows",
+    "first_with_several", "knees", "open_cases", "original_results", "passes_words", "published_bank",
+    "published_results", "published_rows", "rematch_results", "response_rows", "results", "saturations",
+    "table_results", "throughput_latency", "under_load",
+]  # fmt: skip

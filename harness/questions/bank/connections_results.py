@@ -15,8 +15,8 @@ from harness.model import Outcome, Verdict
 from harness.model.formatting import show
 from harness.publish.case import Case
 from harness.publish.cells import Cell
-from harness.publish.leaves import each, means
-from harness.publish.results import NO_COMPARISON, NO_TEXT, Leaf, Tree, Words, level_effects, mean_of
+from harness.publish.leaves import each, mean_of, means
+from harness.publish.results import NO_COMPARISON, NO_TEXT, Leaf, Tree, Words, level_effects
 from harness.questions.bank.connections import (
     OUTCOMES,
     at_one_load,
@@ -26,8 +26,6 @@ from harness.questions.bank.connections import (
 )
 from harness.questions.bank.results import POOL, response_rows
 
-#: column of the load response -> unit in the paper
-_UNITS = {"serve_s": "s", "right_share": "share"}
 FACTOR = "connections"
 #: The ways to hold connections that the paper speaks of, beside ``POOL``.
 OTHERS = ("per-statement", "per-statement-md5", "pool-1", "pool-100")
@@ -93,7 +91,7 @@ def _level(trials: pd.DataFrame | None, level: str, variants: Mapping[str, str])
     mine = None if trials is None else _at(trials, level)
     all_in = None if mine is None else every(mine)
     return {
-        **{word: means(all_in, variants, column, _UNITS[column]) for word, column in OUTCOMES.items()},
+        **{word: means(all_in, variants, column) for word, column in OUTCOMES.items()},
         "serve_words": each(mine, variants, _serve_words, NO_TEXT),
         "overloaded": each(mine, variants, lambda some: _of(_n_overloaded(some), some), NO_TEXT),
         "survivors": each(mine, variants, lambda some: _of(_n_kept(some), some), NO_TEXT),
@@ -139,7 +137,7 @@ def _serve_words(mine: pd.DataFrame) -> str:
     there = int(mine["serve_s"].notna().sum())
     if not there:
         return f"not known, as passes failed in {len(mine)} of {len(mine)} trials"
-    said = show(mean_of(every(mine), "serve_s", "s")).interval
+    said = show(mean_of(every(mine), "serve_s")).interval
     return (
         said if there == len(mine) else f"{said} in the {there} of {len(mine)} trials without a failed pass"
     )

@@ -19,7 +19,8 @@ from harness.evidence.load_response import every
 from harness.model import Estimate
 from harness.project import find_root
 from harness.publish.cells import Cell
-from harness.publish.results import Leaf, Tree, as_is, mean_of
+from harness.publish.leaves import mean_of
+from harness.publish.results import Leaf, Tree, as_is
 
 FILE = Path("data") / "published" / "bank-original.csv"
 GO, JAVA = "go-gorilla", "java-spring"
@@ -143,8 +144,8 @@ def _row(row: pd.Series, level: str | None, table: pd.DataFrame) -> Mapping[str,
         cells |= {
             f"{name}_failed": _failed(row, name),
             f"{name}_mean": _mean(row, name),
-            f"{name}_failed_ours": mean_of(trials, "error_share", "share") if some else None,
-            f"{name}_mean_ours": mean_of(trials, "latency_mean_s", "s") if some else None,
+            f"{name}_failed_ours": mean_of(trials, "error_share") if some else None,
+            f"{name}_mean_ours": mean_of(trials, "latency_mean_s") if some else None,
         }
     return cells
 

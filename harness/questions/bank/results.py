@@ -13,17 +13,8 @@ from harness.evidence.parameters import StageParameters
 from harness.model import TrialRecord
 from harness.publish.case import Case, Cases
 from harness.publish.cells import Cell, gapped
-from harness.publish.leaves import means, ratios
-from harness.publish.results import (
-    NO_COMPARISON,
-    NO_TEXT,
-    Absent,
-    Leaf,
-    Tree,
-    for_each,
-    level_effects,
-    mean_of,
-)
+from harness.publish.leaves import mean_of, means, ratios
+from harness.publish.results import NO_COMPARISON, NO_TEXT, Absent, Leaf, Tree, for_each, level_effects
 from harness.questions.bank.analysis import knees, saturations
 from harness.questions.bank.connections import alike_claim, at_one_load, claim_results
 from harness.questions.bank.published import JAVA, capacity_effect
@@ -31,34 +22,21 @@ from harness.questions.bank.published import JAVA, capacity_effect
 EXPERIMENTS = ("bank-original", "bank-rematch", "bank-connections", "bank-table", "bank-admission")
 #: The way to hold connections that the text speaks of.
 POOL = "pool-20"
-#: word in the key -> column of the load response, unit: at the highest load, overloaded trials included
+#: word in the key -> column of the load response: at the highest load, overloaded trials included
 _AT_MOST_LOAD = {
-    "error_share": ("error_share", "share"),
-    "drain": ("drain_s", "s"),
-    "recovery": ("recovery_s", "s"),
-    "backlog": ("highest_backlog", "1"),
-    "recovery_under_load": ("recovery_under_load_s", "s"),
-}
+    "error_share": "error_share", "drain": "drain_s", "recovery": "recovery_s", "backlog": "highest_backlog",
+    "recovery_under_load": "recovery_under_load_s",
+}  # fmt: skip
 #: word in the key -> column: the rematch against its reference, and a grown table or an index against none
 _RATIOS = {
     "mean": "latency_mean_s", "p99": "latency_p99_s", "cpu": "cpu_s_per_request", "memory": "rss_after_bytes",
 }  # fmt: skip
 _TABLE = {"serve": "serve_s", "mean": "latency_mean_s", "cpu": "cpu_s_per_request"}
-#: cell -> column of the load response, unit
-_CELLS = {
-    "offered": ("offered_per_s", "1/s"),
-    "right": ("sustained_per_s", "1/s"),
-    "serve": ("serve_s", "s"),
-    "share": ("right_share", "share"),
-    "mean": ("latency_mean_s", "s"),
-    "p99": ("latency_p99_s", "s"),
-    "cpu": ("cpu_s_per_request", "s/request"),
-    "failed": ("error_share", "share"),
-    "drain": ("drain_s", "s"),
-    "back": ("recovery_under_load_s", "s"),
-    "open": ("most_connections", "1"),
-    "memory": ("rss_max_bytes", "B"),
-}
+#: The columns of the load response that tables have means of.
+_COLUMNS = (
+    "offered_per_s", "sustained_per_s", "serve_s", "right_share", "latency_mean_s", "latency_p99_s",
+    "cpu_s_per_request", "error_share", "drain_s", "recovery_under_load_s", "most_connections", "rss_max_bytes",
+)  # fmt: skip
 _WORDS = {
     "refused": "refused", "timeout": "timeout", "server": "5xx", "client": "4xx", "wrong_answer": "wrong",
     "other": "other",
@@ -109,9 +87,7 @@ def original_results(case: Case) -> Tree:
         "warm_up": case.warm_up,
         "limits": limits(case.trials),
         **{word: for_each(case.variants, found, Absent(unit="1/s")) for word, found in bends.items()},
-        **{
-            word: means(all_in, case.variants, column, unit) for word, (column, unit) in _AT_MOST_LOAD.items()
-        },
+        **{word: means(all_in, case.variants, column) for word, column in _AT_MOST_LOAD.items()},
         "capacity": {JAVA: capacity_effect(response) or NO_COMPARISON},
     }
 
@@ -139,13 +115,11 @@ def table_results(case: Case) -> Tree:
     worst = at_one_load(case.response)
     no_index = None if worst is None else worst[worst["indexes"] == "none"]
     full = None if worst is None else worst[worst["table"] == "grown"]
+    grown = {"factor": "table", "base": "fresh", "other": "grown"}
+    indexed = {"factor": "indexes", "base": "none", "other": "yes"}
     return {
-        "grown": level_effects(
-            no_index, case.variants, metrics=_TABLE, factor="table", base="fresh", other="grown"
-        ),
-        "indexed": level_effects(
-            full, case.variants, metrics=_TABLE, factor="indexes", base="none", other="yes"
-        ),
+        "grown": level_effects(no_index, case.variants, metrics=_TABLE, **grown),
+        "indexed": level_effects(full, case.variants, metrics=_TABLE, **indexed),
     }
 
 
@@ -168,9 +142,8 @@ def limits(trials: pd.DataFrame | None) -> Leaf:
 def response_rows(
     table: pd.DataFrame | None, labels: Mapping[str, str], *, by: Sequence[str]
 ) -> list[Mapping[str, Cell] | None]:
-    """Return rows for ``Publisher.table``: variant, levels, trials and how they ended, offered requests and right
-    answers per second while they were offered (``right``), time to serve a fixed amount of work (``serve``), right
-    share, p99, failed share, errors by kind, drain, connections; overloaded trials included."""
+    """Return rows for ``Publisher.table``: variant, levels, trials and how they ended, errors by kind, and means of
+    columns of the load response over all trials, overloaded ones included."""
     if table is None:
         return []
     rows: list[Mapping[str, Cell]] = [
@@ -181,14 +154,14 @@ def response_rows(
             "ended": ", ".join(f"{n} {end}" for end, n in mine["outcome"].value_counts().items()),
             "kinds": _kinds(mine),
         }
-        | {cell: _mean(every(mine), column, unit) for cell, (column, unit) in _CELLS.items()}
+        | {column: _mean(every(mine), column) for column in _COLUMNS}
         for key, mine in table[~table["duplicate"].astype(bool)].groupby([*by, "variant"], sort=False)
     ]
     return gapped(rows, by[0])
 
 
-def _mean(trials: pd.DataFrame, column: str, unit: str) -> Cell:
-    found = mean_of(trials, column, unit)
+def _mean(trials: pd.DataFrame, column: str) -> Cell:
+    found = mean_of(trials, column)
     if column != "serve_s" or found.value is not None:
         return found
     return found.model_copy(update={"warnings": ("no time to serve, as passes failed in every trial",)})

@@ -16,17 +16,6 @@ from harness.questions.clients.results import (
 )
 
 __all__ = [
-    "branch_results",
-    "by_part",
-    "cold_results",
-    "face_results",
-    "face_rows",
-    "open_cases",
-    "parts_results",
-    "parts_rows",
-    "percentiles_beside",
-    "published_clients",
-    "published_rows",
-    "results",
-    "use_rows",
-]
+    "branch_results", "by_part", "cold_results", "face_results", "face_rows", "open_cases", "parts_results",
+    "parts_rows", "percentiles_beside", "published_clients", "published_rows", "results", "use_rows",
+]  # fmt: skip

@@ -10,12 +10,11 @@ import pandas as pd
 
 from harness.analysis.load.load_segments import COLUMN as PART
 from harness.errors import InputError
-from harness.evidence import Evidence
 from harness.model import Estimate
 from harness.project import find_root
 from harness.publish.cells import Cell
 from harness.publish.results import as_is
-from harness.questions.clients.results import ClientCase, percentile_rows
+from harness.questions.clients.results import ClientCase, parts_rows, percentile_rows
 from harness.questions.clients.usage import PERCENTILES
 
 FOLDER = Path("data") / "published"
@@ -59,13 +58,12 @@ def published_rows(published: pd.DataFrame, case: ClientCase) -> list[Mapping[st
     """Return rows for ``Publisher.table``: each published load, and below it the same part of ours; without trials
     of ours there is nothing to set beside it."""
     rows: list[Mapping[str, Cell] | None] = []
-    if case.evidence is None:
-        return rows
-    for stack, theirs in published[published["load"] != "best"].groupby("stack", sort=False):
+    ours = [row for row in parts_rows(case) if row is not None]
+    labels = case.evidence.variants if case.evidence else {}
+    for stack, theirs in published[published["load"] != "best"].groupby("stack", sort=False) if ours else ():
         rows += [None] * bool(rows)
         rows += [_published_row(row) for _, row in theirs.iterrows()]
-        if case.parts is not None and stack in set(case.parts["variant"]):
-            rows += _our_rows(case.parts[case.parts["variant"] == stack], case.evidence)
+        rows += [{**row, "who": "here"} for row in ours if row["variant"] == labels.get(str(stack))]
     return rows
 
 
@@ -84,29 +82,14 @@ def percentiles_beside(published: pd.DataFrame, case: ClientCase) -> list[Mappin
 
 def _published_row(row: pd.Series) -> Mapping[str, Cell]:
     return {
-        "stack": LABELS[str(row["stack"])],
+        "variant": LABELS[str(row["stack"])],
         "who": "published",
-        "part": str(row["load"]),
-        "mean": _plain(row["latency_mean_ms"] / 1e3, "s"),
-        "longest": _plain(row["latency_max_ms"] / 1e3, "s"),
-        "right": _plain(row["throughput_per_s"], "1/s"),
-        "memory": _plain(row["rss_max_mb"] * 1e6, "B"),
+        PART: str(row["load"]),
+        "latency_mean_s": _plain(row["latency_mean_ms"] / 1e3, "s"),
+        "latency_max_s": _plain(row["latency_max_ms"] / 1e3, "s"),
+        "throughput_per_s": _plain(row["throughput_per_s"], "1/s"),
+        "rss_max_bytes": _plain(row["rss_max_mb"] * 1e6, "B"),
     }
-
-
-def _our_rows(parts: pd.DataFrame, evidence: Evidence) -> list[Mapping[str, Cell]]:
-    metrics = {
-        "mean": "latency_mean_s",
-        "longest": "latency_max_s",
-        "right": "throughput_per_s",
-        "memory": "rss_max_bytes",
-    }
-    return [
-        {"stack": row["variant"], "who": "here", "part": row[PART]}
-        | {word: row[metric] for word, metric in metrics.items()}
-        for row in evidence.rows(parts, list(metrics.values()), by=[PART])
-        if row is not None
-    ]
 
 
 def _plain(value: float, unit: str) -> Estimate | None:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 import pandas as pd
@@ -16,8 +16,8 @@ from harness.evidence.parameters import StageParameters
 from harness.model import Estimate
 from harness.publish.case import Case, Cases
 from harness.publish.cells import Cell, gapped
-from harness.publish.leaves import each, means, ratios
-from harness.publish.results import Absent, Tree, level_effects, mean_of
+from harness.publish.leaves import each, mean_of, means, ratios
+from harness.publish.results import Absent, Tree, level_effects
 from harness.questions.clients.analysis import parts_table
 from harness.questions.clients.usage import PERCENTILES, use_table
 
@@ -30,16 +30,10 @@ _PART = {"mean": "latency_mean_s", "p99": "latency_p99_s", "cpu": "service_cores
 _COLD = {"mean": "latency_mean_s", "p99": "latency_p99_s", "longest": "latency_max_s"}
 _BRANCH = {"throughput": "throughput_per_s", "cpu": "cpu_s_per_request"}
 _FACE = {"mean": "latency_mean_s", "p99": "latency_p99_s", "cpu": "cpu_s_per_request"}
-#: word in the key, cell of a table -> column, unit
-_MOST = {"connections": ("most_connections", "1"), "cores": ("most_cores", "cores")}
-_USE_CELLS = {
-    "open": ("most_connections", "1"), "active": ("most_active", "1"), "cores": ("most_cores", "cores"),
-    "memory": ("rss_max_bytes", "B"),
-}  # fmt: skip
-_FACE_CELLS = {
-    "mean": ("latency_mean_s", "s"), "p99": ("latency_p99_s", "s"), "cpu": ("cpu_s_per_request", "s/request"),
-    "memory": ("rss_max_bytes", "B"), "opened": ("upstream_opened", "1"),
-}  # fmt: skip
+_MOST = {"connections": "most_connections", "cores": "most_cores"}
+#: Columns that tables have means of: of what each service used, and by face.
+_USE = ("most_connections", "most_active", "most_cores", "rss_max_bytes")
+_FACES = ("latency_mean_s", "latency_p99_s", "cpu_s_per_request", "rss_max_bytes", "upstream_opened")
 #: Column -> why no trial of a variant has a number in it.
 _WHY = {"upstream_opened": "only Go counts them"} | {
     column: f"no trial has requests enough for p{share * 100:.6g}" for column, share in PERCENTILES.items()
@@ -80,10 +74,7 @@ def results(cases: Cases[ClientCase]) -> Tree:
         "name": hello.variants,
         "calibration": cases.calibration,
         **{word: ratios(hello.ratios(metric), hello.others, {}) for word, metric in _RATIOS.items()},
-        **{
-            word: means(hello.trials, hello.variants, metric, unit_of(metric))
-            for word, metric in _MEANS.items()
-        },
+        **{word: means(hello.trials, hello.variants, metric) for word, metric in _MEANS.items()},
     }
 
 
@@ -99,7 +90,7 @@ def parts_results(case: ClientCase) -> Tree:
             parts, case.variants, factor=PART, base=first, other=last, metrics=_PART
         ),
         "last": {word: _against_reference(case, at_last, metric) for word, metric in _PART.items()},
-        "most": {word: _most(case, column, unit) for word, (column, unit) in _MOST.items()},
+        "most": {word: _most(case, column) for word, column in _MOST.items()},
     }
 
 
@@ -110,7 +101,7 @@ def cold_results(case: ClientCase) -> Tree:
         **level_effects(
             case.trials, case.variants, factor="loop", base="closed", other="open", metrics=_COLD
         ),
-        "slow": means(arrivals, case.variants, "slow_s", "s"),
+        "slow": means(arrivals, case.variants, "slow_s"),
     }
 
 
@@ -134,7 +125,7 @@ def face_results(case: ClientCase) -> Tree:
         "opened": each(
             None if case.used is None else case.used.dropna(subset=["upstream_opened"]),
             ("published", "matched"),
-            lambda mine: mean_of(mine, "upstream_opened", "1"),
+            lambda mine: mean_of(mine, "upstream_opened"),
             Absent(unit="1"),
             of="face",
         ),
@@ -153,12 +144,12 @@ def parts_rows(case: ClientCase) -> list[Mapping[str, Cell] | None]:
 
 def use_rows(case: ClientCase) -> list[Mapping[str, Cell]]:
     """Return rows for ``Publisher.table``: variant, connections to the database, CPU, memory."""
-    return _rows(case, _USE_CELLS)
+    return _rows(case, _USE)
 
 
 def face_rows(case: ClientCase) -> list[Mapping[str, Cell] | None]:
     """Return rows for ``Publisher.table``: variant, face, latency, CPU, memory, connections opened to the upstream."""
-    return gapped(_rows(case, _FACE_CELLS, by="face"), "variant")
+    return gapped(_rows(case, _FACES, by="face"), "variant")
 
 
 def percentile_rows(case: ClientCase) -> list[Mapping[str, Cell]]:
@@ -166,24 +157,22 @@ def percentile_rows(case: ClientCase) -> list[Mapping[str, Cell]]:
 
     What so few requests cannot tell is a dash, and the table says why.
     """
-    return _rows(case, {column: (column, "s") for column in PERCENTILES})
+    return _rows(case, PERCENTILES)
 
 
-def _rows(
-    case: ClientCase, cells: Mapping[str, tuple[str, str]], *, by: str = "variant"
-) -> list[Mapping[str, Cell]]:
+def _rows(case: ClientCase, columns: Iterable[str], *, by: str = "variant") -> list[Mapping[str, Cell]]:
     if case.used is None:
         return []
     return [
         {by: str(level), "variant": case.variants.get(str(name), str(name))}
-        | {cell: _mean(mine, column, unit) for cell, (column, unit) in cells.items()}
+        | {column: _mean(mine, column) for column in columns}
         for name, of_variant in case.used.groupby("variant", sort=False)
         for level, mine in of_variant.groupby(by, sort=False)
     ]
 
 
-def _most(case: ClientCase, column: str, unit: str) -> Tree:
-    return each(case.used, case.variants, lambda mine: _mean(mine, column, unit), Absent(unit=unit))
+def _most(case: ClientCase, column: str) -> Tree:
+    return each(case.used, case.variants, lambda mine: _mean(mine, column), Absent(unit=unit_of(column)))
 
 
 def _against_reference(case: ClientCase, trials: pd.DataFrame | None, metric: str) -> Tree:
@@ -195,9 +184,9 @@ def _against_reference(case: ClientCase, trials: pd.DataFrame | None, metric: st
     return ratios(found, case.others, {})
 
 
-def _mean(trials: pd.DataFrame, column: str, unit: str) -> Estimate:
+def _mean(trials: pd.DataFrame, column: str) -> Estimate:
     """The mean over the trials that have a number; without any, why there is none."""
-    found = mean_of(trials.dropna(subset=[column]), column, unit)
+    found = mean_of(trials.dropna(subset=[column]), column)
     if found.value is not None or column not in _WHY:
         return found
     return found.model_copy(update={"warnings": (_WHY[column],)})

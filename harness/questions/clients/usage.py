@@ -111,6 +111,3 @@ def _opened(session: SessionFolder, record: TrialRecord) -> dict[str, object]:
     if before is None or after is None or OPENED not in after.gauges:
         return {}
     return {"upstream_opened": after.gauges[OPENED] - before.gauges.get(OPENED, 0.0)}
-
-
-__all__ = ["BUSY_OVER_S", "OPENED", "PERCENTILES", "most_cores", "percentiles_of", "use_table"]

@@ -10,10 +10,13 @@ import pytest
 
 from harness.analysis.stats.comparisons import Comparison, compare
 from harness.errors import InputError
+from harness.figures import pareto
 from harness.model import Estimate
+from harness.model.formatting import NOT_MEASURED
 from harness.publish import Publisher, read_values
 from harness.publish.comparisons import publish_noise
-from harness.publish.results import NO_COMPARISON, NO_TEXT, Absent, Tree, for_each, leaves, rows_of
+from harness.publish.leaves import ratios
+from harness.publish.results import NO_COMPARISON, NO_TEXT, Absent, Tree, Words, for_each, leaves, rows_of
 
 
 def estimate(value: float | None, unit: str = "s") -> Estimate:
@@ -162,3 +165,37 @@ def test_a_noise_above_a_hundred_percent_is_published_as_what_it_is(
     publisher = Publisher("30-a", root=tmp_path, publish=True)
     publish_noise(publisher, "strings.throughput", (found,), main={})
     assert read_values(tmp_path)["strings.throughput.noise"]["value"] == 3.7
+
+
+def test_comparisons_in_other_cells_have_their_levels_behind_the_variant(
+    tmp_path: Path, comparison: Comparison
+) -> None:
+    main = {"users": "1000"}
+    found = tuple(comparison.model_copy(update={"levels": levels}) for levels in (main, {"users": "4000"}))
+    Publisher("50-a", root=tmp_path, publish=True).put("tree", {"p99": ratios(found, ["java", "rust"], main)})
+    Publisher("50-b", root=tmp_path, publish=True).comparisons(
+        "each.p99", found, variants=["java", "rust"], main=main
+    )
+    values = read_values(tmp_path)
+    of_tree = {key.removeprefix("tree.") for key in values if key.startswith("tree.p99.")}
+    assert of_tree == {key.removeprefix("each.") for key in values if key.startswith("each.p99.")}
+    assert "p99.ratio.java.users_4000" in of_tree and "p99.verdict.rust" in of_tree
+
+
+def test_results_that_share_a_prefix_with_others_leave_its_guard_alone(
+    tmp_path: Path, comparison: Comparison
+) -> None:
+    found: Tree = {"a": {"x": comparison}, "b": {"said": Words("twice", ("e/s/1",))}}
+    Publisher("50-a", root=tmp_path, publish=True).put("q", found, guards=["a"], whole=False)
+    values = read_values(tmp_path)
+    assert "q.a.measured" in values and "q.measured" not in values
+    assert (values["q.b.said"]["text"], values["q.b.said"]["inputs"]) == ("twice", ["e/s/1"])
+
+
+def test_a_figure_of_nothing_says_that_nothing_was_measured(tmp_path: Path) -> None:
+    trials = pd.DataFrame({"excluded": [True], "latency_p99_s": [0.1], "rss_after_bytes": [1e6]})
+    said = Publisher("50-a", root=tmp_path, publish=True).figure(
+        "q.pareto", pareto, trials, latency="latency_p99_s", alt="a", caption="c"
+    )
+    assert said.text == NOT_MEASURED
+    assert not (tmp_path / "paper" / "generated" / "figures").exists()

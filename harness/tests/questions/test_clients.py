@@ -115,7 +115,7 @@ def test_the_faces_are_compared_within_a_variant_and_absent_with_a_reason_when_n
         ("Java Quarkus", "published"),
         ("Java Quarkus", "matched"),
     ]
-    untold = rows[-1]["opened"]
+    untold = rows[-1]["upstream_opened"]
     assert isinstance(untold, Estimate)
     assert untold.value is None
     assert untold.warnings == ("only Go counts them",)
@@ -143,9 +143,9 @@ def test_the_last_part_is_compared_with_the_first_and_with_the_reference(project
 def test_published_loads_stand_beside_the_same_part_of_ours(project: Path) -> None:
     case = opened(project, "clients-hello")
     rows = [row for row in published_rows(published_clients("clients-hello"), case) if row]
-    of_vertx = [(row["who"], row["part"]) for row in rows if row["stack"] in ("Vert.x", "Java Vert.x")]
+    of_vertx = [(row["who"], row["part"]) for row in rows if row["variant"] in ("Vert.x", "Java Vert.x")]
     assert of_vertx == [(who, str(part)) for who in ("published", "here") for part in (1, 2, 3, 4)]
-    first = next(row["mean"] for row in rows if row["stack"] == "Quarkus, JVM")
+    first = next(row["latency_mean_s"] for row in rows if row["variant"] == "Quarkus, JVM")
     assert isinstance(first, Estimate)
     assert first.value == pytest.approx(1.32)
     assert published_rows(published_clients("clients-db"), ClientCase("clients-db", None)) == []
