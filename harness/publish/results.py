@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Literal
 import pandas as pd
 
 from harness.analysis.stats.comparisons import Comparison
+from harness.analysis.stats.pairing import unit_of
+from harness.analysis.stats.summaries import summarise
 from harness.errors import InputError
 from harness.evidence.load_response import effect_between
 from harness.model import Estimate
@@ -152,6 +154,13 @@ def nothing(unit: str, why: str) -> Estimate:
 def as_is(value: float | None, unit: str, what: str) -> Estimate:
     """Return a plain number that is no estimate over trials: a count, a published number."""
     return Estimate(value=value, unit=unit, method="as is", estimand=what, n_trials=0)
+
+
+def means(trials: pd.DataFrame, variants: Iterable[str], metric: str) -> dict[str, Leaf]:
+    """Return variant -> a metric's mean over its trials (:func:`harness.analysis.stats.summaries.summarise`)."""
+    frame = summarise(trials, metric)
+    found = dict(zip(frame["variant"].astype(str), frame["estimate"], strict=True))
+    return for_each(variants, found, Absent(unit=unit_of(metric)))
 
 
 def level_effects(
