@@ -85,7 +85,9 @@ def _show(row: VerifiedRow) -> None:
     for cell in found.cells:
         name, value, interval, limit, held = cells(cell)
         said = f"{name}: {value}" + (f", 95 % interval {interval}" if interval else "")
-        print(wrapped(said + (f"; limit {limit}: {held}" if limit else f"; {held}"), indent="  ", hang="    "))
+        print(
+            wrapped(said + (f"; limit {limit}: {held}" if limit else f"; {held}"), indent="  ", hang="    ")
+        )
     if found.open_problem:
         print(wrapped(f"open problem: {found.open_problem}"))
     print(
