@@ -239,5 +239,5 @@ def _row(tool: toolchains.Tool, needed: bool) -> list[str]:
 
 if __name__ == "__main__":
     if sys.version_info < (3, 11):  # noqa: UP036  -- the one place that an older Python can reach
-        sys.exit("Python >= 3.11 is wanted to run everything here; this is " + sys.version.split()[0])
+        sys.exit("Python >= 3.11 is required; this is " + sys.version.split()[0])
     sys.exit(main())

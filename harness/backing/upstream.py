@@ -101,7 +101,7 @@ class Upstream:
     def unavailable(self, need: BackingNeed) -> str | None:
         implementation = self._find(need.workload)
         if implementation is None:
-            return f"services/{need.workload}/{IMPLEMENTATION} is not there, and the upstream API is wanted"
+            return f"services/{need.workload}/{IMPLEMENTATION} is missing, and the upstream API requires it"
         return self._launcher.unavailable(implementation, _variant(need))
 
     def prepare(self, need: BackingNeed) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import completion
+from harness.cli.lines import wrapped
 from harness.errors import RematchError
 from harness.project import find_root
 
@@ -83,22 +84,28 @@ def bench_command(
 
 
 def _show(result: BenchResult) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
+    """Print a benchmark: each number with its range and target, and below it every peer with the ratio."""
     from harness.bench.page import cells
 
-    console = Console(highlight=False)
-    table = Table(title=f"{result.name}: {result.question}", title_justify="left", box=None, pad_edge=False)
-    for column in ("what", "value", "range", "peer", "its value", "ratio", "target", ""):
-        table.add_column(column)
+    print(wrapped(f"{result.name}: {result.question}"))
+    before = ""
     for row in result.rows:
-        table.add_row(*cells(row))
-    console.print(table)
+        name, value, spread, peer, peer_value, ratio, target, verdict = cells(row)
+        measured = f"{name}: {value}" + (f", range {spread}" if spread else "")
+        if measured != before:
+            print(wrapped(measured, indent="  ", hang="    "))
+        before = measured
+        if peer:
+            beside = f"{peer}: {peer_value or 'unknown'}" + (f", ratio {ratio}" if ratio else "")
+            print(wrapped(beside, indent="    ", hang="      "))
+        elif ratio:
+            print(wrapped(f"ratio {ratio}", indent="    ", hang="      "))
+        if target:
+            print(wrapped(f"target {target}: {verdict}", indent="    ", hang="      "))
     said = dict.fromkeys(row.said for row in result.rows if row.said)
     for note in (*result.notes, *said, result.place):
-        console.print(f"- {note}")
+        print(wrapped(f"- {note}", hang="  "))
     for row in result.rows:
         if row.holds is False:
-            console.print(f"{row.name} does not hold: {row.target}")
-    console.print()
+            print(wrapped(f"{row.name} does not hold: {row.target}"))
+    print()

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from harness.cli import completion
-from harness.cli.lines import table, wrapped
+from harness.cli.lines import wrapped
 from harness.cli.machine_fitness import (
     DESCRIPTORS_WANTED,
     WATCHED_S,
@@ -170,14 +170,10 @@ def _version(tool: dict[str, Any]) -> str:
 
 
 def _print_missing(missing: list[dict[str, Any]]) -> None:
-    rows = [
-        (
-            tool["name"],
-            tool["state"] if tool["required"] else f"{tool['state']}, optional",
-            f"{tool['how_to_get'] or 'unknown'} ({tool['why']})",
-        )
-        for tool in sorted(missing, key=lambda tool: not tool["required"])
-    ]
-    if rows:
-        print()
-        print(table(("tool", "state", "install with (purpose)"), rows))
+    for required, head in ((True, "required, not usable:"), (False, "optional, not usable:")):
+        tools = [tool for tool in missing if tool["required"] is required]
+        if tools:
+            print(f"\n{head}")
+        for tool in tools:
+            print(wrapped(f"{tool['name']} ({tool['state']}): {tool['why']}", indent="  ", hang="    "))
+            print(wrapped(f"install with: {tool['how_to_get'] or 'unknown'}", indent="    ", hang="      "))

@@ -114,10 +114,10 @@ def _print_overview(rows: list[dict[str, Any]]) -> None:
                 str(profile.get("trials", "-")),
                 _about(profile["expected_s"]) if "expected_s" in profile else "-",
                 _runs_here(row, profile),
-                row["question"],
+                row["title"],
             )
         )
-    print(table(("experiment", "trials", "time", "here", "question"), shown, right=(1, 2), short=True))
+    print(table(("experiment", "trials", "time", "here", "title"), shown, right=(1, 2)))
     print()
     print(
         wrapped(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import completion
+from harness.cli.lines import wrapped
 from harness.errors import RematchError
 from harness.project import find_root
 
@@ -76,24 +77,22 @@ def verify_command(
 
 def _show(row: VerifiedRow) -> None:
     """Print one row: its bar, its control, and every cell with its interval and limits."""
-    from rich.console import Console
-    from rich.table import Table
-
     from harness.verify.page import cells
 
     found = row.result
-    table = Table(
-        title=f"{found.name}: {found.bar}", title_justify="left", caption=f"control: {found.control}"
-    )
-    for column in ("cell", "value", "95 % interval", "limits", ""):
-        table.add_column(column)
+    print(wrapped(f"{found.name}: {found.bar}"))
+    print(wrapped(f"control: {found.control}"))
     for cell in found.cells:
-        table.add_row(*cells(cell))
-    console = Console()
-    console.print(table)
+        name, value, interval, limit, held = cells(cell)
+        said = f"{name}: {value}" + (f", 95 % interval {interval}" if interval else "")
+        print(
+            wrapped(said + (f"; limit {limit}: {held}" if limit else f"; {held}"), indent="  ", hang="    ")
+        )
     if found.open_problem:
-        console.print(f"open problem: {found.open_problem}")
-    console.print(
-        f"{found.name}: {'holds' if found.holds else 'does not hold'}, {found.sims} simulations, "
-        f"seed {found.seed}, {row.wall_s:.1f} s"
+        print(wrapped(f"open problem: {found.open_problem}"))
+    print(
+        wrapped(
+            f"{found.name}: {'holds' if found.holds else 'does not hold'}, {found.sims} simulations, "
+            f"seed {found.seed}, {row.wall_s:.1f} s"
+        )
     )

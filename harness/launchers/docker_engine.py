@@ -45,8 +45,8 @@ def connect(host: Station, root: Path, socket: str | None = None) -> DockerClien
         where = "" if host.here else f" on {host.name}"
         raise RematchError(
             f"{SILENT}{where} ({str(problem).splitlines()[0][:200]}): it is required to measure "
-            f"services in containers; get it{where} with: {get}; then start it (or set "
-            f"{'DOCKER_HOST' if host.here else 'docker in hosts.toml'}) and be allowed to use its socket"
+            f"services in containers; install it{where} with: {get}; then start it (or set "
+            f"{'DOCKER_HOST' if host.here else 'docker in hosts.toml'}) and grant access to its socket"
         ) from problem
     client.api.mount("http://", DockerCarrier(host, socket))
     return client

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What check, list, bench and verify print fits the terminal, and no text is cut or squeezed into a narrow column."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harness.bench.result import BenchResult, BenchRow
+from harness.cli import bench, check, list, verify
+from harness.definitions import experiment_files, load_study
+from harness.tests.support.available import PROJECT
+from harness.verify.rows import VerifiedRow
+from harness.verify.simulated import Cell, VerifyResult
+
+pytestmark = pytest.mark.computes
+
+WIDTHS = [80, 120]
+#: No column of wrapped text is narrower than this.
+NARROWEST = 24
+
+TOOLS: Any = [
+    {"name": name, "state": "missing", "version": None, "required": required, "why": why, "how_to_get": how}
+    for name, required, why, how in (
+        ("jdk", True, "to build and start the Java services and to start JMeter", "make setup"),
+        (
+            "native-image",
+            False,
+            "to measure Java services compiled ahead of time",
+            "a native-image on PATH " * 4,
+        ),
+    )
+]
+
+
+@pytest.fixture(params=WIDTHS)
+def columns(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    monkeypatch.setenv("COLUMNS", str(request.param))
+    return int(request.param)
+
+
+def words(text: str) -> str:
+    return " ".join(text.split())
+
+
+def lines_that_fit(text: str, columns: int) -> str:
+    assert text.strip()
+    assert [line for line in text.splitlines() if len(line) > columns] == []
+    return words(text)
+
+
+def test_a_benchmark_names_each_number_once_with_every_peer_and_target(
+    columns: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row: Any = {
+        "name": "the whole report of 1,000,000 rows, time", "value": 2.68, "unit": "s", "low": 2.64, "high": 2.71,
+        "target": "<= 3 s", "holds": True,
+    }  # fmt: skip
+    peers = {"pandas script: mean and percentiles only": 4.41, "JMeter's report generator": 0.116}
+    rows = tuple(BenchRow(**row, peer=name, peer_value=1.0, ratio=ratio) for name, ratio in peers.items())
+    question = "How long does a JMeter result file take to become statistics, intervals and stalls? " * 2
+    bench._show(BenchResult(name="ingest", question=question, rows=rows, place="2 cores"))
+    said = lines_that_fit(capsys.readouterr().out, columns)
+    assert said.count(row["name"]) == 1
+    for name, ratio in peers.items():
+        assert f"{name}: 1, ratio {ratio}" in said
+    assert said.count("target <= 3 s: holds") == 2
+
+
+def test_a_verification_prints_every_cell_whole(columns: int, capsys: pytest.CaptureFixture[str]) -> None:
+    cells = tuple(
+        Cell(name=f"error of the share of p99.9, poisson 1000/s, {n} ms, AR 0.9", value=0.01, at_most=0.02)
+        for n in (30, 100)
+    )
+    result = VerifyResult(
+        name="attribution", bar="share error <= .02; " * 8, control="the overlap alone is wrong", cells=cells,
+        sims=10, seed=1,
+    )  # fmt: skip
+    verify._show(VerifiedRow(result=result, wall_s=1.0, others_share=None, place="2 cores"))
+    said = lines_that_fit(capsys.readouterr().out, columns)
+    assert all(cell.name in said for cell in cells)
+
+
+def test_check_prints_each_missing_tool_with_purpose_and_install_step(
+    columns: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    check._print_missing(TOOLS)
+    said = lines_that_fit(capsys.readouterr().out, columns)
+    assert said.index("required, not usable:") < said.index("optional, not usable:")
+    for tool in TOOLS:
+        assert f"{tool['name']} (missing): {tool['why']} install with: {words(tool['how_to_get'])}" in said
+
+
+def test_list_shows_every_title_whole_in_a_column_wide_enough(
+    columns: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    titles = {name: load_study(PROJECT, name).experiment.title for name in experiment_files(PROJECT)}
+    profile = {"trials": 10_000, "expected_s": 36_000.0}
+    list._print_overview(
+        [
+            {"name": name, "title": title, "profiles": {"quick": profile}, "levels_unavailable": {}, "variants": {"a": "no"}}
+            for name, title in titles.items()
+        ]
+    )  # fmt: skip
+    out = capsys.readouterr().out
+    lines_that_fit(out, columns)
+    head = out.splitlines()[0]
+    assert columns - head.index("title") >= NARROWEST
+    at = head.index("title")
+    shown = words(" ".join(line[at:] for line in out.split("\n\n")[0].splitlines()[1:]))
+    assert shown == words(" ".join(titles.values()))
