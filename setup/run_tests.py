@@ -9,8 +9,9 @@ may fail because the machine is busy. Further words go to pytest.
 Services are found by their ``service.toml`` and say themselves how they are
 tested. Two lanes run beside each other: Maven in one (its repository does not
 bear two writers), everything else in the other, and pytest at its end: Maven takes
-longer. Below pytest's summary stands what failed before or beside it, with its reason
-once more: a log is often read from its end, or has nothing but its end.
+longer, but runs only what changed since it passed. Below pytest's summary stands what
+failed before or beside it, with its reason once more: a log is often read from its end,
+or has nothing but its end.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from pathlib import Path
 from .finders import PROJECT, toolchains
 from .say import step, warn
 from .scope import WISHED_BY_TESTS
+from .tested import Passed
 
 SHOWN_LINES = 120
 #: Of these a failure's reason is made, when it is told again at the end.
@@ -42,6 +44,8 @@ FAST = ("analysis", "definitions", "evidence", "formats", "model", "report", "st
 QUICK_JVM = "-XX:TieredStopAtLevel=1"
 #: What asks for the tests that are left out of `make test`; harness/tests/support/available.py reads them.
 EVERYTHING = {"REMATCH_LONG_TESTS": "1", "REMATCH_UNCUT_TESTS": "1"}
+#: Where CI is set, and in `make test-all`, everything runs again.
+PASSED = PROJECT / ".cache" / "tests-passed.json"
 #: A loop that ends with the process that started it, however that ends.
 BUSY_LOOP = "import os, sys\nwhile os.getppid() == int(sys.argv[1]):\n    sum(range(1_000_000))"
 #: Programs a service may name as placeholders; `environment` puts the preferred ones first on PATH.
@@ -55,6 +59,8 @@ class Check:
     name: str
     command: tuple[str, ...]
     folder: Path
+    #: All that it reads, where its success on the same content need not be repeated; ``None``: it always runs.
+    reads: Path | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +110,10 @@ def service_checks(project: Path) -> list[Check]:
         name = f"{file.parent.parent.name}/{file.parent.name}"
         if service.get("language") == "go":
             checks.append(Check(name=f"{name}: go vet", command=("go", "vet", "./..."), folder=file.parent))
-        checks.append(Check(name=f"{name}: {' '.join(test[:2])}", command=test, folder=file.parent))
+        reads = None if test[0] == "go" else file.parent.parent  # `go test` keeps what passed itself
+        checks.append(
+            Check(name=f"{name}: {' '.join(test[:2])}", command=test, folder=file.parent, reads=reads)
+        )
     return checks
 
 
@@ -140,9 +149,20 @@ def environment(environ: Mapping[str, str]) -> dict[str, str]:
     return made
 
 
-def run_lane(checks: Sequence[Check], env: Mapping[str, str], failed: list[Failure]) -> None:
-    """Run checks one after another; append those that fail and show what they said."""
+def run_lane(
+    checks: Sequence[Check], env: Mapping[str, str], failed: list[Failure], passed: Passed | None = None
+) -> None:
+    """Run checks one after another; append those that fail and show what they said.
+
+    ``passed``: those that passed on the same content with the same tools are not run again.
+    """
+    kept = passed or Passed(None)
     for check in checks:
+        tools = (*check.command, *(env.get(name, "") for name in ("JAVA_HOME", "MAVEN_OPTS", "PATH")))
+        content = kept.hash_of(check.reads, tools)
+        if kept.knows(check.name, content):
+            step(f"ok      {check.name} (unchanged since it passed)")
+            continue
         started_s = time.monotonic()
         try:
             done = subprocess.run(
@@ -154,6 +174,7 @@ def run_lane(checks: Sequence[Check], env: Mapping[str, str], failed: list[Failu
             status, said = 127, f"{check.command[0]} does not start: {error.strerror}"
         took_s = time.monotonic() - started_s
         if status == 0:
+            kept.keep(check.name, content)
             step(f"ok      {check.name} ({took_s:.1f} s)")
         else:
             failed.append(Failure(name=check.name, said=said))
@@ -194,18 +215,15 @@ def busy_loops(n: int) -> Iterator[list[int]]:
             loop.wait()
 
 
-def run_all(env: Mapping[str, str], words: Sequence[str], *, fast: bool) -> int:
+def run_all(env: Mapping[str, str], words: Sequence[str], passed: Passed, *, fast: bool) -> int:
     """Run two lanes, and pytest at the end of the second; status 1 when anything failed."""
     failed: list[Failure] = []
-    others: list[Check]
-    if fast:
-        beside, others = (source_checks(PROJECT), env), []
-    else:
-        maven, others = lanes(without_absent([*source_checks(PROJECT), *service_checks(PROJECT)], env))
-        beside = (maven, for_maven(env))
-    lane = threading.Thread(target=run_lane, args=(*beside, failed))
+    services = [] if fast else service_checks(PROJECT)
+    maven, others = lanes(without_absent([*source_checks(PROJECT), *services], env))
+    beside = (others, env) if fast else (maven, for_maven(env))
+    lane = threading.Thread(target=run_lane, args=(*beside, failed, passed))
     lane.start()
-    run_lane(others, env, failed)
+    run_lane([] if fast else others, env, failed)
     step("pytest")
     folders = [f"harness/tests/{name}" for name in FAST] if fast else []
     status = run_pytest(env, [*folders, *words])
@@ -224,10 +242,11 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--busy", type=int, default=0)
     asked, words = parser.parse_known_args(list(arguments))
     env = environment(os.environ)
+    again = asked.all or env.get("CI", "").lower() not in ("", "0", "false")
     if asked.all:
         env |= EVERYTHING
     with busy_loops(asked.busy):
-        return run_all(env, words, fast=asked.fast)
+        return run_all(env, words, Passed(None if again else PASSED), fast=asked.fast)
 
 
 if __name__ == "__main__":

@@ -357,7 +357,8 @@ class Publisher:
                 "notebook": self.notebook,
             }
             self._put("figures", key, entry)
-        return Published(alt, page=figure_page(png_of(figure), alt, caption, figure.get_figwidth()))
+        png = saved[-1].read_bytes() if self._publish else png_of(figure)  # to draw it again takes a second
+        return Published(alt, page=figure_page(png, alt, caption, figure.get_figwidth()))
 
     def _text(self, key: str, text: str, method: str, n_trials: int, inputs: Sequence[str]) -> None:
         entry = generated.text_entry(

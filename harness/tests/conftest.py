@@ -25,6 +25,8 @@ LONGEST = (
     "loadgen/tools/test_jmeter.py",
     "cli/test_results.py",
     "verify/test_peaks.py",
+    "memory_sizing/test_attempts.py",
+    "figures/test_every_figure.py",
     "session/test_open_files.py",
     "session/test_measuring.py",
     "runner/test_trial.py",

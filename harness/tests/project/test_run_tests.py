@@ -15,6 +15,7 @@ from harness.tests.conftest import LONGEST, TESTS
 from harness.tests.support.instances import eventually
 from harness.tests.support.sessions import REPOSITORY
 from setup import run_tests
+from setup.tested import Passed
 
 
 class Ran:
@@ -26,7 +27,11 @@ class Ran:
         self.environments: dict[str, Mapping[str, str]] = {}
 
     def lane(
-        self, checks: Sequence[run_tests.Check], env: Mapping[str, str], failed: list[run_tests.Failure]
+        self,
+        checks: Sequence[run_tests.Check],
+        env: Mapping[str, str],
+        failed: list[run_tests.Failure],
+        passed: Passed | None = None,
     ) -> None:
         self.checks.extend(check.name for check in checks)
         self.environments |= {check.name: env for check in checks}
@@ -165,6 +170,41 @@ def test_a_failing_check_is_shown_with_its_own_words_and_does_not_stop_the_other
     assert [failure.name for failure in failed] == ["bad", "absent"]
     assert "my reason" in out
     assert "ok      good" in out
+
+
+def test_a_service_is_tested_again_when_anything_changed_that_its_tests_read(tmp_path: Path) -> None:
+    one, contract = tmp_path / "services/w/java-one", tmp_path / "services/w/contract"
+    for folder in (one / "target", contract):
+        folder.mkdir(parents=True)
+    script = one / "test.sh"
+    script.write_text("echo ran >> target/log")
+
+    def runs(passed: Path | None, env: Mapping[str, str]) -> int:
+        check = run_tests.Check(name="one", command=("/bin/sh", "test.sh"), folder=one, reads=one.parent)
+        run_tests.run_lane([check], env, [], Passed(passed))
+        return len((one / "target/log").read_text().splitlines())
+
+    kept = tmp_path / "passed.json"
+    assert [runs(kept, {}), runs(kept, {})] == [1, 1]
+    assert runs(kept, {"JAVA_HOME": "another"}) == 2
+    (contract / "cases.jsonl").write_text("{}")
+    assert runs(kept, {}) == 3
+    assert runs(None, {}) == 4
+    script.write_text("echo ran >> target/log; exit 1")
+    assert [runs(kept, {}), runs(kept, {})] == [5, 6]
+
+
+def test_where_ci_is_set_and_when_all_is_asked_for_everything_runs_again(
+    ran: Ran, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files: list[Path | None] = []
+    monkeypatch.setattr(run_tests, "Passed", lambda file: files.append(file) or Passed(file))
+    monkeypatch.setenv("CI", "true")
+    run_tests.main([])
+    monkeypatch.delenv("CI")
+    run_tests.main(["--all"])
+    run_tests.main([])
+    assert files == [None, None, run_tests.PASSED]
 
 
 def test_what_failed_before_pytest_is_said_again_below_its_summary(

@@ -84,9 +84,12 @@ class Shell:
         for number in numbers:
             cell = self.cells[number]
             results: list[dict[str, Any]] = []
-            self._shell.display_trap.hook = CapturingDisplayHook(shell=self._shell, outputs=results)
+            self._shell.display_trap.hook = CapturingDisplayHook(  # type: ignore[no-untyped-call]  # IPython has no types
+                shell=self._shell, outputs=results
+            )
             with patch.dict(os.environ, {PUBLISHING: "1"}), capture_output() as said:
-                self._shell.run_cell("".join(cell["source"])).raise_error()
+                ended = self._shell.run_cell("".join(cell["source"]))  # type: ignore[no-untyped-call]  # nor has this
+                ended.raise_error()
             if "parameters" in cell["metadata"].get("tags", ()):
                 self._shell.user_ns.update(self._parameters)
             shown = (
