@@ -198,7 +198,12 @@ def test_where_ci_is_set_and_when_all_is_asked_for_everything_runs_again(
     ran: Ran, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files: list[Path | None] = []
-    monkeypatch.setattr(run_tests, "Passed", lambda file: files.append(file) or Passed(file))
+
+    def kept(file: Path | None) -> Passed:
+        files.append(file)
+        return Passed(file)
+
+    monkeypatch.setattr(run_tests, "Passed", kept)
     monkeypatch.setenv("CI", "true")
     run_tests.main([])
     monkeypatch.delenv("CI")

@@ -51,8 +51,9 @@ def test_a_pause_too_small_to_be_seen_counts_neither_way() -> None:
     start = np.arange(0.0, 2.0, 0.001)
     latency = np.full(len(start), 0.002)
     pauses = Pauses(starts_s=(0.5, 1.0), lengths_s=(0.004, 0.05))
-    assert row.scored([(0.5, 0.504), (1.0, 1.05)], pauses, start, latency + 0.01, 0.02) == row.Score(1, 1, 1)
-    assert row.scored([(1.5, 1.6)], pauses, start, latency + 0.01, 0.02) == row.Score(0, 1, 1)
+    wanted = row.to_find(pauses, start, latency + 0.01, 0.02)
+    assert row.scored([(0.5, 0.504), (1.0, 1.05)], wanted) == row.Score(1, 1, 1)
+    assert row.scored([(1.5, 1.6)], wanted) == row.Score(0, 1, 1)
 
 
 def test_a_real_service_stopped_at_known_times_shows_each_stop() -> None:
