@@ -14,8 +14,6 @@ from harness.tests.support.available import PROJECT
 from harness.verify.rows import VerifiedRow
 from harness.verify.simulated import Cell, VerifyResult
 
-pytestmark = pytest.mark.computes
-
 WIDTHS = [80, 120]
 #: No column of wrapped text is narrower than this.
 NARROWEST = 24
