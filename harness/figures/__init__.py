@@ -10,6 +10,7 @@ import sys
 
 from harness.figures.comparisons import forest, pareto
 from harness.figures.latency import ecdf, percentiles
+from harness.figures.loops import open_and_closed
 from harness.figures.style import describe, save, show_figures_in, stamp
 from harness.figures.trials import by_cell, run_order
 
@@ -18,6 +19,7 @@ __all__ = [
     "describe",
     "ecdf",
     "forest",
+    "open_and_closed",
     "pareto",
     "percentiles",
     "run_order",

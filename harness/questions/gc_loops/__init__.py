@@ -3,7 +3,6 @@
 
 from harness.evidence.requests import settling
 from harness.publish.attribution import attribution_rows
-from harness.questions.gc_loops.figures import open_and_closed
 from harness.questions.gc_loops.results import results
 
-__all__ = ["attribution_rows", "open_and_closed", "results", "settling"]
+__all__ = ["attribution_rows", "results", "settling"]

@@ -64,7 +64,7 @@ def results(
     refused = (
         ", ".join(sorted({row.label for row in rows if row.n_refused})) or "none of the variants measured"
     )
-    defined = list(defined)
+    defined = [_part(name) for name in defined]
     return {
         "name": variants,
         **{
@@ -76,10 +76,15 @@ def results(
         "least": least,
         "least_asked": asked,
         "equal": {
-            part: for_each(defined, {pair.go: getattr(pair, part) for pair in pairs}, absent)
+            part: for_each(defined, {_part(pair.go): getattr(pair, part) for pair in pairs}, absent)
             for part, absent in (("memory", NO_COMPARISON), ("p99", NO_COMPARISON), ("words", NO_TEXT))
         },
     }
+
+
+def _part(name: str) -> str:
+    """Return a variant's name without dots: in a comparison's name these separate variant and levels."""
+    return name.replace(".", "_")
 
 
 def least_words(fit: MemoryFit) -> str:

@@ -117,7 +117,7 @@ def adequacy_results(found: Enough) -> Tree:
             }
             for part, (field, unit) in _WORTH.items()
         },
-        "pooled": _pooled(found),
+        "pooled": _pooled(found) | ({"measured": "measured"} if found.p99 else {}),
     }
 
 
@@ -221,7 +221,7 @@ def _worth(ones: Sequence[Worth], field: str, unit: str, part: str, *, measured:
     return as_is(round(middle) if unit == "1" else middle, unit, f"{part}, median of trials")
 
 
-def _pooled(found: Enough) -> Tree:
+def _pooled(found: Enough) -> dict[str, Leaf]:
     ratios = [
         float((one.cluster_high - one.cluster_low) / (one.jackknife.high - one.jackknife.low))
         for one in found.p99.values()

@@ -31,7 +31,7 @@ from harness.analysis.warmup.curves import warm_up_curve
 from harness.formats.detect import read_any
 from harness.formats.table import RequestTable
 from harness.model import Estimate
-from harness.questions import bank, clients, gc_loops, gc_peaks, startup, validity, warm_up
+from harness.questions import bank, clients, gc_peaks, startup, validity, warm_up
 from harness.questions.forms import forms
 from harness.questions.gc_peaks.analysis import Timeline
 from harness.questions.placement import places
@@ -190,7 +190,7 @@ def drawn() -> dict[str, Callable[[], Figure]]:
         "memory_timeline": lambda: startup.memory_timeline(
             samples(), trials, phases=[("start-up", 0.0, 0.5)]
         ),
-        "open_and_closed": lambda: gc_loops.open_and_closed(loops(), {"java-helidon": "Helidon"}),
+        "open_and_closed": lambda: figures.open_and_closed(loops(), {"java-helidon": "Helidon"}),
         "pareto": lambda: figures.pareto(trials),
         "peaks": lambda: gc_peaks.peaks([timeline()]),
         "percentiles": lambda: figures.percentiles(real_latencies(), trials, resolution_s=0.001),
