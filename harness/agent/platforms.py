@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What only Linux offers, with what stands in for it elsewhere, and the one sentence for Windows.
 
-Reading, reporting and teaching work on every Unix; measuring needs Linux. Standard library only, Python >= 3.8:
+Reading, reporting and teaching work on every Unix. Measuring is made for Linux. Standard library only, Python >= 3.8:
 the agent on a far host is built of this file too.
 """
 
@@ -13,6 +13,7 @@ import signal
 import sys
 
 _PR_SET_PDEATHSIG = 1
+_STATM = "/proc/self/statm"
 
 
 def usable_cpus() -> tuple[int, ...]:
@@ -20,6 +21,11 @@ def usable_cpus() -> tuple[int, ...]:
     if hasattr(os, "sched_getaffinity"):
         return tuple(sorted(os.sched_getaffinity(0)))
     return tuple(range(os.cpu_count() or 1))
+
+
+def has_proc() -> bool:
+    """Whether the kernel shows processes as files; elsewhere ``harness.sampling.portable`` reads them."""
+    return os.path.exists(_STATM)
 
 
 def die_with_parent() -> None:

@@ -83,6 +83,27 @@ class ProcessReader:
         """Return its memory and CPU time now, or ``None`` once it has ended (a zombie has ended)."""
         return understand(self.glance())
 
+    def understand(self, glance: Glance) -> ProcessReading | None:
+        """Return what a glance says; see ``understand``."""
+        return understand(glance)
+
+    def children(self) -> set[int]:
+        """Return the ids of its children now."""
+        return children(self.pid)
+
+    def n_threads(self) -> int:
+        """Return how many threads it has; 0: it is gone."""
+        return count_threads(self.pid)
+
+    def n_descriptors(self) -> int | None:
+        """Return how many descriptors it has open; ``None``: it is gone, or we may not look."""
+        return count_descriptors(self.pid)
+
+    def reaped_s(self) -> float:
+        """Return the CPU time of children that ended and were waited for."""
+        stat = self.stat()
+        return stat.reaped_ticks / TICKS_PER_S if stat is not None else 0.0
+
     def stat(self) -> ProcessStat | None:
         """Return its ``stat``, which is dear: the kernel sums up every thread for it. ``None``: it is gone."""
         try:
@@ -124,11 +145,14 @@ class TreeReader:
     A tick of a sampler reads the ``processes``; ``account`` sums them up, then or later, but in that order.
     """
 
+    #: What reads one process.
+    process: type[ProcessReader] = ProcessReader
+
     def __init__(
         self, pid: int, start_ticks: int, cpu_at_launch_s: float = 0.0, *, short_lived: bool = False
     ) -> None:
         self._short_lived = short_lived
-        self._readers = {pid: ProcessReader(pid, start_ticks)}
+        self._readers = {pid: self.process(pid, start_ticks)}
         self._root = pid
         self._last_cpu_s: dict[int, float] = {}
         self._ended_cpu_s = -cpu_at_launch_s
@@ -137,10 +161,10 @@ class TreeReader:
         """Take in every child, and theirs, that there is now."""
         to_look_at = list(self._readers)
         while to_look_at:
-            for child in children(to_look_at.pop()):
+            for child in self._readers[to_look_at.pop()].children():
                 if child not in self._readers:
                     with contextlib.suppress(ProcessLookupError):
-                        self._readers[child] = ProcessReader(child)
+                        self._readers[child] = self.process(child)
                         to_look_at.append(child)
 
     def processes(self) -> list[ProcessReader]:
@@ -172,12 +196,11 @@ class TreeReader:
 
     def read(self) -> ProcessReading | None:
         """Return the sum over the tree with its threads, or ``None`` once the first process has ended."""
-        stats = [stat for reader in self._short_lived_ones() if (stat := reader.stat()) is not None]
-        reaped_s = sum(stat.reaped_ticks for stat in stats) / TICKS_PER_S
+        reaped_s = sum(reader.reaped_s() for reader in self._short_lived_ones())
         reading = self.account([(pid, reader.read()) for pid, reader in self._readers.items()], reaped_s)
         if reading is None:
             return None
-        return reading._replace(n_threads=sum(count_threads(pid) for pid in self._readers))
+        return reading._replace(n_threads=sum(reader.n_threads() for reader in self._readers.values()))
 
     def _short_lived_ones(self) -> Iterable[ProcessReader]:
         """Those whose ended children stand on their account; ``stat`` is dear, and of the others not needed."""
@@ -185,9 +208,13 @@ class TreeReader:
 
     def n_descriptors(self) -> int | None:
         """Return how many descriptors the tree has open, or ``None`` when we may not look."""
-        counts = [count_descriptors(pid) for pid in self._readers]
+        counts = [reader.n_descriptors() for reader in self._readers.values()]
         known = [count for count in counts if count is not None]
         return sum(known) if known else None
+
+    def pss_bytes(self) -> int | None:
+        """Return the proportional set size of the tree, or ``None`` when we may not look."""
+        return pss_bytes(tuple(self._readers))
 
     def close(self) -> None:
         for reader in self._readers.values():
@@ -208,7 +235,13 @@ class TreeResources:
 
 
 def read_tree(
-    pid: int, start_ticks: int, *, cpu_at_launch_s: float = 0.0, pss: bool = True, short_lived: bool = False
+    pid: int,
+    start_ticks: int,
+    *,
+    cpu_at_launch_s: float = 0.0,
+    pss: bool = True,
+    short_lived: bool = False,
+    reader: type[TreeReader] = TreeReader,
 ) -> TreeResources:
     """Read the process and its children once, for the edge of a phase; ``short_lived``: see ``TreeReader``.
 
@@ -217,7 +250,7 @@ def read_tree(
     """
     wall_epoch_s, monotonic_s = time.time(), time.monotonic()
     try:
-        tree = TreeReader(pid, start_ticks, cpu_at_launch_s, short_lived=short_lived)
+        tree = reader(pid, start_ticks, cpu_at_launch_s, short_lived=short_lived)
     except ProcessLookupError:
         return TreeResources(wall_epoch_s, monotonic_s)
     try:
@@ -229,7 +262,7 @@ def read_tree(
             wall_epoch_s=wall_epoch_s,
             monotonic_s=monotonic_s,
             rss_bytes=reading.rss_bytes,
-            pss_bytes=pss_bytes(tuple(tree._readers)) if pss else None,
+            pss_bytes=tree.pss_bytes() if pss else None,
             cpu_s=reading.cpu_s,
             n_threads=reading.n_threads,
             n_descriptors=tree.n_descriptors(),

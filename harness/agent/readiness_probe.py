@@ -66,7 +66,7 @@ def gone_check(pid: int, start_ticks: int) -> Callable[[], bool]:
     def gone() -> bool:
         try:  # a child of ours: one call of the kernel, and it stays for its parent to be waited for
             return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-        except ChildProcessError:
+        except (ChildProcessError, AttributeError):  # macOS has no such call
             return not alive(pid, start_ticks)
 
     return gone

@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple
 
-from harness.agent.machine_counters import MACHINE_COLUMNS, MachineReader
-from harness.agent.process_tree import ProcessReading, TreeReader
+from harness.agent.machine_counters import MACHINE_COLUMNS
 from harness.agent.ticks import Calls, InterpreterGlancer, Schedule
 
 if TYPE_CHECKING:
+    from harness.agent.machine_counters import MachineReader
+    from harness.agent.process_tree import ProcessReading, TreeReader
     from harness.agent.ticks import Glancer, Tick
 
 SAMPLE_COLUMNS = ("monotonic_s", "role", "rss_bytes", "cpu_s", "n_threads", "n_descriptors")
@@ -127,7 +128,7 @@ class Sampler:
             with self._files[0].open("w") as samples, self._files[1].open("w") as machine:
                 samples.write(",".join(SAMPLE_COLUMNS) + "\n")
                 machine.write(",".join(MACHINE_COLUMNS) + "\n")
-                with MachineReader() as the_machine:
+                with self._glancer.machine() as the_machine:
                     self._keep_schedule(samples, machine, the_machine)
         except BaseException as problem:  # a thread's exception would vanish: stop() raises it
             self._problem = problem
@@ -207,7 +208,7 @@ class Sampler:
         while self._added:
             role, watched = self._added.pop(0)
             try:
-                tree = TreeReader(
+                tree = self._glancer.tree(
                     watched.pid,
                     watched.start_ticks,
                     watched.cpu_at_launch_s,

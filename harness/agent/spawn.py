@@ -57,6 +57,9 @@ class RunReport:
 class Spawned:
     """A started process, leader of a group of its own."""
 
+    #: What reads it and its children.
+    tree: type[TreeReader] = TreeReader
+
     def __init__(self, popen: subprocess.Popen[bytes], start_ticks: int, report: Mapping[str, float]) -> None:
         self._popen = popen
         self._stopped: StopReport | None = None
@@ -96,7 +99,7 @@ class Spawned:
         """Return the CPU time of it and its children; of an ended one, what the kernel last knew."""
         if self._tree is None:
             try:
-                self._tree = TreeReader(self.pid, self.start_ticks, self.cpu_at_launch_s)
+                self._tree = self.tree(self.pid, self.start_ticks, self.cpu_at_launch_s)
             except ProcessLookupError:
                 return self._cpu_s
         self._tree.discover()
@@ -112,7 +115,7 @@ class Spawned:
             if ended is None:
                 return
             own_s = time.clock_gettime(cpu_clock(self.pid))
-        except (OSError, ChildProcessError):
+        except (OSError, AttributeError):  # elsewhere than on Linux there is neither
             return
         stat = read_stat(self.pid)
         reaped_s = stat.reaped_ticks / TICKS_PER_S if stat is not None else 0.0
@@ -215,15 +218,13 @@ class Spawner:
 
     def _start(self, order: dict[str, Any]) -> Spawned:
         program, folder = order["argv"][0], order["folder"]
-        if not hasattr(os, "memfd_create"):
-            raise HostError(f"{program} on {self._host}: services are started and measured on Linux only")
         whole = {
             **order,
             "environment": {**base_environment(), **order["environment"]},
             "parent": os.getpid(),
         }
         # not as an argument: the environment may hold a password, and everybody can read a command line
-        order_file = os.memfd_create("order")
+        order_file = _nameless_file()
         os.write(order_file, json.dumps(whole).encode())
         os.lseek(order_file, 0, os.SEEK_SET)
         read_end, write_end = os.pipe()
@@ -249,6 +250,14 @@ class Spawner:
         for clock in ("wall_epoch_s", "monotonic_s"):
             report[clock] += self._skew_s
         return self._make(popen, stat.start_ticks, report)
+
+
+def _nameless_file() -> int:
+    """Return the descriptor of an empty file that has no name; only Linux has one that is memory alone."""
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("order")
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())
 
 
 def base_environment() -> dict[str, str]:

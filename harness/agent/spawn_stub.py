@@ -44,7 +44,7 @@ def prepare(order: dict) -> None:  # type: ignore[type-arg]  # a file of its own
     for door in order.get("groups", ()):
         with open(door, "w") as stream:
             stream.write("0")  # whoever writes that is meant
-    if order["cpus"] is not None:
+    if order["cpus"] is not None and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, order["cpus"])
     os.chdir(order["folder"])
     redirect(os.devnull, 0, os.O_RDONLY)
@@ -66,7 +66,10 @@ def become(user: int, group: int) -> None:
 
 def die_with(parent: int) -> None:
     """Be killed when the thread that started us ends, also if it ended before we could ask."""
-    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0:
+    prctl = getattr(
+        ctypes.CDLL(None, use_errno=True), "prctl", None
+    )  # Linux: elsewhere orphans are looked for
+    if prctl is not None and prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG)")
     if os.getppid() != parent:
         os._exit(127)

@@ -12,7 +12,8 @@ from array import array
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from harness.agent.process_tree import understand
+from harness.agent.machine_counters import MachineReader
+from harness.agent.process_tree import TreeReader
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -98,7 +99,17 @@ class Glancer(Protocol):
 
     @property
     def name(self) -> str:
-        """``interpreter`` or ``native``, as a record tells it."""
+        """``interpreter``, ``native`` or ``portable``, as a record tells it."""
+        ...
+
+    @property
+    def tree(self) -> type[TreeReader]:
+        """What reads the processes that it is given, and finds their children."""
+        ...
+
+    @property
+    def machine(self) -> type[MachineReader]:
+        """What reads the machine around them."""
         ...
 
     def take(
@@ -117,6 +128,7 @@ class InterpreterGlancer:
     """In the interpreter, for where the native one cannot be."""
 
     name = "interpreter"
+    tree, machine = TreeReader, MachineReader
 
     def take(
         self, schedule: Schedule, before: int, processes: Sequence[ProcessReader], calls: Calls
@@ -126,9 +138,9 @@ class InterpreterGlancer:
         seen = []
         while _sleep_until_due(schedule, calls) and schedule.number < before and not calls.added:
             began_ns = time.monotonic_ns()
-            seen.append([(time.monotonic(), process.glance()) for process in processes])
+            seen.append([(process, time.monotonic(), process.glance()) for process in processes])
             schedule.count(began_ns)
-        return [[(at_s, understand(glance)) for at_s, glance in tick] for tick in seen]
+        return [[(at_s, process.understand(glance)) for process, at_s, glance in tick] for tick in seen]
 
 
 def _sleep_until_due(schedule: Schedule, calls: Calls) -> bool:

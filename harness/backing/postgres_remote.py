@@ -29,7 +29,7 @@ from harness.backing.postgres_remote_database import FarLent
 from harness.backing.postgres_remote_server import Database, FarServer
 from harness.backing.postgres_template import INITDB_WITHIN_S, fill, sql_files, template_key
 from harness.errors import HostError, InputError, MissingTool, TrialFailure
-from harness.hosts.ssh import SshHost
+from harness.hosts.ssh.host import SshHost
 from harness.model import BackingName, BackingSettings, Outcome
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from harness.backing.postgres_install import ACCOUNTS
 from harness.errors import InputError, MissingTool
 from harness.hosts.base import Command
-from harness.hosts.ssh import SshHost
+from harness.hosts.ssh.host import SshHost
 
 #: Where distributions put the programs, the newest first; then whatever is on PATH.
 USUAL = (

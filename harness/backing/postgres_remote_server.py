@@ -32,7 +32,7 @@ from harness.backing.postgres_server import (
 from harness.backing.postgres_template import ADMISSION, LETS_IN, NEAR
 from harness.errors import HostError, TrialFailure
 from harness.hosts.base import Command, Process, StopSignal
-from harness.hosts.ssh import SshHost
+from harness.hosts.ssh.host import SshHost
 from harness.model import BackingSettings, Outcome
 from harness.model.endpoint import Endpoint
 

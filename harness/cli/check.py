@@ -106,16 +106,19 @@ def _containers(root: Path) -> dict[str, str | None]:
 
 def _watch(n_cpus: int) -> dict[str, float | None]:
     """Shares of the machine's CPU time over a second: steal, busy; and tasks waiting for a CPU."""
-    from harness.agent.machine_counters import read_machine
+    from harness.sampling import readers_here
 
-    before, began = read_machine(), time.monotonic()
-    time.sleep(WATCHED_S)
-    return shares(before, read_machine(), time.monotonic() - began, n_cpus)
+    with readers_here().machine() as machine:
+        before, began = machine.read(), time.monotonic()
+        time.sleep(WATCHED_S)
+        return shares(before, machine.read(), time.monotonic() - began, n_cpus)
 
 
 def _ticks_in_words(sampling: dict[str, str | None]) -> str:
     if sampling["reason"] is None:
         return "native"
+    if sampling["ticks_by"] == "portable":
+        return f"psutil; {sampling['reason']}"
     return f"Python (higher CPU cost); native loop unavailable: {sampling['reason']}"
 
 

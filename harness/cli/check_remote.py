@@ -20,13 +20,15 @@ from harness.cli.machine_fitness import (
     remarks_on,
     shares,
 )
+from harness.model.load_tools import run_as
 from harness.project import find_root
 
 if TYPE_CHECKING:
-    from harness.hosts.ssh import HostSettings, SshHost
+    from harness.hosts.ssh.host import SshHost
+    from harness.hosts.ssh.settings import HostSettings
     from harness.model import HostClock
 
-PROGRAMS = ("go", "wrk", "wrk2", "k6", "oha", "vegeta", "locust", "docker", "taskset")
+PROGRAMS = ("go", *run_as("program"), "locust", "docker", "taskset")
 #: Artifacts, a runtime or two, and one trial's files.
 ROOM_WANTED_BYTES = 1 << 30
 
@@ -48,7 +50,8 @@ def check_far(name: str, *, as_json: bool) -> None:
 
 
 def _look(name: str) -> dict[str, Any]:
-    from harness.hosts.ssh import SshHost, load_settings
+    from harness.hosts.ssh.host import SshHost
+    from harness.hosts.ssh.settings import load_settings
 
     settings = load_settings(find_root(), name)
     host = SshHost(name, settings, alone=False)

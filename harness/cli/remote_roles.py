@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.errors import HostError, InputError, MissingTool
+from harness.model.load_tools import BY_NAME, run_as
 
 if TYPE_CHECKING:
-    from harness.hosts.ssh import HostSettings, SshHost
+    from harness.hosts.ssh.host import SshHost
+    from harness.hosts.ssh.settings import HostSettings
     from harness.toolchains import Jdk
 
-#: Load generators that a far machine can run, JMeter last: it is the one that wants a JDK.
-GENERATORS = ("wrk", "wrk2", "k6", "oha", "vegeta", "locust", "jmeter")
+#: Load generators that a far machine can run; those that want a JDK come last.
+GENERATORS = run_as("program", "python", "java")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +83,7 @@ def generators(host: SshHost) -> dict[str, Ability]:
 
     found: dict[str, Ability] = {}
     for name in GENERATORS:
-        wanted = {} if name in ("locust", "jmeter") else {name: Path(name)}
+        wanted: dict[str, Path | None] = {name: Path(name)} if BY_NAME[name].runs_as == "program" else {}
         try:
             load_words(host, name, wanted, None)
             found[name] = Ability(found=name)

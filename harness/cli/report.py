@@ -12,7 +12,7 @@ import typer
 def report_command(
     paths: Annotated[
         list[Path],
-        typer.Argument(help="result files of JMeter, Locust, k6, oha, vegeta, wrk or wrk2"),
+        typer.Argument(help="result files of load tools (docs/report.md lists them)"),
     ],
     gc: Annotated[
         Path | None,

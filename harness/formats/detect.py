@@ -28,10 +28,9 @@ from harness.formats.table import AggregateTable, RequestTable
 from harness.formats.vegeta_csv import looks_like_vegeta, open_vegeta
 from harness.formats.wrk2_text import looks_like_wrk2, read_wrk2
 from harness.formats.wrk_text import looks_like_wrk, read_wrk
+from harness.model.load_tools import titles
 
 Opener = Callable[[Path], RequestStream | RequestTable | AggregateTable]
-
-TOOLS = "JMeter, Locust, k6, oha, vegeta, wrk or wrk2"
 
 
 def _looks_like_locust(head: str) -> bool:
@@ -62,7 +61,7 @@ _OPENERS: tuple[tuple[Callable[[str], bool], Opener], ...] = (
 
 
 def read_any(path: Path) -> RequestTable | AggregateTable:
-    """Read a whole file of JMeter, Locust, k6, oha, vegeta, wrk or wrk2, whichever it is.
+    """Read a whole file of any load tool, whichever it is.
 
     Raises:
         InputError: as ``open_any``; or its tool's own reader refuses it.
@@ -84,13 +83,13 @@ def open_any(
             or decimal sign was given for a file of another tool.
     """
     if path.is_dir():
-        raise InputError("is a folder", file=path, allowed=f"one file of {TOOLS}")
+        raise InputError("is a folder", file=path, allowed=f"one file of {titles()}")
     if looks_like_sqlite(path):
         _only_for_jmeter(path, latency_unit, decimal)
         return read_oha_db(path)
     head = read_head(path)
     if not head.strip():
-        raise InputError("is empty", file=path, allowed=f"a file of {TOOLS}")
+        raise InputError("is empty", file=path, allowed=f"a file of {titles()}")
     for is_its, opened in _OPENERS:
         if is_its(head):
             if opened is open_jtl:

@@ -136,7 +136,7 @@ def parse_row(fields: list[str], layout: Layout) -> Row | None:
     start = layout.start_s(fields)
     ok: bool | None = True
     if layout.ok is not None:
-        ok = _TRUE.get(fields[layout.ok].strip().lower())
+        ok = verdict_of(fields[layout.ok])
     elif layout.code is not None:
         ok = is_good_code(fields[layout.code])
     if latency_s is None or start is None or ok is None:
@@ -162,6 +162,11 @@ def _connect_s(fields: list[str], layout: Layout) -> float:
         fields[layout.connect], whole_ms=layout.whole_ms, units_per_s=layout.latency_units_per_s
     )
     return math.nan if found is None else found
+
+
+def verdict_of(text: str) -> bool | None:
+    """Return what a column of true and false says, in capitals or not; ``None``: neither."""
+    return _TRUE.get(text.strip().lower())
 
 
 def is_good_code(code: str) -> bool:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from pydantic import Field
 
 from harness.formats.error_kinds import add_kinds
-from harness.model import Frozen
+from harness.model import Frozen, GeneratorName
 
 if TYPE_CHECKING:  # pandas takes half a second to load, and reading needs none of it
     import pandas as pd
@@ -21,9 +21,6 @@ if TYPE_CHECKING:  # pandas takes half a second to load, and reading needs none 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 CodeArray = npt.NDArray[np.int32]
-
-RequestSource = Literal["jmeter", "locust", "k6", "oha", "vegeta"]
-AggregateSource = Literal["locust", "wrk", "wrk2", "k6"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +62,7 @@ class RequestTable:
     """
 
     path: Path
-    source: RequestSource
+    source: GeneratorName
     start_epoch_s: FloatArray
     latency_s: FloatArray
     ok: BoolArray
@@ -232,7 +229,7 @@ class AggregateTable(Frozen):
     those printed, no interval and no stall can come from it."""
 
     path: Path
-    source: AggregateSource
+    source: GeneratorName
     kind: Literal["stats", "history", "failures", "exceptions", "summary"]
     rows: tuple[AggregateRow, ...] = ()
     total: AggregateRow | None = None

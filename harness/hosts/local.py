@@ -12,7 +12,7 @@ from pathlib import Path
 from harness.agent.cgroup import read_group
 from harness.agent.docker_api import EngineReply, EngineRequest, exchange_in_a_row
 from harness.agent.hashing import folder_bytes
-from harness.agent.machine_counters import MachineReading, read_machine
+from harness.agent.machine_counters import MachineReading
 from harness.agent.ports import free_port
 from harness.agent.process_tree import read_tree
 from harness.agent.processes import read_stat
@@ -24,7 +24,7 @@ from harness.hosts.base import Command, Completed, Stopped, StopSignal
 from harness.hosts.measuring import Sampling, Started
 from harness.model import ClockReading, GroupReading, HostClock, ResourceReading
 from harness.model.endpoint import Endpoint
-from harness.sampling import glancer_here, read_resources
+from harness.sampling import glancer_here, read_resources, readers_here, tree_here
 
 STUB = Path(__file__).resolve().parents[1] / "agent" / "spawn_stub.py"
 
@@ -74,7 +74,8 @@ class LocalHost:
         )
 
     def machine(self) -> MachineReading:
-        return read_machine()
+        with readers_here().machine() as reader:
+            return reader.read()
 
     def sampler(self, samples: Path, machine: Path, hz: float) -> Sampling:
         glancer, _ = glancer_here()
@@ -99,7 +100,11 @@ class LocalHost:
             gone=gone_check(watched.pid, watched.start_ticks),
         )
         resources = read_tree(
-            watched.pid, watched.start_ticks, cpu_at_launch_s=watched.cpu_at_launch_s, pss=False
+            watched.pid,
+            watched.start_ticks,
+            cpu_at_launch_s=watched.cpu_at_launch_s,
+            pss=False,
+            reader=tree_here(),
         )
         return Started(first, resources)
 
@@ -153,6 +158,8 @@ class LocalHost:
 
 class LocalProcess(Spawned):
     """A process on this machine; see ``Process``."""
+
+    tree = tree_here()
 
     @property
     def launched(self) -> ClockReading:

@@ -13,6 +13,7 @@ from harness.errors import HostError, TrialFailure
 from harness.hosts.base import Command, Host, Process
 from harness.hosts.measuring import Station
 from harness.launchers import aot
+from harness.launchers.accepted_flags import AcceptedFlags
 from harness.launchers.arguments import cpu_limit, jvm_flags, misfit
 from harness.launchers.base import LaunchOrder, masked
 from harness.launchers.builds import MADE_LATER, Builder, Built
@@ -66,7 +67,7 @@ class ProcessLauncher:
         self.builds_on: Host = host if elsewhere is None else elsewhere.builds_on
         self.builder = Builder(self.builds_on, root, tools, build_environment)
         self.forms = Forms(self.builds_on, root, tools, build_environment)
-        self.runtimes = Runtimes(host, tools, elsewhere)
+        self.runtimes = Runtimes(host, tools, elsewhere, AcceptedFlags(root))
         self.starts = StartCommands(host, self.builder, self.forms, self.runtimes)
 
     def unavailable(self, implementation: Implementation, variant: Variant) -> str | None:

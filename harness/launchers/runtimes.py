@@ -10,7 +10,9 @@ from pathlib import Path
 
 from harness.errors import HostError
 from harness.hosts.base import Command, Host
+from harness.hosts.local import LocalHost
 from harness.hosts.measuring import Station
+from harness.launchers.accepted_flags import AcceptedFlags
 from harness.launchers.builds import Built, named_program, version_of
 from harness.launchers.forms import Form
 from harness.launchers.tools import Tools
@@ -31,8 +33,11 @@ class Elsewhere:
 class Runtimes:
     """The runtimes of ``host``; ``elsewhere``: it is another machine than the one services are built on."""
 
-    def __init__(self, host: Station, tools: Tools, elsewhere: Elsewhere | None) -> None:
+    def __init__(
+        self, host: Station, tools: Tools, elsewhere: Elsewhere | None, accepted: AcceptedFlags
+    ) -> None:
         self._host, self._tools, self._elsewhere = host, tools, elsewhere
+        self._accepted = accepted
         self._bytes: dict[Path, int] = {}
         self._refusals: dict[tuple[str, ...], str | None] = {}
 
@@ -58,12 +63,16 @@ class Runtimes:
     def refused(self, host: Host, java: Path, flags: tuple[str, ...]) -> str | None:
         """Return why this JVM does not start with these flags, in its own words; ``None``: it does."""
         argv = (str(java), *flags, "-version")
-        key = (host.name, *argv)
+        key, kept = (host.name, *argv), host.name == LocalHost.name
+        if kept and self._accepted.has(java, flags):
+            return None
         if key not in self._refusals:
             try:
                 completed = host.run(Command(argv=argv, folder=Path("/")), 60.0)
             except HostError as error:  # nothing is started here; a far host may answer next time
                 return str(error)
+            if kept and completed.exit_code == 0:
+                self._accepted.add(java, flags)
             said = (completed.stdout + completed.stderr).strip().splitlines() or ["it said nothing"]
             self._refusals[key] = (
                 None if completed.exit_code == 0 else f"the JVM refuses {' '.join(flags)}: {said[0]}"

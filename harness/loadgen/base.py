@@ -6,11 +6,14 @@ Only the runner owns processes. An adapter that cannot express a load profile re
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, Self
 
 from pydantic import Field, model_validator
 
+from harness.errors import MissingTool, UnsupportedLoad
 from harness.loadgen.flow import flow_fault
 from harness.model import Frozen, LoadProfile, LoadSummary, Request
 from harness.model.endpoint import Endpoint
@@ -54,6 +57,16 @@ class LoadCommand(Frozen):
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Installed:
+    """What a machine has for load tools: tool -> its program (a jar for JMeter), a ``java``, CPUs. ``None``, or
+    left out: it is not there."""
+
+    programs: Mapping[str, Path | None] = field(default_factory=dict)
+    java: Path | None = None
+    n_cpus: int = 2
+
+
 class LoadGenerator(Protocol):
     """A load generator's adapter. Holds no state and starts nothing."""
 
@@ -73,6 +86,14 @@ class LoadGenerator(Protocol):
         """
         ...
 
+    def require(self) -> None:
+        """Refuse where the tool is not on this machine.
+
+        Raises:
+            MissingTool: with how to get it.
+        """
+        ...
+
     def command(self, order: LoadOrder) -> LoadCommand:
         """Return the command for ``order``.
 
@@ -89,3 +110,26 @@ class LoadGenerator(Protocol):
             TrialFailure: there is nothing to read (outcome ``failed``).
         """
         ...
+
+
+def refuse(generator: LoadGenerator, profile: LoadProfile, requests: tuple[Request, ...]) -> None:
+    """Refuse a load that the generator cannot offer here.
+
+    Raises:
+        UnsupportedLoad: ``supports`` gives a reason.
+        MissingTool: the tool is not on this machine.
+    """
+    reason = generator.supports(profile, requests)
+    if reason is not None:
+        raise UnsupportedLoad(reason)
+    generator.require()
+
+
+def require_program(name: str, program: Path | None, how_to_get: str) -> None:
+    """Refuse where a tool that is one program is not.
+
+    Raises:
+        MissingTool: with how to get it.
+    """
+    if program is None or not program.exists():
+        raise MissingTool(name, why="to offer the load", how_to_get=how_to_get)

@@ -3,15 +3,12 @@
 
 from __future__ import annotations
 
-from functools import cache
-from importlib import resources
 from pathlib import Path
-
-from jinja2 import Environment, StrictUndefined, Template
 
 from harness.formats.wrk_histogram import HEADER
 from harness.loadgen.base import LoadOrder
 from harness.loadgen.mix import one_round
+from harness.loadgen.template import template
 
 QUANTILES = ("50", "75", "90", "95", "99", "99.9", "99.99")
 
@@ -35,7 +32,7 @@ def render_script(
         }
         for request in order.requests
     ]
-    return _template().render(
+    return template("harness.loadgen", "mix.lua.jinja", keep_end=False).render(
         exchanges=exchanges,
         round=one_round(order.requests),
         n_threads=n_threads,
@@ -50,12 +47,3 @@ def lua_string(text: str) -> str:
     """A Lua string literal of the text's UTF-8 bytes; everything but plain ASCII as decimal escapes."""
     plain = frozenset(range(0x20, 0x7F)) - {ord('"'), ord("\\")}
     return '"' + "".join(chr(byte) if byte in plain else f"\\{byte:03d}" for byte in text.encode()) + '"'
-
-
-@cache
-def _template() -> Template:
-    text = (
-        resources.files("harness.loadgen").joinpath("templates", "mix.lua.jinja").read_text(encoding="utf-8")
-    )
-    environment = Environment(autoescape=False, undefined=StrictUndefined, trim_blocks=True)
-    return environment.from_string(text)

@@ -5,8 +5,9 @@ from harness.model.backing import BackingName, BackingSettings
 from harness.model.base import Frozen
 from harness.model.estimate import Estimate, Support, Verdict, support_of
 from harness.model.implementation import Implementation, JavaForms, PreparedImage
-from harness.model.load import ClosedLoad, GeneratorName, Load, LoadProfile, OpenLoad
+from harness.model.load import ClosedLoad, Load, LoadProfile, OpenLoad
 from harness.model.load_summary import AnswerCount, LoadSummary
+from harness.model.load_tools import LOAD_TOOLS, GeneratorName, LoadTool
 from harness.model.memory import HeapProbe, HeldMemory, LeastHeap, LimitProbe, MatchedLimit, MemoryFit
 from harness.model.plan import Configuration, Plan, PlannedTrial, configurations, make_plan
 from harness.model.readings import (
@@ -59,6 +60,7 @@ from harness.model.trial import (
 )
 
 __all__ = [
+    "LOAD_TOOLS",
     "SCHEMA_VERSION",
     "AnswerCount",
     "BackingName",
@@ -100,6 +102,7 @@ __all__ = [
     "Load",
     "LoadProfile",
     "LoadSummary",
+    "LoadTool",
     "Machine",
     "MachineWindow",
     "MatchedLimit",

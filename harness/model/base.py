@@ -7,6 +7,9 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Frozen(BaseModel):
-    """Immutable, keyword-only, no unknown keys, no silent conversion (JSON arrays become tuples)."""
+    """Immutable, keyword-only, no unknown keys, no silent conversion (JSON arrays become tuples).
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+    A class's validator is built when it is first used: most commands use few of the classes that they import.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)

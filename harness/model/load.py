@@ -13,6 +13,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from harness.model.base import Frozen
+from harness.model.load_tools import GeneratorName
 
 #: More threads than this no tool here can have.
 MOST_USERS = 100_000
@@ -20,9 +21,6 @@ MOST_USERS = 100_000
 MOST_PROCESSES = 64
 #: Of one open load.
 MOST_PARTS = 100
-GeneratorName = Literal["jmeter", "locust", "wrk", "wrk2", "k6", "oha", "vegeta"]
-#: Tools that print totals and write no row per request.
-TOTALS_ONLY: frozenset[GeneratorName] = frozenset({"wrk", "wrk2"})
 #: Who tells several generators what to do: nobody, or the tool's own distribution (a master, a controller).
 Coordination = Literal["independent", "tool"]
 #: How arrivals are spaced in time.

@@ -6,7 +6,8 @@ from __future__ import annotations
 from pydantic import Field
 
 from harness.model.base import Frozen
-from harness.model.load import GeneratorName, Load
+from harness.model.load import Load
+from harness.model.load_tools import GeneratorName
 
 
 class HeapProbe(Frozen):

@@ -14,13 +14,13 @@ from harness.model.load import (
     MOST_USERS,
     ClosedLoad,
     Coordination,
-    GeneratorName,
     Load,
     OpenLoad,
     Spacing,
     WhenBusy,
     refuse_lone_pause,
 )
+from harness.model.load_tools import GeneratorName
 
 
 class OpenShare(Frozen):

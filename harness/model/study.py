@@ -10,7 +10,8 @@ from pydantic import Field, model_validator
 
 from harness.model.backing import BackingSettings, SettingValue
 from harness.model.base import Frozen
-from harness.model.load import TOTALS_ONLY, ClosedLoad, Load, OpenLoad
+from harness.model.load import ClosedLoad, Load, OpenLoad
+from harness.model.load_tools import TOTALS_ONLY
 from harness.model.runtime import RuntimeSettings
 from harness.model.scaled_load import CalibrationOrder, ClosedShare, OpenShare, ScaledLoad
 

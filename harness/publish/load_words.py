@@ -5,14 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from harness.model import ClosedLoad, Load, OpenLoad, RuntimeSettings
+from harness.model import LOAD_TOOLS, ClosedLoad, Load, OpenLoad, RuntimeSettings
 
 #: How the tools and collectors write their own names.
-TOOL_NAMES = {
-    "jmeter": "JMeter", "locust": "Locust", "wrk": "wrk", "wrk2": "wrk2", "k6": "k6", "oha": "oha",
-    "vegeta": "vegeta", "go": "Go", "jdk": "JDK", "maven": "Maven", "postgres": "PostgreSQL",
-    "native-image": "native-image", "python": "Python",
-}  # fmt: skip
+TOOL_NAMES: dict[str, str] = {
+    **{tool.name: tool.title for tool in LOAD_TOOLS},
+    "go": "Go",
+    "jdk": "JDK",
+    "maven": "Maven",
+    "postgres": "PostgreSQL",
+    "native-image": "native-image",
+    "python": "Python",
+}
 COLLECTORS = {"serial": "Serial", "parallel": "Parallel", "g1": "G1", "z": "ZGC", "shenandoah": "Shenandoah"}
 
 

@@ -10,11 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import get_args
 
 from harness.evidence import Evidence
-from harness.model import Implementation
-from harness.model.load import GeneratorName
+from harness.model import LOAD_TOOLS, Implementation
 from harness.publish.cells import Cell
 from harness.publish.load_words import TOOL_NAMES
 from harness.repository import file_at
@@ -26,10 +24,8 @@ _REQUIRED = re.compile(
 )
 #: Libraries that answer no request: serialisation, metrics, log lines, tests, passwords.
 _BESIDE = {"junit", "jackson", "prometheus", "scram", "client_golang", "json", "log"}
-_LIST = (
-    "go", "jdk", "native-image", "postgres", "maven", "jmeter", "locust", "wrk", "wrk2", "k6", "oha", "vegeta",
-    "python",
-)  # fmt: skip
+_GENERATORS = tuple(tool.name for tool in LOAD_TOOLS)
+_LIST = ("go", "jdk", "native-image", "postgres", "maven", *_GENERATORS, "python")
 _NOW = "as it is now"
 
 
@@ -54,7 +50,7 @@ def tool_versions(sessions: Iterable[SessionFolder], *, used_only: bool = False)
     for session in sessions:
         provenance = session.header.provenance
         there = {"locust": provenance.python_packages.get("locust", ""), **provenance.tools}
-        used, idle = _generators(session), set(get_args(GeneratorName)) - _wanted(session)
+        used, idle = _generators(session), set(_GENERATORS) - _wanted(session)
         kept = {tool: v for tool, v in there.items() if not (used_only and tool in idle)}
         for tool, version in {**kept, **used}.items():
             if tool in _LIST and version.strip():

@@ -26,6 +26,7 @@ from harness.analysis.load.coordinated_omission import (
 from harness.analysis.stats.quantiles import quantile_refused, rank
 from harness.formats.jtl_other_columns import JtlSides
 from harness.model import Frozen
+from harness.model.load_tools import BY_NAME
 
 FloatArray = npt.NDArray[np.float64]
 Kind = Literal["closed", "open", "cannot say"]
@@ -69,14 +70,10 @@ class Loop(Frozen):
 
 def by_design(source: str) -> Loop | None:
     """Return the loop of a tool that has only one; ``None``: the tool can do both."""
-    kinds: dict[str, tuple[Kind, str]] = {
-        "wrk": ("closed", "wrk sends on a connection only after its answer"),
-        "wrk2": ("open", "wrk2 counts every latency from when the request was due"),
-        "locust": ("closed", "Locust's users wait for their answers"),
-    }
-    if source not in kinds:
+    tool = BY_NAME.get(source)
+    if tool is None or tool.only_loop is None:
         return None
-    kind, why = kinds[source]
+    kind, why = tool.only_loop
     return Loop(kind=kind, users=None, evidence=(why,), warnings=(HIDES,) if kind == "closed" else ())
 
 

@@ -7,34 +7,15 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
 from harness.errors import InputError
 from harness.formats.detect import open_any
 from harness.formats.gc_events import GcLog
-from harness.formats.gctrace import read_gctrace
-from harness.formats.jfr_json import read_jfr_json
 from harness.formats.jtl_units import Decimal, LatencyUnit
-from harness.formats.jvm_log import read_jvm_log
-from harness.formats.source import read_head
 from harness.formats.table import AggregateTable
-from harness.formats.unified_log import rotated_parts
-from harness.model.digits import plain
-from harness.report import words
 from harness.report.analyse import report_table
 from harness.report.course import Course, course_of_history
-from harness.report.numbers import counted, length, percent, percent_between, resolution
 from harness.report.requests import Gathered, gather_file
 from harness.report.result import Report
-from harness.report.rows import label_cells, latency_rows
-
-#: Stalls shown on a page; all of them stand in the JSON.
-SHOWN = 10
-#: Names of requests shown on a page of text.
-LABELS_SHOWN = 20
-_MIB = 1024**2
 
 
 def main(
@@ -57,7 +38,11 @@ def main(
     Raises:
         InputError: a file cannot be used; names the file, the place, what was found and what is allowed.
     """
-    log = read_runtime_log(gc, process_start_epoch_s) if gc else None
+    log = None
+    if gc is not None:
+        from harness.report.runtime_log import read_runtime_log  # its readers are for who has such a log
+
+        log = read_runtime_log(gc, process_start_epoch_s)
     for option, given, why in (
         ("--html", html, "a page shows one file"),
         ("--samples", samples, "samples belong to one file"),
@@ -81,9 +66,10 @@ def main(
         plain = [report.as_json() for report in reports]
         print(json.dumps(plain[0] if len(plain) == 1 else plain, indent=2, allow_nan=False))
         return
-    console = Console()
+    from harness.report.text import show  # rich: not before the files are read, and not for programs
+
     for report in reports:
-        show(report, console)
+        show(report)
 
 
 def _write_page(
@@ -109,156 +95,3 @@ def _write_page(
             place="--html",
             allowed="a file in a folder that exists",
         ) from error
-
-
-def read_runtime_log(path: Path, process_start_epoch_s: float | None = None) -> GcLog:
-    """Read a JVM's unified log (with its rotated parts), a flight recording as JSON or Go's gctrace, whichever it is.
-
-    ``process_start_epoch_s`` places a log that counts from the start of its process.
-
-    Raises:
-        InputError: it is none of them.
-    """
-    if read_head(path).lstrip().startswith("{"):
-        return read_jfr_json(path).log
-    trace = read_gctrace(path)
-    log = trace if trace.n_lines else read_jvm_log(*rotated_parts(path))
-    if log.clock == "epoch" or process_start_epoch_s is None:
-        return log
-    return log.placed(process_start_epoch_s)
-
-
-def show(report: Report, console: Console) -> None:
-    """Print one report for a person."""
-
-    def line(text: str, style: str = "") -> None:
-        console.print(text, style=style, markup=False, highlight=False)
-
-    line(words.summary(report), "bold")
-    about = [
-        str(report.path),
-        f"{report.source}, resolution {resolution(report.resolution_ms)}",
-        words.when(report),
-    ]
-    line("; ".join(filter(None, about)))
-    failed = f", {report.errors:,} of them failed" if report.errors else ""
-    correct = (
-        f"; {words.rate(report.correct_per_s)} correct answers/s"
-        if report.errors and report.correct_per_s
-        else ""
-    )
-    line(f"{counted(report.requests, 'request')}{failed}{correct}")
-    if report.loop is not None:
-        line(f"{report.loop.words}: {'; '.join(report.loop.evidence)}")
-    for one in report.units:
-        line(one.text, "bold red")
-    for warning in words.weighty(report):
-        line(f"warning: {warning}", "yellow")
-    console.print(_latency_table(report))
-    if report.errors_by_kind:
-        console.print(_kinds_table(report))
-    if report.labels:
-        console.print(_labels_table(report))
-    _show_stalls(report, console)
-    _show_attribution(report, console)
-    _show_resources(report, console)
-    for note in words.background(report):
-        line(f"note: {note}", "dim")
-    console.print()
-
-
-def _latency_table(report: Report) -> Table:
-    table = Table(title="latency, ms", title_justify="left", show_edge=False)
-    for column in ("", "value", "95 % interval, this trial"):
-        table.add_column(column, justify="left" if not column else "right")
-    loop = report.loop
-    if loop is not None and loop.corrected_ms is not None:
-        table.add_column("corrected for coordinated omission", justify="right", max_width=24)
-    for row in latency_rows(report):
-        table.add_row(*row)
-    return table
-
-
-def _kinds_table(report: Report) -> Table:
-    shown = list(report.errors_by_kind.items())[:SHOWN]
-    more = len(report.errors_by_kind) - len(shown)
-    title = "errors by kind" + (f", the first {SHOWN}; {more} more with --json" if more else "")
-    table = Table(title=title, title_justify="left", show_edge=False)
-    for column in ("requests", "share", "kind"):
-        table.add_column(column, justify="left" if column == "kind" else "right")
-    for kind, n in shown:
-        table.add_row(f"{n:,}", percent(n / max(report.requests, 1)), Text(kind))
-    return table
-
-
-def _labels_table(report: Report) -> Table:
-    shown = report.labels[:LABELS_SHOWN]
-    more = len(report.labels) - len(shown)
-    title = "by request, latency in ms" + (
-        f", the first {len(shown)}; {more} more with --json" if more else ""
-    )
-    caption = None if report.intervals.get("mean") is None else "intervals: --html or --json"
-    table = Table(title=title, title_justify="left", show_edge=False, caption=caption, caption_justify="left")
-    for column in ("request", "number", "errors", "1/s", "mean", "p50", "p90", "p99", "max"):
-        table.add_column(column, justify="left" if column == "request" else "right", overflow="fold")
-    for row in shown:
-        table.add_row(Text(row.label or "(no name)"), *label_cells(report, row))
-    return table
-
-
-def _show_stalls(report: Report, console: Console) -> None:
-    if report.stalls is None:
-        return
-
-    def line(text: str) -> None:
-        console.print(text, markup=False, highlight=False)
-
-    line("; ".join(filter(None, (words.count_stalls(report), words.shortest_visible(report)))))
-    pairs = list(zip(report.stalls, report.causes or [None] * len(report.stalls), strict=True))
-    longest = sorted(pairs, key=lambda pair: -pair[0].duration_s)[:SHOWN]
-    for stall, cause in sorted(longest, key=lambda pair: pair[0].start_s):
-        at_s = stall.start_s - (report.start_epoch_s or 0.0)
-        line(
-            f"  {stall.kind.replace('_', ' ')} at {at_s:.3f} s: {length(stall.duration_s * 1e3)}, "
-            f"{counted(stall.n_requests, 'request')}"
-            + (f", {cause.replace('_', ' ')}" if cause is not None else "")
-        )
-    if len(report.stalls) > len(longest):
-        line(f"  the longest {SHOWN} of {len(report.stalls)}; all of them with --json")
-    shorter = words.shorter_stalls(report)
-    if shorter is not None:
-        line(f"  {shorter}")
-
-
-def _show_attribution(report: Report, console: Console) -> None:
-    if report.attribution is None:
-        return
-    if "refused" in report.attribution:
-        console.print("unexplained: 100 %; pauses could not be aligned with the requests", highlight=False)
-        return
-    for name in ("p99", "p99.9"):
-        part = report.attribution[name]
-        share = part["share"]
-        causes = ", ".join(
-            f"{cause} {percent_between(share['value'])}"
-            for cause, share in part["causes"].items()
-            if share["value"] is not None
-        )
-        if causes:
-            console.print(f"{name}: time beyond the median in that tail: {causes}", highlight=False)
-        if share["value"] is None:
-            console.print(f"  too few requests clear of pauses to say how much of {name} they explain")
-            continue
-        said = percent_between(share["value"], share["low"], share["high"])
-        console.print(f"  {said} of {name} would vanish with the pauses and their queue drain")
-
-
-def _show_resources(report: Report, console: Console) -> None:
-    for name, used in (report.resources or {}).items():
-        said = [f"{used.n_samples:,} samples over {plain(used.lasted_s)} s"]
-        if used.rss_max_bytes is not None and used.rss_median_bytes is not None:
-            median, most = plain(used.rss_median_bytes / _MIB), plain(used.rss_max_bytes / _MIB)
-            said.append(f"memory {median} MiB (median), {most} MiB (most)")
-        if used.cpu_s is not None and used.cores is not None:
-            said.append(f"CPU {plain(used.cpu_s)} s, {plain(used.cores)} cores")
-        console.print(f"{name}: {'; '.join(said)}", markup=False, highlight=False)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records of readings, and a native way to take them; the readers themselves stand in ``harness.agent``."""
+"""Records of readings, a native and a portable way to take them; the usual readers are those of ``harness.agent``."""
 
-from harness.sampling.native_ticks import glancer_here
+from harness.sampling.here import glancer_here, readers_here, tree_here
 from harness.sampling.records import as_reading, machine_window, merge, on_our_clock, read_resources
 
 __all__ = [
@@ -11,4 +11,6 @@ __all__ = [
     "merge",
     "on_our_clock",
     "read_resources",
+    "readers_here",
+    "tree_here",
 ]

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.agent.process_tree import ProcessReader, reading_of
-from harness.agent.ticks import Calls, Glancer, InterpreterGlancer, Schedule
+from harness.agent.machine_counters import MachineReader
+from harness.agent.process_tree import ProcessReader, TreeReader, reading_of
+from harness.agent.ticks import Calls, Schedule
 from harness.toolchains import glances_library
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ class NativeGlancer:
     """
 
     name = "native"
+    tree, machine = TreeReader, MachineReader
 
     def __init__(self, library: Path) -> None:
         if not library.is_file():
@@ -81,12 +83,13 @@ class NativeGlancer:
         return [glances[tick * n : (tick + 1) * n] for tick in range(n_ticks)]
 
 
-def glancer_here() -> tuple[Glancer, str | None]:
-    """Return the cheapest glancer that this machine has, and why it is not the native one (``None``: it is)."""
-    try:
-        return NativeGlancer(glances_library(_TOOLS)), None
-    except OSError as problem:
-        return InterpreterGlancer(), str(problem)
+def native_glancer() -> NativeGlancer:
+    """Return the one that set-up built.
+
+    Raises:
+        OSError: as ``NativeGlancer``.
+    """
+    return NativeGlancer(glances_library(_TOOLS))
 
 
-__all__ = ["NativeGlancer", "glancer_here"]
+__all__ = ["NativeGlancer", "native_glancer"]

@@ -8,6 +8,7 @@ from pathlib import Path
 from harness.agent.machine_counters import MachineReading
 from harness.agent.process_tree import TreeResources, read_tree
 from harness.model import ClockReading, MachineWindow, ResourceReading
+from harness.sampling.here import tree_here
 
 
 def as_reading(read: TreeResources) -> ResourceReading:
@@ -27,7 +28,14 @@ def read_resources(
 ) -> ResourceReading:
     """Read a process of this machine and its children once; see ``read_tree``."""
     return as_reading(
-        read_tree(pid, start_ticks, cpu_at_launch_s=cpu_at_launch_s, pss=pss, short_lived=short_lived)
+        read_tree(
+            pid,
+            start_ticks,
+            cpu_at_launch_s=cpu_at_launch_s,
+            pss=pss,
+            short_lived=short_lived,
+            reader=tree_here(),
+        )
     )
 
 

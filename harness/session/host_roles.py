@@ -1,30 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the names of hosts to hosts: this machine, or one over SSH; one for both roles, or one each."""
+"""The machines of a session: this one, and those over SSH, which ``remote_hosts`` connects to when one is named."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.agent.machine_info import physical_cores
 from harness.agent.platforms import usable_cpus
-from harness.errors import HostError, InputError, MissingTool
-from harness.hosts.base import Command
 from harness.hosts.local import LocalHost
 from harness.hosts.measuring import Station
-from harness.hosts.ssh import SshHost, load_settings
-from harness.hosts.ssh.host import LOOPBACK
-from harness.hosts.ssh.jdks import find_far_jdks
-from harness.hosts.ssh.settings import FILE, LOCAL
+from harness.hosts.ssh.settings import LOCAL
 from harness.launchers.runtimes import Elsewhere
 from harness.model import Machine
 from harness.toolchains import Jdk
 
-#: Generators that are one program, wanted on the load's host itself.
-PROGRAMS = ("wrk", "wrk2", "k6", "oha", "vegeta")
+if TYPE_CHECKING:
+    from harness.hosts.ssh.host import SshHost
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,116 +42,47 @@ class Stations:
     @property
     def named(self) -> dict[str, Path]:
         """Places of far machines, by the names that stand for them in the data."""
-        names: dict[str, Path] = {}
-        further = [(f"far_load_{n}", one) for n, one in enumerate(self.further_loads, start=2)]
-        roles = [("far", self.service), ("far_load", self.load), *further, ("far_database", self.database)]
-        for role, station in roles:
-            if isinstance(station, SshHost):
-                names[role] = Path(station.agent.base)
-        if self.elsewhere is not None and self.elsewhere.jdks:
-            names["far_java_home"] = self.elsewhere.jdks[0].home
-        return names
+        if self.all_here:
+            return {}
+        from harness.session.remote_hosts import named_places
+
+        return named_places(self)
+
+    @property
+    def all_here(self) -> bool:
+        """Whether this machine has every role."""
+        return all(station.here for station in self.each)
+
+    @property
+    def each(self) -> tuple[Station, ...]:
+        """The service's, those of the load, and that of the backing services, where they are others."""
+        others = (self.load, *self.further_loads, self.database)
+        return (self.service, *(station for station in others if station is not None))
 
     def close(self) -> None:
         """End what runs on far machines, and the connections."""
-        for station in (self.service, self.load, *self.further_loads, self.database):
-            if isinstance(station, SshHost):
-                station.close()
+        if not self.all_here:
+            from harness.session.remote_hosts import close
+
+            close(self.each)
 
 
 def stations(
     root: Path, host: str, load_host: str | None, jdks: Sequence[Jdk], database_host: str | None = None
 ) -> Stations:
-    """Connect to the hosts of these names; ``load_host``, ``database_host``: ``None`` for the service's own.
+    """Return the hosts of these names; ``load_host``, ``database_host``: ``None`` for the service's own.
     Several load hosts are joined by commas.
 
     Raises:
-        InputError: a name is unknown, stands twice, or ``hosts.toml`` is wrong, or a database is to stand on
-            this machine and its service elsewhere.
-        HostError: one cannot be reached, or is not the machine that is known by that name.
+        InputError, HostError: as ``remote_hosts.connected``.
     """
-    if database_host == LOCAL != host:
-        raise InputError(
-            "the database of a remote service must be on the same host or on another remote host, not on this machine",
-            place="--database-host", found=database_host, allowed=f"{host}, or another host of {FILE}",
-        )  # fmt: skip
-    names = _load_names(host, load_host)
-    apart = bool(names)
-    settings = load_settings(root, host)
-    address = settings.service_address if apart else "127.0.0.1"
-    if host == LOCAL:
-        service: Station = LocalHost(listen_address=address)
-        cpus = usable_cpus()
-        cores = tuple(tuple(core) for core in physical_cores(cpus))
-        elsewhere = None
-    else:
-        far = SshHost(host, settings, listen_address=address)
-        service, cpus, cores = far, far.cpus, far.cores
-        elsewhere = Elsewhere(
-            builds_on=LocalHost(),
-            jdks=find_far_jdks(far, jdks[0].version if jdks else None),
-            python=far.agent.python,
-            architecture=far.architecture,
-        )
-    loads: list[Station] = []
-    database: SshHost | None = None
-    try:
-        loads.extend(_load_station(root, name) for name in names)  # those before one that fails are kept
-        if database_host not in (None, host):
-            database = _database_station(root, str(database_host), loads)
-    except BaseException:
-        for one in (service, *loads):
-            if isinstance(one, SshHost):
-                one.close()
-        raise
-    machines: dict[str, Station | None] = {"service": service, "database": database}
-    machines |= {"load" if n == 1 else f"load-{n}": one for n, one in enumerate(loads, start=1)}
-    facts = {role: one.machine_facts for role, one in machines.items() if isinstance(one, SshHost)}
-    return Stations(
-        service=service,
-        load=loads[0] if loads else None,
-        further_loads=tuple(loads[1:]),
-        database=database,
-        elsewhere=elsewhere,
-        cpus=cpus,
-        cores=cores,
-        machines=facts,
-    )
+    if {host, load_host or LOCAL, database_host or LOCAL} != {LOCAL}:
+        from harness.session.remote_hosts import connected  # what speaks SSH takes a while to load
 
-
-def _load_names(host: str, load_host: str | None) -> tuple[str, ...]:
-    """The load hosts by name; none when the load comes from the service's own."""
-    names = tuple(name.strip() for name in (load_host or host).split(","))
-    if names == (host,):
-        return ()
-    if host in names or len(set(names)) < len(names) or "" in names:
-        raise InputError(
-            "several load hosts are different machines, none of them the service's",
-            place="--load-host",
-            found=load_host,
-            allowed="names of hosts.toml joined by commas; more generators on one host: processes of the load",
-        )
-    return names
-
-
-def _load_station(root: Path, name: str) -> Station:
-    settings = load_settings(root, name)
-    return LocalHost(listen_address=settings.service_address) if name == LOCAL else SshHost(name, settings)
-
-
-def _database_station(root: Path, name: str, loads: Sequence[Station]) -> SshHost:
-    """The host of backing services: a load's, where that is the same, for two agents refuse each other."""
-    for load in loads:
-        if isinstance(load, SshHost) and load.name == name:
-            return load
-    settings = load_settings(root, name)
-    if settings.service_address in LOOPBACK:
-        raise InputError(
-            "a database for services of other machines must listen where those reach it",
-            file=FILE, place=f"hosts.{name}.service_address", found=settings.service_address,
-            allowed="an address of that host in the network that it shares with the others",
-        )  # fmt: skip
-    return SshHost(name, settings)
+        return connected(root, host, load_host, jdks, database_host)
+    cpus = usable_cpus()
+    cores = tuple(tuple(core) for core in physical_cores(cpus))
+    return Stations(service=LocalHost(listen_address="127.0.0.1"), cpus=cpus, cores=cores)
 
 
 def load_words(
@@ -165,47 +90,11 @@ def load_words(
 ) -> dict[str, str]:
     """Return what a generator's command names here -> what that is on the load's host.
 
-    JMeter is sent over, once; Java, Python with Locust, and single programs must be there.
-
     Raises:
-        MissingTool: one of them is not.
+        MissingTool: something of it is not there.
     """
-    if not isinstance(host, SshHost):
+    if host.here:
         return {}
-    words: dict[str, str] = {}
-    if generator == "jmeter":
-        jar, jdks = paths.get("jmeter"), find_far_jdks(host, None)
-        if not jdks:
-            raise _missing("java", host)
-        if jar is not None and java is not None:
-            home = jar.parent.parent
-            words = {str(java): str(jdks[0].java), str(home): str(host.install(home))}
-    elif generator == "locust":
-        words = {sys.executable: _python_with_locust(host)}
-    elif generator in PROGRAMS and paths.get(generator) is not None:
-        there = host.which(generator)[generator]
-        if there is None:
-            raise _missing(generator, host)
-        words = {str(paths[generator]): there}
-    return words
+    from harness.session.remote_hosts import words_there
 
-
-def _python_with_locust(host: SshHost) -> str:
-    """The Python that has Locust: the one its own script names, or the one the agent runs on."""
-    script = host.which("locust")["locust"]
-    tried = [str(Path(script).with_name("python"))] if script is not None else []
-    for python in (*tried, host.agent.python):
-        command = Command(argv=(python, "-c", "import locust"), folder=Path("/"))
-        with suppress(HostError):  # it is not there: the next one
-            if host.run(command, 60.0).exit_code == 0:
-                return python
-    raise _missing("locust", host)
-
-
-def _missing(tool: str, host: SshHost) -> MissingTool:
-    return MissingTool(
-        f"{tool} on {host.name}",
-        why="to offer the load from there",
-        how_to_get="install it there, or offer the load from here: "
-        f"--load-host {LOCAL} (and service_address in {FILE})",
-    )
+    return words_there(host, generator, paths, java)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from harness.definitions import Study
 from harness.errors import MissingTool, RematchError, UnsupportedLoad
-from harness.loadgen.base import LoadOrder
+from harness.loadgen.base import LoadOrder, refuse
 from harness.loadgen.distribution import planned
 from harness.model import Configuration, Load, ProfileDefinition, Request
 from harness.model.endpoint import Endpoint
@@ -59,7 +59,7 @@ def load_problems(
         try:
             requests = study.requests[study.experiment.mix]
             for order in load_orders(assembly, load, requests):
-                assembly.generator(load.generator).command(order)
+                refuse(assembly.generator(load.generator), order.profile, order.requests)
             assembly.load_words(load.generator)
         except (MissingTool, UnsupportedLoad) as problem:
             problems[name] = problem

@@ -7,12 +7,12 @@ with their session; should one live on all the same, the next session names it a
 
 from __future__ import annotations
 
-import contextlib
 import os
 from pathlib import Path
 
 from pydantic import ValidationError
 
+from harness.agent.processes import read_stat
 from harness.errors import OrphanError
 from harness.model import Frozen
 
@@ -20,7 +20,7 @@ RUNNING = Path(".cache") / "running"
 
 
 class RunningProcess(Frozen):
-    """One started process. Start ticks (field 22 of /proc/PID/stat) tell a recycled pid apart."""
+    """One started process. Start ticks (of ``ProcessStat``) tell a recycled pid apart."""
 
     pid: int
     start_ticks: int
@@ -77,11 +77,9 @@ class RunningProcesses:
 
 
 def start_ticks(pid: int) -> int | None:
-    """Return field 22 of ``/proc/PID/stat``; ``None`` for no such process, or only its remains (a zombie)."""
-    with contextlib.suppress(OSError, ValueError, IndexError):
-        after_name = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
-        return None if after_name[0] in ("Z", "X") else int(after_name[19])
-    return None
+    """Return its start time; ``None`` for no such process, or only its remains (a zombie)."""
+    stat = read_stat(pid)
+    return None if stat is None or stat.ended else stat.start_ticks
 
 
 def _read(path: Path) -> RunningProcess | None:

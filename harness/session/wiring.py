@@ -7,48 +7,47 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 from harness.agent.machine_info import physical_cores
 from harness.agent.platforms import usable_cpus
 from harness.backing import BackingNeed, BackingSource, running
 from harness.backing.postgres import Postgres
-from harness.backing.postgres_remote import FarPostgres
 from harness.backing.upstream import IMPLEMENTATION as UPSTREAM
 from harness.backing.upstream import Upstream
 from harness.definitions import contract_folder, load_implementations
 from harness.errors import InputError, MissingTool
 from harness.hosts.local import LocalHost
 from harness.hosts.measuring import Station
-from harness.hosts.ssh import SshHost
 from harness.launchers.base import Launcher
 from harness.launchers.container import ContainerLauncher
 from harness.launchers.process import ProcessLauncher, Training
-from harness.launchers.runtimes import Elsewhere
 from harness.launchers.tools import Tools, tools_among
-from harness.loadgen.base import LoadGenerator
+from harness.loadgen.base import Installed, LoadGenerator
 from harness.loadgen.distribution import divided
 from harness.loadgen.parallel import shares
-from harness.loadgen.tools.jmeter.adapter import JMeter
-from harness.loadgen.tools.k6.adapter import K6
-from harness.loadgen.tools.locust.adapter import Locust
-from harness.loadgen.tools.oha.adapter import Oha
-from harness.loadgen.tools.vegeta.adapter import Vegeta
-from harness.loadgen.tools.wrk.adapter import Wrk
-from harness.loadgen.tools.wrk2.adapter import Wrk2
-from harness.model import BackingName, BackingSettings, Implementation, Load, LoadProfile, Variant
+from harness.loadgen.tools import adapter_of
+from harness.model import (
+    LOAD_TOOLS,
+    BackingName,
+    BackingSettings,
+    Implementation,
+    Load,
+    LoadProfile,
+    Variant,
+)
+from harness.model.load_tools import run_as
 from harness.runner.context import LoadPlace
 from harness.runner.load_coordination import meeting_addresses
 from harness.session.host_roles import Stations, load_words, stations
 from harness.toolchains import Surroundings, Tool, find_jdks, find_tool
 
 #: What measuring needs; asking every tool on the machine for its version takes seconds.
-TOOLS = ("go", "jdk", "maven", "jmeter", "wrk", "k6", "oha", "vegeta", "wrk2", "postgres", "native-image")
-
-MOST_WRK_THREADS = 16
+TOOLS = ("go", "jdk", "maven", *run_as("java", "program"), "postgres", "native-image")
 
 LAUNCHERS = ("process", "container")
 #: What else a launcher is called.
@@ -147,7 +146,8 @@ def assemble(
     """
     launcher = launcher_name(launcher)
     around = Surroundings(project=root)
-    tools = tuple(find_tool(name, around) for name in TOOLS)
+    with ThreadPoolExecutor() as asked:  # most of them are asked for their version, which takes a process
+        tools = tuple(asked.map(lambda name: find_tool(name, around), TOOLS))
     paths = {tool.name: tool.path for tool in tools if tool.usable}
     jdks = find_jdks(around)
     launcher_tools = tools_among(tools, jdks)
@@ -155,6 +155,7 @@ def assemble(
     places = stations(root, host, load_host, jdks, database_host)
     jmeter_jar = paths.get("jmeter")
     java = jdks[0].java if jdks else None
+    installed = Installed(programs=paths, java=java, n_cpus=len(places.cpus))
     backing: dict[BackingName, BackingSource] = {}
     inside = launcher == "container"
     # what goes into a container is built, trimmed and trained with what is here, wherever it will run
@@ -187,15 +188,7 @@ def assemble(
         launcher=contained if inside else process,
         backing=backing,
         launch_command=launch_command,
-        generators={
-            "jmeter": lambda: JMeter(home=jmeter_jar.parent.parent if jmeter_jar else None, java=java),
-            "locust": Locust,
-            "k6": lambda: K6(program=paths.get("k6")),
-            "oha": lambda: Oha(program=paths.get("oha")),
-            "vegeta": lambda: Vegeta(program=paths.get("vegeta")),
-            "wrk": lambda: Wrk(program=paths.get("wrk"), threads=_wrk_threads(len(places.cpus))),
-            "wrk2": lambda: Wrk2(program=paths.get("wrk2")),
-        },
+        generators={tool.name: partial(adapter_of, tool.name, installed) for tool in LOAD_TOOLS},
         tools=tools,
         places={
             "root": root,
@@ -209,11 +202,6 @@ def assemble(
     )
 
 
-def _wrk_threads(n_cpus: int) -> int:
-    """Half the machine is the generator's: with two threads wrk would be the limit of a large one."""
-    return min(max(2, n_cpus // 2), MOST_WRK_THREADS)
-
-
 def _backing(
     root: Path,
     places: Stations,
@@ -222,16 +210,16 @@ def _backing(
     process: ProcessLauncher,
 ) -> dict[BackingName, BackingSource]:
     """Backing services stand on the services' own machine, or on one for them, as processes."""
-    far = places.database or (places.service if isinstance(places.service, SshHost) else None)
-    beside = process
-    if far is not None and process.host is not far:
-        elsewhere = Elsewhere(builds_on=LocalHost(), python=far.agent.python, architecture=far.architecture)
-        beside = ProcessLauncher(far, root, launcher_tools, elsewhere=elsewhere)
-    postgres = next(tool for tool in tools if tool.name == "postgres")
+    if places.service.here and places.database is None:
+        tool = next(tool for tool in tools if tool.name == "postgres")
+        postgres: BackingSource = Postgres(LocalHost(), root, tool)
+        beside = process
+    else:
+        from harness.session.remote_hosts import remote_backing
+
+        postgres, beside = remote_backing(places, root, launcher_tools, process)
     return {
-        "postgresql": Postgres(LocalHost(), root, postgres)
-        if far is None
-        else FarPostgres(far, open_to_others=places.database is not None),
+        "postgresql": postgres,
         "upstream": Upstream(
             beside, lambda workload: load_implementations(root, workload).get(UPSTREAM), beside.host
         ),

@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
+from harness.import_closure import closure, module_path
 from harness.tests.support.synthetic import ROOT, make_project
-from harness.tests.support.without_linux import PRELUDE, WINDOWS, command_line, run_code
+from harness.tests.support.without_linux import LINUX_ONLY, PRELUDE, WINDOWS, command_line, run_code
 
 GOLDEN = ROOT / "harness" / "tests" / "golden"
 
@@ -28,6 +31,69 @@ def test_only_one_module_asks_which_cpus_may_be_used() -> None:
         if "tests" not in path.parts and re.search(r"os\.sched_getaffinity", path.read_text("utf-8"))
     }
     assert asking == {"harness/agent/platforms.py"}
+
+
+#: What only Linux has, as it stands in a source: functions of ``os``, calls of the kernel, its files.
+LINUX_CALLS = re.compile(
+    r"os\.("
+    + "|".join(LINUX_ONLY)
+    + r")\b|\bprctl\b|\bcpu_clock\b|[\"']/(proc|sys)/|\bPROC\b|pidfd_send_signal"
+)
+#: Where reading, reporting and teaching begin.
+READING = ("harness.report.output", "harness.report.html", "harness.notebook", "harness.analysis.tables.tidy")
+
+
+def test_what_reads_reports_and_teaches_makes_no_call_that_only_linux_has() -> None:
+    questions = (ROOT / "harness" / "questions").glob("*/__init__.py")
+    begun = {*READING, *(f"harness.questions.{path.parent.name}" for path in questions)}
+    calling = {
+        module
+        for module in closure(ROOT, begun)
+        if (path := module_path(ROOT, module)) is not None and LINUX_CALLS.search(path.read_text("utf-8"))
+    }
+    assert calling <= {
+        "harness.agent.platforms",
+        "harness.agent.machine_info",
+    }  # which ask first, or find nothing
+    assert len(closure(ROOT, begun)) > 100
+
+
+def test_a_process_is_started_sampled_and_stopped_where_there_is_no_proc(tmp_path: Path) -> None:
+    code = PRELUDE + dedent(
+        f"""
+        import csv, sys, time
+        from pathlib import Path
+        from harness.agent.sampler import Watched
+        from harness.hosts.base import Command
+        from harness.hosts.local import LocalHost
+        folder, host = Path({str(tmp_path)!r}), LocalHost()
+        held = "held = bytearray(b'x') * (64 << 20); import time; time.sleep(600)"
+        process = host.spawn(Command(argv=(sys.executable, "-c", held), folder=folder))
+        watched = Watched(pid=process.pid, start_ticks=process.start_ticks)
+        sampler = host.sampler(folder / "samples.csv", folder / "machine.csv", 50.0)
+        sampler.add("service", watched)
+        while host.resources(watched).rss_bytes < 64 << 20:
+            time.sleep(0.02)
+        reading = host.resources(watched)
+        process.stop(5.0)
+        print(sampler.stop().ticks_by, reading.pss_bytes, reading.n_threads)
+        rows = [row for row in csv.DictReader((folder / "samples.csv").open()) if row["role"] == "service"]
+        machine = list(csv.DictReader((folder / "machine.csv").open()))[-1]
+        print(max(int(row["rss_bytes"]) for row in rows) >= 64 << 20, host.resources(watched).rss_bytes)
+        print(float(machine["total_cpu_s"]) > 0, repr(machine["psi_cpu_some_s"]), repr(machine["throttled_s"]))
+        """
+    )
+    done = run_code(code, root=ROOT)
+    assert done.stdout.splitlines() == ["portable None 1", "True None", "True '' ''"], done.stderr
+
+
+def test_a_check_says_what_a_trial_cannot_record_there(project: Path) -> None:
+    done = run_code(PRELUDE + command_line("check", "--json"), root=project)
+    sampling = json.loads(done.stdout)["sampling"]
+    assert sampling["ticks_by"] == "portable"
+    assert all(
+        word in sampling["reason"] for word in ("proportional memory", "pressure", "steal", "throttling")
+    )
 
 
 @pytest.mark.parametrize(

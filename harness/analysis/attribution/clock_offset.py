@@ -4,15 +4,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from harness.analysis.attribution.log_clock import PlacedLog
 from harness.analysis.attribution.spans import Paused, Span
 from harness.errors import InputError
 from harness.model import Frozen, TrialRecord
+
+if TYPE_CHECKING:
+    from harness.analysis.attribution.log_clock import PlacedLog
 
 FloatArray = npt.NDArray[np.float64]
 MIN_PAUSES = 5

@@ -3,8 +3,8 @@
 
 A word means what its tool means by it: wrk's ``read`` is a connection that broke, vegeta's ``no answer`` is
 none at all, and k6's ``no answer`` would be a wrong one, without the value ``answer`` that a step captures.
-So each tool's own words are looked up first, and what a tool hands on from elsewhere (an exception's
-class, a library's message) is told by what stands in it.
+So each tool's own words (``harness.model.load_tools``) are looked up first, and what a tool hands on from
+elsewhere (an exception's class, a library's message) is told by what stands in it.
 """
 
 from __future__ import annotations
@@ -13,53 +13,12 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Literal, get_args
+from typing import get_args
 
-ErrorKind = Literal["refused", "timeout", "server", "client", "wrong_answer", "other"]
+from harness.model.load_tools import BY_NAME, ErrorKind
+
 ERROR_KINDS: tuple[ErrorKind, ...] = get_args(ErrorKind)
 
-_WRK: Mapping[str, ErrorKind] = MappingProxyType(
-    # its ``status`` is any answer but 2xx and 3xx: an answer, and which one it does not tell
-    {
-        "connect": "refused",
-        "read": "refused",
-        "write": "refused",
-        "timeout": "timeout",
-        "status": "wrong_answer",
-    }
-)
-#: tool -> its own words, in lower case -> kind
-OWN_WORDS: Mapping[str, Mapping[str, ErrorKind]] = MappingProxyType(
-    {
-        "wrk": _WRK,
-        "wrk2": _WRK,
-        "vegeta": MappingProxyType({"no answer": "refused"}),
-        "k6": MappingProxyType(
-            {
-                "error": "other",
-                "dns error": "refused",
-                "timeout": "timeout",
-                "dns: no such host": "refused",
-                "tcp error": "refused",
-                "broken pipe": "refused",
-                "dial error": "refused",
-                "dial timeout": "timeout",
-                "connection refused": "refused",
-                "connection reset": "refused",
-            }
-        ),
-        # what geventhttpclient raises; ``error`` is zlib's, of a body that cannot be unpacked
-        "locust": MappingProxyType(
-            {
-                "connectionerror": "refused",
-                "oserror": "refused",
-                "httpparseerror": "wrong_answer",
-                "httpprotocolviolationerror": "wrong_answer",
-                "error": "wrong_answer",
-            }
-        ),
-    }
-)
 #: The first two digits of k6's four-digit numbers: name service, TCP, TLS, 4xx, 5xx, HTTP/2.
 _K6 = re.compile(r"k6 error (1[0-6])\d\d")
 _K6_KINDS: Mapping[str, ErrorKind] = MappingProxyType(
@@ -94,9 +53,9 @@ def error_kind(words: str, tool: str | None = None) -> ErrorKind:
         tool: whose words these are; ``None``: not known, so only what is in the words tells.
     """
     said = words.strip().lower()
-    own = OWN_WORDS.get(tool or "", {})
-    if said in own:
-        return own[said]
+    known = BY_NAME.get(tool or "")
+    if known is not None and said in known.error_words:
+        return known.error_words[said]
     status = said.removeprefix("status").strip()
     if status.isdigit() and len(status) == 3:
         if status[0] in "45":

@@ -15,11 +15,13 @@ import subprocess
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-
-import paramiko
+from typing import TYPE_CHECKING
 
 from harness.errors import InputError
 from harness.model import Frozen
+
+if TYPE_CHECKING:
+    import paramiko
 
 SSH_CONFIG = Path("~/.ssh/config")
 SYSTEM_CONFIG = Path("/etc/ssh/ssh_config")
@@ -165,6 +167,8 @@ def _read_alone(alias: str, port: int | None, user: str | None) -> SshSays:
 
 
 def _config() -> paramiko.SSHConfig:
+    import paramiko  # slow to load, and needed where there is no ssh only
+
     try:
         return paramiko.SSHConfig.from_path(str(SSH_CONFIG.expanduser()))
     except OSError:

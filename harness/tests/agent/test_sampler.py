@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from harness.agent.processes import look_through, read_stat
 from harness.agent.sampler import Sampler
 from harness.agent.ticks import Glancer, InterpreterGlancer
 from harness.hosts.local import LocalHost
 from harness.sampling import glancer_here, native_ticks
 from harness.sampling.native_ticks import NativeGlancer
+from harness.sampling.portable import PortableGlancer, PsutilProcesses
 from harness.tests.contracts.sampler import SamplerContract
 from harness.tests.contracts.tick_source import GlancerContract
 from harness.tests.support.available import program_or_not_run
@@ -36,11 +39,36 @@ class Native:
         return NativeGlancer(library)
 
 
+class Portable:
+    """What takes them where there is no /proc, forced here."""
+
+    cpu_step_s = 0.01
+
+    @pytest.fixture
+    def glancer(self) -> Glancer:
+        return PortableGlancer()
+
+    @pytest.fixture(autouse=True)
+    def processes(self) -> Iterator[None]:
+        before = read_stat.__globals__["_table"]
+        look_through(PsutilProcesses())
+        yield
+        look_through(before)
+
+
 class TestTicksInTheInterpreter(Interpreter, GlancerContract):
     pass
 
 
 class TestNativeTicks(Native, GlancerContract):
+    pass
+
+
+class TestPortableTicks(Portable, GlancerContract):
+    pass
+
+
+class TestSamplerWithPortableTicks(Portable, SamplerContract):
     pass
 
 

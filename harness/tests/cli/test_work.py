@@ -33,6 +33,8 @@ HEAVY = (
     "docker",
     "jinja2",
 )
+#: What neither a list nor a report of a small file needs.
+LATER = ("pandas", "paramiko", "cryptography", "psycopg", "matplotlib")
 
 
 @pytest.fixture(scope="module")
@@ -113,8 +115,26 @@ def test_the_help_of_a_command_imports_no_more_than_typer_does_itself(command: s
 
 
 def test_a_report_imports_what_it_computes_with_no_sooner_than_there_is_a_file(tmp_path: Path) -> None:
-    later = ("scipy.special", "scipy.ndimage", "scipy.stats", "pandas", "paramiko", "psycopg", "matplotlib")
+    later = ("scipy.special", "scipy.ndimage", "scipy.stats", *LATER, "pyarrow", "rich", "jinja2")
     assert imported(["report", str(tmp_path / "none.jtl")], later, code=2) == []
+
+
+def test_a_report_for_programs_on_a_small_file_needs_no_arrow_and_no_rich() -> None:
+    path = REPOSITORY / "harness" / "tests" / "golden" / "jmeter" / "samples.jtl"
+    assert imported(["report", str(path), "--json"], (*LATER, "pyarrow", "rich")) == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["list"], ["list", "gc-peaks"], ["measure", "strings-rounds", "--dry-run"]],
+    ids=["list", "list one", "dry run"],
+)
+def test_a_look_at_experiments_imports_no_driver_no_reader_and_no_remote_host(words: list[str]) -> None:
+    assert imported(words, (*LATER, "pyarrow", "scipy", "docker", "harness.hosts.ssh.host")) == []
+
+
+def test_a_list_fills_in_no_template() -> None:
+    assert imported(["list"], ("jinja2",)) == []
 
 
 def imported(words: list[str], libraries: tuple[str, ...], *, code: int = 0) -> list[str]:

@@ -11,8 +11,10 @@ import pytest
 
 from harness.errors import HostError
 from harness.hosts.base import Command
-from harness.hosts.ssh import HostSettings, SshHost, files
+from harness.hosts.ssh import files
 from harness.hosts.ssh.channel import AgentChannel
+from harness.hosts.ssh.host import SshHost
+from harness.hosts.ssh.settings import HostSettings
 from harness.tests.support.sshd import Sshd
 
 MADE_LATER = ("aot-",)

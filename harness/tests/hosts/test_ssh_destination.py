@@ -20,9 +20,10 @@ import pytest
 from harness.agent.processes import alive, read_stat
 from harness.errors import HostError, InputError
 from harness.hosts.base import Command
-from harness.hosts.ssh import HostSettings, SshHost, load_settings
 from harness.hosts.ssh.connection import connect
 from harness.hosts.ssh.destination import connecting
+from harness.hosts.ssh.host import SshHost
+from harness.hosts.ssh.settings import HostSettings, load_settings
 from harness.model.endpoint import Endpoint
 from harness.tests.support.instances import eventually
 from harness.tests.support.sshd import Sshd

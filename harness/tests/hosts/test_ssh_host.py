@@ -18,9 +18,10 @@ from harness.agent.processes import alive
 from harness.agent.sampler import Watched
 from harness.errors import HostError, InputError, OrphanError
 from harness.hosts.base import Command, Host, now
-from harness.hosts.ssh import SshHost, load_settings
 from harness.hosts.ssh.agent_zip import agent_file
 from harness.hosts.ssh.clock import Question, estimate_offset
+from harness.hosts.ssh.host import SshHost
+from harness.hosts.ssh.settings import load_settings
 from harness.model import ClockReading
 from harness.model.endpoint import Endpoint
 from harness.tests.contracts.host import HostContract
@@ -124,7 +125,8 @@ def test_a_killed_controller_is_noticed_and_what_it_started_is_ended(sshd: Sshd,
     settings = sshd.settings(tmp_path, grace_s=3.0)
     code = (
         "import sys, time; from pathlib import Path; from harness.hosts.base import Command\n"
-        "from harness.hosts.ssh import HostSettings, SshHost\n"
+        "from harness.hosts.ssh.host import SshHost\n"
+        "from harness.hosts.ssh.settings import HostSettings\n"
         "host = SshHost('bighost', HostSettings.model_validate_json(sys.argv[1]))\n"
         "p = host.spawn(Command(argv=('sleep', '300'), folder=Path(sys.argv[2])))\n"
         "print(p.pid, p.start_ticks, flush=True); time.sleep(300)"

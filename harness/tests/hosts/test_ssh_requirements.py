@@ -18,8 +18,8 @@ import pytest
 
 from harness.errors import HostError
 from harness.hosts.base import Host
-from harness.hosts.ssh import SshHost
 from harness.hosts.ssh.agent_zip import agent_file
+from harness.hosts.ssh.host import SshHost
 from harness.model.endpoint import Endpoint
 from harness.tests.contracts.host import HostContract
 from harness.tests.support.available import not_run

@@ -12,7 +12,7 @@ import pytest
 
 from harness.hosts.base import Command
 from harness.hosts.local import LocalHost
-from harness.hosts.ssh import SshHost
+from harness.hosts.ssh.host import SshHost
 from harness.launchers.base import LaunchOrder
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.runtimes import Elsewhere

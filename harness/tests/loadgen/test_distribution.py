@@ -21,7 +21,7 @@ from harness.analysis.tables.load import load_requests, load_samples, load_trial
 from harness.analysis.tables.tidy import tidy
 from harness.formats.locust_samples import read_samples
 from harness.hosts.local import LocalHost
-from harness.hosts.ssh import SshHost
+from harness.hosts.ssh.host import SshHost
 from harness.loadgen.base import LoadCommand, LoadOrder
 from harness.loadgen.tools.jmeter.adapter import JMeter
 from harness.loadgen.tools.jmeter.rmi_key import KEY, KEY_PROPERTIES

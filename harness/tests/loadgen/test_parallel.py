@@ -24,7 +24,7 @@ from harness.analysis.tables.tidy import tidy
 from harness.errors import InputError, UnsupportedLoad
 from harness.formats.locust_samples import read_samples
 from harness.hosts.local import LocalHost
-from harness.hosts.ssh import SshHost
+from harness.hosts.ssh.host import SshHost
 from harness.loadgen.base import LoadCommand, LoadGenerator, LoadOrder
 from harness.loadgen.parallel import merge_summaries, seed_of, shares
 from harness.loadgen.tools.jmeter.adapter import JMeter

@@ -88,7 +88,7 @@ _NO_MEASUREMENT = {
     "questions/placement/analysis.py": {".1%"},
     "figures/trials.py": {"g"},
     "evidence/requests.py": {"g"},
-    "report/output.py": {"g", ".3f", "9.3f", "8.1f", ".1f"},
+    "report/text.py": {"g", ".3f", "9.3f", "8.1f", ".1f"},
     "report/html.py": {".3f", ".1f"},
 }
 

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from harness.errors import InputError
-from harness.report.output import main, read_runtime_log
+from harness.report.output import main
+from harness.report.runtime_log import read_runtime_log
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 REQUESTS = ("jmeter/*", "k6/*", "locust/*", "oha/*", "vegeta/results.csv", "wrk/*", "wrk2/*")

@@ -15,7 +15,7 @@ import pytest
 from harness.errors import HostError
 from harness.hosts.local import LocalHost
 from harness.hosts.measuring import Station
-from harness.hosts.ssh import SshHost
+from harness.hosts.ssh.host import SshHost
 from harness.model import Outcome, TrialRecord
 from harness.session.orphans import RunningProcesses
 from harness.store import SessionFolder, Store

@@ -44,6 +44,9 @@ class FakeLoadGenerator:
         loops = 0 if isinstance(profile, OpenLoad) else (profile.loops or 0)
         return 1.0 + (profile.duration_s or loops * 0.1)
 
+    def require(self) -> None:
+        """It is a part of the tests."""
+
     def command(self, order: LoadOrder) -> LoadCommand:
         """This Python, running ``fake_client.py``."""
         name, asked = what_is_asked(order)

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from harness.hosts.ssh import HostSettings
+from harness.hosts.ssh.settings import HostSettings
 from harness.tests.support.synthetic import ROOT
 
 #: What is made of the smallest profile of strings-rounds: one block, a second of load by what starts at once.

@@ -16,7 +16,7 @@ from harness.backing.upstream import Upstream
 from harness.definitions import load_implementations
 from harness.hosts.local import LocalHost
 from harness.hosts.measuring import Station
-from harness.hosts.ssh import SshHost
+from harness.hosts.ssh.host import SshHost
 from harness.launchers.process import ProcessInstance, ProcessLauncher
 from harness.launchers.runtimes import Elsewhere
 from harness.launchers.tools import Tools

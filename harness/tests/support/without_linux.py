@@ -15,7 +15,7 @@ from pathlib import Path
 #: Functions of ``os`` that macOS lacks, and modules that Windows lacks.
 LINUX_ONLY = (
     "eventfd", "memfd_create", "pidfd_open", "posix_fadvise", "posix_fallocate", "prlimit", "sched_getaffinity",
-    "sched_setaffinity", "setns", "setresuid", "splice", "timerfd_create", "unshare",
+    "sched_setaffinity", "setns", "setresuid", "splice", "timerfd_create", "unshare", "waitid",
 )  # fmt: skip
 UNIX_ONLY = ("fcntl", "grp", "pwd", "resource", "termios")
 HIDDEN = ("/proc", "/sys", "/dev/shm")

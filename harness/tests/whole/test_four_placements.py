@@ -28,7 +28,7 @@ from harness.cli.check_remote import check_far
 from harness.cli.measure import measure_command
 from harness.errors import HostError, InputError
 from harness.hosts.local import LocalHost
-from harness.hosts.ssh import SshHost
+from harness.hosts.ssh.host import SshHost
 from harness.launchers.container import ContainerLauncher
 from harness.launchers.images import LABEL, project_label
 from harness.launchers.process import ProcessLauncher
@@ -324,7 +324,8 @@ def test_a_controller_that_is_gone_leaves_no_container_on_the_far_host(
     settings = sshd.settings(tmp_path, docker=far_daemon.address, grace_s=6.0)
     code = (
         "import json, sys, time; from harness.agent.docker_api import EngineRequest\n"
-        "from harness.hosts.ssh import HostSettings, SshHost\n"
+        "from harness.hosts.ssh.host import SshHost\n"
+        "from harness.hosts.ssh.settings import HostSettings\n"
         "host = SshHost('bighost', HostSettings.model_validate_json(sys.argv[1]))\n"
         "row = [EngineRequest('POST', '/containers/create', {'Content-Type': 'application/json'}, sys.argv[2].encode()),"
         " EngineRequest('POST', '/containers/{Id}/start')]\n"

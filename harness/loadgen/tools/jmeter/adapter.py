@@ -19,9 +19,9 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.errors import InputError, MissingTool, TrialFailure, UnsupportedLoad
+from harness.errors import InputError, MissingTool, TrialFailure
 from harness.formats.jtl import read_jtl
-from harness.loadgen.base import LoadCommand, LoadOrder
+from harness.loadgen.base import Installed, LoadCommand, LoadOrder, refuse
 from harness.loadgen.flow import requests_per_user
 from harness.loadgen.mix import unsupported_mix
 from harness.loadgen.schedule import plain_only
@@ -86,11 +86,13 @@ class JMeter:
         """Start, load and stop, in seconds; of an open loop also the time for its last answers."""
         return START_AND_STOP_S + self._offering_s(profile, requests)
 
+    def require(self) -> None:
+        """See ``LoadGenerator.require``."""
+        self._tools()
+
     def command(self, order: LoadOrder) -> LoadCommand:
         """A JVM without GUI, its plan and its properties; JMeter's own pauses go to ``generator-gc.log``."""
-        refusal = self.supports(order.profile, order.requests)
-        if refusal is not None:
-            raise UnsupportedLoad(refusal)
+        refuse(self, order.profile, order.requests)
         java, jar = self._tools()
         folder = order.folder
         return LoadCommand(
@@ -154,6 +156,12 @@ class JMeter:
         if jar is None or not jar.exists():
             raise MissingTool("JMeter", why="to offer the load", how_to_get="make setup")
         return self.java, jar
+
+
+def adapter(installed: Installed) -> JMeter:
+    """Return the adapter of what is installed."""
+    jar = installed.programs.get("jmeter")
+    return JMeter(home=jar.parent.parent if jar else None, java=installed.java)
 
 
 def n_arrivals(profile: OpenLoad) -> int:

@@ -3,16 +3,13 @@
 
 from __future__ import annotations
 
-from functools import cache
-from importlib import resources
-
-from jinja2 import Environment, StrictUndefined, Template
-
 from harness.loadgen.base import LoadOrder
 from harness.loadgen.flow import is_flow
+from harness.loadgen.template import template
 from harness.loadgen.tools.jmeter.jmx import asked
 from harness.model import ClosedLoad, OpenLoad
 
+PACKAGE = "harness.loadgen.tools.jmeter"
 SAMPLES = "samples.jtl"
 PLAN, PROPERTIES, LOG, GC_LOG = "plan.jmx", "jmeter.properties", "jmeter.log", "generator-gc.log"
 
@@ -38,7 +35,7 @@ USERS, RATE, SEED = "rematch.users", "rematch.rate_per_s", "rematch.seed"
 def render_plan(order: LoadOrder, last_answers_s: int = 3, *, shared: bool = False) -> str:
     """The test plan as JMX. ``shared``: for several engines, each of which has users, rate and seed of its own."""
     profile = order.profile
-    return _template("plan.jmx.jinja", xml=True).render(
+    return template(PACKAGE, "plan.jmx.jinja", xml=True).render(
         closed=isinstance(profile, ClosedLoad),
         profile=profile,
         shared=shared,
@@ -62,7 +59,7 @@ def own_properties(order: LoadOrder) -> dict[str, str]:
 
 def render_properties() -> str:
     """JMeter's properties, all that matter written out."""
-    return _template("jmeter.properties.jinja", xml=False).render(saved=SAVED, unsaved=UNSAVED)
+    return template(PACKAGE, "jmeter.properties.jinja").render(saved=SAVED, unsaved=UNSAVED)
 
 
 def _own(name: str) -> str:
@@ -81,24 +78,6 @@ def _schedule(profile: OpenLoad, last_answers_s: int, shared: bool) -> str:
 
 def _rate(per_s: float) -> str:
     return f"{per_s:.6f}".rstrip("0").rstrip(".")
-
-
-@cache
-def _environment(xml: bool) -> Environment:
-    return Environment(
-        autoescape=xml, undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=True
-    )
-
-
-@cache
-def _template(name: str, *, xml: bool) -> Template:
-    """The template, compiled once a process."""
-    text = (
-        resources.files("harness.loadgen.tools.jmeter")
-        .joinpath("templates", name)
-        .read_text(encoding="utf-8")
-    )
-    return _environment(xml).from_string(text)
 
 
 __all__ = [

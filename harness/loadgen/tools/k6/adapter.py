@@ -22,9 +22,9 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
-from harness.errors import InputError, MissingTool, TrialFailure, UnsupportedLoad
+from harness.errors import InputError, TrialFailure
 from harness.formats.k6_samples import HEADER, read_k6
-from harness.loadgen.base import LoadCommand, LoadOrder
+from harness.loadgen.base import Installed, LoadCommand, LoadOrder, refuse, require_program
 from harness.loadgen.flow import is_flow
 from harness.loadgen.mix import unsupported_mix
 from harness.loadgen.summary import (
@@ -86,13 +86,13 @@ class K6:
         """Start, load and stop, in seconds."""
         return START_AND_STOP_S + _offering_s(profile)
 
+    def require(self) -> None:
+        """See ``LoadGenerator.require``."""
+        require_program("k6", self.program, "make setup")
+
     def command(self, order: LoadOrder) -> LoadCommand:
         """k6 without REST interface, usage report, console output and downloads; a script for this load."""
-        refusal = self.supports(order.profile, order.requests)
-        if refusal is not None:
-            raise UnsupportedLoad(refusal)
-        if self.program is None or not self.program.exists():
-            raise MissingTool("k6", why="to offer the load", how_to_get="make setup")
+        refuse(self, order.profile, order.requests)
         script = (
             resources.files("harness.loadgen.tools.k6")
             .joinpath("templates", SCRIPT)
@@ -138,6 +138,11 @@ class K6:
         if isinstance(order.profile, OpenLoad):
             dropped = n_dropped(table, order, order.profile.parts * n_arrivals(order.profile))
         return summarise(table, order, errors_by_kind=kinds, n_dropped=dropped, bodies_checked=True)
+
+
+def adapter(installed: Installed) -> K6:
+    """Return the adapter of what is installed."""
+    return K6(program=installed.programs.get("k6"))
 
 
 def _offering_s(profile: LoadProfile) -> float:

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 
-from harness.errors import InputError, MissingTool, TrialFailure, UnsupportedLoad
+from harness.errors import InputError, MissingTool, TrialFailure
 from harness.formats.locust_samples import read_samples
-from harness.loadgen.base import LoadCommand, LoadOrder
+from harness.loadgen.base import Installed, LoadCommand, LoadOrder, refuse
 from harness.loadgen.flow import flow_document, is_flow, requests_per_user
 from harness.loadgen.mix import right_bodies
 from harness.loadgen.schedule import plain_only
@@ -69,13 +69,15 @@ class Locust:
         """Start, load and stop, in seconds."""
         return START_AND_STOP_S + _offering_s(profile, requests)
 
-    def command(self, order: LoadOrder) -> LoadCommand:
-        """Locust without web interface; the script and what it reads stand in the folder."""
-        refusal = self.supports(order.profile, order.requests)
-        if refusal is not None or not isinstance(order.profile, ClosedLoad):
-            raise UnsupportedLoad(str(refusal))
+    def require(self) -> None:
+        """See ``LoadGenerator.require``."""
         if self.python is None or not self.python.exists() or importlib.util.find_spec("locust") is None:
             raise MissingTool("locust", why="to offer the load", how_to_get="make setup")
+
+    def command(self, order: LoadOrder) -> LoadCommand:
+        """Locust without web interface; the script and what it reads stand in the folder."""
+        refuse(self, order.profile, order.requests)
+        assert isinstance(order.profile, ClosedLoad)  # it supports no other
         profile = order.profile
         per_s = profile.users / profile.ramp_up_s if profile.ramp_up_s else float(profile.users)
         script = (
@@ -111,6 +113,11 @@ class Locust:
             said = last_words(folder, "generator.stderr.txt", "generator.stdout.txt")
             raise TrialFailure("failed", f"Locust sent nothing: {path} has no rows; it said: {said}")
         return summarise(table, order, errors_by_kind=_errors_by_kind(path) if table.n_errors else Counter())
+
+
+def adapter(_installed: Installed) -> Locust:
+    """Return the adapter: Locust is part of this Python."""
+    return Locust()
 
 
 def what_is_asked(order: LoadOrder) -> tuple[str, dict[str, object]]:

@@ -18,9 +18,9 @@ from pathlib import Path
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from harness.errors import InputError, MissingTool, TrialFailure, UnsupportedLoad
+from harness.errors import InputError, TrialFailure
 from harness.formats.oha_files import read_oha_db, statuses
-from harness.loadgen.base import LoadCommand, LoadOrder
+from harness.loadgen.base import Installed, LoadCommand, LoadOrder, refuse, require_program
 from harness.loadgen.flow import no_flow
 from harness.loadgen.schedule import plain_only
 from harness.loadgen.summary import ORDER_FILE, existing, last_words, open_text, order_text, read_order
@@ -78,13 +78,13 @@ class Oha:
         """Start, load and stop, in seconds."""
         return START_AND_STOP_S + _offering_s(profile)
 
+    def require(self) -> None:
+        """See ``LoadGenerator.require``."""
+        require_program("oha", self.program, "make generators")
+
     def command(self, order: LoadOrder) -> LoadCommand:
         """oha without its screen; the body stands in a file, so that any byte of it is sent."""
-        refusal = self.supports(order.profile, order.requests)
-        if refusal is not None:
-            raise UnsupportedLoad(refusal)
-        if self.program is None or not self.program.exists():
-            raise MissingTool("oha", why="to offer the load", how_to_get="make generators")
+        refuse(self, order.profile, order.requests)
         request, folder = order.requests[0], order.folder
         body = () if request.body is None else ("-D", str(folder / BODY))
         return LoadCommand(
@@ -146,6 +146,11 @@ class Oha:
             bodies_checked=False,
             errors_by_kind={kind.replace(",", ";"): n for kind, n in errors.most_common()},
         )
+
+
+def adapter(installed: Installed) -> Oha:
+    """Return the adapter of what is installed."""
+    return Oha(program=installed.programs.get("oha"))
 
 
 def _refusal(profile: LoadProfile) -> str | None:

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from harness.errors import InputError, MissingTool, TrialFailure, UnsupportedLoad
+from harness.errors import InputError, TrialFailure
 from harness.formats.vegeta_csv import ERROR, N_COLUMNS, STATUS, read_vegeta
-from harness.loadgen.base import LoadCommand, LoadOrder
+from harness.loadgen.base import Installed, LoadCommand, LoadOrder, refuse, require_program
 from harness.loadgen.flow import no_flow
 from harness.loadgen.mix import one_round, unsupported_mix
 from harness.loadgen.schedule import plain_only
@@ -63,13 +63,14 @@ class Vegeta:
         """Start, load and stop, in seconds."""
         return START_AND_STOP_S + (profile.whole_s or 0.0)
 
+    def require(self) -> None:
+        """See ``LoadGenerator.require``."""
+        require_program("vegeta", self.program, "a vegeta on PATH")
+
     def command(self, order: LoadOrder) -> LoadCommand:
         """The attack, then the encoding of what it left."""
-        refusal = self.supports(order.profile, order.requests)
-        if refusal is not None or not isinstance(order.profile, OpenLoad):
-            raise UnsupportedLoad(str(refusal))
-        if self.program is None or not self.program.exists():
-            raise MissingTool("vegeta", why="to offer the load", how_to_get="a vegeta on PATH")
+        refuse(self, order.profile, order.requests)
+        assert isinstance(order.profile, OpenLoad)  # it supports no other
         profile, folder = order.profile, order.folder
         rate = Fraction(profile.rate_per_s).limit_denominator(1000)
         return LoadCommand(
@@ -113,6 +114,11 @@ class Vegeta:
             dropped = n_dropped(table, order, int(order.profile.rate_per_s * order.profile.duration_s))
         kinds = _errors_by_kind(path) if table.n_errors else Counter[str]()
         return summarise(table, order, errors_by_kind=kinds, n_dropped=dropped, bodies_checked=False)
+
+
+def adapter(installed: Installed) -> Vegeta:
+    """Return the adapter of what is installed."""
+    return Vegeta(program=installed.programs.get("vegeta"))
 
 
 def targets(order: LoadOrder) -> str:

@@ -14,7 +14,7 @@ from typing import TypedDict
 
 from pydantic import Field, ValidationError
 
-from harness.errors import InputError, MissingTool, TrialFailure, UnsupportedLoad
+from harness.errors import InputError, TrialFailure
 from harness.formats.wrk_histogram import (
     LEFT,
     UNDONE,
@@ -23,7 +23,7 @@ from harness.formats.wrk_histogram import (
     read_wrk_histogram,
     undo_correction,
 )
-from harness.loadgen.base import LoadCommand, LoadOrder
+from harness.loadgen.base import Installed, LoadCommand, LoadOrder, refuse, require_program
 from harness.loadgen.flow import no_flow
 from harness.loadgen.lua_script import QUANTILES, even_threads, render_script
 from harness.loadgen.mix import unsupported_mix
@@ -35,6 +35,7 @@ SCRIPT, RESULT, HISTOGRAM = "mix.lua", "wrk.json", "wrk_latency.csv"
 #: wrk keeps latencies in whole microseconds.
 RESOLUTION_S = 1e-6
 TIMEOUT_S = 60
+MOST_THREADS = 16
 START_AND_STOP_S = 1.0
 
 
@@ -85,13 +86,14 @@ class Wrk:
         """Start, load and stop, in seconds."""
         return START_AND_STOP_S + int(profile.whole_s or 0)
 
+    def require(self) -> None:
+        """See ``LoadGenerator.require``."""
+        require_program("wrk", self.program, "apt-get install wrk")
+
     def command(self, order: LoadOrder) -> LoadCommand:
         """wrk with a script made for this load; exact totals go to ``wrk.json``."""
-        refusal = self.supports(order.profile, order.requests)
-        if refusal is not None or not isinstance(order.profile, ClosedLoad):
-            raise UnsupportedLoad(str(refusal))
-        if self.program is None or not self.program.exists():
-            raise MissingTool("wrk", why="to offer the load", how_to_get="apt-get install wrk")
+        refuse(self, order.profile, order.requests)
+        assert isinstance(order.profile, ClosedLoad)  # it supports no other
         n_threads = even_threads(order.profile.users, self.threads)
         duration_s = int(order.profile.duration_s or 0)
         return LoadCommand(
@@ -145,6 +147,13 @@ class Wrk:
             said = last_words(folder, "generator.stderr.txt", "generator.stdout.txt")
             reason = f"wrk ended before it wrote its totals ({path.name}); it said: {said}"
             raise TrialFailure("failed", reason) from problem
+
+
+def adapter(installed: Installed) -> Wrk:
+    """Return the adapter of what is installed. Half the machine is wrk's: two threads would be the limit of a
+    large one."""
+    threads = min(max(2, installed.n_cpus // 2), MOST_THREADS)
+    return Wrk(program=installed.programs.get("wrk"), threads=threads)
 
 
 class _Latencies(TypedDict):

@@ -12,9 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.errors import InputError, MissingTool, TrialFailure, UnsupportedLoad
+from harness.errors import InputError, TrialFailure
 from harness.formats.wrk2_text import read_wrk2
-from harness.loadgen.base import LoadCommand, LoadOrder
+from harness.loadgen.base import Installed, LoadCommand, LoadOrder, refuse, require_program
 from harness.loadgen.flow import no_flow
 from harness.loadgen.lua_script import even_threads, render_script
 from harness.loadgen.mix import unsupported_mix
@@ -50,13 +50,14 @@ class Wrk2:
         """Start, load and stop, in seconds."""
         return START_AND_STOP_S + int(profile.whole_s or 0)
 
+    def require(self) -> None:
+        """See ``LoadGenerator.require``."""
+        require_program("wrk2", self.program, "a wrk2 on PATH")
+
     def command(self, order: LoadOrder) -> LoadCommand:
         """wrk2 with a script made for this load; what it prints is what there is."""
-        refusal = self.supports(order.profile, order.requests)
-        if refusal is not None or not isinstance(order.profile, OpenLoad):
-            raise UnsupportedLoad(str(refusal))
-        if self.program is None or not self.program.exists():
-            raise MissingTool("wrk2", why="to offer the load", how_to_get="a wrk2 on PATH")
+        refuse(self, order.profile, order.requests)
+        assert isinstance(order.profile, OpenLoad)  # it supports no other
         profile = order.profile
         n_threads = even_threads(profile.connections, self.threads)
         return LoadCommand(
@@ -109,6 +110,11 @@ class Wrk2:
             bodies_checked=False,
             errors_by_kind=kinds,
         )
+
+
+def adapter(installed: Installed) -> Wrk2:
+    """Return the adapter of what is installed."""
+    return Wrk2(program=installed.programs.get("wrk2"))
 
 
 def _refusal(profile: LoadProfile) -> str | None:

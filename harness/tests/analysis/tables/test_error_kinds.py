@@ -5,19 +5,18 @@ from __future__ import annotations
 
 import re
 from importlib import resources
-from typing import get_args
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.analysis.tables.error_kinds import ERROR_KINDS, OWN_WORDS, ErrorKind, error_kind, errors_by_kind
+from harness.analysis.tables.error_kinds import ERROR_KINDS, error_kind, errors_by_kind
 from harness.formats.wrk_text import summary_parts
 from harness.loadgen.tools.k6.adapter import ERROR_NAMES
 from harness.loadgen.tools.wrk.adapter import Errors
-from harness.model.load import GeneratorName
+from harness.model.load_tools import BY_NAME, LOAD_TOOLS, ErrorKind
 
-TOOLS: tuple[str, ...] = get_args(GeneratorName)
+TOOLS: tuple[str, ...] = tuple(tool.name for tool in LOAD_TOOLS)
 #: The four that judge bodies and captures in a script or plan of ours say so in the same words.
 CHECKING = ("jmeter", "locust", "k6")
 
@@ -111,8 +110,8 @@ def test_every_word_that_an_adapter_makes_up_is_among_them() -> None:
     told = {tool: {words for t, words, _ in SAID if t == tool} for tool in TOOLS}
     assert set(ERROR_NAMES.values()) <= told["k6"]
     assert set(Errors.model_fields) == told["wrk"] == told["wrk2"]
-    for tool, own in OWN_WORDS.items():
-        assert set(own) <= {words.lower() for words in told[tool]}, tool
+    for tool in LOAD_TOOLS:
+        assert set(tool.error_words) <= {words.lower() for words in told[tool.name]}, tool.name
 
 
 def test_wrks_summary_has_no_other_words() -> None:
@@ -124,7 +123,7 @@ def test_wrks_summary_has_no_other_words() -> None:
     )
     parts = summary_parts(text)
     assert parts is not None
-    assert set(parts.errors_by_kind) == set(OWN_WORDS["wrk"])
+    assert set(parts.errors_by_kind) == set(BY_NAME["wrk"].error_words)
 
 
 def test_the_faults_of_our_scripts_are_among_them() -> None:

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The load tools: one row each, and the only list of them. Whatever names all tools, or some, follows from it.
+
+A new tool has its row here, its adapter in ``loadgen/tools/<name>/adapter.py``, and a reader in ``formats/``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal
+
+GeneratorName = Literal["jmeter", "locust", "wrk", "wrk2", "k6", "oha", "vegeta"]
+#: What a tool runs as: a program of its own, a module of a Python, or a jar of a JVM.
+RunsAs = Literal["program", "python", "java"]
+#: What went wrong with a request; ``harness.analysis.tables.error_kinds`` says what each means.
+ErrorKind = Literal["refused", "timeout", "server", "client", "wrong_answer", "other"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadTool:
+    """One tool.
+
+    ``title``: its name as it writes it. ``has_rows``: one row per request, not totals alone. ``checks_bodies``:
+    it compares answers' bodies under load. ``resolution_s``: the smallest step of its latencies, in seconds.
+    ``only_loop``: the loop of a tool that has one only, and how it shows; ``None``: it has both.
+    ``error_words``: its own words for errors, in lower case, and the kind of each.
+    """
+
+    name: GeneratorName
+    title: str
+    runs_as: RunsAs = "program"
+    has_rows: bool = True
+    checks_bodies: bool = False
+    resolution_s: float
+    only_loop: tuple[Literal["closed", "open"], str] | None = None
+    error_words: Mapping[str, ErrorKind] = field(default_factory=dict)
+
+
+#: Of wrk and wrk2. ``status`` is any answer but 2xx and 3xx: an answer, and which one they do not tell.
+_WRK_WORDS: Mapping[str, ErrorKind] = MappingProxyType(
+    {
+        "connect": "refused",
+        "read": "refused",
+        "write": "refused",
+        "timeout": "timeout",
+        "status": "wrong_answer",
+    }
+)
+
+LOAD_TOOLS: tuple[LoadTool, ...] = (
+    LoadTool(name="jmeter", title="JMeter", runs_as="java", checks_bodies=True, resolution_s=1e-3),
+    LoadTool(
+        name="locust",
+        title="Locust",
+        runs_as="python",
+        checks_bodies=True,
+        resolution_s=1e-7,
+        only_loop=("closed", "Locust's users wait for their answers"),
+        # what geventhttpclient raises; ``error`` is zlib's, of a body that cannot be unpacked
+        error_words={
+            "connectionerror": "refused",
+            "oserror": "refused",
+            "httpparseerror": "wrong_answer",
+            "httpprotocolviolationerror": "wrong_answer",
+            "error": "wrong_answer",
+        },
+    ),
+    LoadTool(
+        name="wrk",
+        title="wrk",
+        has_rows=False,
+        resolution_s=1e-6,
+        only_loop=("closed", "wrk sends on a connection only after its answer"),
+        error_words=_WRK_WORDS,
+    ),
+    LoadTool(
+        name="wrk2",
+        title="wrk2",
+        has_rows=False,
+        resolution_s=1e-6,
+        only_loop=("open", "wrk2 counts every latency from when the request was due"),
+        error_words=_WRK_WORDS,
+    ),
+    LoadTool(
+        name="k6",
+        title="k6",
+        checks_bodies=True,
+        resolution_s=1e-9,
+        error_words={
+            "error": "other",
+            "dns error": "refused",
+            "timeout": "timeout",
+            "dns: no such host": "refused",
+            "tcp error": "refused",
+            "broken pipe": "refused",
+            "dial error": "refused",
+            "dial timeout": "timeout",
+            "connection refused": "refused",
+            "connection reset": "refused",
+        },
+    ),
+    LoadTool(name="oha", title="oha", resolution_s=1e-9),
+    LoadTool(name="vegeta", title="vegeta", resolution_s=1e-9, error_words={"no answer": "refused"}),
+)
+
+BY_NAME: Mapping[str, LoadTool] = MappingProxyType({tool.name: tool for tool in LOAD_TOOLS})
+#: Tools that write totals and no row per request.
+TOTALS_ONLY = frozenset(tool.name for tool in LOAD_TOOLS if not tool.has_rows)
+
+
+def run_as(*kinds: RunsAs) -> tuple[GeneratorName, ...]:
+    """Return the names of the tools that run as one of ``kinds``, kind by kind."""
+    return tuple(tool.name for kind in kinds for tool in LOAD_TOOLS if tool.runs_as == kind)
+
+
+def titles(last: str = "or") -> str:
+    """Return the tools' names as a list in a sentence: ``JMeter, Locust ... oha or vegeta``."""
+    *first, end = (tool.title for tool in LOAD_TOOLS)
+    return f"{', '.join(first)} {last} {end}"

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the names of remote hosts to hosts over SSH: one for all roles, or one each; what tools are called there."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from harness.agent.machine_info import physical_cores
+from harness.agent.platforms import usable_cpus
+from harness.backing.postgres_remote import FarPostgres
+from harness.errors import HostError, InputError, MissingTool
+from harness.hosts.base import Command
+from harness.hosts.local import LocalHost
+from harness.hosts.measuring import Station
+from harness.hosts.ssh.host import LOOPBACK, SshHost
+from harness.hosts.ssh.jdks import find_far_jdks
+from harness.hosts.ssh.settings import FILE, LOCAL, load_settings
+from harness.launchers.process import ProcessLauncher
+from harness.launchers.runtimes import Elsewhere
+from harness.launchers.tools import Tools
+from harness.model.load_tools import BY_NAME
+from harness.session.host_roles import Stations
+from harness.toolchains import Jdk
+
+
+def connected(
+    root: Path, host: str, load_host: str | None, jdks: Sequence[Jdk], database_host: str | None
+) -> Stations:
+    """Connect to the hosts of these names, of which one at least is not this machine.
+
+    Raises:
+        InputError: a name is unknown, stands twice, or ``hosts.toml`` is wrong, or a database is to stand on
+            this machine and its service elsewhere.
+        HostError: one cannot be reached, or is not the machine that is known by that name.
+    """
+    if database_host == LOCAL != host:
+        raise InputError(
+            "the database of a remote service must be on the same host or on another remote host, not on this machine",
+            place="--database-host", found=database_host, allowed=f"{host}, or another host of {FILE}",
+        )  # fmt: skip
+    names = _load_names(host, load_host)
+    apart = bool(names)
+    settings = load_settings(root, host)
+    address = settings.service_address if apart else "127.0.0.1"
+    if host == LOCAL:
+        service: Station = LocalHost(listen_address=address)
+        cpus = usable_cpus()
+        cores = tuple(tuple(core) for core in physical_cores(cpus))
+        elsewhere = None
+    else:
+        far = SshHost(host, settings, listen_address=address)
+        service, cpus, cores = far, far.cpus, far.cores
+        elsewhere = Elsewhere(
+            builds_on=LocalHost(),
+            jdks=find_far_jdks(far, jdks[0].version if jdks else None),
+            python=far.agent.python,
+            architecture=far.architecture,
+        )
+    loads: list[Station] = []
+    database: SshHost | None = None
+    try:
+        loads.extend(_load_station(root, name) for name in names)  # those before one that fails are kept
+        if database_host not in (None, host):
+            database = _database_station(root, str(database_host), loads)
+    except BaseException:
+        close((service, *loads))
+        raise
+    machines: dict[str, Station | None] = {"service": service, "database": database}
+    machines |= {"load" if n == 1 else f"load-{n}": one for n, one in enumerate(loads, start=1)}
+    facts = {role: one.machine_facts for role, one in machines.items() if isinstance(one, SshHost)}
+    return Stations(
+        service=service,
+        load=loads[0] if loads else None,
+        further_loads=tuple(loads[1:]),
+        database=database,
+        elsewhere=elsewhere,
+        cpus=cpus,
+        cores=cores,
+        machines=facts,
+    )
+
+
+def _load_names(host: str, load_host: str | None) -> tuple[str, ...]:
+    """The load hosts by name; none when the load comes from the service's own."""
+    names = tuple(name.strip() for name in (load_host or host).split(","))
+    if names == (host,):
+        return ()
+    if host in names or len(set(names)) < len(names) or "" in names:
+        raise InputError(
+            "several load hosts are different machines, none of them the service's",
+            place="--load-host",
+            found=load_host,
+            allowed="names of hosts.toml joined by commas; more generators on one host: processes of the load",
+        )
+    return names
+
+
+def _load_station(root: Path, name: str) -> Station:
+    settings = load_settings(root, name)
+    return LocalHost(listen_address=settings.service_address) if name == LOCAL else SshHost(name, settings)
+
+
+def _database_station(root: Path, name: str, loads: Sequence[Station]) -> SshHost:
+    """The host of backing services: a load's, where that is the same, for two agents refuse each other."""
+    for load in loads:
+        if isinstance(load, SshHost) and load.name == name:
+            return load
+    settings = load_settings(root, name)
+    if settings.service_address in LOOPBACK:
+        raise InputError(
+            "a database for services of other machines must listen where those reach it",
+            file=FILE, place=f"hosts.{name}.service_address", found=settings.service_address,
+            allowed="an address of that host in the network that it shares with the others",
+        )  # fmt: skip
+    return SshHost(name, settings)
+
+
+def named_places(roles: Stations) -> dict[str, Path]:
+    """Return places of far machines, by the names that stand for them in the data."""
+    names: dict[str, Path] = {}
+    further = [(f"far_load_{n}", one) for n, one in enumerate(roles.further_loads, start=2)]
+    of_role = [("far", roles.service), ("far_load", roles.load), *further, ("far_database", roles.database)]
+    for role, station in of_role:
+        if isinstance(station, SshHost):
+            names[role] = Path(station.agent.base)
+    if roles.elsewhere is not None and roles.elsewhere.jdks:
+        names["far_java_home"] = roles.elsewhere.jdks[0].home
+    return names
+
+
+def close(stations: Sequence[Station]) -> None:
+    """End what runs on the far ones among them, and the connections."""
+    for station in stations:
+        if isinstance(station, SshHost):
+            station.close()
+
+
+def remote_backing(
+    roles: Stations, root: Path, tools: Tools, process: ProcessLauncher
+) -> tuple[FarPostgres, ProcessLauncher]:
+    """Return the database of a far host, and what starts processes beside it: on the host of the backing
+    services, or on the service's; ``process`` starts services."""
+    far = roles.database or roles.service
+    assert isinstance(far, SshHost)  # the caller asks for no other
+    postgres = FarPostgres(far, open_to_others=roles.database is not None)
+    if process.host is far:
+        return postgres, process
+    elsewhere = Elsewhere(builds_on=LocalHost(), python=far.agent.python, architecture=far.architecture)
+    return postgres, ProcessLauncher(far, root, tools, elsewhere=elsewhere)
+
+
+def words_there(
+    host: Station, generator: str, paths: Mapping[str, Path | None], java: Path | None
+) -> dict[str, str]:
+    """Return what a generator's command names here -> what that is on a far host.
+
+    JMeter is sent over, once; Java, Python with Locust, and single programs must be there.
+
+    Raises:
+        MissingTool: one of them is not.
+    """
+    if not isinstance(host, SshHost):
+        return {}
+    runs_as, words = BY_NAME[generator].runs_as, dict[str, str]()
+    if runs_as == "java":
+        jar, jdks = paths.get(generator), find_far_jdks(host, None)
+        if not jdks:
+            raise _missing("java", host)
+        if jar is not None and java is not None:
+            home = jar.parent.parent
+            words = {str(java): str(jdks[0].java), str(home): str(host.install(home))}
+    elif runs_as == "python":
+        words = {sys.executable: _python_with(generator, host)}
+    elif paths.get(generator) is not None:
+        there = host.which(generator)[generator]
+        if there is None:
+            raise _missing(generator, host)
+        words = {str(paths[generator]): there}
+    return words
+
+
+def _python_with(tool: str, host: SshHost) -> str:
+    """The Python that has the tool: the one its own script names, or the one the agent runs on."""
+    script = host.which(tool)[tool]
+    tried = [str(Path(script).with_name("python"))] if script is not None else []
+    for python in (*tried, host.agent.python):
+        command = Command(argv=(python, "-c", f"import {tool}"), folder=Path("/"))
+        with suppress(HostError):  # it is not there: the next one
+            if host.run(command, 60.0).exit_code == 0:
+                return python
+    raise _missing(tool, host)
+
+
+def _missing(tool: str, host: SshHost) -> MissingTool:
+    return MissingTool(
+        f"{tool} on {host.name}",
+        why="to offer the load from there",
+        how_to_get="install it there, or offer the load from here: "
+        f"--load-host {LOCAL} (and service_address in {FILE})",
+    )

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A load tool is one row of the registry: adapters, readers, pages and messages follow from it."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from harness.formats.detect import read_any
+from harness.loadgen import capabilities
+from harness.loadgen.base import Installed
+from harness.loadgen.tools import adapter_of
+from harness.model import LOAD_TOOLS, GeneratorName, LoadTool
+from harness.model.load_tools import titles
+from harness.project import find_root
+from harness.toolchains import wanted
+
+HARNESS = find_root() / "harness"
+GOLDEN = HARNESS / "tests" / "golden"
+#: A captured output of each tool.
+CAPTURED = {
+    "jmeter": "jmeter/samples.jtl", "locust": "locust/samples.csv", "wrk": "wrk/latency.txt",
+    "wrk2": "wrk2/latency.txt", "k6": "k6/samples.csv", "oha": "oha/oha.csv", "vegeta": "vegeta/results.csv",
+}  # fmt: skip
+#: Who may name one tool: its adapter and its readers, its row here, and set-up, which knows where each comes from.
+OWN_PLACES = (
+    "loadgen/tools/*/*.py",
+    "formats/*.py",
+    "model/load_tools.py",
+    "toolchains/*.py",
+    "tests/**/*.py",
+)
+#: The cells of one experiment, which are written in its definition.
+CELLS = "questions/validity/results.py"
+
+every_tool = pytest.mark.parametrize("tool", LOAD_TOOLS, ids=lambda tool: tool.name)
+
+
+def test_the_type_has_the_names_of_the_rows() -> None:
+    assert get_args(GeneratorName) == tuple(tool.name for tool in LOAD_TOOLS)
+    assert len({tool.title for tool in LOAD_TOOLS}) == len(LOAD_TOOLS)
+
+
+def test_each_folder_of_tools_has_a_row_and_each_row_a_folder() -> None:
+    folders = {path.parent.name for path in (HARNESS / "loadgen" / "tools").glob("*/adapter.py")}
+    assert folders == {tool.name for tool in LOAD_TOOLS}
+
+
+@every_tool
+def test_an_adapter_is_found_by_the_name_of_its_row(tool: LoadTool) -> None:
+    assert adapter_of(tool.name, Installed()).name == tool.name
+
+
+@every_tool
+def test_set_up_says_how_to_get_each_program(tool: LoadTool) -> None:
+    if tool.runs_as != "python":  # which comes with this project's Python
+        assert wanted(tool.name).name == tool.name
+
+
+@every_tool
+def test_a_row_says_of_the_output_what_its_reader_finds(tool: LoadTool) -> None:
+    table = read_any(GOLDEN / CAPTURED[tool.name])
+    assert table.source == tool.name
+    assert table.resolution_s == pytest.approx(tool.resolution_s)
+    assert hasattr(table, "start_epoch_s") and (type(table).__name__ == "RequestTable") == tool.has_rows
+
+
+@every_tool
+def test_no_other_module_names_a_tool(tool: LoadTool) -> None:
+    allowed = {path for pattern in OWN_PLACES for path in HARNESS.glob(pattern)} | {HARNESS / CELLS}
+    words = {tool.name, tool.title}
+    naming = [
+        path.relative_to(HARNESS).as_posix()
+        for path in sorted(set(HARNESS.rglob("*.py")) - allowed)
+        if words & _strings(path)
+    ]
+    known = {"jmeter": _OF_JMETER, "locust": _OF_LOCUST}.get(tool.name, set())
+    assert set(naming) <= known
+
+
+#: JMeter is also a folder that stands for one of this machine in records; Locust is also a package whose version
+#: a session records; and both measured the published memory of one question.
+_OF_JMETER = {"session/wiring.py", "questions/gc_peaks/equal_memory_results.py"}
+_OF_LOCUST = {"cli/check_remote.py", "publish/versions.py", "questions/gc_peaks/equal_memory_results.py"}
+
+
+def _strings(path: Path) -> set[str]:
+    tree = ast.parse(path.read_text("utf-8"))
+    return {
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+
+
+def test_the_table_of_the_page_is_what_the_adapters_say() -> None:
+    page = (find_root() / capabilities.PAGE).read_text("utf-8")
+    assert capabilities.written(page) == page, "run: python -m harness.loadgen.capabilities --write"
+
+
+def test_the_table_tells_what_a_tool_cannot_do_in_full() -> None:
+    rows = {line.split(" | ")[0].removeprefix("| "): line for line in capabilities.table().splitlines()}
+    columns = dict(zip((tool.name for tool in LOAD_TOOLS), range(1, 9), strict=False))
+
+    def cell(row: str, tool: str) -> str:
+        return rows[row].strip("| ").split(" | ")[columns[tool]]
+
+    assert cell("closed loop, by loops of each user", "oha") == "one user only"
+    assert cell("closed loop, by duration", "wrk") == "whole seconds"
+    assert cell("open loop, evenly spaced", "wrk2") == "whole rates and seconds"
+    assert cell("open loop, random arrivals", "jmeter") == "yes"
+    assert cell("open loop, random arrivals", "locust") == "-"
+
+
+def test_a_sentence_names_every_tool() -> None:
+    assert titles() == "JMeter, Locust, wrk, wrk2, k6, oha or vegeta"
