@@ -9,13 +9,6 @@ from __future__ import annotations
 import secrets
 from datetime import UTC, datetime, timedelta
 
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import BestAvailableEncryption
-from cryptography.hazmat.primitives.serialization.pkcs12 import serialize_key_and_certificates
-from cryptography.x509.oid import NameOID
-
 KEY, KEY_PROPERTIES = "rmi.p12", "rmi.properties"
 #: By this name JMeter finds the key in its file.
 ALIAS = "rmi"
@@ -27,6 +20,14 @@ def new_key() -> dict[str, bytes]:
     """Return the key's file, encrypted, and the properties with its password. Both go by their names, so each
     process finds its own copy in its own folder: an engine tells its callers where the key lies.
     """
+    # here, because every plan loads this module, and only loads with several generators make keys
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.hazmat.primitives.serialization import BestAvailableEncryption
+    from cryptography.hazmat.primitives.serialization.pkcs12 import serialize_key_and_certificates
+    from cryptography.x509.oid import NameOID
+
     password = secrets.token_urlsafe(24)
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "one load")])
