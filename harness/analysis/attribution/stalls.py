@@ -22,6 +22,7 @@ same trial shows elsewhere.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -59,19 +60,25 @@ def detect_stalls(
     Raises:
         InputError: ``alpha`` is not positive, shapes differ, a value is not finite, or a latency is negative.
     """
-    if not alpha > 0:
-        raise InputError("the chance of a false stall must be positive", found=alpha, allowed="> 0")
-    start, latency = starts_and_latencies(start_s, latency_s)
-    if len(start) < MIN_REQUESTS:
-        return []
-    order = np.argsort(start, kind="stable")
-    trial = _Trial(start[order], latency[order], resolution_s)
+    trial = _Trial(*starts_and_latencies(start_s, latency_s), resolution_s)
     stalls = trial.stalls(alpha)
+    if len(trial.start) < MIN_REQUESTS:
+        return stalls
     low, high = (np.array([getattr(s, edge) for s in stalls]) for edge in ("start_s", "end_s"))
     quiet = ~trial.overlapping(low, high)
     return sorted(
         [*stalls, *slow_periods(trial.start, trial.ratio, quiet, stalls)], key=lambda stall: stall.start_s
     )
+
+
+def stalls_at(start_s: FloatArray, latency_s: FloatArray, alphas: Sequence[float]) -> list[list[Stall]]:
+    """Return the stalls of one trial, without slow periods, at each chance of a false one: all in one go.
+
+    Raises:
+        InputError: as ``detect_stalls``.
+    """
+    trial = _Trial(*starts_and_latencies(start_s, latency_s), 0.0)
+    return [trial.stalls(alpha) for alpha in alphas]
 
 
 def ordinary_p99(
@@ -109,10 +116,11 @@ class _Trial:
     """One trial's requests in start order, with what is ordinary for it."""
 
     def __init__(self, start: FloatArray, latency: FloatArray, resolution_s: float) -> None:
-        self.start, self.latency = start, np.maximum(latency, max(resolution_s / 2, 1e-9))
+        order = np.argsort(start, kind="stable")
+        self.start, latency = start[order], latency[order]
+        self.latency = np.maximum(latency, max(resolution_s / 2, 1e-9))
         self.resolution_s = resolution_s
-        self.end = start + latency
-        self.take_level(np.ones(len(start), dtype=bool))
+        self.end = self.start + latency
 
     def take_level(self, calm: npt.NDArray[np.bool_]) -> None:
         """Set the ordinary latency at each moment from the ``calm`` requests around it."""
@@ -122,20 +130,30 @@ class _Trial:
         self.level = np.exp(np.interp(np.arange(len(calm)), used, smooth))
         self.ratio = self.latency / self.level
 
-    def stalls(self, alpha: float) -> list[Stall]:
+    @cached_property
+    def candidates(self) -> tuple[_Gaps, FloatArray, float]:
+        """Gaps that may be stalls, the log of each one's chance if requests are slow by themselves, and the rate."""
+        self.take_level(np.ones(len(self.start), dtype=bool))
         done = np.sort(self.end)
-        gaps = np.diff(done)
-        rate = _local_rate(done)
-        expected = gaps * rate
-        candidates = np.flatnonzero((expected >= MIN_EXPECTED) & (gaps > 2 * self.resolution_s))
-        if not len(candidates):
+        gaps, rate = np.diff(done), _local_rate(done)
+        long = np.flatnonzero((gaps * rate >= MIN_EXPECTED) & (gaps > 2 * self.resolution_s))
+        found = _Gaps(self, done[long], done[long + 1])
+        alone = found.log_p_alone(Ordinary(self.ratio)) if len(long) else np.zeros(0)
+        return found, alone, float(np.median(rate))
+
+    def stalls(self, alpha: float) -> list[Stall]:
+        if not alpha > 0:
+            raise InputError("the chance of a false stall must be positive", found=alpha, allowed="> 0")
+        if len(self.start) < MIN_REQUESTS:
             return []
-        bound = min(float(np.log(alpha / len(gaps))), -1e-9)
-        found = _Gaps(self, done[candidates], done[candidates + 1])
+        found, alone, rate = self.candidates
+        if not len(alone):
+            return []
+        bound = min(float(np.log(alpha / (len(self.start) - 1))), -1e-9)
         # What waited through a stall must not define what is ordinary. To begin with, that is whatever
         # cannot be many requests each slow by itself; then what was a stall in the last round.
-        hit = found.log_p_alone(Ordinary(self.ratio)) < bound
-        log_p = np.zeros(len(candidates))
+        hit = alone < bound
+        log_p = np.zeros(len(alone))
         for _ in range(ROUNDS):
             calm = ~self.overlapping(found.start[hit], found.drained()[hit])
             self.take_level(calm)
@@ -145,7 +163,7 @@ class _Trial:
             if np.array_equal(before, hit):
                 break
         accepted = [found.stall(int(i), float(log_p[i])) for i in np.flatnonzero(hit)]
-        return merged(accepted, 2 * self.resolution_s + 2 / float(np.median(rate)))
+        return merged(accepted, 2 * self.resolution_s + 2 / rate)
 
     def overlapping(self, low: FloatArray, high: FloatArray) -> npt.NDArray[np.bool_]:
         """Which requests were outstanding somewhere in one of the spans [low, high], which are in time order."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 import scipy  # loads its slow submodules when they are first used
 from numpy.typing import ArrayLike
 from pydantic import Field
 
-from harness.analysis.stats.inputs import arms, finite, fraction, trial_values
+from harness.analysis.stats.inputs import Floats, arms, finite, fraction, trial_values
 from harness.analysis.stats.intervals import t_critical
 from harness.analysis.stats.verdicts import FEWEST_FOR_P
 from harness.errors import InputError
@@ -128,15 +129,21 @@ def _pilot_sd(a: ArrayLike, b: ArrayLike | None) -> tuple[float, int]:
 
 def _blocks(sd: float, half_width: float, level: float) -> int:
     """Return the fewest blocks (never below 5) with t sd / sqrt(k) <= log(1 + half_width)."""
-    k = np.arange(FEWEST_FOR_P, MOST_BLOCKS)
-    enough = t_critical(level, k - 1) * sd / np.sqrt(k) <= np.log1p(half_width)
+    enough = _widths(level) * sd <= np.log1p(half_width)
     if not enough.any():
         raise InputError(
             "no practical number of blocks is enough",
             found=f"standard deviation {sd:.3g}",
             allowed="a wider half_width",
         )
-    return int(k[np.argmax(enough)])
+    return FEWEST_FOR_P + int(np.argmax(enough))
+
+
+@cache  # a hundred thousand critical values; every comparison of a session asks for the same
+def _widths(level: float) -> Floats:
+    """Return half-widths of an interval, in standard deviations, of ``FEWEST_FOR_P`` blocks and each number above."""
+    k = np.arange(FEWEST_FOR_P, MOST_BLOCKS)
+    return t_critical(level, k - 1) / np.sqrt(k)
 
 
 def rmit_order(names: Sequence[str], n_blocks: int, *, seed: int) -> tuple[tuple[str, ...], ...]:

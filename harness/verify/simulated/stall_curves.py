@@ -7,7 +7,7 @@ stall in a trial; the others have how far above the ordinary a peak must be.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -15,19 +15,26 @@ import numpy as np
 from pydantic import Field
 
 from harness.analysis.attribution.slow_periods import ALPHA
-from harness.analysis.attribution.spans import Span
-from harness.analysis.attribution.stalls import detect_stalls
 from harness.errors import InputError
 from harness.model import Frozen
 from harness.verify.simulated.queueing import FloatArray, Pauses
 from harness.verify.simulated.stall_scenarios import Scenario, fresh, held_out
-from harness.verify.simulated.stalls import CALM_S, FEWEST_BLOCKED, Score, find_peaks, hampel, scored
+from harness.verify.simulated.stalls import (
+    CALM_S,
+    COMMON,
+    FEWEST_BLOCKED,
+    Finder,
+    ToFind,
+    detected,
+    find_peaks,
+    hampel,
+    scored,
+    to_find,
+)
 
 #: Of these the slower loads, whose simulation costs little; the faster ones stand in ``verify stalls``.
 _SLOWER = ("400/s", "300/s")
 _CALM_TRIALS = 6
-
-Finder = Callable[[FloatArray, FloatArray, float], Sequence[Span]]
 
 
 class CurvePoint(Frozen):
@@ -86,8 +93,8 @@ def precision_recall_curves(sims: int = 20, seed: int = 1) -> tuple[PrecisionRec
             finder=name,
             swept=sweep.swept,
             used=sweep.used,
-            points=tuple(_point(sweep.find, threshold, trials) for threshold in sweep.thresholds),
-            n_pauses=sum(_scored([], trial).truth for trial in trials),
+            points=tuple(_points(sweep, trials)),
+            n_pauses=sum(len(trial.pauses.seen) for trial in trials),
             seed=seed,
         )
         for name, sweep in FINDERS.items()
@@ -95,12 +102,11 @@ def precision_recall_curves(sims: int = 20, seed: int = 1) -> tuple[PrecisionRec
 
 
 class _Trial(NamedTuple):
-    """Requests with pauses among them, and the shortest one that counts."""
+    """Requests, and the pauses among them."""
 
     start: FloatArray
     latency: FloatArray
-    pauses: Pauses
-    shortest_s: float
+    pauses: ToFind
 
 
 def _trial(scenario: Scenario, sims: int, rng: np.random.Generator) -> _Trial:
@@ -111,25 +117,19 @@ def _trial(scenario: Scenario, sims: int, rng: np.random.Generator) -> _Trial:
     length_s = max(2 * p99, FEWEST_BLOCKED / (len(calm_start) / calm_s))
     pauses = scenario.pauses(sims * scenario.more, length_s, rng)
     start, latency = scenario.simulate(pauses.spans[-1][1] + 0.5, pauses, rng)
-    return _Trial(start, latency, pauses, 2 * p99)
+    return _Trial(start, latency, to_find(pauses, start, latency, 2 * p99))
 
 
-def _point(find: Finder, threshold: float, trials: Sequence[_Trial]) -> CurvePoint:
-    scores = [_scored(find(trial.start, trial.latency, threshold), trial) for trial in trials]
-    right, found, truth = (sum(part) for part in zip(*scores, strict=True))
-    return CurvePoint(
-        threshold=threshold,
-        precision=right / found if found else None,
-        recall=right / truth if truth else 0.0,
-    )
-
-
-def _scored(found: Sequence[Span], trial: _Trial) -> Score:
-    return scored(found, trial.pauses, trial.start, trial.latency, trial.shortest_s)
-
-
-def _detected(start: FloatArray, latency: FloatArray, alpha: float) -> list[Span]:
-    return [(s.start_s, s.end_s) for s in detect_stalls(start, latency, alpha=alpha) if s.kind == "stall"]
+def _points(sweep: Sweep, trials: Sequence[_Trial]) -> Iterator[CurvePoint]:
+    found = [sweep.find(trial.start, trial.latency, sweep.thresholds) for trial in trials]
+    for threshold, at_it in zip(sweep.thresholds, zip(*found, strict=True), strict=True):
+        scores = [scored(spans, trial.pauses) for spans, trial in zip(at_it, trials, strict=True)]
+        right, n_found, truth = (sum(part) for part in zip(*scores, strict=True))
+        yield CurvePoint(
+            threshold=threshold,
+            precision=right / n_found if n_found else None,
+            recall=right / truth if truth else 0.0,
+        )
 
 
 class Sweep(NamedTuple):
@@ -144,7 +144,7 @@ class Sweep(NamedTuple):
 FINDERS: Mapping[str, Sweep] = MappingProxyType(
     {
         "this detector": Sweep(
-            _detected,
+            detected,
             "chance of a false stall in a trial",
             ALPHA,
             (1e-300, 1e-100, 1e-50, 1e-30, 1e-20, 1e-12, 1e-6, ALPHA, 1.0, 1e2, 1e4),
@@ -152,13 +152,13 @@ FINDERS: Mapping[str, Sweep] = MappingProxyType(
         "find_peaks": Sweep(
             find_peaks,
             "standard deviations above the mean",
-            3.0,
+            COMMON,
             (40.0, 20.0, 12.0, 8.0, 5.0, 4.0, 3.0, 2.0, 1.0),
         ),
         "Hampel filter": Sweep(
             hampel,
             "scaled median deviations above the rolling median",
-            3.0,
+            COMMON,
             (160.0, 80.0, 40.0, 20.0, 12.0, 8.0, 5.0, 3.0, 2.0),
         ),
     }

@@ -7,7 +7,7 @@ or more; finding a smaller one is neither right nor wrong. Two common peak finde
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -15,8 +15,9 @@ import numpy.typing as npt
 from scipy import ndimage, signal
 
 from harness.analysis.attribution.event_matching import match_events
+from harness.analysis.attribution.slow_periods import ALPHA
 from harness.analysis.attribution.spans import Span
-from harness.analysis.attribution.stalls import detect_stalls
+from harness.analysis.attribution.stalls import stalls_at
 from harness.verify.simulated.queueing import FloatArray, Pauses
 from harness.verify.simulated.result import Cell, VerifyResult, f1, frequency, result
 from harness.verify.simulated.stall_scenarios import closed_loops, fresh, held_out, open_loops
@@ -24,6 +25,8 @@ from harness.verify.simulated.stall_scenarios import closed_loops, fresh, held_o
 TOLERANCE_S = 0.005
 F1, FALSE_PER_MINUTE = 0.95, 0.1
 FEWEST_BLOCKED = 10
+#: The threshold that peak finders are commonly used with, in their spreads.
+COMMON = 3.0
 #: Seconds of pause-free load for every simulated pause.
 CALM_S = 10.0
 
@@ -41,9 +44,20 @@ class Score(NamedTuple):
         return 2 * self.right / total if total else 1.0
 
 
+class ToFind(NamedTuple):
+    """The pauses among some requests: those that could be seen, and those too small for it."""
+
+    seen: list[Span]
+    small: list[Span]
+
+
+#: Starts and latencies of a trial, and thresholds: what is found at each.
+Finder = Callable[[FloatArray, FloatArray, Sequence[float]], list[list[Span]]]
+
+
 def stalls(sims: int, seed: int) -> VerifyResult:
     """``sims`` pauses a cell (four times that at slow loads), ten calm seconds for each; controls: two peak finders."""
-    finders = {"find_peaks": find_peaks, "Hampel": hampel}
+    finders: dict[str, Finder] = {"find_peaks": find_peaks, "Hampel": hampel}
     cells: list[Cell] = []
     calm: dict[str, tuple[int, float]] = {}
     peers: dict[str, list[Score]] = {name: [] for name in finders}
@@ -54,18 +68,15 @@ def stalls(sims: int, seed: int) -> VerifyResult:
         start, latency = scenario.simulate(minutes * 60, Pauses(), rng)
         p99 = float(np.quantile(latency, 0.99))
         n_false, so_far = calm.get(scenario.group, (0, 0.0))
-        calm[scenario.group] = (n_false + len(_detected(start, latency)), so_far + minutes)
+        calm[scenario.group] = (n_false + len(detected(start, latency, (ALPHA,))[0]), so_far + minutes)
         length_s = max(2 * p99, FEWEST_BLOCKED / (len(start) / (minutes * 60)))
         pauses = scenario.pauses(sims * scenario.more, length_s, rng)
         start, latency = scenario.simulate(pauses.spans[-1][1] + 0.5, pauses, rng)
-        judged = [
-            scored(find(start, latency), pauses, start, latency, 2 * p99)
-            for find in (_detected, *finders.values())
-        ]
-        ours.append(judged[0])
-        for name, score in zip(finders, judged[1:], strict=True):
-            peers[name].append(score)
-        cells.append(f1(*judged[0], name=f"F1, {scenario.group}, {scenario.name}", at_least=F1))
+        wanted = to_find(pauses, start, latency, 2 * p99)
+        ours.append(scored(detected(start, latency, (ALPHA,))[0], wanted))
+        for name, find in finders.items():
+            peers[name].append(scored(find(start, latency, (COMMON,))[0], wanted))
+        cells.append(f1(*ours[-1], name=f"F1, {scenario.group}, {scenario.name}", at_least=F1))
     for group, (n_false, minutes) in calm.items():
         cells.append(
             frequency(
@@ -91,40 +102,46 @@ def stalls(sims: int, seed: int) -> VerifyResult:
     )  # fmt: skip
 
 
-def _detected(start: FloatArray, latency: FloatArray) -> list[Span]:
-    return [(s.start_s, s.end_s) for s in detect_stalls(start, latency) if s.kind == "stall"]
+def detected(start: FloatArray, latency: FloatArray, alphas: Sequence[float]) -> list[list[Span]]:
+    """Return what the detector finds at each chance of a false stall in a trial."""
+    return [[(s.start_s, s.end_s) for s in found] for found in stalls_at(start, latency, alphas)]
 
 
-def scored(
-    found: Sequence[Span], pauses: Pauses, start: FloatArray, latency: FloatArray, shortest_s: float
-) -> Score:
-    """Return the score of ``found`` on those pauses that could be seen; smaller ones do not count either way."""
-    end = start + latency
-    to_find: list[Span] = []
-    small: list[Span] = []
+def to_find(pauses: Pauses, start: FloatArray, latency: FloatArray, shortest_s: float) -> ToFind:
+    """Return the pauses that could be seen in these requests, and those that could not."""
+    came, answered = np.sort(start), np.sort(start + latency)
+    found = ToFind([], [])
     for low, high in pauses.spans:
-        blocked = int(np.count_nonzero((start < high) & (end >= high)))
+        blocked = int(np.searchsorted(came, high) - np.searchsorted(answered, high))
         seen = high - low >= shortest_s * (1 - 1e-9) and blocked >= FEWEST_BLOCKED
-        (to_find if seen else small).append((low, high))
-    matching = match_events(found, to_find, tolerance_s=TOLERANCE_S)
+        (found.seen if seen else found.small).append((low, high))
+    return found
+
+
+def scored(found: Sequence[Span], wanted: ToFind) -> Score:
+    """Return the score of ``found`` on the pauses that could be seen; smaller ones do not count either way."""
+    matching = match_events(found, wanted.seen, tolerance_s=TOLERANCE_S)
     matched = {i for i, _ in matching.pairs}
     rest = [span for i, span in enumerate(found) if i not in matched]
-    n_small = len(match_events(rest, small, tolerance_s=TOLERANCE_S).pairs)
-    return Score(right=len(matching.pairs), found=len(found) - n_small, truth=len(to_find))
+    n_small = len(match_events(rest, wanted.small, tolerance_s=TOLERANCE_S).pairs)
+    return Score(right=len(matching.pairs), found=len(found) - n_small, truth=len(wanted.seen))
 
 
-def find_peaks(start: FloatArray, latency: FloatArray, above: float = 3.0) -> list[Span]:
-    """``scipy.signal.find_peaks`` as it is commonly used: three standard deviations above the mean, as prominent."""
-    spread = float(latency.std())
-    peaks, _ = signal.find_peaks(latency, height=float(latency.mean()) + above * spread, prominence=spread)
-    return _joined(start, latency, np.isin(np.arange(len(start)), peaks))
+def find_peaks(start: FloatArray, latency: FloatArray, above: Sequence[float]) -> list[list[Span]]:
+    """``scipy.signal.find_peaks`` as commonly used: so many standard deviations above the mean, one prominent."""
+    mean, spread = float(latency.mean()), float(latency.std())
+    peaks, found = signal.find_peaks(latency, height=mean + min(above) * spread, prominence=spread)
+    flagged = [np.zeros(len(start), dtype=bool) for _ in above]
+    for mask, times in zip(flagged, above, strict=True):
+        mask[peaks[found["peak_heights"] >= mean + times * spread]] = True
+    return [_joined(start, latency, mask) for mask in flagged]
 
 
-def hampel(start: FloatArray, latency: FloatArray, above: float = 3.0) -> list[Span]:
-    """A Hampel filter: more than three scaled median deviations above the rolling median."""
+def hampel(start: FloatArray, latency: FloatArray, above: Sequence[float]) -> list[list[Span]]:
+    """A Hampel filter: more than so many scaled median deviations above the rolling median."""
     middle = ndimage.median_filter(latency, size=1001, mode="nearest")
     spread = 1.4826 * ndimage.median_filter(np.abs(latency - middle), size=1001, mode="nearest")
-    return _joined(start, latency, latency > middle + above * spread)
+    return [_joined(start, latency, latency > middle + times * spread) for times in above]
 
 
 def _joined(start: FloatArray, latency: FloatArray, flagged: npt.NDArray[np.bool_]) -> list[Span]:
