@@ -13,30 +13,18 @@ from harness.figures.latency import ecdf, percentiles
 from harness.figures.loops import open_and_closed
 from harness.figures.style import describe, save, show_figures_in, stamp
 from harness.figures.trials import by_cell, run_order
-from harness.questions.gc_peaks.figures import explained, peaks
-from harness.questions.startup.figures import memory_timeline, startup
-from harness.questions.validity.figures import coverage, precision_recall, ratios
-from harness.questions.warm_up.figures import warm_up
 
 __all__ = [
     "by_cell",
-    "coverage",
     "describe",
     "ecdf",
-    "explained",
     "forest",
-    "memory_timeline",
     "open_and_closed",
     "pareto",
-    "peaks",
     "percentiles",
-    "precision_recall",
-    "ratios",
     "run_order",
     "save",
     "stamp",
-    "startup",
-    "warm_up",
 ]
 
 _ipython = sys.modules.get("IPython")

@@ -11,7 +11,6 @@ from harness.publish.comparisons import (
     comparison_notes,
     comparison_rows,
     margin_note,
-    publish_noise,
 )
 from harness.publish.display import Published
 from harness.publish.generated import clear, merge, read_values, trace
@@ -29,7 +28,6 @@ __all__ = [
     "escape",
     "margin_note",
     "merge",
-    "publish_noise",
     "read_values",
     "show",
     "trace",

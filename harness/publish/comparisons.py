@@ -8,10 +8,8 @@ from collections.abc import Mapping, Sequence
 from harness.analysis.stats.comparisons import Comparison
 from harness.analysis.stats.verdicts import ALPHA, FEWEST_FOR_P, smallest_p
 from harness.model.digits import plain, whole_percent
-from harness.model.formatting import NOT_MEASURED
 from harness.publish.cells import Cell
-from harness.publish.display import Published
-from harness.publish.publisher import Publisher
+from harness.publish.results import NO_TEXT, Absent, Leaf, as_is
 
 _ADJUSTED_BY = {"exploratory": "Benjamini and Hochberg", "confirmatory": "Holm"}
 
@@ -87,32 +85,22 @@ def margin_note(found: Sequence[Comparison]) -> str:
     return said
 
 
-def publish_noise(
-    publisher: Publisher, prefix: str, found: Sequence[Comparison], *, main: Mapping[str, str]
-) -> Published:
-    """Publish of the main cell ``<prefix>.aa``, the reference over itself, ``<prefix>.noise``,
-    ``<prefix>.noise_cell``, where its pairs were made, and ``<prefix>.margin``, in words."""
+def noise_results(found: Sequence[Comparison], main: Mapping[str, str]) -> dict[str, Leaf]:
+    """Return of the main cell ``aa``, the reference over itself, ``noise``, ``noise_cell``, where its pairs were
+    made, and ``margin``, in words."""
     at_main = next((c for c in found if c.levels == dict(main)), None)
-    with publisher.together():
-        if at_main is None:
-            said = [publisher.absent(f"{prefix}.{key}", "relative", NOT_MEASURED) for key in ("aa", "noise")]
-            said += [publisher.text(f"{prefix}.{key}", NOT_MEASURED) for key in ("noise_cell", "margin")]
-            return Published("\n".join(one.text for one in said))
-        noise = at_main.noise
-        where = _cell(at_main) if noise.elsewhere is None else noise.elsewhere
-        other = "" if noise.elsewhere is None else ", not the cell of the text"
-        said = [
-            publisher.number(f"{prefix}.aa", noise.ratio),
-            publisher.value(
-                f"{prefix}.noise",
-                noise.noise,
-                "relative",
-                f"smallest margin at which the reference equals itself, {where}",
-            ),
-            publisher.text(f"{prefix}.noise_cell", where + other),
-            publisher.text(f"{prefix}.margin", _margin(at_main)),
-        ]
-    return Published("\n".join(one.text for one in said))
+    if at_main is None:
+        nothing = Absent(unit="relative")
+        return {"aa": nothing, "noise": nothing, "noise_cell": NO_TEXT, "margin": NO_TEXT}
+    noise = at_main.noise
+    where = _cell(at_main) if noise.elsewhere is None else noise.elsewhere
+    what = f"smallest margin at which the reference equals itself, {where}"
+    return {
+        "aa": noise.ratio,
+        "noise": as_is(noise.noise, "relative", what),
+        "noise_cell": where if noise.elsewhere is None else f"{where}, not the cell of the text",
+        "margin": _margin(at_main),
+    }
 
 
 def _margin(c: Comparison) -> str:

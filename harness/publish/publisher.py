@@ -211,9 +211,9 @@ class Publisher:
                 else:
                     self._put_leaf(key, path[-1], leaf)
             for branch in [prefix] * whole + [f"{prefix}.{guard}" for guard in guards]:
-                if not any(key.startswith(f"{branch}.") for key in found):
+                if not any(f"{key}.".startswith(f"{branch}.") for key in found):
                     raise InputError("no branch of the results", place=prefix, found=branch)
-                if any(key.startswith(f"{branch}.") for key in told):
+                if any(f"{key}.".startswith(f"{branch}.") for key in told):
                     self.text(f"{branch}.measured", "measured")
         return published
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 import pandas as pd
 
 from harness.analysis.stats.comparisons import Comparison
-from harness.analysis.stats.pairing import inputs_of
+from harness.analysis.stats.pairing import inputs_of, unit_of
 from harness.analysis.stats.summaries import summarise
 from harness.errors import InputError
 from harness.evidence.load_response import effect_between
@@ -173,6 +173,13 @@ def nothing(unit: str, why: str) -> Estimate:
 def as_is(value: float | None, unit: str, what: str) -> Estimate:
     """Return a plain number that is no estimate over trials: a count, a published number."""
     return Estimate(value=value, unit=unit, method="as is", estimand=what, n_trials=0)
+
+
+def means(trials: pd.DataFrame, variants: Iterable[str], metric: str) -> dict[str, Leaf]:
+    """Return variant -> a metric's mean over its trials (:func:`harness.analysis.stats.summaries.summarise`)."""
+    frame = summarise(trials, metric)
+    found = dict(zip(frame["variant"].astype(str), frame["estimate"], strict=True))
+    return for_each(variants, found, Absent(unit=unit_of(metric)))
 
 
 def level_effects(

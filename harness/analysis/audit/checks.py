@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import pandas as pd
 from pydantic import Field
 
+from harness.analysis.audit.generator_gap import TimeBetween, time_between
 from harness.analysis.tables.settled import settled_requests
 from harness.formats.wrk_histogram import LatencyHistogram
-from harness.model import Frozen, LoadProfile, LoadSummary
+from harness.model import ClosedLoad, Frozen, LoadProfile, LoadSummary
 
 #: Of the laws, as a share: users are not alike, and means stand for all of them.
 LAW_TOLERANCE = 0.10
@@ -51,7 +53,7 @@ class AuditedTrial:
     histogram: LatencyHistogram | None = None
     """Where the tool counts latencies and writes no single requests: what was restored of it from its file."""
 
-    @property
+    @cached_property
     def counted(self) -> pd.DataFrame | None:
         """The requests that the row speaks of; ``None``: the tool writes no single ones."""
         return None if self.requests is None else settled_requests(self.requests, self.settle_s)
@@ -68,6 +70,39 @@ class AuditedTrial:
             return self.load.n_requests, self.load.n_requests - self.load.n_errors
         counted = self.counted
         return None if counted is None else (len(counted), int(counted["ok"].sum()))
+
+    @property
+    def requests_each(self) -> tuple[int | None, str]:
+        """How many requests each user sends; ``None`` with the reason where that is not fixed."""
+        profile, load = self.profile, self.load
+        if not isinstance(profile, ClosedLoad) or profile.loops is None:
+            return None, "the load ends after a time, not after loops"
+        if load.n_flows is None:
+            return profile.loops, ""
+        if load.n_flows_right != load.n_flows or load.n_errors:
+            return None, "passes ended at their first wrong answer"
+        if not load.n_flows or load.n_requests % load.n_flows:
+            return None, "passes differ in length"
+        return profile.loops * (load.n_requests // load.n_flows), ""
+
+    @cached_property
+    def between(self) -> TimeBetween | None:
+        """What users waited inside the generator; ``None``: it cannot be told, or nobody sent a second request.
+
+        Raises:
+            InputError: more requests than these users send.
+        """
+        each, _ = self.requests_each
+        if self.requests is None or each is None or not isinstance(self.profile, ClosedLoad):
+            return None
+        return time_between(
+            self.requests["start_epoch_s"].to_numpy(),
+            self.requests["latency_s"].to_numpy(),
+            users=self.profile.users,
+            requests_each=each,
+            ramp_up_s=self.profile.ramp_up_s,
+            resolution_s=self.load.resolution_s,
+        )
 
 
 def number_of(trial: AuditedTrial, column: str) -> float | None:

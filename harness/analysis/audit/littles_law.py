@@ -19,7 +19,6 @@ from harness.analysis.audit.checks import (
     near,
     number_of,
 )
-from harness.analysis.audit.generator_gap import time_between
 from harness.analysis.audit.plan_audit import audit_plan
 from harness.errors import InputError
 from harness.model import ClosedLoad, OpenLoad
@@ -36,7 +35,7 @@ def _closed(trial: AuditedTrial) -> Iterator[TrialCheck]:
     """Users who wait: how many requests, how many in flight, and how fast."""
     profile, load = trial.profile, trial.load
     assert isinstance(profile, ClosedLoad)
-    each, why = requests_each(trial)
+    each, why = trial.requests_each
     name = "requests are users times loops"
     if each is None:
         yield cannot(name, why)
@@ -47,20 +46,6 @@ def _closed(trial: AuditedTrial) -> Iterator[TrialCheck]:
         yield cannot(LAW, "the law is that of a whole load, and its head does not count")
     else:
         yield _law(trial, profile, each)
-
-
-def requests_each(trial: AuditedTrial) -> tuple[int | None, str]:
-    """Return how many requests each user sends; ``None`` with the reason where that is not fixed."""
-    profile, load = trial.profile, trial.load
-    if not isinstance(profile, ClosedLoad) or profile.loops is None:
-        return None, "the load ends after a time, not after loops"
-    if load.n_flows is None:
-        return profile.loops, ""
-    if load.n_flows_right != load.n_flows or load.n_errors:
-        return None, "passes ended at their first wrong answer"
-    if not load.n_flows or load.n_requests % load.n_flows:
-        return None, "passes differ in length"
-    return profile.loops * (load.n_requests // load.n_flows), ""
 
 
 def _bound(trial: AuditedTrial, profile: ClosedLoad) -> TrialCheck:
@@ -91,14 +76,7 @@ def _law(trial: AuditedTrial, profile: ClosedLoad, each: int | None) -> TrialChe
     if mean_s is None or not mean_s > 0:
         return cannot(name, "no mean latency is known")
     try:
-        gaps = time_between(
-            requests["start_epoch_s"].to_numpy(),
-            requests["latency_s"].to_numpy(),
-            users=profile.users,
-            requests_each=each,
-            ramp_up_s=profile.ramp_up_s,
-            resolution_s=trial.load.resolution_s,
-        )
+        gaps = trial.between
     except InputError as problem:
         return TrialCheck(name=name, result="failed", why=str(problem))
     think_s = 0.0 if gaps is None else min(profile.think_time_s, gaps.between_s)

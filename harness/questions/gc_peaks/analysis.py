@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.analysis.attribution.peak_causes import peak_causes
-from harness.analysis.attribution.spans import CauseName, Span
+from harness.analysis.attribution.spans import Span
 from harness.analysis.attribution.trial import TrialAttribution
 from harness.evidence import Evidence
 
@@ -26,7 +26,7 @@ class Timeline:
     start_s: Floats
     latency_s: Floats
     causes: tuple[str | None, ...]
-    events: dict[CauseName, tuple[Span, ...]]
+    events: dict[str, tuple[Span, ...]]
     peaks_from_s: float
     placed: bool
 

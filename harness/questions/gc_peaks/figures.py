@@ -1,56 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Peaks and their causes: latency over time with pauses behind it, shares of the tail, open beside closed loop."""
+"""Peaks and their causes: latency over time with pauses behind it, and shares of the tail."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.legend_handler import HandlerTuple
+from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator
-from numpy.typing import NDArray
 
 from harness.analysis.attribution.rows import AttributionRow
 from harness.errors import InputError
 from harness.figures.style import FAINT, INK, PAGE_INCHES, cannot_be_said, canvas, log_scale, styled
 from harness.model import Estimate
-from harness.questions.gc_peaks.cause_style import (
-    CAUSES,
-    EDGE_WIDTH,
-    EDGES,
-    HATCHES,
-    OTHER,
-    band_of,
-    colour_of,
-    sign_of,
-)
+from harness.questions.gc_peaks.analysis import Timeline
 
-Floats = NDArray[np.float64]
-
-
-class TimelineLike(Protocol):
-    """What is drawn of one trial; see ``harness.questions.gc_peaks.analysis.Timeline``."""
-
-    @property
-    def label(self) -> str: ...
-    @property
-    def start_s(self) -> Floats: ...
-    @property
-    def latency_s(self) -> Floats: ...
-    @property
-    def causes(self) -> tuple[str | None, ...]: ...
-    @property
-    def events(self) -> Mapping[str, Sequence[tuple[float, float]]]: ...
-    @property
-    def placed(self) -> bool: ...
+#: Okabe and Ito again; hue is the cause here, and says so in the legend. Markers repeat it for grey print.
+CAUSES: Mapping[str, tuple[str, str, str]] = {
+    "gc_pause": ("#D55E00", "v", "collection"),
+    "allocation_stall": ("#CC79A7", "s", "allocation stall"),
+    "other_safepoint": ("#56B4E9", "D", "other safepoint"),
+    "generator_stall": ("#009E73", "^", "generator's pause"),
+    "connect": ("#E69F00", "P", "connecting"),
+    "unexplained": ("#222222", "x", "unexplained"),
+}
+OTHER = ("#F0E442", "*")
+#: Pauses of different kinds are equally light: in grey the stripes tell them apart.
+HATCHES = {"allocation_stall": ".....", "other_safepoint": "xxxxx", "generator_stall": "/////"}
+#: Most pauses are narrower than a stripe, and show nothing but edges. Those of collections have none: they are many.
+EDGES = {"allocation_stall": ":", "other_safepoint": "-.", "generator_stall": "--"}
+EDGE_WIDTH = 0.9
 
 
 @styled
-def peaks(trials: Sequence[TimelineLike]) -> Figure:
+def peaks(trials: Sequence[Timeline]) -> Figure:
     """Return latency over time, one panel a trial: pauses as bands behind it, the tail's requests by their cause."""
     if not trials:
         raise InputError("no trial to draw", found="0 trials", allowed="at least one")
@@ -68,7 +56,7 @@ def peaks(trials: Sequence[TimelineLike]) -> Figure:
     banded = [name for name in CAUSES if any(one.events.get(name) for one in trials)]
     seen = [name for name in CAUSES if name in banded or any(name in one.causes for one in trials)]
     figure.legend(
-        handles=[sign_of(name, banded=name in banded) for name in seen],
+        handles=[_sign_of(name, banded=name in banded) for name in seen],
         labels=[CAUSES[name][2] for name in seen],
         handler_map={tuple: HandlerTuple(ndivide=None, pad=0.4)},
         handlelength=3.4,
@@ -116,13 +104,13 @@ _STACKED = {
 }
 
 
-def _one_timeline(axes: Axes, one: TimelineLike) -> None:
+def _one_timeline(axes: Axes, one: Timeline) -> None:
     for name, spans in one.events.items():
         for low, high in spans:
-            axes.axvspan(low, high, **band_of(name), linewidth=0 if name in EDGES else 0.4)
+            axes.axvspan(low, high, **_band_of(name), linewidth=0 if name in EDGES else 0.4)
             # one by one from the bottom: around a band of a pixel the dashes of its sides would fill each other's gaps
             for at in (low, high) if name in EDGES else ():
-                axes.axvline(at, color=colour_of(name), linestyle=EDGES[name], linewidth=EDGE_WIDTH)
+                axes.axvline(at, color=_colour_of(name), linestyle=EDGES[name], linewidth=EDGE_WIDTH)
     causes = np.array([cause or "" for cause in one.causes])
     ordinary = causes == ""
     axes.plot(
@@ -189,3 +177,23 @@ def _stack(axes: Axes, y: int, row: AttributionRow) -> None:
 
 def _name(row: AttributionRow) -> str:
     return ", ".join([row.label, *row.levels.values()])
+
+
+def _colour_of(name: str) -> str:
+    return CAUSES.get(name, OTHER)[0]
+
+
+def _band_of(name: str) -> dict[str, Any]:
+    """Return keywords of the band of a pause: how it is filled."""
+    colour = _colour_of(name)
+    return {"facecolor": (colour, 0.35), "edgecolor": (colour, 0.35), "hatch": HATCHES.get(name)}
+
+
+def _sign_of(name: str, *, banded: bool) -> tuple[Patch | Line2D, ...]:
+    """Return what stands for a cause in a legend: its band, where one is drawn, and the mark of its requests."""
+    colour, marker, _ = CAUSES[name]
+    mark = Line2D([], [], linestyle="none", marker=marker, color=colour)
+    if not banded:
+        return (mark,)
+    edges = {"edgecolor": colour, "linestyle": EDGES[name], "linewidth": EDGE_WIDTH} if name in EDGES else {}
+    return (Patch(**(_band_of(name) | edges)), mark)

@@ -1,2 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time to first response, and memory."""
+"""How long does a service take to its first correct answer, and what does it hold in memory?"""
+
+from harness.questions.startup.figures import memory_timeline, startup
+from harness.questions.startup.results import results
+
+__all__ = ["memory_timeline", "results", "startup"]

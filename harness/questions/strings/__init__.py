@@ -1,2 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """The published comparison of string services, measured again."""
+
+from harness.publish.comparisons import comparison_columns, comparison_notes, margin_note, noise_results
+from harness.questions.strings.headline import headline
+from harness.questions.strings.published import published_results, published_rounds, published_rows
+from harness.questions.strings.results import payload_sizes, results
+
+__all__ = [
+    "comparison_columns",
+    "comparison_notes",
+    "headline",
+    "margin_note",
+    "noise_results",
+    "payload_sizes",
+    "published_results",
+    "published_rounds",
+    "published_rows",
+    "results",
+]

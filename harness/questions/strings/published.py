@@ -9,6 +9,7 @@ when the ramp is the larger part.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -18,9 +19,8 @@ from harness.errors import InputError
 from harness.model import Estimate
 from harness.model.digits import plain
 from harness.project import find_root
-from harness.publish.cells import Cell
-from harness.publish.display import Published
-from harness.publish.publisher import Publisher
+from harness.publish.cells import Cell, gapped
+from harness.publish.results import Tree, as_is
 
 FILE = Path("data") / "published" / "strings-rounds.csv"
 COLUMNS = (
@@ -79,73 +79,50 @@ def _audit(frame: pd.DataFrame) -> dict[str, pd.Series]:
     }
 
 
-def publish_rounds(publisher: Publisher, audited: pd.DataFrame) -> Published:
-    """Publish the published rounds as a table, and what the audit of them says as numbers."""
+def published_results(audited: pd.DataFrame) -> Tree:
+    """Return what the audit of the published rounds says, and each round's ratio of Helidon over Go, warm and without
+    logging, the comparison the article leads with."""
     ratio = audited["audit_ratio"]
-    publisher.value("published.audit.n", len(audited), "1", "published rows")
-    for name, value in (("low", ratio.min()), ("median", ratio.median()), ("high", ratio.max())):
-        publisher.value(
-            f"published.audit.{name}", float(value), "ratio", f"{name} of published over predicted throughput"
-        )
-    share = audited["ramp_share"].max()
-    publisher.value("published.audit.ramp_share", float(share), "share", "longest share of ramp in a row")
-    publisher.value(
-        "published.audit.busy_users", float(audited["busy_users"].min()), "1", "fewest users busy at once"
-    )
-    for number in audited["round"].unique():
-        _published_ratio(publisher, audited[audited["round"] == number], int(number))
-    rows: list[dict[str, Cell] | None] = []
-    for _, row in audited.iterrows():
-        if rows and rows[-1] is not None and rows[-1]["table"] != row["table"]:
-            rows.append(None)
-        rows.append(
-            {
-                "table": str(row["table"]),
-                "application": str(row["application"]),
-                "logging": str(row["logging"]),
-                "warm_up": str(row["warm_up"]),
-                "latency": plain(row["latency_mean_ms"]),
-                "throughput": plain(row["throughput_per_s"]),
-                "ratio": plain(row["audit_ratio"]),
-                "busy": plain(row["busy_users"]),
-                "ramp": plain(100 * row["ramp_share"]),
-            }
-        )
-    return publisher.table(
-        "published.rounds",
-        {
-            "table": "round",
-            "application": "program",
-            "logging": "log",
-            "warm_up": "warm-up",
-            "latency": "mean/ms",
-            "throughput": "req/s",
-            "ratio": "audit",
-            "busy": "busy",
-            "ramp": "ramp/%",
+    return {
+        "audit": {
+            "n": as_is(len(audited), "1", "published rows"),
+            **{
+                name: as_is(float(value), "ratio", f"{name} of published over predicted throughput")
+                for name, value in (("low", ratio.min()), ("median", ratio.median()), ("high", ratio.max()))
+            },
+            "ramp_share": as_is(
+                float(audited["ramp_share"].max()), "share", "longest share of ramp in a row"
+            ),
+            "busy_users": as_is(float(audited["busy_users"].min()), "1", "fewest users busy at once"),
         },
-        rows,
-        caption="Published results (Nelson and Nagy 2020, Chinese edition), with what follows from them: audit is "
-        "the printed throughput over the one that the printed latency implies; busy, the users waiting for an "
-        "answer at a time; ramp, the share of the run spent starting users.",
-        wide=True,
-        right=("latency", "throughput", "ratio", "busy", "ramp"),
-    )
+        **{f"round{number}": {"ratio": _ratio(rows)} for number, rows in audited.groupby("round")},
+    }
 
 
-def _published_ratio(publisher: Publisher, rows: pd.DataFrame, number: int) -> None:
-    """Publish Helidon over Go, warm and without logging, the comparison the article leads with."""
+def published_rows(audited: pd.DataFrame) -> list[Mapping[str, Cell] | None]:
+    """Return rows for ``Publisher.table``: each published row with what follows from it."""
+    rows: list[Mapping[str, Cell]] = [
+        {
+            **{name: str(row[name]) for name in ("table", "application", "logging", "warm_up")},
+            "latency": plain(row["latency_mean_ms"]),
+            "throughput": plain(row["throughput_per_s"]),
+            "ratio": plain(row["audit_ratio"]),
+            "busy": plain(row["busy_users"]),
+            "ramp": plain(100 * row["ramp_share"]),
+        }
+        for _, row in audited.iterrows()
+    ]
+    return gapped(rows, "table")
+
+
+def _ratio(rows: pd.DataFrame) -> Estimate:
     warm = rows[(rows["logging"] == "off") & (rows["warm_up"] == "calls-1000")].set_index("application")
     rate = warm["throughput_per_s"].to_dict()
-    ratio = rate["Helidon JVM"] / rate["Go"]
-    publisher.number(
-        f"published.round{number}.ratio",
-        Estimate(
-            value=ratio,
-            unit="ratio",
-            method="published, one trial each",
-            n_trials=1,
-            estimand="throughput of Helidon on the JVM over Go, warm, no logging",
-            warnings=("no interval can be had from one trial",),
-        ),
+    return Estimate(
+        value=rate["Helidon JVM"] / rate["Go"],
+        unit="ratio",
+        method="published, one trial each",
+        n_trials=1,
+        estimand="throughput of Helidon on the JVM over Go, warm, no logging",
+        warnings=("no interval can be had from one trial",),
     )

@@ -16,6 +16,8 @@ from harness.evidence import Evidence
 
 Floats = NDArray[np.float64]
 Measured = Mapping[str, Evidence | None]
+#: Variant -> one array of latencies a trial, and the trials.
+Latencies = dict[str, tuple[list[Floats], tuple[str, ...]]]
 
 
 class Enough(NamedTuple):
@@ -39,14 +41,15 @@ def how_much(measured: Measured, *, pooled: str = "gc-peaks") -> Enough:
     there = {name: evidence for name, evidence in measured.items() if evidence is not None}
     blocks = {name: blocks_needed(one.trials, one.reference, one.factors) for name, one in there.items()}
     worth = {name: _worth(one) for name, one in there.items()}
+    of_all, step_s = _latencies_of(measured.get(pooled)), _step_s(measured.get(pooled))
     return Enough(
         measured=measured,
         blocks={name: one for name, one in blocks.items() if one is not None},
         equal={name: equal_cells(one.trials, one.factors) for name, one in there.items()},
         worth={name: ones for name, ones in worth.items() if ones},
-        p99=_pooled(measured.get(pooled), 0.99),
-        p999=_pooled(measured.get(pooled), 0.999),
-        step_s=_step_s(measured.get(pooled)),
+        p99={name: pooled_percentile(values, 0.99, inputs=keys) for name, (values, keys) in of_all.items()},
+        p999={name: pooled_percentile(values, 0.999, inputs=keys) for name, (values, keys) in of_all.items()},
+        step_s=step_s,
     )
 
 
@@ -57,13 +60,13 @@ def _worth(evidence: Evidence) -> tuple[Worth, ...]:
     )
 
 
-def _pooled(evidence: Evidence | None, q: float) -> dict[str, PooledPercentile]:
+def _latencies_of(evidence: Evidence | None) -> Latencies:
+    """By label of the variant; none shorter than the tool's step, which is the most that is known of a zero."""
     if evidence is None:
         return {}
-    # no time at all is below the tool's resolution, and the step itself the most that is known of it
     step_s = _step_s(evidence) or 0.0
     return {
-        evidence.variants[name]: pooled_percentile([np.maximum(v, step_s) for v in values], q, inputs=keys)
+        evidence.variants[name]: ([np.maximum(one, step_s) for one in values], keys)
         for name, (values, keys) in _latencies(evidence).items()
     }
 
@@ -74,14 +77,12 @@ def _step_s(evidence: Evidence | None) -> float | None:
     return max(steps) if steps else None
 
 
-def _latencies(
-    evidence: Evidence, *, first_only: bool = False
-) -> dict[str, tuple[list[Floats], tuple[str, ...]]]:
+def _latencies(evidence: Evidence, *, first_only: bool = False) -> Latencies:
     """Variant -> latencies of correct answers in the order of their starts, one array a trial, of one
     cell: the last warmed-up one without a log line whose tool writes single requests."""
     last_first = list(reversed(evidence.cells()))
     for levels in sorted(last_first, key=lambda cell: cell.get("logging") == "on"):
-        found: dict[str, tuple[list[Floats], tuple[str, ...]]] = {}
+        found: Latencies = {}
         trials = evidence.cell(**levels)
         kept = trials[~trials["excluded"].astype(bool) & ~trials["duplicate"].astype(bool)]
         for (_, row), key in zip(kept.iterrows(), inputs_of(kept), strict=True):

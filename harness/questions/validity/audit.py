@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The audit of our own sessions: every kept trial of every experiment, and a control that shows it bites."""
+"""The audit of our own sessions: every kept trial of every experiment, and a control that must fail."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 import pandas as pd
 
-from harness.analysis.audit.checks import AuditedTrial
-from harness.analysis.audit.generator_gap import time_between
-from harness.analysis.audit.littles_law import requests_each
+from harness.analysis.audit.checks import AuditedTrial, TrialCheck
 from harness.analysis.audit.trial_checks import audit_trial
 from harness.analysis.stats.pairing import inputs_of
 from harness.analysis.tables.trial_files import read_restored
@@ -22,30 +21,79 @@ COLUMNS = (
     "experiment", "session_id", "source", "trial_id", "variant", "generator", "check", "result", "expected", "found",
     "why",
 )  # fmt: skip
+_OF_TRIAL = ("session_id", "source", "trial_id", "variant", "generator")
+
+#: part of a key -> the word in the table of checks
+PARTS = {"held": "held", "failed": "failed", "not_applicable": "not applicable"}
+NONE_FAILED = "none"
 
 #: What is done to a trial, and the trial with it; ``None``: it cannot be done to this one.
 Alteration = Callable[[AuditedTrial], AuditedTrial | None]
 
 
-def audit_sessions(measured: Mapping[str, Evidence | None]) -> pd.DataFrame:
-    """Audit every kept trial that had a load, of every experiment that was measured.
+class Audit(NamedTuple):
+    """What the audit found. Each trial is read once for all three.
 
-    Returns:
-        One row per check: ``COLUMNS``; ``result`` is held, failed or not applicable, ``why`` says why not.
+    Attributes:
+        checks: one row per check: ``COLUMNS``; ``result`` is held, failed or not applicable, ``why`` says why not.
+        control: the first trial of each experiment, altered in every way that applies: ``experiment``,
+            ``alteration``, ``noticed`` (a check that held before fails now), ``by`` (its name).
+        between: experiment -> trial -> the share of a user's cycle that was spent inside the generator, not with
+            the service; of closed loads whose users send a fixed number of requests and whose tool writes single
+            ones.
     """
-    rows = [
-        {
-            "experiment": name, "session_id": trial.row["session_id"], "source": trial.row["source"],
-            "trial_id": trial.row["trial_id"], "variant": trial.row["variant"],
-            "generator": trial.row["generator"], "check": check.name, "result": check.result,
-            "expected": check.expected, "found": check.found, "why": check.why,
-        }
-        for name, evidence in measured.items()
-        if evidence is not None
-        for trial in audited_trials(evidence)
-        for check in audit_trial(trial)
-    ]  # fmt: skip
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+    checks: pd.DataFrame
+    control: pd.DataFrame
+    between: dict[str, dict[str, float]]
+
+
+def audit_sessions(measured: Mapping[str, Evidence | None]) -> Audit:
+    """Audit every kept trial that had a load, of every experiment that was measured."""
+    checks: list[dict[str, object]] = []
+    control: list[dict[str, object]] = []
+    between: dict[str, dict[str, float]] = {name: {} for name in measured}
+    for name, evidence in measured.items():
+        for number, trial in enumerate(() if evidence is None else audited_trials(evidence)):
+            found = audit_trial(trial)
+            of_trial = {"experiment": name} | {column: trial.row[column] for column in _OF_TRIAL}
+            checks += [
+                of_trial
+                | {"check": one.name}
+                | one.model_dump(include={"result", "expected", "found", "why"})
+                for one in found
+            ]
+            if number == 0:
+                control += [{"experiment": name} | row for row in _altered(trial, found)]
+            share = _share_between(trial)
+            if share is not None:
+                (key,) = inputs_of(pd.DataFrame([trial.row]))
+                between[name][key] = share
+    return Audit(
+        pd.DataFrame(checks, columns=list(COLUMNS)),
+        pd.DataFrame(control, columns=["experiment", "alteration", "noticed", "by"]),
+        between,
+    )
+
+
+def _altered(trial: AuditedTrial, checks: tuple[TrialCheck, ...]) -> Iterator[dict[str, object]]:
+    held = {check.name for check in checks if check.result == "held"}
+    for words, alter in ALTERATIONS.items():
+        altered = alter(trial)
+        if altered is not None:
+            failed = [c.name for c in audit_trial(altered) if c.result == "failed" and c.name in held]
+            yield {"alteration": words, "noticed": bool(failed), "by": "; ".join(failed)}
+
+
+def _share_between(trial: AuditedTrial) -> float | None:
+    try:
+        gaps = trial.between
+    except InputError:  # more requests than these users send: the audit has said so
+        return None
+    if gaps is None or trial.requests is None or not isinstance(trial.profile, ClosedLoad):
+        return None
+    wait_s = max(gaps.between_s - trial.profile.think_time_s, 0.0)
+    return wait_s / (wait_s + float(trial.requests["latency_s"].to_numpy().mean()))
 
 
 def audited_trials(evidence: Evidence) -> Iterator[AuditedTrial]:
@@ -67,34 +115,6 @@ def audited_trials(evidence: Evidence) -> Iterator[AuditedTrial]:
             settle_s=sessions[session_id].header.settle_s,
             histogram=read_restored(sessions[session_id], record),
         )
-
-
-def audit_control(measured: Mapping[str, Evidence | None]) -> pd.DataFrame:
-    """Alter the first trial of each experiment in every way that applies, and audit it again.
-
-    Returns:
-        One row per experiment and alteration: ``experiment``, ``alteration``, ``noticed`` (a check that held
-        before fails now), ``by`` (its name).
-    """
-    rows = []
-    for name, evidence in measured.items():
-        first = None if evidence is None else next(audited_trials(evidence), None)
-        if first is None:
-            continue
-        held = {check.name for check in audit_trial(first) if check.result == "held"}
-        for words, alter in ALTERATIONS.items():
-            altered = alter(first)
-            if altered is not None:
-                failed = [c.name for c in audit_trial(altered) if c.result == "failed" and c.name in held]
-                rows.append(
-                    {
-                        "experiment": name,
-                        "alteration": words,
-                        "noticed": bool(failed),
-                        "by": "; ".join(failed),
-                    }
-                )
-    return pd.DataFrame(rows, columns=["experiment", "alteration", "noticed", "by"])
 
 
 def _faster(trial: AuditedTrial) -> AuditedTrial:
@@ -141,27 +161,3 @@ ALTERATIONS: Mapping[str, Alteration] = {
     "one wrong answer not told": _untold,
     "another plan: one user more, or a fifth more arrivals": _other_plan,
 }
-
-
-def between_shares(evidence: Evidence | None) -> dict[str, float]:
-    """Return trial -> the share of a user's cycle that was spent inside the generator, not with the service.
-
-    Of closed loads whose users send a fixed number of requests and whose tool writes single ones; empty
-    where there is none.
-    """
-    found: dict[str, float] = {}
-    for trial in () if evidence is None else audited_trials(evidence):
-        each, _ = requests_each(trial)
-        if trial.requests is None or each is None or not isinstance(trial.profile, ClosedLoad):
-            continue
-        start, latency = (trial.requests[name].to_numpy() for name in ("start_epoch_s", "latency_s"))
-        users, ramp_up_s = trial.profile.users, trial.profile.ramp_up_s
-        try:
-            gaps = time_between(start, latency, users=users, requests_each=each, ramp_up_s=ramp_up_s)
-        except InputError:
-            continue  # more requests than these users send: the audit has said so
-        if gaps is not None:
-            wait_s = max(gaps.between_s - trial.profile.think_time_s, 0.0)
-            (key,) = inputs_of(pd.DataFrame([trial.row]))
-            found[key] = wait_s / (wait_s + float(latency.mean()))
-    return found

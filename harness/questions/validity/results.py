@@ -1,143 +1,270 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the paper says of its own trustworthiness: coverage, equal arms, drift, arithmetic, generators."""
+"""What the paper says of its own trustworthiness: coverage, equal arms, drift, sample size, arithmetic, generators."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from harness.analysis.audit.drift_and_order import Drift, EqualArms, drift, equal_arms
-from harness.analysis.stats.comparisons import Comparison, compare
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from harness.analysis.audit.adequacy import EqualCell
+from harness.analysis.audit.drift_and_order import drift, equal_arms
+from harness.analysis.audit.littles_law import LAW
+from harness.analysis.stats.comparisons import Comparison
+from harness.analysis.stats.effective_sample import Worth
+from harness.analysis.stats.means import mean_within
+from harness.analysis.stats.pairing import inputs_of
 from harness.errors import InputError
 from harness.evidence import Evidence
-from harness.formats.wrk_histogram import UNDONE
 from harness.model import Estimate
 from harness.model.formatting import NOT_MEASURED
-from harness.publish.display import Published, joined
-from harness.publish.publisher import Publisher, slug
+from harness.publish.results import NO_COMPARISON, NO_TEXT, Absent, Leaf, Tree, as_is, for_each
+from harness.questions.validity.adequacy import Enough, Measured
+from harness.questions.validity.audit import NONE_FAILED, PARTS, Audit
+from harness.questions.validity.generators import CALIBRATED
 from harness.verify.simulated.result import VerifyResult
 from harness.verify.simulated.stall_curves import PrecisionRecall
 
-GENERATOR = "factor_generator"
-#: The generators that others are held against: under users, and at a rate.
-BASES = ("wrk", "k6-open")
+_LEVEL = 0.95
 _AA = {"blocked": "share", "ordered": "ratio", "spread": "relative"}
+#: part of the key, field of ``BlocksNeeded``, unit, what it is
+_BLOCKS = (
+    ("made", "n_blocks", "1", "blocks of the comparison that has the fewest"),
+    ("half_width", "half_width", "relative", "half-width of a ratio's interval, median"),
+    ("needed", "needed", "1", "blocks for +-2 %, median comparison"),
+    ("unseen", "unseen_share", "share", "a mode rarer than this may be unseen"),
+)
+#: part of the key -> (field of ``Worth``, unit)
+_WORTH = {
+    "requests": ("n_requests", "1"),
+    "effective": ("effective", "1"),
+    "independent": ("as_if_independent", "relative"),
+    "batches": ("batch_means", "relative"),
+    "bootstrap": ("block_bootstrap", "relative"),
+}
 
 
-def publish_coverage(publisher: Publisher, found: VerifyResult) -> Published:
-    """Publish the lowest and highest coverage over all laws, that of the control, and how many were simulated."""
+def coverage_results(found: VerifyResult) -> Tree:
+    """Return the lowest and highest coverage over all laws, that of the control, and how many were simulated."""
     held = [cell.value for cell in found.cells if not cell.control]
     control = [cell.value for cell in found.cells if cell.control]
     what = "coverage of nominal 95 % intervals over simulated experiments"
-    said = [
-        publisher.value("validity.coverage.low", min(held), "share", f"lowest {what}"),
-        publisher.value("validity.coverage.high", max(held), "share", f"highest {what}"),
-        publisher.value(
-            "validity.coverage.control", max(control), "share", f"of intervals over requests: {what}"
-        ),
-        publisher.value("validity.coverage.sims", found.sims, "1", "simulated experiments a cell"),
-    ]
-    return joined(said)
+    return {
+        "low": as_is(min(held), "share", f"lowest {what}"),
+        "high": as_is(max(held), "share", f"highest {what}"),
+        "control": as_is(max(control), "share", f"of intervals over requests: {what}"),
+        "sims": as_is(found.sims, "1", "simulated experiments a cell"),
+    }
 
 
-def publish_precision_recall(publisher: Publisher, curves: Sequence[PrecisionRecall]) -> Published:
-    """Publish the first finder's precision and recall as it is used, and every finder's F1: of the first as it is
-    used, of the others at the threshold that suits them best."""
+def stall_results(curves: Sequence[PrecisionRecall]) -> Tree:
+    """Return precision and recall of the first finder as it is used, and the F1 of every finder: of the others at
+    the threshold that suits them best."""
     ours, *others = curves
-    point, what = ours.in_use, "of simulated stalls on loads that the detector was not tuned on"
-    said = [
-        publisher.value("validity.stalls.precision", point.precision, "share", f"precision {what}"),
-        publisher.value("validity.stalls.recall", point.recall, "share", f"recall {what}"),
-        publisher.value("validity.stalls.pauses", ours.n_pauses, "1", "simulated pauses that could be seen"),
-        publisher.value(f"validity.stalls.f1.{slug(ours.finder)}", point.f1, "1", f"F1 {what}"),
+    what = "of simulated stalls on loads that the detector was not tuned on"
+    return {
+        "precision": as_is(ours.in_use.precision, "share", f"precision {what}"),
+        "recall": as_is(ours.in_use.recall, "share", f"recall {what}"),
+        "pauses": as_is(ours.n_pauses, "1", "simulated pauses that could be seen"),
+        "f1": {
+            ours.finder: as_is(ours.in_use.f1, "1", f"F1 {what}"),
+            **{one.finder: as_is(one.best_f1, "1", f"best F1 {what}") for one in others},
+        },
+    }
+
+
+def equal_arms_results(evidence: Evidence | None, metrics: Sequence[str]) -> Tree:
+    """Return what equal trials say of each metric: ``{blocked,ordered,spread}.<metric>``."""
+    found = {metric: _equal_arms(evidence, metric) for metric in metrics}
+    return {
+        part: {metric: arms.get(part, Absent(unit=unit, why=why)) for metric, (arms, why) in found.items()}
+        for part, unit in _AA.items()
+    }
+
+
+def drifts(measured: Measured, metric: str) -> dict[str, Estimate]:
+    """Return experiment -> the factor by which a metric moved over its session, of those measured."""
+    return {
+        name: drift(evidence.trials, metric).over_session
+        for name, evidence in measured.items()
+        if evidence is not None and evidence.trials[metric].notna().any()
+    }
+
+
+def drift_results(measured: Measured, found: Mapping[str, Estimate]) -> Tree:
+    """Return the factor of each experiment, measured or not."""
+    return for_each(measured, found, Absent())
+
+
+def adequacy_results(found: Enough) -> Tree:
+    """Return ``blocks.<part>.<experiment>``, ``equal``: how often the reference differed from its own duplicate,
+    ``worth.<part>.<experiment>``, medians of trials, and ``pooled``: by what the cluster bootstrap's intervals are
+    narrower, and of how many variants p99.9 is refused."""
+    return {
+        "blocks": {
+            part: {name: _blocks(found, name, field, unit, what) for name in found.measured}
+            for part, field, unit, what in _BLOCKS
+        },
+        "equal": _equal(
+            [cell for ones in found.equal.values() for cell in ones if cell.found.passed is not None]
+        ),
+        "worth": {
+            part: {
+                name: _worth(found.worth.get(name, ()), field, unit, part, measured=evidence is not None)
+                for name, evidence in found.measured.items()
+            }
+            for part, (field, unit) in _WORTH.items()
+        },
+        "pooled": _pooled(found) | ({"measured": "measured"} if found.p99 else {}),
+    }
+
+
+def audit_results(found: Audit, measured: Measured) -> Tree:
+    """Return ``audit``: checks made, held and failed, in all and by experiment, failures in words, and alterations
+    noticed; ``law.{least,most}.<experiment>``: measured throughput over that of the law of the closed loop;
+    ``between.<experiment>``: the share of a user's cycle that the generator takes for itself."""
+    checks, control = found.checks, found.control
+    made, any_failed = len(control), bool((checks["result"] == "failed").any())
+    return {
+        "audit": {
+            **_counts(checks),
+            **{name: _counts(checks[checks["experiment"] == name]) for name in measured},
+            "altered": _counted(made or None, "alterations made"),
+            "noticed": _counted(int(control["noticed"].sum()) if made else None, "alterations noticed"),
+            "failures": failures_in_words(checks) if len(checks) else NO_TEXT,
+        },
+        "law": {
+            part: {name: _law(checks[checks["experiment"] == name], place) for name in measured}
+            for part, place in (("least", 0), ("most", -1))
+        },
+        "between": {
+            name: mean_within(
+                list(shares.values()), unit="share", inputs=tuple(shares),
+                what="share of a user's cycle inside the generator",
+            )
+            if (shares := found.between[name])
+            else Absent(unit="share", why=NOT_MEASURED if evidence is None else "no closed load with single requests")
+            for name, evidence in measured.items()
+        },
+        **({"failures": {"measured": "measured"}} if any_failed else {}),
+    }  # fmt: skip
+
+
+def generator_results(found: Mapping[str, Sequence[Comparison]]) -> Tree:
+    """Return ``<metric>.<generator>`` for every generator of the experiment ``headroom``, measured or not.
+
+    Args:
+        found: metric -> comparisons of generators.
+    """
+    by_name = {metric: {one.variant: one for one in ones} for metric, ones in found.items()}
+    return {
+        metric: for_each(dict.fromkeys((*CALIBRATED, *sorted(ones))), ones, NO_COMPARISON)
+        for metric, ones in by_name.items()
+    }
+
+
+def failures_in_words(checks: pd.DataFrame) -> str:
+    """Return what failed, by tool: how many checks of how many trials."""
+    failed = checks[checks["result"] == "failed"]
+    parts = [
+        f"{len(mine)} of {tool} ({'; '.join(mine['check'].unique())})"
+        for tool, mine in failed.groupby("generator", sort=False)
     ]
-    said += [
-        publisher.value(f"validity.stalls.f1.{slug(one.finder)}", one.best_f1, "1", f"best F1 {what}")
-        for one in others
-    ]
-    return joined(said)
+    return ", ".join(parts) or NONE_FAILED
 
 
-def publish_equal_arms(publisher: Publisher, evidence: Evidence | None, metric: str) -> Published:
-    """Publish what equal trials say of a metric: ``validity.aa.{blocked,ordered,spread}.<metric>``."""
-    found: EqualArms | None = None
-    why = NOT_MEASURED
-    if evidence is not None:
-        try:
-            found = equal_arms(evidence.trials, metric)
-        except InputError as error:
-            why = str(error)
-    said = []
-    for part, unit in _AA.items():
-        key = f"validity.aa.{part}.{slug(metric)}"
-        said.append(
-            publisher.absent(key, unit, why) if found is None else publisher.number(key, getattr(found, part))
-        )
-    if found is not None:
-        publisher.text("validity.aa.measured", "measured")
-    return joined(said)
-
-
-def drifts(measured: Mapping[str, Evidence | None], metric: str) -> dict[str, Estimate]:
-    """Return experiment -> the factor by which the metric moved over its session, of those measured."""
-    found: dict[str, Drift] = {}
-    for name, evidence in measured.items():
-        if evidence is not None and evidence.trials[metric].notna().any():
-            found[name] = drift(evidence.trials, metric)
-    return {name: one.over_session for name, one in found.items()}
-
-
-def publish_drifts(publisher: Publisher, measured: Mapping[str, Evidence | None], metric: str) -> Published:
-    """Publish ``validity.drift.<experiment>``, absent for those that were not measured."""
-    found = drifts(measured, metric)
-    said = []
-    for name in measured:
-        key = f"validity.drift.{slug(name)}"
-        said.append(
-            publisher.number(key, found[name])
-            if name in found
-            else publisher.absent(key, "ratio", NOT_MEASURED)
-        )
-    return joined(said)
-
-
-def compare_generators(
-    evidence: Evidence | None, metric: str, *, bases: Sequence[str] = BASES
-) -> tuple[Comparison, ...]:
-    """Compare the load generators on one service, block by block: each against that of ``bases`` which offers the
-    same kind of load. Where a base was not measured its kind is left out; so is a latency of wrk's that counts
-    requests which were never sent."""
+def _equal_arms(evidence: Evidence | None, metric: str) -> tuple[dict[str, Estimate], str]:
     if evidence is None:
-        return ()
-    mine = evidence.trials[~evidence.trials["duplicate"].astype(bool)]
-    if metric.startswith("latency_"):
-        mine = mine[(mine["generator"] != "wrk") | (mine["latency_method"] == UNDONE)]
-    found: list[Comparison] = []
-    for base in bases:
-        kinds = set(mine.loc[mine[GENERATOR] == base, "load_model"])
-        same = mine[mine["load_model"].isin(kinds)]
-        if not same.empty and same[metric].notna().any():
-            found += compare(same.assign(variant=same[GENERATOR]), metric, reference=base)
-    return tuple(found)
+        return {}, NOT_MEASURED
+    try:
+        arms = equal_arms(evidence.trials, metric)
+    except InputError as error:
+        return {}, str(error)
+    return {part: getattr(arms, part) for part in _AA}, ""
 
 
-#: The generators beside the bases that ``headroom`` measures.
-CALIBRATED = (
-    *("jmeter", "locust", "k6", "oha"),
-    *("jmeter-open", "locust-open", "oha-open", "vegeta-open", "wrk2-open"),
-)
+def _blocks(found: Enough, name: str, field: str, unit: str, what: str) -> Leaf:
+    one = found.blocks.get(name)
+    if one is None:
+        unpaired = found.measured[name] is not None
+        return Absent(unit=unit, why="nothing to compare block by block" if unpaired else NOT_MEASURED)
+    value = getattr(one, field)
+    if value is None:
+        return Absent(unit=unit, why="no practical number of blocks is enough")
+    return as_is(float(value), unit, what)
 
 
-def publish_generators(publisher: Publisher, found: Mapping[str, tuple[Comparison, ...]]) -> Published:
-    """Publish ``validity.generators.<metric>.ratio.<generator>`` and the verdict, for every generator of the
-    experiment ``headroom``: absent where it was not measured."""
-    said = []
-    with publisher.together():
-        for metric, comparisons in found.items():
-            by_name = {comparison.variant: comparison for comparison in comparisons}
-            said += [
-                publisher.comparison(f"validity.generators.{slug(metric)}", name, by_name.get(name))
-                for name in dict.fromkeys((*CALIBRATED, *sorted(by_name)))
-            ]
-            if comparisons:
-                publisher.text("validity.generators.measured", "measured")
-    return joined(said)
+def _equal(cells: Sequence[EqualCell]) -> Tree:
+    if not cells:
+        return {"cells": Absent(unit="1"), "different": Absent(unit="1"), "rate": Absent(unit="share")}
+    different = sum(cell.found.passed is False for cell in cells)
+    low, high = stats.binomtest(different, len(cells)).proportion_ci(_LEVEL, method="wilson")
+    return {
+        "cells": as_is(len(cells), "1", "cells with the reference twice in each block"),
+        "different": as_is(different, "1", "of these, cells that call it different"),
+        "rate": Estimate(
+            value=different / len(cells), low=float(low), high=float(high), level=_LEVEL, unit="share",
+            method="Wilson's interval over cells", estimand="share of cells in which the reference differs from itself",
+            n_trials=sum(2 * cell.n_blocks for cell in cells),
+            inputs=tuple(dict.fromkeys(key for cell in cells for key in cell.found.ratio.inputs)),
+        ),
+    }  # fmt: skip
+
+
+def _worth(ones: Sequence[Worth], field: str, unit: str, part: str, *, measured: bool) -> Leaf:
+    told = [value for one in ones if (value := getattr(one, field)) is not None]
+    if not told:
+        return Absent(unit=unit, why="its tool writes no single requests" if measured else NOT_MEASURED)
+    middle = float(np.median(told))
+    return as_is(round(middle) if unit == "1" else middle, unit, f"{part}, median of trials")
+
+
+def _pooled(found: Enough) -> dict[str, Leaf]:
+    ratios = [
+        float((one.cluster_high - one.cluster_low) / (one.jackknife.high - one.jackknife.low))
+        for one in found.p99.values()
+        if one.cluster_low is not None
+        and one.cluster_high is not None
+        and one.jackknife.low is not None
+        and one.jackknife.high is not None
+    ]
+    if not ratios:
+        return {"variants": Absent(unit="1"), "narrower": Absent(), "refused": Absent(unit="1")}
+    what = "width of the cluster bootstrap's interval over that of the jackknife's, median of variants"
+    refused = sum(one.jackknife.value is None for one in found.p999.values())
+    return {
+        "variants": as_is(len(ratios), "1", "variants with both intervals"),
+        "narrower": as_is(float(np.median(ratios)), "ratio", what),
+        "refused": as_is(
+            refused, "1", "variants whose p99.9 is refused: too few requests beyond it in a trial"
+        ),
+    }
+
+
+def _law(checks: pd.DataFrame, place: int) -> Leaf:
+    mine = checks[(checks["check"] == LAW) & checks["expected"].notna()]
+    ratios = np.sort((mine["found"] / mine["expected"]).to_numpy(dtype=np.float64))
+    if not ratios.size:
+        return Absent()
+    return Estimate(
+        value=float(ratios[place]), unit="ratio", method="over trials", n_trials=ratios.size,
+        estimand="measured throughput over that of the law of the closed loop", inputs=inputs_of(mine),
+    )  # fmt: skip
+
+
+def _counts(rows: pd.DataFrame) -> dict[str, Leaf]:
+    results = rows["result"].value_counts()
+    counts = {
+        "trials": (len(rows[["experiment", "trial_id"]].drop_duplicates()), "trials audited"),
+        "made": (len(rows) - int(results.get("not applicable", 0)), "checks made"),
+        **{part: (int(results.get(word, 0)), f"checks: {word}") for part, word in PARTS.items()},
+    }
+    return {part: _counted(n if len(rows) else None, what) for part, (n, what) in counts.items()}
+
+
+def _counted(count: int | None, what: str) -> Leaf:
+    if count is None:
+        return Absent(unit="1")
+    return Estimate(value=count, unit="1", method="counted", estimand=what, n_trials=0)

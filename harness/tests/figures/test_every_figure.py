@@ -12,7 +12,6 @@ from importlib import import_module
 from itertools import combinations
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import cast
 
 import matplotlib as mpl
 import numpy as np
@@ -32,10 +31,9 @@ from harness.analysis.warmup.curves import warm_up_curve
 from harness.formats.detect import read_any
 from harness.formats.table import RequestTable
 from harness.model import Estimate
-from harness.questions import bank, clients
+from harness.questions import bank, clients, gc_peaks, startup, validity, warm_up
 from harness.questions.forms import forms
 from harness.questions.gc_peaks.analysis import Timeline
-from harness.questions.gc_peaks.figures import TimelineLike
 from harness.questions.placement import places
 from harness.questions.placement.analysis import place_rows
 from harness.questions.scaling import against_cores
@@ -109,7 +107,7 @@ def attributed(label: str, *, service: float | None, generator: float | None) ->
     )  # fmt: skip
 
 
-def timeline() -> TimelineLike:
+def timeline() -> Timeline:
     """A real trial; the causes of its slowest requests are made up, one of each kind."""
     requests = real_requests("serial-3x").sort_values("start_epoch_s")
     start = requests["start_epoch_s"].to_numpy() - float(requests["start_epoch_s"].min())
@@ -119,11 +117,10 @@ def timeline() -> TimelineLike:
     causes: list[str | None] = [None] * len(latency)
     for number, at in enumerate(slow):
         causes[at] = kinds[number % len(kinds)]
-    found = Timeline(
+    return Timeline(
         label="Serial, 3x", trial="t", start_s=start, latency_s=latency, causes=tuple(causes), peaks_from_s=0.01,
         events={"gc_pause": ((1.0, 1.03), (4.0, 4.02)), "generator_stall": ((2.0, 2.05),)}, placed=True,
     )  # fmt: skip
-    return cast(TimelineLike, found)  # causes have names of their own type, which a mapping does not forgive
 
 
 def parts() -> pd.DataFrame:
@@ -185,28 +182,28 @@ def drawn() -> dict[str, Callable[[], Figure]]:
             trials, "throughput_per_s", by=["logging"], label="1/s", errors=True
         ),
         "by_part": lambda: clients.by_part(parts(), "latency_mean_s", label="mean latency / ms", factor=1e3),
-        "coverage": lambda: figures.coverage(run_verify("tost", 40)),
+        "coverage": lambda: validity.coverage(run_verify("tost", 40)),
         "ecdf": lambda: figures.ecdf(real_latencies(), trials),
-        "explained": lambda: figures.explained(rows),
+        "explained": lambda: gc_peaks.explained(rows),
         "forest": lambda: figures.forest(ratios, trials, quantity="throughput"),
         "forms": lambda: forms(forms_of(trials)),
-        "memory_timeline": lambda: figures.memory_timeline(
+        "memory_timeline": lambda: startup.memory_timeline(
             samples(), trials, phases=[("start-up", 0.0, 0.5)]
         ),
         "open_and_closed": lambda: figures.open_and_closed(loops(), {"java-helidon": "Helidon"}),
         "pareto": lambda: figures.pareto(trials),
-        "peaks": lambda: figures.peaks([timeline()]),
+        "peaks": lambda: gc_peaks.peaks([timeline()]),
         "percentiles": lambda: figures.percentiles(real_latencies(), trials, resolution_s=0.001),
         "places": lambda: places(
             place_rows(sessions, "throughput_per_s", base_session=first), quantity="throughput"
         ),
-        "precision_recall": lambda: figures.precision_recall(curves()),
-        "ratios": lambda: figures.ratios(told, label="last trial over first (log)"),
+        "precision_recall": lambda: validity.precision_recall(curves()),
+        "ratios": lambda: validity.ratios(told, label="last trial over first (log)"),
         "run_order": lambda: figures.run_order(trials, "throughput_per_s", label="throughput"),
-        "startup": lambda: figures.startup(trials),
+        "startup": lambda: startup.startup(trials),
         "throughput_latency": lambda: bank.throughput_latency(load, knees),
         "under_load": lambda: bank.under_load(load, knees),
-        "warm_up": lambda: figures.warm_up(warming()),  # type: ignore[arg-type]  # curves, read from real files
+        "warm_up": lambda: warm_up.warm_up(warming()),  # type: ignore[arg-type]  # curves, read from real files
     }
 
 

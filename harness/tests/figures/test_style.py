@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import chain
-from types import SimpleNamespace
-from typing import cast
 
 import matplotlib as mpl
 import numpy as np
@@ -23,8 +21,8 @@ from harness.errors import InputError, NothingToDraw
 from harness.figures.variant_style import looks, ordered
 from harness.model import Estimate
 from harness.model.formatting import show
-from harness.questions import bank
-from harness.questions.gc_peaks.figures import TimelineLike
+from harness.questions import bank, gc_peaks, startup, validity
+from harness.questions.gc_peaks.analysis import Timeline
 from harness.verify.simulated.stall_curves import CurvePoint, PrecisionRecall
 
 VARIANTS = {
@@ -119,7 +117,7 @@ def test_every_trial_is_a_dot(trials: pd.DataFrame) -> None:
 
 def test_an_excluded_trial_is_no_dot_but_is_counted_in_the_caption(trials: pd.DataFrame) -> None:
     trials.loc[0, "excluded"] = True
-    figure = figures.startup(trials)
+    figure = startup.startup(trials)
     assert dots_of(figure) == len(trials) - 1
     assert "1 excluded and counted" in figures.describe(trials)
 
@@ -131,7 +129,7 @@ def test_a_row_marks_the_mean_that_tables_print_and_the_duplicate_is_hollow_and_
         duplicate=True, time_to_first_response_s=10.0
     )
     both = pd.concat([trials, again], ignore_index=True)
-    (axes,) = figures.startup(both).axes
+    (axes,) = startup.startup(both).axes
     rows = summarise(both, "time_to_first_response_s").set_index("variant")["estimate"]
     texts = {text.get_text() for text in axes.texts}
     assert texts == {show(one, like=1e-3).text.removesuffix("\N{NARROW NO-BREAK SPACE}ms") for one in rows}
@@ -149,14 +147,14 @@ def test_a_row_marks_the_mean_that_tables_print_and_the_duplicate_is_hollow_and_
 
 
 def test_the_stamp_is_put_once(trials: pd.DataFrame) -> None:
-    figure = figures.startup(trials)
+    figure = startup.startup(trials)
     figures.stamp(figure, "draft measurement: quick")
     figures.stamp(figure, "draft measurement: smoke")
     assert [text.get_text() for text in figure.texts] == ["draft measurement: smoke"]
 
 
 def test_curves_differ_in_marker_and_line_and_the_threshold_in_use_is_filled() -> None:
-    lines = figures.precision_recall(curves()).axes[0].lines
+    lines = validity.precision_recall(curves()).axes[0].lines
     swept, used = lines[::2], lines[1::2]
     assert len({line.get_marker() for line in swept}) == len({line.get_linestyle() for line in swept}) == 3
     assert all(
@@ -169,13 +167,13 @@ def test_curves_differ_in_marker_and_line_and_the_threshold_in_use_is_filled() -
 def test_nothing_to_draw_is_an_error_not_an_empty_axis(trials: pd.DataFrame) -> None:
     trials["excluded"] = True
     draws: tuple[Callable[[], Figure], ...] = (
-        lambda: figures.startup(trials),
+        lambda: startup.startup(trials),
         lambda: figures.pareto(trials),
         lambda: figures.ecdf({}, trials),
         lambda: figures.percentiles({"go-kit": []}, trials),
-        lambda: figures.memory_timeline({}, trials),
+        lambda: startup.memory_timeline({}, trials),
         lambda: figures.forest((), trials, quantity="throughput"),
-        lambda: figures.precision_recall([]),
+        lambda: validity.precision_recall([]),
         lambda: figures.run_order(trials, "throughput_per_s", label="x"),
     )
     for draw in draws:
@@ -239,18 +237,17 @@ def test_what_was_borne_shows_every_trial_and_crosses_the_overloaded_ones() -> N
         assert set(crosses) <= set(dots)
 
 
-def timeline_with(*causes: str, slowest_s: float = 0.3) -> TimelineLike:
+def timeline_with(*causes: str, slowest_s: float = 0.3) -> Timeline:
     """A request a second, and in each second a pause of another cause."""
-    found = SimpleNamespace(
-        label="x", start_s=np.arange(10.0), latency_s=np.geomspace(0.001, slowest_s, 10), causes=(None,) * 10,
+    return Timeline(
+        label="x", trial="t", peaks_from_s=0.0, start_s=np.arange(10.0), latency_s=np.geomspace(0.001, slowest_s, 10), causes=(None,) * 10,
         events={cause: ((at + 0.5, at + 0.6),) for at, cause in enumerate(causes)}, placed=True,
     )  # fmt: skip
-    return cast(TimelineLike, found)
 
 
 def test_bands_of_pauses_stay_apart_without_colour_and_the_legend_shows_them_so() -> None:
     kinds = ("gc_pause", "allocation_stall", "other_safepoint", "generator_stall")
-    figure = figures.peaks([timeline_with(*kinds)])
+    figure = gc_peaks.peaks([timeline_with(*kinds)])
     (axes,), (legend,) = figure.axes, figure.legends
     fillings = [band.get_hatch() for band in axes.patches]
     edges = {
@@ -269,14 +266,14 @@ def test_bands_of_pauses_stay_apart_without_colour_and_the_legend_shows_them_so(
 
 def test_the_legend_names_no_cause_that_is_not_drawn() -> None:
     timeline = timeline_with("gc_pause")
-    timeline.events["other_safepoint"] = ()  # type: ignore[index]  # looked for, and there was none
-    (legend,) = figures.peaks([timeline]).legends
+    timeline.events["other_safepoint"] = ()  # looked for, and there was none
+    (legend,) = gc_peaks.peaks([timeline]).legends
     assert [text.get_text() for text in legend.get_texts()] == ["collection"]
 
 
 @pytest.mark.parametrize("slowest_s", [0.008, 0.1, 3.0])
 def test_latency_over_time_has_numbers_on_its_axis(slowest_s: float) -> None:
-    figure = figures.peaks([timeline_with("gc_pause", slowest_s=slowest_s)] * 5)
+    figure = gc_peaks.peaks([timeline_with("gc_pause", slowest_s=slowest_s)] * 5)
     figure.draw_without_rendering()
     low, high = figure.axes[0].get_ylim()
     assert sum(low <= at <= high for at in figure.axes[0].get_yticks()) >= 2

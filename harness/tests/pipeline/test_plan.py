@@ -79,6 +79,11 @@ def test_a_notebook_of_optional_experiments_needs_one_of_them_and_is_told_of_tho
     assert stages["33-clients"].state == stages["35-bank-original"].state == "skipped"
 
 
+def test_a_notebook_that_says_it_needs_no_experiment_is_never_skipped(project: Path) -> None:
+    elsewhere = StageParameters(profile="quick", experiments="scaling")
+    assert stages_of(make_plan(elsewhere, root=project))["60-validity"].state == "to do"
+
+
 def test_a_session_with_trials_missing_is_resumed(project: Path) -> None:
     make_session(project, "strings-rounds", "smoke", seed=7, missing=2)
     stages = stages_of(make_plan(SETTINGS.model_copy(update={"seed": 7}), root=project))

@@ -23,7 +23,7 @@ from harness.loadgen.flow import flow_fault
 from harness.loadgen.tools.locust.adapter import Locust
 from harness.model import ClosedLoad, OpenLoad
 from harness.project import find_root
-from harness.questions.validity.results import compare_generators
+from harness.questions.validity.generators import compare_generators
 from harness.runner.short_trial import bounded
 from harness.session.headroom import echoed
 from harness.tests.support.accounts_server import step, transfer_flow

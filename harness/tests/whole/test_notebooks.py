@@ -20,7 +20,7 @@ from harness import questions
 from harness.pipeline import StageParameters, analysis_notebooks
 from harness.pipeline.steps import tidy_all
 from harness.publish import read_values
-from harness.publish.teaching import TrialValues
+from harness.questions.workshop.tables import TrialValues
 from harness.tests.support.in_process import Shell, execute_in_process
 from harness.tests.support.synthetic import ROOT, make_project
 

@@ -132,7 +132,7 @@ def test_latencies_of_every_kind_are_settled_and_the_warm_up_curve_is_not(settle
 
 
 def test_the_audit_holds_the_row_against_the_requests_that_count(settled: Evidence) -> None:
-    checks = audit_sessions({"gc-loops": settled}).set_index("check")["result"]
+    checks = audit_sessions({"gc-loops": settled}).checks.set_index("check")["result"]
     for name in ("the table counts the requests of the record", "throughput is right answers over time",
                  "mean latency is that of the rows", "p99 is that of the rows"):  # fmt: skip
         assert set(checks[name]) == {"held"}

@@ -8,31 +8,14 @@ from collections.abc import Mapping
 from harness.analysis.stats.summaries import summarise
 from harness.evidence import Evidence
 from harness.model import Estimate, Variant
-from harness.model.formatting import NOT_MEASURED, show
-from harness.publish.display import Published
+from harness.model.formatting import show
 from harness.publish.load_words import go_in_words, java_in_words
-from harness.publish.publisher import Publisher
 from harness.publish.sources import day_of
-
-KEY = "startup.other_session"
-
-
-def publish_other_session(
-    publisher: Publisher, one: Evidence, other: Evidence | None, metric: str
-) -> Published:
-    """Publish ``startup.other_session``: a paragraph on the programs that two sessions measured in the same form.
-
-    It gives each program's numbers in both, and what the sessions' plans and records say is not the same.
-    ``startup.other_session.measured`` is published where there are any.
-    """
-    said = "" if other is None else compared_in_words(one, other, metric)
-    if said:
-        publisher.text(f"{KEY}.measured", "measured")
-    return publisher.text(KEY, said or NOT_MEASURED)
 
 
 def compared_in_words(one: Evidence, other: Evidence, metric: str) -> str:
-    """Return the paragraph; empty: no program was measured in the same form in both sessions."""
+    """Return a paragraph on the programs that two sessions measured in the same form: each program's numbers in both,
+    and what the sessions' plans and records say is not the same. Empty: there is no such program."""
     pairs = _pairs(one, other)
     values = {name: (_mean(one, name, metric), _mean(other, pair, metric)) for name, pair in pairs.items()}
     known = {name: both for name, both in values.items() if None not in (both[0].value, both[1].value)}

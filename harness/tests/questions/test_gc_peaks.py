@@ -18,16 +18,10 @@ from harness.evidence.requests import defined_variants
 from harness.model import SessionHeader, Verdict
 from harness.pipeline import StageParameters
 from harness.publish import Publisher, read_values
-from harness.publish.attribution import attribution_cells
+from harness.publish.attribution import attribution_rows
 from harness.questions.gc_peaks.analysis import one_of_each
 from harness.questions.gc_peaks.equal_memory import MemoryPair, defined_pairs, memory_pairs
-from harness.questions.gc_peaks.equal_memory_results import (
-    asked_words,
-    least_words,
-    pair_cells,
-    publish_memory,
-    publish_memory_pairs,
-)
+from harness.questions.gc_peaks.results import asked_words, least_words, pair_rows, results
 from harness.store import Store
 from harness.tests.support.synthetic import LEAST_MIB, ROOT, make_project, make_session
 from harness.tests.support.synthetic_trial import HELD_MIB
@@ -88,7 +82,7 @@ def test_memory_that_is_not_equal_is_said_loudly_in_the_row(
     )
     off = pairs[0].model_copy(update={"memory": memory})
     assert not off.equal
-    (row,) = pair_cells([off])
+    (row,) = pair_rows([off])
     assert row is not None and row["equal"] == words
 
 
@@ -125,7 +119,7 @@ def test_the_table_says_what_bounded_memory_and_how_often_it_was_collected(evide
     java, go = rows["serial-3x"], rows["go-gogc-100"]
     assert java.collections.value == go.collections.value == 7
     assert java.median_pause_s.value == pytest.approx(0.025, rel=0.01)
-    assert attribution_cells([java])[0]["memory"] == java.memory  # type: ignore[index]  # a row, no gap
+    assert attribution_rows([java])[0]["memory"] == java.memory  # type: ignore[index]  # a row, no gap
 
 
 def test_one_of_each_collector_is_the_tightest_java_heap(evidence: Evidence) -> None:
@@ -139,8 +133,8 @@ def test_what_was_measured_is_published_by_variant_and_what_was_not_is_absent(
     publisher = Publisher("41-gc-peaks", root=project, publish=True)
     labels = defined_variants("gc-peaks", root=ROOT)
     rows = attribution_table(attribute_peaks(evidence))
-    publish_memory(publisher, evidence, rows, labels)
-    publish_memory_pairs(publisher, pairs, defined_pairs("gc-peaks", root=ROOT))
+    found = results(evidence, rows, pairs, labels, defined_pairs("gc-peaks", root=ROOT))
+    publisher.put("gc", found, guards=["equal"])
     values = read_values(project)
     assert values["gc.set.serial_3x"]["text"] == "3x: 30 MiB"
     assert values["gc.set.g1_1_3x"]["text"] == "not measured in this profile"

@@ -17,8 +17,8 @@ from harness.evidence.opening import open_evidence
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
 from harness.publish import Publisher, read_values
-from harness.publish.headline import cell_in_words, publish_headline
-from harness.publish.other_session import compared_in_words
+from harness.questions.startup.other_session import compared_in_words
+from harness.questions.strings.headline import cell_in_words, headline
 from harness.store import Store
 from harness.tests.support.synthetic import ROOT, make_project, make_session
 
@@ -72,7 +72,7 @@ def test_a_jvm_records_how_long_it_compiled_during_the_load_and_go_has_nothing_t
 def test_the_sentences_name_generator_cpu_and_compiling_with_the_numbers_of_the_records(
     recorded: Evidence,
 ) -> None:
-    publish_headline(Publisher("30-strings", root=recorded.root, publish=True), recorded, MAIN)
+    Publisher("30-strings", root=recorded.root, publish=True).put("headline", headline(recorded, MAIN))
     values = read_values(recorded.root)
     said = {key: values[f"headline.{key}"]["text"] for key in ("cell", "load", "generator", "warm_up")}
     assert said["cell"] == "no log line per request, 1,000 warm-up requests"
@@ -91,8 +91,8 @@ def test_the_sentences_name_generator_cpu_and_compiling_with_the_numbers_of_the_
 
 def test_what_was_not_recorded_is_said_to_be_so_and_claims_nothing_of_warm_services(made_up: Path) -> None:
     evidence = open_evidence(StageParameters(experiments="strings-rounds"), "strings-rounds", root=made_up)
-    publish_headline(Publisher("30-strings", root=made_up, publish=True), evidence, MAIN)
-    said = read_values(made_up)["headline.warm_up"]["text"]
+    said = headline(evidence, MAIN)["warm_up"]
+    assert isinstance(said, str)
     assert "Whether the JVMs were still compiling was not recorded." in said
     assert said.endswith("These numbers are no statement about services that have warmed up.")
 

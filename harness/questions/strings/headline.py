@@ -14,9 +14,8 @@ from harness.evidence.load_course import COMPILING, FIRST, LAST, load_course
 from harness.model import ClosedLoad, Estimate, Experiment, Load
 from harness.model.digits import percent, span
 from harness.model.formatting import NOT_MEASURED, show
-from harness.publish.display import Published
 from harness.publish.load_words import TOOL_NAMES, load_in_words, number
-from harness.publish.publisher import Publisher, slug
+from harness.publish.results import Tree
 from harness.publish.settings import runtime_cells
 from harness.publish.versions import tool_versions
 
@@ -26,29 +25,25 @@ STILL_WARMING_SHARE = 0.05
 BUSY_SHARE = 0.8
 
 
-def publish_headline(publisher: Publisher, evidence: Evidence, main: Mapping[str, str]) -> Published:
-    """Publish ``headline.{cell,load,generator,warm_up}``, sentences from the trials of the main cell.
+def headline(evidence: Evidence, main: Mapping[str, str]) -> Tree:
+    """Return ``cell``, ``load``, ``generator`` and ``warm_up``, sentences from the trials of the main cell.
 
-    Also the numbers in them: ``headline.{generator_cores,service_cores,compiling_share}.<variant>`` and
-    ``headline.{first_quarter,last_quarter}.ratio.<variant>``, throughput over that of the reference.
+    Also the numbers in them: ``{generator_cores,service_cores,compiling_share}.<variant>`` and
+    ``{first_quarter,last_quarter}.ratio.<variant>``, throughput over that of the reference.
     """
     trials = load_course(evidence, evidence.cell(**main))
-    sentences = {
+    return {
         "cell": cell_in_words(evidence.header.experiment, main),
         "load": _load_sentence(evidence, trials),
         "generator": _generator_sentence(evidence, trials),
         "warm_up": _warm_up_sentence(evidence, trials),
+        **{
+            metric: _of_variants(trials.dropna(subset=[metric]), metric)
+            for metric in ("generator_cores", "service_cores", COMPILING)
+        },
+        "first_quarter": {"ratio": _ratios(evidence, trials, FIRST)},
+        "last_quarter": {"ratio": _ratios(evidence, trials, LAST)},
     }
-    with publisher.together():
-        for key, words in sentences.items():
-            publisher.text(f"headline.{key}", words)
-        for metric in ("generator_cores", "service_cores", COMPILING):
-            for name, found in _of_variants(trials.dropna(subset=[metric]), metric).items():
-                publisher.number(f"headline.{metric}.{slug(name)}", found)
-        for key, metric in (("first_quarter", FIRST), ("last_quarter", LAST)):
-            for name, ratio in _ratios(evidence, trials, metric).items():
-                publisher.number(f"headline.{key}.ratio.{slug(name)}", ratio)
-    return Published("\n".join(sentences.values()))
 
 
 def cell_in_words(experiment: Experiment, cell: Mapping[str, str]) -> str:

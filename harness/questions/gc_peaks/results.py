@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the paper says of pauses: what they explain, what bounded memory, and pairs at equal memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from harness.analysis.attribution.memory_labels import memory_fit
+from harness.analysis.attribution.rows import AttributionRow
+from harness.evidence import Evidence
+from harness.model import MemoryFit
+from harness.model.formatting import NOT_MEASURED
+from harness.publish.cells import Cell
+from harness.publish.load_words import COLLECTORS, TOOL_NAMES
+from harness.publish.results import NO_COMPARISON, NO_TEXT, Absent, Tree, for_each
+from harness.questions.gc_peaks.equal_memory import MemoryPair
+
+#: part of the key -> (field of the row, unit)
+_PARTS: Mapping[str, tuple[str, str]] = {
+    "memory": ("rss_bytes", "B"),
+    "latency": ("latency_s", "s"),
+    "pauses": ("pauses_per_s", "1/s"),
+    "paused": ("paused_share", "share"),
+    "longest": ("longest_pause_s", "s"),
+    "median": ("median_pause_s", "s"),
+    "collections": ("collections", "1"),
+    "limit": ("detectability_s", "s"),
+    "share": ("share", "share"),
+    "lower": ("share_lower", "share"),
+    "upper": ("share_upper", "share"),
+    "most": ("most_share", "share"),
+    "service_tail": ("service_tail", "share"),
+    "generator_tail": ("generator_tail", "share"),
+    "connect_tail": ("connect_tail", "share"),
+    "unexplained": ("unexplained_tail", "share"),
+    "throttle_most": ("throttle_most", "share"),
+    "jit_most": ("jit_most", "share"),
+    "run_queue_most": ("run_queue_most", "share"),
+    "cycles": ("cycles_per_s", "1/s"),
+    "cycle_excess": ("cycle_excess", "share"),
+}
+
+
+def results(
+    evidence: Evidence | None,
+    rows: Sequence[AttributionRow],
+    pairs: Sequence[MemoryPair],
+    variants: Mapping[str, str],
+    defined: Iterable[str],
+) -> Tree:
+    """Return what a session says of pauses for every variant of the definition, measured or not.
+
+    ``<part>.<variant>``: the estimates of its row. ``set.<variant>``: what bounded its memory. ``least`` and
+    ``least_asked``: the least heaps, and how programs were asked in them. ``refused``: variants whose pauses could
+    not be aligned with the requests. ``equal.{memory,p99}.<variant>``: a Go variant over the Java variant whose
+    memory it was given; ``equal.words.<variant>``: whether memory was equal.
+
+    Args:
+        rows: of one quantile and one combination of levels.
+        defined: the Go variants that are to have the memory of a Java variant.
+    """
+    fit = None if evidence is None else memory_fit(evidence.header)
+    least, asked = (least_words(fit), asked_words(fit)) if fit and fit.least else (NO_TEXT, NO_TEXT)
+    refused = (
+        ", ".join(sorted({row.label for row in rows if row.n_refused})) or "none of the variants measured"
+    )
+    defined = [_part(name) for name in defined]
+    return {
+        "name": variants,
+        **{
+            part: for_each(variants, {row.variant: getattr(row, field) for row in rows}, Absent(unit=unit))
+            for part, (field, unit) in _PARTS.items()
+        },
+        "refused": refused if rows else Absent(kind="text", why=f"none: {NOT_MEASURED}"),
+        "set": for_each(variants, {row.variant: row.memory or None for row in rows}, NO_TEXT),
+        "least": least,
+        "least_asked": asked,
+        "equal": {
+            part: for_each(defined, {_part(pair.go): getattr(pair, part) for pair in pairs}, absent)
+            for part, absent in (("memory", NO_COMPARISON), ("p99", NO_COMPARISON), ("words", NO_TEXT))
+        },
+    }
+
+
+def _part(name: str) -> str:
+    """Return a variant's name without dots: in a comparison's name these separate variant and levels."""
+    return name.replace(".", "_")
+
+
+def least_words(fit: MemoryFit) -> str:
+    """Return ``8 MiB with Serial, 10 MiB with G1``; a search whose outcomes contradict each other says so."""
+    return ", ".join(
+        f"{one.least_mib} MiB with {COLLECTORS.get(one.collector or '', one.collector or 'the default')}"
+        + ("" if one.steady else " (at least: repeated attempts disagreed)")
+        for one in fit.least
+    )
+
+
+def asked_words(fit: MemoryFit) -> str:
+    """Return how programs were asked while their least heaps were searched: from within, and by which generator."""
+    within = "from within the harness, in bursts and at the rate of the load"
+    if fit.tried is None:
+        return f"{within}, and by no load generator"
+    by = TOOL_NAMES.get(fit.tried.generator, fit.tried.generator)
+    return f"{within}, and then by {by} in short trials, of which two in a row had to hold"
+
+
+def pair_rows(pairs: Sequence[MemoryPair]) -> list[Mapping[str, Cell] | None]:
+    """Return rows for ``Publisher.table``: both variants, what each held, both ratios and their verdicts."""
+    return [
+        {
+            "go": pair.go_label,
+            "java": pair.java_label,
+            "java_rss": pair.java_rss_bytes,
+            "go_rss": pair.go_rss_bytes,
+            "memory": pair.memory.ratio,
+            "equal": pair.words,
+            "p99": pair.p99.ratio,
+            "verdict": str(pair.p99.verdict).replace("_", " "),
+        }
+        for pair in pairs
+    ]

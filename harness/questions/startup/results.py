@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the paper says of starting: means of every variant, the effect of an AOT cache, and another session."""
+
+from __future__ import annotations
+
+from harness.evidence import Evidence
+from harness.publish.results import NO_COMPARISON, NO_TEXT, Tree, for_each, means
+from harness.questions.startup.other_session import compared_in_words
+
+FIRST = "time_to_first_response_s"
+
+
+def results(evidence: Evidence, other: Evidence | None) -> Tree:
+    """Return ``{first,idle_memory}.<variant>``, ``aot.<implementation>``, with a cache over without one, and
+    ``other_session``: a paragraph on the programs that another session measured in the same form."""
+    effects = evidence.aot_effects(FIRST)
+    return {
+        "first": means(evidence.trials, evidence.variants, FIRST),
+        "idle_memory": means(evidence.trials, evidence.variants, "idle_rss_bytes"),
+        "aot": for_each(effects, effects, NO_COMPARISON),
+        "other_session": (compared_in_words(evidence, other, FIRST) if other else "") or NO_TEXT,
+    }
