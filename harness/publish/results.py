@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal, Protocol
 
 import pandas as pd
 
@@ -22,10 +22,6 @@ from harness.model import Estimate, Verdict
 from harness.model.digits import plain
 from harness.model.formatting import NOT_MEASURED
 from harness.publish.cells import Cell, gapped
-from harness.publish.display import Published
-
-if TYPE_CHECKING:
-    from harness.publish.publisher import Publisher
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,9 +212,3 @@ def mean_of(trials: pd.DataFrame, column: str, unit: str) -> Estimate:
         )  # fmt: skip
     found: Estimate = summarise(trials.assign(variant="all"), column, unit=unit).iloc[0]["estimate"]
     return found
-
-
-def publish_names(publisher: Publisher, variants: Mapping[str, str], *, prefix: str) -> Published:
-    """Publish how figures name each variant as ``<prefix>.name.<variant>``, so that the text says the same."""
-    publisher.put(prefix, {NAME: variants})
-    return Published(", ".join(variants.values()))
