@@ -45,10 +45,10 @@ def write_memory(path: Path, memory: Memory) -> None:
     os.replace(fresh, path)
 
 
-def of_notebook(root: Path, notebook: NotebookFile, exports: dict[str, str]) -> dict[str, str]:
+def of_notebook(root: Path, notebook: NotebookFile) -> dict[str, str]:
     """Return the hashes of a notebook's code cells and of all modules it leans on."""
     depends = {f"the code cells of {notebook.path.name}": notebook.code_sha256}
-    for module in notebook.imported(root, exports):
+    for module in notebook.imported(root):
         path = module_path(root, module)
         if path is not None:
             depends[path.relative_to(root).as_posix()] = file_hash(path)

@@ -73,19 +73,12 @@ class NotebookFile:
         """A hash of the code cells alone: prose may be mended without measuring anything again."""
         return hashlib.sha256("\0".join(self.code_cells).encode()).hexdigest()
 
-    def imported(self, root: Path, exports: dict[str, str]) -> tuple[str, ...]:
-        """Return the modules of this project that the cells import, and all that those import in turn.
-
-        Args:
-            exports: name in the notebook API -> the module it comes from.
-        """
+    def imported(self, root: Path) -> tuple[str, ...]:
+        """Return the modules of this project that the cells import, and all that those import in turn."""
         found: set[str] = set()
         for source in self.code_cells:
             for module, names in imports(source):
-                if module == "harness":
-                    found |= {exports[name] for name in names if name in exports}
-                else:
-                    found |= set(behind(root, module, names))
+                found |= set(behind(root, module, names))
         return closure(root, found)
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from harness import api_modules
 from harness.analysis.tables.layout import Source, tables_folder
 from harness.evidence.parameters import StageParameters
 from harness.import_closure import closure, module_path
@@ -33,7 +32,7 @@ def depends(root: Path, stage: PlannedStage) -> dict[str, str]:
     """Return content hashes of everything a stage depends on: code, data, parameters, environment."""
     found = fingerprint.of_parameters(stage.parameters) | fingerprint.of_lock(root)
     if stage.notebook is not None:
-        found |= fingerprint.of_notebook(root, stage.notebook, api_modules())
+        found |= fingerprint.of_notebook(root, stage.notebook)
     if stage.kind == "tidy":
         found |= fingerprint.of_files(root, _raw_files(root, stage))
     elif stage.kind == "analysis":

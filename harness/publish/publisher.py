@@ -14,8 +14,6 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from harness.analysis.stats.comparisons import Comparison
-from harness.analysis.stats.pairing import unit_of
-from harness.analysis.stats.summaries import summarise
 from harness.errors import InputError, NothingToDraw
 from harness.figures.style import png_of, save, stamp
 from harness.model import Estimate
@@ -165,13 +163,6 @@ class Publisher:
                     said.append(self.absent(f"{prefix}.ratio.{slug(variant)}", "ratio", NOT_MEASURED))
                     self._text(f"{prefix}.verdict.{slug(variant)}", NOT_COMPARED, "verdict", 0, ())
         return joined(said)
-
-    def summary(self, prefix: str, variant: str, trials: pd.DataFrame, metric: str) -> Published:
-        r"""Publish a metric's mean over one variant's trials as ``<prefix>.<variant>``; no trial: absent."""
-        key = f"{prefix}.{slug(variant)}"
-        if trials.empty:
-            return self.absent(key, unit_of(metric), NOT_MEASURED)
-        return self.number(key, summarise(trials, metric).iloc[0]["estimate"])
 
     def comparison(self, prefix: str, name: str, found: Compared | None) -> Published:
         r"""Publish one comparison as ``<prefix>.ratio.<name>`` and ``<prefix>.verdict.<name>``; ``None``: absent."""

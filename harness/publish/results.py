@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import pandas as pd
 
@@ -22,10 +22,7 @@ from harness.model import Estimate
 from harness.model.digits import plain
 from harness.model.formatting import NOT_MEASURED
 from harness.publish.cells import Cell, gapped
-from harness.publish.display import Compared, Published
-
-if TYPE_CHECKING:
-    from harness.publish.publisher import Publisher
+from harness.publish.display import Compared
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,7 +184,3 @@ def level_effects(
     }
 
 
-def publish_names(publisher: Publisher, variants: Mapping[str, str], *, prefix: str) -> Published:
-    """Publish how figures name each variant as ``<prefix>.name.<variant>``, so that the text says the same."""
-    publisher.put(prefix, {NAME: variants})
-    return Published(", ".join(variants.values()))

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long does a service take to its first correct answer, and what does it hold in memory?"""
 
+from harness.publish.results import means
 from harness.questions.startup.figures import memory_timeline, startup
 from harness.questions.startup.results import results
 
-__all__ = ["memory_timeline", "results", "startup"]
+__all__ = ["means", "memory_timeline", "results", "startup"]
