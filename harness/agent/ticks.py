@@ -128,7 +128,8 @@ class InterpreterGlancer:
     """In the interpreter, for where the native one cannot be."""
 
     name = "interpreter"
-    tree, machine = TreeReader, MachineReader
+    tree: type[TreeReader] = TreeReader
+    machine: type[MachineReader] = MachineReader
 
     def take(
         self, schedule: Schedule, before: int, processes: Sequence[ProcessReader], calls: Calls

@@ -79,13 +79,13 @@ def database(host: SshHost) -> Ability:
 
 def generators(host: SshHost) -> dict[str, Ability]:
     """Which load generators that machine has what they need of. Nothing is sent for the answer."""
-    from harness.session.host_roles import load_words
+    from harness.session.remote_hosts import words_there
 
     found: dict[str, Ability] = {}
     for name in GENERATORS:
         wanted: dict[str, Path | None] = {name: Path(name)} if BY_NAME[name].runs_as == "program" else {}
         try:
-            load_words(host, name, wanted, None)
+            words_there(host, name, wanted, None)
             found[name] = Ability(found=name)
         except MissingTool as problem:
             found[name] = Ability(reason=str(problem))

@@ -53,7 +53,8 @@ class NativeGlancer:
     """
 
     name = "native"
-    tree, machine = TreeReader, MachineReader
+    tree: type[TreeReader] = TreeReader
+    machine: type[MachineReader] = MachineReader
 
     def __init__(self, library: Path) -> None:
         if not library.is_file():

@@ -159,7 +159,8 @@ class PortableGlancer(InterpreterGlancer):
     """Takes ticks as the interpreter's does, of what psutil reads."""
 
     name = "portable"
-    tree, machine = PortableTree, PortableMachine
+    tree = PortableTree
+    machine = PortableMachine
 
 
 __all__ = [

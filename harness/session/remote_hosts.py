@@ -66,7 +66,7 @@ def connected(
         if database_host not in (None, host):
             database = _database_station(root, str(database_host), loads)
     except BaseException:
-        close((service, *loads))
+        Stations(service=service, further_loads=tuple(loads), cpus=cpus).close()
         raise
     machines: dict[str, Station | None] = {"service": service, "database": database}
     machines |= {"load" if n == 1 else f"load-{n}": one for n, one in enumerate(loads, start=1)}
@@ -116,26 +116,6 @@ def _database_station(root: Path, name: str, loads: Sequence[Station]) -> SshHos
             allowed="an address of that host in the network that it shares with the others",
         )  # fmt: skip
     return SshHost(name, settings)
-
-
-def named_places(roles: Stations) -> dict[str, Path]:
-    """Return places of far machines, by the names that stand for them in the data."""
-    names: dict[str, Path] = {}
-    further = [(f"far_load_{n}", one) for n, one in enumerate(roles.further_loads, start=2)]
-    of_role = [("far", roles.service), ("far_load", roles.load), *further, ("far_database", roles.database)]
-    for role, station in of_role:
-        if isinstance(station, SshHost):
-            names[role] = Path(station.agent.base)
-    if roles.elsewhere is not None and roles.elsewhere.jdks:
-        names["far_java_home"] = roles.elsewhere.jdks[0].home
-    return names
-
-
-def close(stations: Sequence[Station]) -> None:
-    """End what runs on the far ones among them, and the connections."""
-    for station in stations:
-        if isinstance(station, SshHost):
-            station.close()
 
 
 def remote_backing(

@@ -23,6 +23,7 @@ from harness.definitions import contract_folder, load_implementations
 from harness.errors import InputError, MissingTool
 from harness.hosts.local import LocalHost
 from harness.hosts.measuring import Station
+from harness.hosts.ssh.settings import LOCAL
 from harness.launchers.base import Launcher
 from harness.launchers.container import ContainerLauncher
 from harness.launchers.process import ProcessLauncher, Training
@@ -43,8 +44,8 @@ from harness.model import (
 from harness.model.load_tools import run_as
 from harness.runner.context import LoadPlace
 from harness.runner.load_coordination import meeting_addresses
-from harness.session.host_roles import Stations, load_words, stations
-from harness.toolchains import Surroundings, Tool, find_jdks, find_tool
+from harness.session.host_roles import Stations, this_machine
+from harness.toolchains import Jdk, Surroundings, Tool, find_jdks, find_tool
 
 #: What measuring needs; asking every tool on the machine for its version takes seconds.
 TOOLS = ("go", "jdk", "maven", *run_as("java", "program"), "postgres", "native-image")
@@ -181,9 +182,10 @@ def assemble(
         load_host=places.load,
         database_host=places.database,
         stations=places,
-        load_words=lambda generator: load_words(places.load_host, generator, paths, java),
+        load_words=lambda generator: _load_words(places.load_host, generator, paths, java),
         further_loads=lambda generator: tuple(
-            LoadPlace(host=one, words=load_words(one, generator, paths, java)) for one in places.further_loads
+            LoadPlace(host=one, words=_load_words(one, generator, paths, java))
+            for one in places.further_loads
         ),
         launcher=contained if inside else process,
         backing=backing,
@@ -200,6 +202,33 @@ def assemble(
             **({"jmeter_home": jmeter_jar.parent.parent} if jmeter_jar else {}),
         },
     )
+
+
+def stations(
+    root: Path, host: str, load_host: str | None, jdks: Sequence[Jdk], database_host: str | None = None
+) -> Stations:
+    """Return the hosts of these names; ``load_host``, ``database_host``: ``None`` for the service's own.
+    Several load hosts are joined by commas.
+
+    Raises:
+        InputError, HostError: as ``remote_hosts.connected``.
+    """
+    if {host, load_host or LOCAL, database_host or LOCAL} == {LOCAL}:
+        return this_machine()
+    from harness.session.remote_hosts import connected  # what speaks SSH takes a while to load
+
+    return connected(root, host, load_host, jdks, database_host)
+
+
+def _load_words(
+    host: Station, generator: str, paths: Mapping[str, Path | None], java: Path | None
+) -> dict[str, str]:
+    """What a generator's command names here -> what that is on the load's host."""
+    if host.here:
+        return {}
+    from harness.session.remote_hosts import words_there
+
+    return words_there(host, generator, paths, java)
 
 
 def _backing(

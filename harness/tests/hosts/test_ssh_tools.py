@@ -22,7 +22,7 @@ from harness.model import Outcome, RuntimeSettings, Variant
 from harness.runner import Limits
 from harness.runner.start_up import wait_first_response
 from harness.session import measure, prepare
-from harness.session.host_roles import load_words
+from harness.session.remote_hosts import words_there
 from harness.tests.contracts.launcher import HELLO
 from harness.tests.support.remote_sessions import far_assembly
 from harness.tests.support.sessions import make_session_project
@@ -60,7 +60,7 @@ def test_jmeter_is_sent_over_once_and_offers_its_load_from_there(
     assembly = dataclasses.replace(
         far_assembly(root, far),
         generators={"jmeter": lambda: JMeter(home=home, java=jdk.java, heap="128m")},
-        load_words=lambda generator: load_words(far, generator, paths, jdk.java),
+        load_words=lambda generator: words_there(far, generator, paths, jdk.java),
     )
     prepared = prepare(assembly, "tiny", profile="smoke", host="bighost", seed=1)
     folder = measure(assembly, prepared, limits=Limits(ready_s=20.0))

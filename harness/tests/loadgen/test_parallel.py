@@ -34,7 +34,8 @@ from harness.runner import Limits
 from harness.runner.context import LoadPlace
 from harness.session import Assembly, measure, prepare
 from harness.session.dry_run import commands_of
-from harness.session.host_roles import Stations, stations
+from harness.session.host_roles import Stations
+from harness.session.wiring import stations
 from harness.store import SessionFolder
 from harness.tests.support.fakes import FakeLoadGenerator
 from harness.tests.support.instances import eventually

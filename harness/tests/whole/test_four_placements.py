@@ -35,7 +35,7 @@ from harness.launchers.process import ProcessLauncher
 from harness.launchers.tools import Tools
 from harness.model import BackingSettings, Outcome, TrialRecord, Variant
 from harness.session import Assembly, measure, prepare
-from harness.session.host_roles import stations
+from harness.session.wiring import stations
 from harness.store import SessionFolder, Store
 from harness.tests.contracts.launcher import LauncherContract
 from harness.tests.support.contained import Contained, client_of, container_launcher
