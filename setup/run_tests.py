@@ -30,6 +30,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .finders import PROJECT, toolchains
+from .one_maven import one_maven
 from .say import step, warn
 from .scope import WISHED_BY_TESTS
 from .tested import Passed
@@ -132,10 +133,14 @@ def without_absent(checks: Iterable[Check], environ: Mapping[str, str]) -> list[
     return kept
 
 
+def is_maven(check: Check) -> bool:
+    return Path(check.command[0]).name in ("mvn", "mvnw")
+
+
 def lanes(checks: Iterable[Check]) -> tuple[list[Check], list[Check]]:
     """Maven's checks, and the others, each in the order given."""
     every = list(checks)
-    maven = [check for check in every if Path(check.command[0]).name in ("mvn", "mvnw")]
+    maven = [check for check in every if is_maven(check)]
     return maven, [check for check in every if check not in maven]
 
 
@@ -165,10 +170,11 @@ def run_lane(
             continue
         started_s = time.monotonic()
         try:
-            done = subprocess.run(
-                check.command, cwd=check.folder, env=dict(env), stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False,
-            )  # fmt: skip
+            with one_maven(PROJECT) if is_maven(check) else contextlib.nullcontext():
+                done = subprocess.run(
+                    check.command, cwd=check.folder, env=dict(env), stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False,
+                )  # fmt: skip
             status, said = done.returncode, done.stdout
         except OSError as error:
             status, said = 127, f"{check.command[0]} does not start: {error.strerror}"

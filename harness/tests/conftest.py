@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
-from harness.tests.support.available import CANNOT_TELL, NOT_ASKED_FOR, NOT_RUN
+from harness.tests.support.available import CANNOT_TELL, NOT_ASKED_FOR, NOT_RUN, PROJECT
+from setup.one_maven import one_maven
 
 TESTS = Path(__file__).parent
 #: Files that take longest, begun first so that no worker is left with one at the end.
@@ -27,16 +30,30 @@ LONGEST = (
     "verify/test_peaks.py",
     "memory_sizing/test_attempts.py",
     "figures/test_every_figure.py",
-    "session/test_open_files.py",
     "session/test_measuring.py",
     "runner/test_trial.py",
+)
+#: Files whose tests may build with Maven, begun after those: services' own tests use it in the meantime.
+WITH_MAVEN = (
+    "session/test_open_files.py",
+    "whole/test_four_placements_by_command.py",
+    "whole/test_killed_in_mid_load.py",
+    "whole/test_large_bodies.py",
 )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the files that take longest first, each whole."""
-    first = {TESTS / name: place for place, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: first.get(item.path, len(first)))
+    """Put the files that take longest first, then those that build with Maven, each whole."""
+    places = {TESTS / name: place for place, name in enumerate((*LONGEST, *WITH_MAVEN))}
+    items.sort(key=lambda item: places.get(item.path, len(places)))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _one_maven(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Keep Maven to one process: `make test` runs services' own tests beside these."""
+    file = request.path
+    with one_maven(PROJECT) if file in {TESTS / name for name in WITH_MAVEN} else nullcontext():
+        yield
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -11,10 +12,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from harness.tests.conftest import LONGEST, TESTS
+from harness.tests.conftest import LONGEST, TESTS, WITH_MAVEN
 from harness.tests.support.instances import eventually
 from harness.tests.support.sessions import REPOSITORY
 from setup import run_tests
+from setup.one_maven import one_maven
 from setup.tested import Passed
 
 
@@ -80,7 +82,25 @@ def test_the_fast_ones_are_the_checks_of_the_source_and_no_service(ran: Ran) -> 
 
 
 def test_the_files_that_begin_first_are_there() -> None:
-    assert [name for name in LONGEST if not (TESTS / name).is_file()] == []
+    assert [name for name in (*LONGEST, *WITH_MAVEN) if not (TESTS / name).is_file()] == []
+
+
+def test_two_mavens_of_a_project_wait_for_each_other(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from setup.one_maven import one_maven\n"
+        "with one_maven(Path(sys.argv[1])): print('inside', flush=True); input()"
+    )
+    words = [sys.executable, "-c", code, str(tmp_path)]
+    with subprocess.Popen(
+        words, cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as one:
+        assert one.stdout is not None
+        assert one.stdout.readline() == "inside\n"
+        with (tmp_path / ".cache/maven.lock").open("w") as lock, pytest.raises(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        one.kill()
+    with one_maven(tmp_path):
+        pass
 
 
 def test_all_of_them_are_asked_for_by_what_the_reasons_of_those_left_out_name(ran: Ran) -> None:
