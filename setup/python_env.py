@@ -159,7 +159,7 @@ def _pip(project: Path, python: str) -> list[str]:
     if not (inner.exists() and _has(str(inner), "pip")):
         if not _has(python, "ensurepip"):
             raise SetupError(
-                f"{python} has neither pip nor ensurepip, wanted to bring uv;"
+                f"{python} has neither pip nor ensurepip, one of which is required to install uv;"
                 " install it with: apt-get install -y python3-venv"
             )
         run([python, "-m", "venv", "--clear", folder], doing="making a small environment for pip")

@@ -32,7 +32,12 @@ def main() -> None:
     commands = parser.add_subparsers(dest="command", required=True)
     start = commands.add_parser("start")
     start.add_argument("base", type=Path, help="the user's folder for all agents")
-    start.add_argument("--grace-s", type=float, default=30.0, help="end when nobody is heard for so long")
+    start.add_argument(
+        "--grace-s",
+        type=float,
+        default=30.0,
+        help="end after this time without a message",
+    )
     start.add_argument("--skew-s", type=float, default=0.0, help="for tests: clocks that are wrong by this")
     told = parser.parse_args()
     print(json.dumps(start_daemon(told.base, told.grace_s, told.skew_s)), flush=True)

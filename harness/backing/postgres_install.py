@@ -156,7 +156,7 @@ def refuse_full(folder: Path, wanted: int = MIN_FREE_BYTES) -> None:
     free = shutil.disk_usage(folder).free
     if free < wanted:
         raise InputError(
-            f"too little room for a database: {free >> 20} MiB free, {wanted >> 20} MiB wanted",
+            f"too little room for a database: {free >> 20} MiB free, {wanted >> 20} MiB required",
             file=folder,
             allowed="free some, then give the same command again",
         )

@@ -96,7 +96,8 @@ def _show(result: BenchResult) -> None:
             print(wrapped(measured, indent="  ", hang="    "))
         before = measured
         if peer:
-            beside = f"{peer}: {peer_value or 'unknown'}" + (f", ratio {ratio}" if ratio else "")
+            beside = f"{peer}: {peer_value} {row.unit}" if peer_value else f"{peer}: unknown"
+            beside += f", ratio {ratio}" if ratio else ""
             print(wrapped(beside, indent="    ", hang="      "))
         elif ratio:
             print(wrapped(f"ratio {ratio}", indent="    ", hang="      "))

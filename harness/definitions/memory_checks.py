@@ -26,7 +26,7 @@ def check_memory(experiment: Experiment, known: Mapping[str, Implementation], pa
             asked = to_model(RuntimeSettings, level.runtime, path, at=f"{place}.").memory_asked
             if asked is not None:
                 raise InputError(
-                    "measured memory stands in a variant",
+                    "measured memory belongs in a variant",
                     file=path,
                     place=place,
                     found=asked,

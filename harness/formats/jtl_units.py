@@ -108,7 +108,7 @@ def epoch_unit(stamps: Sequence[str], path: Path) -> tuple[str, tuple[str, ...]]
         )
     if typical / 1e3 >= ERA_S[1]:
         raise InputError(
-            f"is no time between 2000 and 2100 in any unit; in milliseconds it would be {_when(typical / 1e3)}",
+            f"not a time between 2000 and 2100 in any unit; in milliseconds it would be {_when(typical / 1e3)}",
             file=path,
             place="column timeStamp",
             found=shown,
@@ -140,7 +140,7 @@ def latency_columns(texts: Sequence[str], how: How, path: Path) -> Written:
         return Written(whole=False, units_per_s=UNITS_PER_S[unit], decimals=decimals)
     if broken and 2 * len(broken) > len(texts):
         raise InputError(
-            f"is no whole number, and JMeter writes whole milliseconds; in seconds it would be "
+            f"not a whole number, but JMeter writes whole milliseconds; in seconds it would be "
             f"{float(broken[0]) * 1e3:g} ms",
             file=path,
             place="column elapsed",

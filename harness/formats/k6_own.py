@@ -213,7 +213,7 @@ def read_k6_summary(path: Path) -> AggregateTable:
         )
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise InputError(
-            "is no whole summary of k6's",
+            "not a complete k6 summary",
             file=path,
             place="metrics",
             found=f"{type(error).__name__}: {error}"[:120],

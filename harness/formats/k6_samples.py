@@ -45,7 +45,7 @@ def open_k6(path: Path) -> RequestStream:
     head = read_head(path)
     if not looks_like_k6(head):
         raise InputError(
-            "is no sample file of the k6 script",
+            "not a sample file of the k6 script",
             file=path,
             place="line 1",
             found=head.split("\n", 1)[0][:80],

@@ -42,7 +42,7 @@ def open_samples(path: Path) -> RequestStream:
     header = first_fields(read_head(path))
     if tuple(header[: len(SAMPLE_COLUMNS)]) != SAMPLE_COLUMNS:
         raise InputError(
-            "is no sample file of the request listener",
+            "not a sample file of the request listener",
             file=path,
             place="line 1",
             found=",".join(header)[:80],

@@ -104,7 +104,7 @@ def read_oha_db(path: Path) -> RequestTable:
     """
     data = b"".join(_raw(path))
     if not data.startswith(SQLITE_MAGIC):
-        raise InputError("is no SQLite file", file=path, allowed="what oha writes with --db-url")
+        raise InputError("not a SQLite file", file=path, allowed="what oha writes with --db-url")
     connection = sqlite3.connect(":memory:")
     try:
         connection.deserialize(data)

@@ -179,7 +179,7 @@ def _gunzip(pieces: Iterator[bytes], notes: SourceNotes) -> Iterator[bytes]:
             try:
                 text = member.decompress(data)
             except zlib.error as problem:
-                notes.say(f"the gzip stream is damaged ({problem}); what stands before the damage was read")
+                notes.say(f"the gzip stream is damaged ({problem}); the part before the damage was read")
                 return
             if text:
                 yield text

@@ -215,7 +215,9 @@ def _filled(word: str, values: Mapping[str, str | tuple[str, ...]], file: Path, 
         value = values.get(match.group(1))
         if not isinstance(value, str):
             why = (
-                "unknown placeholder" if value is None else "stands for several words, so it must stand alone"
+                "unknown placeholder"
+                if value is None
+                else "is several words, so it must be a word of its own"
             )
             allowed = ", ".join(f"{{{name}}}" for name in values)
             raise InputError(why, file=file, place=place, found=match.group(0), allowed=allowed)

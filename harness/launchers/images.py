@@ -87,7 +87,7 @@ def build_image(
         raise RematchError(f"image {tag}: the Docker daemon could not build it: {problem}") from problem
     image = find_image(client, tag)
     if image is None:
-        raise RematchError(f"image {tag}: built, and gone; somebody removed it")
+        raise RematchError(f"image {tag}: was built and has been removed since")
     return image
 
 

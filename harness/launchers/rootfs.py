@@ -39,7 +39,7 @@ def libraries(host: Host, files: Iterable[Path], *, inside: Path | None = None) 
     for file in files:
         completed = host.run(Command(argv=("ldd", str(file)), folder=file.parent), 30.0)
         if completed.exit_code == 127:
-            raise RematchError("ldd is missing, so nobody can tell which libraries an image needs")
+            raise RematchError("ldd is missing, which lists the libraries that an image needs")
         found.update(Path(path) for path in _LIBRARY.findall(completed.stdout))
     return tuple(sorted(path for path in found if inside is None or not path.is_relative_to(inside)))
 

@@ -115,6 +115,6 @@ def _larger(heap_mib: int, wanted_mib: int, most_mib: int, what: str, probes: Se
     if heap_mib >= most_mib:
         raise MemoryFitFailed(
             f"{what} does its work in no heap up to {heap_mib} MiB; in the last one: {probes[-1].reason}; "
-            "see that this variant runs here and bears its load, then start again"
+            "check that this variant runs here and sustains its load, then start again"
         )
     return min(wanted_mib, most_mib)

@@ -143,8 +143,8 @@ class Peaks:
             return {"refused": refusal, "clock_offset_s": offset_s}
         if self._refusals:
             said.append(
-                f"in {len(self._refusals)} of {len(self._apart) + len(self._refusals)} stretches pauses were not laid "
-                f"over requests: {self._refusals[0][0]}"
+                f"in {len(self._refusals)} of {len(self._apart) + len(self._refusals)} stretches pauses could not be "
+                f"aligned with the requests: {self._refusals[0][0]}"
             )
         background.append(_not_looked_for(connect_told=self._connect_told))
         if not self._offsets:

@@ -266,7 +266,7 @@ class Gathered:
         if not self._first.ok_known:
             said.append("the file does not say which requests failed: all are taken as successful")
         if not n_ok:
-            said.append("no request succeeded: there is no latency to speak of")
+            said.append("no request succeeded: no latency is reported")
         return said
 
     def _attribution(self, said: list[str], background: list[str]) -> dict[str, Any] | None:

@@ -77,6 +77,6 @@ def _free_bytes(path: Path) -> int:
 
 def no_space(path: Path, free: int) -> str:
     return (
-        f"{path}: no space left ({free / 2**20:.1f} MiB free, {MIN_FREE_BYTES >> 20} MiB wanted for a trial); "
-        "free some, then give the same command again: finished trials are kept"
+        f"{path}: no space left ({free / 2**20:.1f} MiB free, {MIN_FREE_BYTES >> 20} MiB required for a trial); "
+        "free some, then run the same command again: finished trials are kept"
     )

@@ -115,7 +115,7 @@ def attributable_fractions(
     start, latency = np.asarray(start_s, dtype=np.float64), np.asarray(latency_s, dtype=np.float64)
     for quantile in quantiles:
         if not 0 < quantile < 1:
-            raise InputError("a quantile lies between 0 and 1", found=quantile, allowed="0 < q < 1")
+            raise InputError("a quantile must be between 0 and 1", found=quantile, allowed="0 < q < 1")
     if not len(start):
         raise InputError("no request to attribute", allowed="at least one")
     lives = lived(start, latency, events, connect_s=connect_s)

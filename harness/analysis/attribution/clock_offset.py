@@ -87,7 +87,7 @@ def estimate_clock_offset(
         return _unknown(
             len(pauses),
             width,
-            f"{agreeing} coincidences where chance gives {by_chance:.1f}: no offset stands out",
+            f"{agreeing} coincidences where chance gives {by_chance:.1f}: no offset is significant",
         )
     offset = mode - min(_wait_for_answer_s(done, 0.5 * float(lengths.min())), median_service_s)
     allowed = 0.5 * float(np.median(lengths))

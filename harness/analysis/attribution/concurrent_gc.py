@@ -68,7 +68,7 @@ def exposure(
     if not len(start):
         raise InputError("no request to compare", allowed="at least one")
     if not 0 < quantile < 1:
-        raise InputError("a quantile lies between 0 and 1", found=quantile, allowed="0 < q < 1")
+        raise InputError("a quantile must be between 0 and 1", found=quantile, allowed="0 < q < 1")
     met = _met(start, float(np.median(latency)), spans)
     tail = latency >= np.quantile(latency, quantile)
     blocks = time_blocks(start, block_s)

@@ -122,9 +122,9 @@ def precision_recall(found: Sequence[Span], truth: Sequence[Span], *, tolerance_
     matching = match_events(found, truth, tolerance_s=tolerance_s)
     said = []
     if not matching.n_found:
-        said.append("nothing was found: there is no precision")
+        said.append("nothing was found: no precision")
     if not matching.n_truth:
-        said.append("there was nothing to find: there is no recall")
+        said.append("there was nothing to find: no recall")
     return PrecisionRecall(
         precision=matching.precision,
         recall=matching.recall,

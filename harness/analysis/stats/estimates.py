@@ -9,7 +9,7 @@ from harness.analysis.stats.inputs import Floats
 from harness.analysis.stats.intervals import Bounds
 from harness.model import Estimate, Support, support_of
 
-CONSTANT = "no variation between trials (below the resolution?): an interval cannot be had from them"
+CONSTANT = "no variation between trials (below the resolution?): no interval"
 BEYOND = "the interval reaches beyond what can be: too noisy for this method, no interval"
 ONE_TRIAL = "one trial: a value without an interval; repeat it with a fresh process"
 

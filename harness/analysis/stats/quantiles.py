@@ -119,7 +119,7 @@ def quantile_ci(
             )
     if low is not None and low == high:
         low = high = None
-        warnings = ("both ends fall on the same value: the quantile lies below the resolution",)
+        warnings = ("both ends have the same value: the quantile is below the resolution",)
     return Estimate(
         value=value,
         low=low,

@@ -25,7 +25,7 @@ def fieller_ratio(
     estimand = "ratio of arithmetic means over trials"
     if float(right.mean()) == 0.0:
         return nothing(
-            "the mean of b is zero: there is no ratio",
+            "the mean of b is zero: no ratio",
             method=method,
             estimand=estimand,
             unit="ratio",
@@ -78,7 +78,7 @@ def hierarchical_ratio(
     n_trials = len(left) if paired else len(left) + len(right)
     if sum(float(trial.mean()) for trial in right) == 0.0:
         return nothing(
-            "the mean of b is zero: there is no ratio",
+            "the mean of b is zero: no ratio",
             method=method,
             estimand="ratio of arithmetic means over trials",
             unit="ratio",

@@ -185,7 +185,7 @@ def _estimate(
     low, high = np.quantile(usable, [(1 - level) / 2, (1 + level) / 2]) if enough else (None, None)
     if low is not None and low == high:  # no resample moves it: a bound of the law, or values without noise
         low = high = None
-        warnings = (*warnings, "every resample gives the same value: no interval can be had")
+        warnings = (*warnings, "every resample gives the same value: no interval")
     if not known:
         warnings = (*warnings, "beyond the numbers of cores that were measured")
     elif not enough:

@@ -171,7 +171,7 @@ def block_bootstrap_ci(
         low, high = (float(v) for v in np.quantile(draws, [(1 - level) / 2, (1 + level) / 2]))
         if low == high:
             low = high = None
-            warnings = ("every resample gives the same value: it lies below the resolution, no interval",)
+            warnings = ("every resample gives the same value, which is below the resolution: no interval",)
     return Estimate(
         value=value,
         low=low,

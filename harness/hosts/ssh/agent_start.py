@@ -65,8 +65,8 @@ def start_agent(name: str, settings: HostSettings, *, alone: bool = True) -> Age
             if time.monotonic() > deadline:
                 other = started["others"][0]
                 raise OrphanError(
-                    f"{name}: another session is at work there (agent {other['pid']}); wait for it: two at once "
-                    f"would measure each other. If it is nobody's: kill {other['pid']} on {name}"
+                    f"{name}: another session is running there (agent {other['pid']}); wait for it: two sessions "
+                    f"would disturb each other. If it is left over: kill {other['pid']} on {name}"
                 )
             time.sleep(1.0)
             client = connect(target)

@@ -132,7 +132,7 @@ def _why(target: Connecting, problem: BaseException, *, met: bool, last_words: s
         return f"{target.where}: no SSH connection: {problem}{of_carrier}"
     if isinstance(problem, (OSError, EOFError)):
         said = getattr(problem, "strerror", None) or str(problem) or "the connection ended"
-        hint = "is it on, is sshd there, is a firewall in between?"
+        hint = "check that it runs, that sshd listens, and that no firewall blocks it"
         return f"{target.where}: cannot be reached: {said}{of_carrier}; {hint}"
     return None
 
@@ -144,9 +144,9 @@ def _changed(target: Connecting, problem: paramiko.BadHostKeyException) -> str:
     )
     return (
         f"{target.where}: its host key has CHANGED: known is {fingerprint(problem.expected_key)}, "
-        f"shown was {fingerprint(problem.key)}; somebody may be in between. If the host was really set up "
-        f"anew: ssh-keygen -f {shlex.quote(str(where))} -R {shlex.quote(name)}, then make the new "
-        "key known after comparing it"
+        f"shown was {fingerprint(problem.key)}; the connection may be intercepted. If the host was "
+        f"reinstalled: ssh-keygen -f {shlex.quote(str(where))} -R {shlex.quote(name)}, then add the new "
+        "key after comparing it"
     )
 
 

@@ -126,7 +126,7 @@ def alike_claim(found: Mapping[str, Comparison | None]) -> Judged:
 
 def claim_results(judged: Judged) -> Tree:
     """Return what became of a published claim, and why, in words."""
-    words = {"claim": judged.verdict, "claim_why": judged.why}
+    words = {"claim": judged.verdict, "claim_reason": judged.why}
     if judged.verdict != NOT_TESTABLE:
         return words
     return {name: Absent(kind="text", why=why) for name, why in words.items()}

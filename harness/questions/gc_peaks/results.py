@@ -50,10 +50,11 @@ def results(
 ) -> Tree:
     """Return what a session says of pauses for every variant of the definition, measured or not.
 
-    ``<part>.<variant>``: the estimates of its row. ``set.<variant>``: what bounded its memory. ``least`` and
-    ``least_asked``: the least heaps, and how programs were asked in them. ``refused``: variants whose pauses could
-    not be aligned with the requests. ``equal.{memory,p99}.<variant>``: a Go variant over the Java variant whose
-    memory it was given; ``equal.words.<variant>``: whether memory was equal.
+    ``<part>.<variant>``: the estimates of its row. ``memory_setting.<variant>``: what bounded its memory.
+    ``least`` and ``least_heap_load``: the least heaps, and the load under which they were searched.
+    ``refused``: variants whose pauses could not be aligned with the requests. ``equal.{memory,p99}.<variant>``: a
+    Go variant over the Java variant whose memory it was given; ``equal.memory_verdict.<variant>``: whether memory
+    was equal.
 
     Args:
         rows: of one quantile and one combination of levels.
@@ -72,12 +73,16 @@ def results(
             for part, (field, unit) in _PARTS.items()
         },
         "refused": refused if rows else Absent(kind="text", why=f"none: {NOT_MEASURED}"),
-        "set": for_each(variants, {row.variant: row.memory or None for row in rows}, NO_TEXT),
+        "memory_setting": for_each(variants, {row.variant: row.memory or None for row in rows}, NO_TEXT),
         "least": least,
-        "least_asked": asked,
+        "least_heap_load": asked,
         "equal": {
-            part: for_each(defined, {_part(pair.go): getattr(pair, part) for pair in pairs}, absent)
-            for part, absent in (("memory", NO_COMPARISON), ("p99", NO_COMPARISON), ("words", NO_TEXT))
+            part: for_each(defined, {_part(pair.go): getattr(pair, field) for pair in pairs}, absent)
+            for part, field, absent in (
+                ("memory", "memory", NO_COMPARISON),
+                ("p99", "p99", NO_COMPARISON),
+                ("memory_verdict", "words", NO_TEXT),
+            )
         },
     }
 

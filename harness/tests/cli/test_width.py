@@ -62,7 +62,7 @@ def test_a_benchmark_names_each_number_once_with_every_peer_and_target(
     said = lines_that_fit(capsys.readouterr().out, columns)
     assert said.count(row["name"]) == 1
     for name, ratio in peers.items():
-        assert f"{name}: 1, ratio {ratio}" in said
+        assert f"{name}: 1.00 s, ratio {ratio}" in said
     assert said.count("target <= 3 s: holds") == 2
 
 

@@ -144,7 +144,7 @@ def test_packages_of_all_missing_tools_are_installed_by_one_call(
     calls = log.read_text(encoding="utf-8").splitlines()
     assert [call.split()[0] for call in calls] == ["update", "-o"]
     assert calls[1].endswith("install -y -qq --no-install-recommends wrk maven")
-    assert "maven is missing, wanted to build" in capsys.readouterr().out
+    assert "maven is missing, required to build" in capsys.readouterr().out
 
 
 def test_a_no_installs_nothing_and_leaves_the_command(

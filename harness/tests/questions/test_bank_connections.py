@@ -225,7 +225,7 @@ def test_what_was_not_measured_has_the_same_keys_and_no_claim() -> None:
     assert set(nothing) == set(said(collapsed()))
     assert {type(leaf) for leaf in nothing.values()} == {Absent}
     assert nothing["pooled.claim"] == Absent(kind="text", why="not testable here")
-    assert nothing["pooled.claim_why"] == Absent(kind="text", why=NOT_MEASURED)
+    assert nothing["pooled.claim_reason"] == Absent(kind="text", why=NOT_MEASURED)
     assert nothing["connections.passes"] == NO_TEXT
 
 

@@ -136,13 +136,13 @@ def test_what_was_measured_is_published_by_variant_and_what_was_not_is_absent(
     found = results(evidence, rows, pairs, labels, defined_pairs("gc-peaks", root=ROOT))
     publisher.put("gc", found, guards=["equal"])
     values = read_values(project)
-    assert values["gc.set.serial_3x"]["text"] == "3x: 30 MiB"
-    assert values["gc.set.g1_1_3x"]["text"] == "not measured in this profile"
+    assert values["gc.memory_setting.serial_3x"]["text"] == "3x: 30 MiB"
+    assert values["gc.memory_setting.g1_1_3x"]["text"] == "not measured in this profile"
     assert f"{LEAST_MIB} MiB with G1" in values["gc.least"]["text"]
-    assert values["gc.least_asked"]["text"].endswith(
+    assert values["gc.least_heap_load"]["text"].endswith(
         "by JMeter in short trials, of which two in a row had to hold"
     )
-    assert values["gc.equal.words.go_as_g1_3x"]["text"] == "equal within 10 %"
+    assert values["gc.equal.memory_verdict.go_as_g1_3x"]["text"] == "equal within 10 %"
     assert values["gc.equal.memory.ratio.go_as_g1_3x"]["value"] == pytest.approx(1, rel=0.1)
     assert values["gc.equal.p99.ratio.go_as_z_3x"]["value"] is None
     assert values["gc.equal.measured"]["text"] == "measured"
