@@ -182,5 +182,3 @@ def level_effects(
         )
         for word, metric in metrics.items()
     }
-
-
