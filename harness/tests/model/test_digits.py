@@ -74,13 +74,14 @@ _PRINTS = (
     "evidence/*.py",
     "bench/page.py",
     "report/[how]*.py",
+    "report/text.py",
 )
 _FLOAT = re.compile(r"[.\d,+]*[eEfFgG%]$")
 #: file -> format specs in it that print no measured number: ticks of axes, names of percentiles, what was chosen,
 #: and places on a clock, which have its resolution
 _NO_MEASUREMENT = {
     "publish/display.py": {".0f"},
-    "questions/clients/published.py": {".6g"},
+    "questions/clients/results.py": {".6g"},
     "publish/load_words.py": {",.10g"},
     "figures/comparisons.py": {".3g"},
     "questions/scaling/figures.py": {"g"},
@@ -90,6 +91,7 @@ _NO_MEASUREMENT = {
     "evidence/requests.py": {"g"},
     "report/text.py": {"g", ".3f", "9.3f", "8.1f", ".1f"},
     "report/html.py": {".3f", ".1f"},
+    "report/words.py": {"g"},  # a time stamp that is none
 }
 
 
