@@ -106,7 +106,7 @@ def test_a_second_session_is_refused_while_the_first_is_at_work(
     first = SshHost("bighost", sshd.settings(tmp_path, grace_s=20.0))
     monkeypatch.setattr("harness.hosts.ssh.agent_start.LEEWAY_S", -20.0)
     try:
-        with pytest.raises(OrphanError, match="another session is at work there"):
+        with pytest.raises(OrphanError, match="another session is running there"):
             SshHost("bighost", sshd.settings(tmp_path, grace_s=20.0))
     finally:
         first.close()

@@ -220,4 +220,4 @@ def test_kinds_without_end_are_counted_together() -> None:
 def test_a_damaged_time_is_shown_as_found_and_is_no_date(epoch_s: float) -> None:
     report = report_file(GOLDEN / "jmeter" / "closed-10-users.jtl.gz")
     damaged = report.model_copy(update={"start_epoch_s": epoch_s})
-    assert f"begins {epoch_s:g} s after 1970-01-01, which is no date" in str(words.when(damaged))
+    assert f"begins {epoch_s:g} s after 1970-01-01, which is not a plausible date" in str(words.when(damaged))
