@@ -103,7 +103,7 @@ def _date(epoch_s: float) -> str:
     try:
         return f"{datetime.fromtimestamp(epoch_s, UTC):%Y-%m-%d %H:%M:%S} UTC"
     except (OverflowError, ValueError, OSError):  # a damaged time: before year 1, or after 9999
-        return f"{epoch_s:g} s after 1970-01-01, which is not a plausible date,"
+        return f"{epoch_s:g} s after 1970-01-01, which is not a plausible date"
 
 
 def weighty(report: Report) -> list[str]:
