@@ -105,6 +105,6 @@ def verdict_words(said: Verdict, ratio: Estimate, margin: float | None, not_abou
         Verdict.EQUIVALENT: f"equivalent (within {whole_percent(margin or 0)}) to",
         Verdict.INCONCLUSIVE: "not shown to differ from",
         Verdict.NOT_ABOUT_SERVICES: (
-            f"{NOT_ABOUT}{f' ({not_about})' if not_about else ''}, so not compared with"
+            f"{NOT_ABOUT}{f': {not_about}' if not_about else ''}, and not compared with"
         ),
     }[said]
