@@ -8,19 +8,19 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from harness.analysis.load.bound import AroundIt, Asked, Connections, Part, Seen, what_bounds
+from harness.analysis.tables.bound import AroundIt, Asked, Connections, Part, Seen, what_bounds
 from harness.analysis.tables.database_use import FILE as DATABASE_FILE
 from harness.analysis.tables.database_use import read_database
 from harness.analysis.tables.resource_columns import cpu_in_window, generators_cpu, load_window, phase_of
 from harness.errors import InputError
-from harness.model import Bound, ClosedLoad, LoadSummary, Provenance, TrialRecord
+from harness.model import LOAD_TOOLS, Bound, ClosedLoad, LoadSummary, Provenance, TrialRecord
 from harness.store import SessionFolder
 
 MACHINE = "machine.csv"
 #: Role in the samples -> name of the backing service in the record.
 BACKING_ROLES = {"database": "postgresql", "upstream": "upstream"}
-#: Of each process of theirs one thread works.
-ONE_THREAD = ("locust",)
+#: A Python lets one thread at a time work, so each process of such a tool is one CPU's worth.
+ONE_THREAD = frozenset(tool.name for tool in LOAD_TOOLS if tool.runs_as == "python")
 #: How many threads they work with stands in their command, after this.
 THREADS_OPTION = {"wrk": "-t", "wrk2": "-t"}
 

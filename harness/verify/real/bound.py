@@ -4,7 +4,7 @@
 Four kinds of trial, each of real processes on this machine: wrk with a script that works before each request, on CPUs
 that it shares with the service (a slowed generator); an upstream API that may hold no memory and collects all the time
 (a slowed upstream); a steady rate far below what the service can do; a service on one CPU under wrk on others. Every
-trial is judged by :func:`harness.analysis.load.bound.what_bounds` from CPU times read while its load ran.
+trial is judged by :func:`harness.analysis.tables.bound.what_bounds` from CPU times read while its load ran.
 
 A trial during which other processes or the hypervisor took a tenth of a CPU or more is set aside and made again: what
 bounded it is then not what was made. Control: the flag that looks at pinned CPUs and at the headroom of the session
@@ -26,7 +26,7 @@ from harness.agent.machine_counters import MachineReading, read_machine
 from harness.agent.platforms import usable_cpus
 from harness.agent.ports import free_port
 from harness.agent.process_tree import read_tree
-from harness.analysis.load.bound import (
+from harness.analysis.tables.bound import (
     HEADROOM_ENOUGH,
     AroundIt,
     Asked,

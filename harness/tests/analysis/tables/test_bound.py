@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.analysis.load.bound import AroundIt, Asked, Connections, Part, PartName, Seen, what_bounds
+from harness.analysis.tables.bound import AroundIt, Asked, Connections, Part, PartName, Seen, what_bounds
 from harness.model import Bound
 
 CLOSED = Asked(achieved_per_s=1_000.0, users=100)
