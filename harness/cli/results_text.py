@@ -10,7 +10,7 @@ from harness.cli.lines import counted, table, tally, wrapped
 from harness.evidence.results import CellResult, Metric, MetricResult, Results, VariantResult
 from harness.model import Verdict
 from harness.model.digits import whole_percent
-from harness.model.formatting import DASH, show
+from harness.model.formatting import DASH, NOT_ABOUT, show
 from harness.publish.flags import FLAG_WORDS
 
 #: Exclusion reasons that are printed; all of them stand in the JSON.
@@ -133,6 +133,10 @@ def _winner(cell: CellResult, metric: Metric, reference: str) -> str:
             f"not shown to differ from {reference}",
             [row for row in cell.variants if _is(row, Verdict.INCONCLUSIVE) and _has_ratio(row)],
         ),
+        (
+            NOT_ABOUT,
+            [row for row in cell.variants if _is(row, Verdict.NOT_ABOUT_SERVICES) and _has_ratio(row)],
+        ),
     )
     said = "; ".join(f"{head}: {_listed(rows)}" for head, rows in groups if rows)
     without = [row.variant for row in cell.variants if row.comparison is not None and not _has_ratio(row)]
@@ -215,6 +219,7 @@ def _verdict(row: VariantResult, metric: Metric, *, conclusive: bool) -> str:
     return {
         Verdict.EQUIVALENT: f"equivalent (within {whole_percent(found.margin or 0)})",
         Verdict.DIFFERENT_BUT_NEGLIGIBLE: f"differs by less than {whole_percent(found.margin or 0)}",
+        Verdict.NOT_ABOUT_SERVICES: NOT_ABOUT,
     }.get(found.verdict, "not shown to differ")
 
 

@@ -70,9 +70,20 @@ _FLOATS = (
 
 
 def effect_between(
-    table: pd.DataFrame | None, factor: str, metric: str, *, variant: str, base: str, other: str
+    table: pd.DataFrame | None,
+    factor: str,
+    metric: str,
+    *,
+    variant: str,
+    base: str,
+    other: str,
+    gated: bool = True,
 ) -> Comparison | None:
-    """Compare one level of a factor with another within one variant, block by block; ``None``: not both measured."""
+    """Compare one level of a factor with another within one variant, block by block; ``None``: not both measured.
+
+    Args:
+        gated: as of :func:`harness.analysis.stats.comparisons.compare`; false where what bounds a level is the answer.
+    """
     if table is None:
         return None
     mine = table[(table["variant"] == variant) & table[factor].isin([base, other])]
@@ -81,7 +92,7 @@ def effect_between(
         return None
     arms = mine.assign(variant=mine[factor])
     others = [name for name in kept.columns if name in ("users", "server") and kept[name].nunique() > 1]
-    return next(iter(compare(arms, metric, reference=base, by=others)), None)
+    return next(iter(compare(arms, metric, reference=base, by=others, gated=gated)), None)
 
 
 def calibration_of(evidence: Evidence | None) -> Calibration | None:

@@ -13,7 +13,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from harness.analysis.stats.aa_noise import AANoise
 from harness.analysis.stats.comparisons import Comparison
 from harness.errors import InputError, NothingToDraw
-from harness.figures.style import BAND, INK, cannot_be_said, canvas, label_ends, log_scale, styled
+from harness.figures.style import BAND, FAINT, INK, cannot_be_said, canvas, label_ends, log_scale, styled
 from harness.figures.variant_style import Look, looks, ordered
 from harness.model import Estimate, Verdict
 from harness.model.digits import percent, plain
@@ -23,6 +23,7 @@ _SIGNS = {
     Verdict.DIFFERENT_BUT_NEGLIGIBLE: "negligible",
     Verdict.EQUIVALENT: "equivalent",
     Verdict.INCONCLUSIVE: "inconclusive",
+    Verdict.NOT_ABOUT_SERVICES: "not the services",
 }
 _WORD = 6.5  # points
 
@@ -32,7 +33,8 @@ def forest(comparisons: Sequence[Comparison], trials: pd.DataFrame, *, quantity:
     """Return ratios to the reference with 95 % intervals, one panel per cell.
 
     The last row of a panel, hollow, is the reference against its own duplicate in that cell. The band of ratios that
-    count as equivalent is drawn where something can be called equivalent, and nowhere else.
+    count as equivalent is drawn where something can be called equivalent, and nowhere else. A ratio that does not
+    speak of the services is hollow and grey.
 
     Args:
         comparisons: of one metric against one reference. trials: only for labels and looks.
@@ -59,7 +61,7 @@ def forest(comparisons: Sequence[Comparison], trials: pd.DataFrame, *, quantity:
             if row.ratio.value is None:
                 cannot_be_said(axes, y)
                 continue
-            _interval(axes, y, row.ratio, look, look.face)
+            _interval(axes, y, row.ratio, look, look.face, about=row.about_services)
             _word(axes, y, _says(row))
         names = [f"{styles[reference].label}, again", *(styles[row.variant].label for row in rows)]
         axes.set_yticks(range(len(names)), names)
@@ -91,11 +93,14 @@ def _itself(axes: Axes, noise: AANoise, look: Look) -> None:
         _word(axes, 0, size)
 
 
-def _interval(axes: Axes, y: int, ratio: Estimate, look: Look, face: str) -> None:
+def _interval(axes: Axes, y: int, ratio: Estimate, look: Look, face: str, *, about: bool = True) -> None:
     if ratio.low is not None and ratio.high is not None:
-        axes.plot([ratio.low, ratio.high], [y, y], color=look.colour, linewidth=1.6)
+        axes.plot([ratio.low, ratio.high], [y, y], color=look.colour if about else FAINT, linewidth=1.6)
     if ratio.value is not None:
-        axes.plot([ratio.value], [y], **(look.dots | {"markerfacecolor": face, "alpha": 1.0}))
+        dots = look.dots | {"markerfacecolor": face, "alpha": 1.0}
+        if not about:
+            dots |= {"markerfacecolor": "white", "markeredgecolor": FAINT}
+        axes.plot([ratio.value], [y], **dots)
 
 
 def _says(row: Comparison) -> str:

@@ -3,6 +3,7 @@
 
 from harness.model.backing import BackingName, BackingSettings
 from harness.model.base import Frozen
+from harness.model.bound import BOUND_WORDS, Bound, BoundBy
 from harness.model.estimate import Estimate, Support, Verdict, support_of
 from harness.model.implementation import Implementation, JavaForms, PreparedImage
 from harness.model.load import ClosedLoad, Load, LoadProfile, OpenLoad
@@ -60,12 +61,15 @@ from harness.model.trial import (
 )
 
 __all__ = [
+    "BOUND_WORDS",
     "LOAD_TOOLS",
     "SCHEMA_VERSION",
     "AnswerCount",
     "BackingName",
     "BackingRecord",
     "BackingSettings",
+    "Bound",
+    "BoundBy",
     "Boundary",
     "BuildRecord",
     "Calibration",

@@ -13,12 +13,13 @@ from harness.model.base import Frozen
 
 
 class Verdict(StrEnum):
-    """The four things a comparison can say."""
+    """What a comparison can say; the last one: nothing of the services, something else bounded the trials."""
 
     DIFFERENT = "different"
     EQUIVALENT = "equivalent"
     DIFFERENT_BUT_NEGLIGIBLE = "different_but_negligible"
     INCONCLUSIVE = "inconclusive"
+    NOT_ABOUT_SERVICES = "not_about_the_services"
 
 
 class Support(StrEnum):

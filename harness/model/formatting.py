@@ -17,6 +17,8 @@ from harness.model.digits import decimals, fixed, interval, whole_percent
 DASH = "–"
 #: Why there is no number, and the words of a verdict that was not reached: the paper leaves out what speaks of them.
 NOT_MEASURED, NOT_COMPARED = "not measured in this profile", "not compared with"
+#: Of a ratio that something else than the services bounded.
+NOT_ABOUT = "not about the services"
 #: unit -> steps of (smallest magnitude, factor, name); the last one that fits is taken
 _SCALES: dict[str, tuple[tuple[float, float, str], ...]] = {
     "s": ((0.0, 1e6, "µs"), (1e-3, 1e3, "ms"), (1.0, 1.0, "s"), (600.0, 1 / 60, "min")),
@@ -90,12 +92,19 @@ def joined(unit: str) -> str:
     return unit if unit.startswith("/") else f"\N{NARROW NO-BREAK SPACE}{unit}"
 
 
-def verdict_words(said: Verdict, ratio: Estimate, margin: float | None) -> str:
-    """Return words that fit in "X's throughput is ... Y's"; no margin: nothing is said to be equivalent."""
+def verdict_words(said: Verdict, ratio: Estimate, margin: float | None, not_about: str | None = None) -> str:
+    """Return words that fit in "X's throughput is ... Y's"; no margin: nothing is said to be equivalent.
+
+    Args:
+        not_about: why the ratio does not speak of the services, such as "bound by the generator (9 of 10 trials)".
+    """
     side = "higher than" if ratio.value is not None and ratio.value > 1 else "lower than"
     return {
         Verdict.DIFFERENT: side,
         Verdict.DIFFERENT_BUT_NEGLIGIBLE: f"negligibly {side}",
         Verdict.EQUIVALENT: f"equivalent (within {whole_percent(margin or 0)}) to",
         Verdict.INCONCLUSIVE: "not shown to differ from",
+        Verdict.NOT_ABOUT_SERVICES: (
+            f"{NOT_ABOUT}{f': {not_about}' if not_about else ''}, and not compared with"
+        ),
     }[said]

@@ -40,8 +40,20 @@ def comparison_rows(found: Sequence[Comparison], labels: Mapping[str, str]) -> l
 
 
 def comparison_notes(found: Sequence[Comparison]) -> list[str]:
-    """Return the notes below a table of comparisons: of their p-values, and of their margins."""
-    return [p_note(found), margin_note(found)] if found else []
+    """Return the notes below a table of comparisons: of p-values, margins, and ratios not about the services."""
+    return [*bound_notes(found), p_note(found), margin_note(found)] if found else []
+
+
+def bound_notes(found: Sequence[Comparison]) -> list[str]:
+    """Return a sentence on the ratios that do not speak of the services, by what they speak of; none: all do."""
+    told: dict[str, list[str]] = {}
+    for c in found:
+        if c.not_about is not None:
+            told.setdefault(c.not_about, []).append(f"{c.variant}, {_cell(c)}" if c.levels else c.variant)
+    if not told:
+        return []
+    said = "; ".join(f"{_listed(whose)}: {why}" for why, whose in told.items())
+    return [f"Not about the services, so without a verdict: {said}."]
 
 
 def p_note(found: Sequence[Comparison]) -> str:
@@ -49,7 +61,12 @@ def p_note(found: Sequence[Comparison]) -> str:
     told = [c for c in found if c.p_adjusted is not None]
     family = max(c.n_family for c in found)
     if told:
-        lost = "" if len(told) == len(found) else " A dash: too few blocks for one."
+        without = [c for c in found if c.p_adjusted is None]
+        why = ["too few blocks for one"] if any(c.about_services for c in without) else []
+        why += (
+            ["a ratio that is not about the services"] if not all(c.about_services for c in without) else []
+        )
+        lost = f" A dash: {', or '.join(why)}." if without else ""
         return (
             f"p adj.: sign flips over blocks, adjusted by {_ADJUSTED_BY[told[0].family]} over {family} comparisons; "
             f"above {plain(ALPHA, 1)} nothing is called different.{lost}"
@@ -111,6 +128,10 @@ def _cell(c: Comparison) -> str:
     return (
         ", ".join(f"{factor.replace('_', '-')} {level}" for factor, level in c.levels.items()) or "all trials"
     )
+
+
+def _listed(words: Sequence[str]) -> str:
+    return " and ".join(words)
 
 
 def _and(words: Sequence[str]) -> str:

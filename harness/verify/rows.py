@@ -4,23 +4,28 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from pydantic import Field
 
 from harness.errors import InputError
 from harness.model import Frozen
 from harness.verify.machine_load import Others
+from harness.verify.real.bound import bound
 from harness.verify.real.sigstop import sigstop
-from harness.verify.simulated import VERIFICATIONS, run_verify
+from harness.verify.simulated import VERIFICATIONS, Verification, run_verify
 from harness.verify.simulated.result import VerifyResult
 
-SIGSTOP = "sigstop"
-#: Stops that ``verify sigstop`` makes unless told otherwise.
-SIGSTOP_STOPS = 20
+#: Rows of real processes -> what makes them, and how many stops, or trials of each kind, unless told otherwise:
+#: the measuring side makes them, not the analysis.
+REAL: Mapping[str, Verification] = MappingProxyType(
+    {"sigstop": Verification(sigstop, 20), "bound": Verification(bound, 40)}
+)
 #: The kernel counts CPU time in hundredths of a second: below this no share can be told.
 SHORTEST_SEEN_S = 1.0
 #: In the order of the page.
-ROWS = (*VERIFICATIONS, SIGSTOP)
+ROWS = (*VERIFICATIONS, *REAL)
 
 
 class VerifiedRow(Frozen):
@@ -43,13 +48,13 @@ def verify_row(name: str, place: str, *, sims: int | None = None, seed: int = 1)
 
     Raises:
         InputError: no such row, or too few simulations.
-        RematchError: sigstop's service could not be built, or does not answer.
+        RematchError: a real service could not be built, or does not answer.
     """
     if name not in ROWS:
         raise InputError("no such verification", place="NAME", found=name, allowed=", ".join((*ROWS, "all")))
     others, began = Others(), time.monotonic()
-    # sigstop stops and continues a real process: the measuring side does that, not the analysis
-    found = sigstop(sims or SIGSTOP_STOPS, seed) if name == SIGSTOP else run_verify(name, sims, seed)
+    real = REAL.get(name)
+    found = run_verify(name, sims, seed) if real is None else real.run(sims or real.sims, seed)
     wall_s = time.monotonic() - began
     seen = others.share() if wall_s >= SHORTEST_SEEN_S else None
     return VerifiedRow(result=found, wall_s=wall_s, others_share=seen, place=place)

@@ -15,6 +15,7 @@ import pandas as pd
 from pydantic import Field
 
 from harness.analysis.stats.aa_noise import AANoise, no_ratio, noise_by_configuration, noise_for
+from harness.analysis.stats.about_services import bounds_of, not_about_services
 from harness.analysis.stats.assumptions import check_assumptions
 from harness.analysis.stats.effects import effect_size_ci
 from harness.analysis.stats.equivalence import equivalence_test
@@ -36,6 +37,7 @@ from harness.analysis.stats.verdicts import (
 from harness.errors import InputError
 from harness.model import Estimate, Verdict
 from harness.model.base import Frozen
+from harness.model.formatting import NOT_ABOUT
 
 
 class Comparison(Frozen):
@@ -67,11 +69,22 @@ class Comparison(Frozen):
     n_blocks: int
     n_excluded: int = Field(description="trials of both arms left out, by outcome or exclusion")
     warnings: tuple[str, ...]
+    not_about: str | None = Field(
+        default=None, description="what else the ratio speaks of: bound by the generator (9 of 10 trials)"
+    )
+    bound_by: dict[str, int] = Field(
+        default_factory=dict, description="what bounded the trials of both arms -> how many of them"
+    )
+
+    @property
+    def about_services(self) -> bool:
+        """Whether the ratio speaks of the services; else it has no verdict, and no adjective."""
+        return self.not_about is None
 
     @property
     def band(self) -> tuple[float, float] | None:
         """The ratios that count as equivalent; ``None``: there are none, and no band is drawn."""
-        return equivalence_band(self.margin)
+        return equivalence_band(self.margin) if self.about_services else None
 
 
 def compare(
@@ -83,6 +96,7 @@ def compare(
     margin: float | None = None,
     level: float = 0.95,
     family: Family = "exploratory",
+    gated: bool = True,
 ) -> tuple[Comparison, ...]:
     """Compare every variant with the reference, block by block, at each combination of levels.
 
@@ -95,6 +109,9 @@ def compare(
             the noise of the reference against itself.
         family: ``confirmatory`` adjusts the p-values of this call by Holm, ``exploratory`` by
             Benjamini-Hochberg.
+        gated: no verdict where something else than the services bounded the trials
+            (:mod:`harness.analysis.stats.about_services`); false: the arms are not services, or what bounds them
+            is what is asked.
 
     Returns:
         One comparison per variant and combination, in order of appearance. Where fewer than five blocks
@@ -126,6 +143,7 @@ def compare(
                 noise=noise_for(noises, own, (reference, name), metric),
                 level=level,
                 family=family,
+                gated=gated,
             )
             for name in names
             if name != reference and (cell["variant"] == name).any()
@@ -145,6 +163,7 @@ def _compare(
     noise: AANoise,
     level: float,
     family: Family,
+    gated: bool,
 ) -> Comparison:
     """Return the estimates; what they say is decided when the whole family is there."""
     arms = cell[cell["variant"].isin([variant, reference])]
@@ -168,6 +187,8 @@ def _compare(
         "n_blocks": len(a),
         "n_excluded": n_excluded,
         "p_adjusted": None,
+        "bound_by": bounds_of(a, b),
+        "not_about": not_about_services(a, b, metric) if gated else None,
     }
     refused, steps = resolution_of(pd.concat([a, b]), metric) if len(a) else (False, ())
     warnings += steps
@@ -232,6 +253,7 @@ def _decided(comparison: Comparison, wanted: float, p_adjusted: float | None, si
         noise=comparison.noise.noise,
         p_adjusted=p_adjusted,
         family_size=size,
+        not_about=comparison.not_about,
     )
     warnings = (*comparison.warnings, *_notes(comparison, said, wanted))
     return comparison.model_copy(
@@ -249,6 +271,8 @@ def _decided(comparison: Comparison, wanted: float, p_adjusted: float | None, si
 def _notes(comparison: Comparison, said: Decision, wanted: float) -> list[str]:
     """Return what a reader of a verdict must know of the margin and the p-value behind it."""
     noise, notes = comparison.noise, []
+    if comparison.not_about is not None:
+        notes.append(f"{NOT_ABOUT}: {comparison.not_about}")
     if noise.noise is None:
         notes.append("no A/A pairs of these programs: the margin may lie below the noise of this machine")
     elif noise.elsewhere is not None:
@@ -262,6 +286,8 @@ def _notes(comparison: Comparison, said: Decision, wanted: float) -> list[str]:
     elif said.margin is not None and said.margin > wanted:
         notes.append(f"margin widened from {wanted:.1%} to the A/A noise, {said.margin:.1%}")
     low, high = comparison.ratio.low, comparison.ratio.high
+    if not comparison.about_services:
+        return notes
     if low is not None and high is not None and not low <= 1 <= high and (said.p_adjusted or 0) > ALPHA:
         notes.append(f"different on its own, not within its family (adjusted p = {said.p_adjusted:.2g})")
     return notes

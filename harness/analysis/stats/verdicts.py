@@ -64,6 +64,7 @@ def decide(
     noise: float | None = None,
     p_adjusted: float | None = None,
     family_size: int = 1,
+    not_about: str | None = None,
 ) -> Decision:
     """Return verdict, margin and p-value of one comparison, from the same rule.
 
@@ -72,11 +73,14 @@ def decide(
     *Different*: at least five blocks, the 95 % interval leaves out 1, and the adjusted p, where there is one, is
     at most .05. *Equivalent*: the 90 % interval lies within the margin. *Different but negligible*: both.
     *Inconclusive*: neither. There is an adjusted p only where :func:`p_can_tell`.
+    *Not about the services*: whatever the intervals are, where ``not_about`` says what else bounded the trials
+    (:mod:`harness.analysis.stats.about_services`); no p then either.
 
     Args:
         ratio: with its 95 % interval. equivalence: the same ratio with its 90 % interval.
         n_blocks: pairs of trials. margin: wanted, as a share. noise: as a share; None: not measured.
         p_adjusted: of sign flips, adjusted over ``family_size`` comparisons; None: none was made.
+        not_about: why the ratio does not speak of the services; None: it does.
 
     Raises:
         InputError: the margin is not positive and finite.
@@ -88,11 +92,11 @@ def decide(
         why = f"{n_blocks} blocks, fewer than {FEWEST_FOR_P}"
     elif widened > max(margin, MOST_NOISE):
         why = f"noise {widened * 100:.0f} %, above {MOST_NOISE * 100:.0f} %"
-    p = p_adjusted if p_can_tell(n_blocks, family_size) else None
+    p = p_adjusted if p_can_tell(n_blocks, family_size) and not_about is None else None
     different = n_blocks >= FEWEST_FOR_P and _leaves_out_one(ratio) and (p is None or p <= ALPHA)
     equivalent = why is None and _within(equivalence, widened)
     return Decision(
-        verdict=_VERDICTS[different, equivalent],
+        verdict=_VERDICTS[different, equivalent] if not_about is None else Verdict.NOT_ABOUT_SERVICES,
         margin=widened if why is None else None,
         why_not_equivalent=why,
         p_adjusted=p,

@@ -44,7 +44,7 @@ def processor_columns(
     if window is None or samples is None or window[1] <= window[0]:
         return {}
     service = cpu_in_window(samples, "service", window)
-    generator = _generators_cpu(samples, window)
+    generator = generators_cpu(samples, window)
     span = window[1] - window[0]
     return {
         "cpu_s_per_request": service / n_requests if service is not None and n_requests else None,
@@ -53,7 +53,7 @@ def processor_columns(
     }
 
 
-def _generators_cpu(samples: pd.DataFrame, window: tuple[float, float]) -> float | None:
+def generators_cpu(samples: pd.DataFrame, window: tuple[float, float]) -> float | None:
     """Return the CPU seconds of all generators; of several each has a role of its own: generator, generator-2...
 
     One of several that has ended before the others uses nothing from then on.

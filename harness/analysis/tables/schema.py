@@ -31,6 +31,7 @@ TEXT = (
 )
 OPTIONAL_TEXT = (
     "gc", "load_name", "generator", "load_model", "latency_method", "reason", "exclusion_reason", "limits",
+    "bound_by", "bound_why",
 )  # fmt: skip
 COUNTS = ("block", "position")
 SWITCHES = ("duplicate", "is_reference", "excluded")
@@ -46,6 +47,7 @@ NUMBERS = (
     "idle_rss_bytes", "idle_cpu_s",
     "echo_per_s", "headroom_ratio",
     "artifact_bytes", "runtime_bytes", "build_s",
+    "service_share", "generator_share", "backing_share", "machine_share",
     "psi_cpu_some_s", "steal_s", "other_cpu_s", "throttled_s",
     "service_throttled_s", "group_memory_bytes", "group_memory_max_bytes", "group_cpu_s",
     "process_rss_bytes", "process_cpu_s", "image_bytes", "container_create_s", "container_start_s",

@@ -17,6 +17,7 @@ import pandas as pd
 from pydantic import Field
 
 from harness.analysis.tables import schema, trial_row
+from harness.analysis.tables.bound_columns import bound_columns
 from harness.analysis.tables.layout import Processed, Source
 from harness.analysis.tables.runtime_columns import native_memory, runtime_columns
 from harness.analysis.tables.trial_files import damage_of, read_requests, read_samples
@@ -196,7 +197,7 @@ class _Tidying:
                 requests = read_requests(session, record)
                 samples = read_samples(session, record)
                 native = native_memory(session, record)
-                runtime = runtime_columns(session, record)
+                runtime = runtime_columns(session, record) | bound_columns(session, record, samples)
             except (InputError, ValueError, OSError) as error:  # a file that no reader can make sense of
                 damage = f"damaged: {error}".replace("\n", " ")
         row = trial_row.trial_row(

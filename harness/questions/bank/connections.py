@@ -76,7 +76,8 @@ def effect_with_all(
     if table is None or metric not in table:
         return None
     mine = every(table[(table["variant"] == variant) & table[factor].isin([base, other])])
-    found = effect_between(mine, factor, metric, variant=variant, base=base, other=other)
+    # how connections are held decides what bounds a trial: that is the answer, not a reason to have none
+    found = effect_between(mine, factor, metric, variant=variant, base=base, other=other, gated=False)
     if found is None or found.ratio.value is not None:
         return found
     return _of_means(mine[~mine["duplicate"].astype(bool)].dropna(subset=[metric]), factor, metric, found)

@@ -36,6 +36,7 @@ _SAID = {
     Verdict.DIFFERENT_BUT_NEGLIGIBLE: "a negligible difference",
     Verdict.EQUIVALENT: "equivalent",
     Verdict.INCONCLUSIVE: "no difference shown",
+    Verdict.NOT_ABOUT_SERVICES: "not about the services",
 }
 
 

@@ -35,5 +35,5 @@ def compare_generators(
         kinds = set(mine.loc[mine[GENERATOR] == base, "load_model"])
         same = mine[mine["load_model"].isin(kinds)]
         if not same.empty and same[metric].notna().any():
-            found += compare(same.assign(variant=same[GENERATOR]), metric, reference=base)
+            found += compare(same.assign(variant=same[GENERATOR]), metric, reference=base, gated=False)
     return tuple(found)

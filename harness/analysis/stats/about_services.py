@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a ratio of two arms speaks of the services: by its metric, and by what bounded the trials of both.
+
+Throughput, and the time that a fixed amount of work takes, speak of the services only where both arms were bound by
+the service in 80 % of their trials or more; else they are those of the generator, the database, the machine or the
+plan. Latency and CPU time per request do so there too, at saturation. Where the service was not the limit they do at
+an equal rate: both arms kept an offered rate in 80 % of their trials, nothing was at its limit, and the rates are
+within 5 % of each other. In a closed loop that something else bounds, the rates differ with the services, so neither
+latency nor CPU time per request is that of equal work. Memory and start-up have no condition.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, cast
+
+import numpy as np
+import pandas as pd
+
+from harness.model import BOUND_WORDS, BoundBy
+from harness.model.digits import percent, plain, whole_percent
+
+#: Of the trials of each arm.
+BOUND_SHARE = 0.80
+#: Rates within this of each other, as a share, are equal.
+EQUAL_RATE = 0.05
+RATE = "throughput_per_s"
+_THROUGHPUT = (RATE, "sustained_per_s", "serve_s")
+_PARTS: dict[BoundBy, str] = {
+    "service": "service_share",
+    "generator": "generator_share",
+    "backing": "backing_share",
+}
+
+Condition = Literal["throughput", "at a rate"]
+
+
+def condition_of(metric: str) -> Condition | None:
+    """Return which condition a metric has; ``None``: it speaks of the services whatever bounded the trials."""
+    if metric in _THROUGHPUT:
+        return "throughput"
+    if metric == "cpu_s_per_request" or (metric.startswith("latency_") and metric.endswith("_s")):
+        return "at a rate"
+    return None
+
+
+def bounds_of(a: pd.DataFrame, b: pd.DataFrame) -> dict[str, int]:
+    """Return what bounded the trials of both arms -> how many, most first; empty: the tables do not say."""
+    if not _told(a, b):
+        return {}
+    return {str(by): int(n) for by, n in pd.concat([_bound_by(a), _bound_by(b)]).value_counts().items()}
+
+
+def not_about_services(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> str | None:
+    """Return why the ratio of two arms does not speak of the services, in words; ``None``: it does.
+
+    Args:
+        a, b: the trials of each arm that are compared, columns as in ``docs/data.md``. Tables without the column
+            ``bound_by`` are no tables of trials, and nothing is asked of them.
+    """
+    condition = condition_of(metric)
+    if condition is None or not _told(a, b) or a.empty or b.empty:
+        return None
+    if _mostly(a, "service") and _mostly(b, "service"):
+        return None
+    if condition == "throughput":
+        return _others(a, b, {"service"})
+    if _mostly(a, "offered") and _mostly(b, "offered"):
+        return _rates_differ(a, b)
+    why = _others(a, b, {"offered"} if _mostly(a, "offered") or _mostly(b, "offered") else {"service"})
+    differ = _rates_differ(a, b)
+    return why if differ is None else f"{why}; {differ}"
+
+
+def _told(*arms: pd.DataFrame) -> bool:
+    return all("bound_by" in arm for arm in arms)
+
+
+def _bound_by(arm: pd.DataFrame) -> pd.Series[str]:
+    return arm["bound_by"].fillna("unknown").astype(str)
+
+
+def _mostly(arm: pd.DataFrame, by: BoundBy) -> bool:
+    return bool((_bound_by(arm) == by).mean() >= BOUND_SHARE)
+
+
+def _others(a: pd.DataFrame, b: pd.DataFrame, wanted: set[str]) -> str:
+    """Name what bounded the trials that were not bound as wanted: "bound by the generator (9 of 10 trials)"."""
+    both = pd.concat([a, b])
+    counts = _bound_by(both).value_counts()
+    said = [
+        f"{_words(cast(BoundBy, by), both[_bound_by(both) == by])} ({n} of {len(both)} trials)"
+        for by, n in counts.items()
+        if by not in wanted
+    ]
+    return f"bound by {' and '.join(said)}"
+
+
+def _words(by: BoundBy, trials: pd.DataFrame) -> str:
+    """What bounded these trials; of CPUs that are shared also who used most of them."""
+    if by != "machine" or not set(_PARTS.values()) <= set(trials.columns):
+        return BOUND_WORDS[by]
+    used = {part: float(trials[column].fillna(0.0).mean()) for part, column in _PARTS.items()}
+    used["machine"] = float(trials["machine_share"].fillna(0.0).mean()) if "machine_share" in trials else 0.0
+    most = max(used, key=lambda part: used[part])
+    return BOUND_WORDS[by] if most == "machine" else f"shared CPUs, most used by {BOUND_WORDS[most]}"
+
+
+def _rates_differ(a: pd.DataFrame, b: pd.DataFrame) -> str | None:
+    """Say by how much the rates of two arms differ; ``None``: by no more than the tolerance."""
+    rates = [arm[RATE].to_numpy(dtype=np.float64) if RATE in arm else np.array([np.nan]) for arm in (a, b)]
+    if any(not rate.size or np.isnan(rate).any() or rate.min() <= 0 for rate in rates):
+        return "the rates are not known"
+    one, other = (float(np.exp(np.log(rate).mean())) for rate in rates)
+    ratio = max(one, other) / min(one, other)
+    if ratio <= 1 + EQUAL_RATE:
+        return None
+    return (
+        f"rates differ by {percent(ratio - 1)} ({plain(one)} against {plain(other)}/s), "
+        f"more than {whole_percent(EQUAL_RATE)}"
+    )
+
+
+__all__ = ["bounds_of", "condition_of", "not_about_services"]

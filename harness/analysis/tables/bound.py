@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What bounded a trial, from what was measured while its load ran: service, generator, backing, machine or rate.
+
+A load that waits for its answers, and a rate that cannot be kept, measure whatever runs out first. The first of these
+that holds names it:
+
+1. service, generator or backing used 85 % or more of the CPUs they may use: the one that used the largest share, the
+   service unless another is ahead of it by more than 5 points;
+2. generator: against the echo service it reached less than 1.25 times as much in the same load (closed loop), or did
+   not keep the rate even there (open loop that was not kept);
+3. machine: parts that share CPUs used 85 % of them together, and none of them alone; or other processes and the
+   hypervisor took so much that a part may have lacked it;
+4. service: all connections of its own pool were in use, and everything else had room;
+5. backing: nearly all users, or connections that wait for a lock, were in the database;
+6. machine: tasks waited for memory or disks a quarter of the time, and no rate was kept;
+7. offered: a rate was offered and kept.
+
+Otherwise it is unknown, and ``why`` says what was seen. Pure: nothing is read here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from harness.model import Bound, BoundBy
+from harness.model.digits import fixed, plain, whole_percent
+
+#: From this share of the CPUs that it may use a part has no more to give.
+FULL_SHARE = 0.85
+#: The service is named where its share is within this of the largest.
+TIE = 0.05
+#: Against echo the generator reached this many times as much, or it was the limit of a closed loop.
+HEADROOM_ENOUGH = 1.25
+#: An open loop of which less was answered was not kept.
+KEPT_SHARE = 0.95
+#: Other processes and the hypervisor below this share of a part's CPUs are not what it lacked.
+OTHERS_SHARE = 0.10
+#: Tasks waited for memory or disks for this share of the time.
+PRESSURE_SHARE = 0.25
+#: Of the connections in use, waiting for another's lock.
+LOCKED_SHARE = 0.5
+
+PartName = Literal["service", "generator", "backing"]
+WORDS: dict[PartName, str] = {
+    "service": "service",
+    "generator": "generator",
+    "backing": "database or upstream",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """One of those who work in a trial. CPUs are named by machine, so that equal numbers elsewhere are others."""
+
+    name: PartName
+    cores: float | None  # CPU seconds per second while the load ran
+    cpus: frozenset[tuple[str, int]] = frozenset()  # it may use; empty: not known
+    most: float | None = None  # fewer CPUs' worth than that: a quota, GOMAXPROCS, its own threads
+
+    @property
+    def may_use(self) -> float | None:
+        """CPUs' worth of time that it can use at most."""
+        limits = [float(limit) for limit in (len(self.cpus) or None, self.most) if limit is not None]
+        return min(limits) if limits else None
+
+    @property
+    def share(self) -> float | None:
+        """What it used of that."""
+        return None if self.cores is None or not self.may_use else self.cores / self.may_use
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What the load asked for and got, requests or passes per second. ``None``: no rate was offered; not known."""
+
+    offered_per_s: float | None = None
+    achieved_per_s: float | None = None
+    echo_per_s: float | None = None
+    headroom_ratio: float | None = None
+    users: int | None = None
+
+    @property
+    def kept(self) -> bool:
+        """A rate was offered, and as good as all of it answered."""
+        return (
+            self.offered_per_s is not None
+            and self.achieved_per_s is not None
+            and self.achieved_per_s >= KEPT_SHARE * self.offered_per_s
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class AroundIt:
+    """The service's machine while the load ran, in CPUs' worth of time, and shares of the time. ``None``: not known."""
+
+    n_cpus: int | None = None
+    stolen_cores: float | None = None
+    other_cores: float | None = None
+    idle_cores: float | None = None
+    waited_for_memory: float | None = None
+    waited_for_disks: float | None = None
+
+    @property
+    def taken_cores(self) -> float:
+        """By other processes and the hypervisor."""
+        return (self.stolen_cores or 0.0) + (self.other_cores or 0.0)
+
+    @property
+    def taken_share(self) -> float | None:
+        """Of all CPUs of the machine."""
+        if not self.n_cpus or (self.stolen_cores is None and self.other_cores is None):
+            return None
+        return self.taken_cores / self.n_cpus
+
+
+@dataclass(frozen=True, kw_only=True)
+class Connections:
+    """The service's connections to its database while the load ran, means over readings."""
+
+    n_active: float
+    n_in_use: float  # active, or idle within a transaction
+    n_waiting_for_lock: float
+    at_most: int | None = None  # of the service's own pool; None: no such limit
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """All that was measured of one trial."""
+
+    parts: tuple[Part, ...]
+    asked: Asked
+    around: AroundIt = AroundIt()
+    connections: Connections | None = None
+    missing: tuple[str, ...] = ()  # what is not known, in words
+
+    def part(self, name: PartName) -> Part | None:
+        """Return one of the parts; ``None``: the trial has none of that name."""
+        return next((part for part in self.parts if part.name == name), None)
+
+    def share(self, name: PartName) -> float | None:
+        """Return the share of one of the parts; ``None``: not known, or there is none."""
+        part = self.part(name)
+        return None if part is None else part.share
+
+
+_Said = tuple[BoundBy, str]
+
+
+def what_bounds(seen: Seen) -> Bound:
+    """Return what bounded a trial."""
+    rules = (_full, _generator_limit, _machine, _own_limit, _waiting, _pressure, _kept)
+    said = next((said for said in (rule(seen) for rule in rules) if said is not None), None)
+    by, why = said or _unknown(seen)
+    return Bound(
+        by=by,
+        why=why,
+        service_share=seen.share("service"),
+        generator_share=seen.share("generator"),
+        backing_share=seen.share("backing"),
+        machine_share=seen.around.taken_share,
+    )
+
+
+def _full(seen: Seen) -> _Said | None:
+    full = [(part.share, part) for part in seen.parts if part.share is not None and part.share >= FULL_SHARE]
+    if not full:
+        return None
+    most, part = max(full, key=lambda one: one[0])
+    service = seen.part("service")
+    if service is not None and (seen.share("service") or 0.0) >= max(FULL_SHARE, most - TIE):
+        part = service
+    return part.name, f"the {WORDS[part.name]} used {_used(part)}"
+
+
+def _generator_limit(seen: Seen) -> _Said | None:
+    asked = seen.asked
+    if not _echo_is_the_limit(asked):
+        return None
+    if asked.offered_per_s is None:
+        return "generator", (
+            f"against the echo service the generator reached {plain(asked.headroom_ratio or 0)} times as much"
+        )
+    return "generator", (
+        f"the generator kept {plain(asked.echo_per_s or 0)} of {plain(asked.offered_per_s)}/s against the echo service"
+    )
+
+
+def _echo_is_the_limit(asked: Asked) -> bool:
+    if asked.offered_per_s is None:
+        return asked.headroom_ratio is not None and asked.headroom_ratio < HEADROOM_ENOUGH
+    echo = asked.echo_per_s
+    return not asked.kept and echo is not None and echo < KEPT_SHARE * asked.offered_per_s
+
+
+def _machine(seen: Seen) -> _Said | None:
+    around = seen.around
+    for cpus, sharing in _sharing(seen.parts):
+        cores = sum(part.cores or 0.0 for part in sharing)
+        whole = around.n_cpus == len(cpus) and around.idle_cores is not None
+        busy = len(cpus) - (around.idle_cores or 0.0) if whole else cores + min(around.taken_cores, len(cpus))
+        if len(sharing) > 1 and busy >= FULL_SHARE * len(cpus):
+            largest = max(sharing, key=lambda part: part.cores or 0.0)
+            if around.taken_cores > (largest.cores or 0.0):
+                return "machine", _taken(around)
+            names = " and ".join(WORDS[part.name] for part in sharing)
+            return "machine", (
+                f"{names} share {len(cpus)} CPUs, of which {fixed(busy, 2)} were used, most by the "
+                f"{WORDS[largest.name]} ({fixed(largest.cores or 0.0, 2)})"
+            )
+    for part in seen.parts:
+        limit = part.may_use
+        if limit is None or part.cores is None or around.taken_cores < OTHERS_SHARE * limit:
+            continue
+        if part.cores + around.taken_cores >= FULL_SHARE * limit and _is_there(part, seen):
+            return "machine", f"{_taken(around)}; the {WORDS[part.name]} used {_used(part)}"
+    return None
+
+
+def _sharing(parts: Sequence[Part]) -> Iterator[tuple[frozenset[tuple[str, int]], list[Part]]]:
+    """Yield CPUs with the parts that may use any of them, for the parts that have one in common."""
+    left = [part for part in parts if part.cpus]
+    while left:
+        group = [left.pop(0)]
+        cpus = group[0].cpus
+        while more := [part for part in left if part.cpus & cpus]:
+            group += more
+            left = [part for part in left if part not in more]
+            cpus = cpus.union(*(part.cpus for part in more))
+        yield cpus, group
+
+
+def _is_there(part: Part, seen: Seen) -> bool:
+    """Whether a part runs on the service's machine, whose other processes are known."""
+    service = seen.part("service")
+    machines = {machine for machine, _ in service.cpus} if service is not None else set()
+    return bool(machines & {machine for machine, _ in part.cpus})
+
+
+def _own_limit(seen: Seen) -> _Said | None:
+    """The service's pool was in use while everything else had room."""
+    found, users = seen.connections, seen.asked.users
+    if found is None or found.at_most is None or (users is not None and users <= found.at_most):
+        return None
+    if found.n_in_use < FULL_SHARE * found.at_most or _locked(found):
+        return None
+    return (
+        "service",
+        f"{plain(found.n_in_use)} of its {found.at_most} connections were in use, others had room",
+    )
+
+
+def _waiting(seen: Seen) -> _Said | None:
+    """As good as all who could wait for the database did."""
+    found = seen.connections
+    if found is None:
+        return None
+    could = [n for n in (found.at_most, seen.asked.users) if n is not None]
+    if not could or found.n_active < FULL_SHARE * min(could):
+        return None
+    if found.at_most is not None and found.at_most == min(could) and not _locked(found):
+        return None  # its own pool: said before, where the others had room
+    held = f", {plain(found.n_waiting_for_lock)} of them for a lock" if found.n_waiting_for_lock else ""
+    return (
+        "backing",
+        f"{plain(found.n_active)} of at most {min(could)} statements at once were in the database{held}",
+    )
+
+
+def _locked(found: Connections) -> bool:
+    return found.n_in_use > 0 and found.n_waiting_for_lock >= LOCKED_SHARE * found.n_in_use
+
+
+def _pressure(seen: Seen) -> _Said | None:
+    around = seen.around
+    for waited, what in ((around.waited_for_memory, "memory"), (around.waited_for_disks, "disks")):
+        if waited is not None and waited >= PRESSURE_SHARE and not seen.asked.kept:
+            return "machine", f"tasks waited for {what} {whole_percent(waited)} of the time"
+    return None
+
+
+def _kept(seen: Seen) -> _Said | None:
+    asked = seen.asked
+    if not asked.kept:
+        return None
+    return (
+        "offered",
+        f"{plain(asked.achieved_per_s or 0)} of {plain(asked.offered_per_s or 0)}/s were answered",
+    )
+
+
+def _unknown(seen: Seen) -> _Said:
+    if seen.missing:
+        return "unknown", "; ".join(seen.missing)
+    used = ", ".join(
+        f"the {WORDS[part.name]} used {_used(part)}" for part in seen.parts if part.share is not None
+    )
+    lost = (
+        "the rate was not kept" if seen.asked.offered_per_s is not None else "users waited for their answers"
+    )
+    return "unknown", f"nothing was at its limit, and {lost}: {used or 'no CPU time is known'}"
+
+
+def _used(part: Part) -> str:
+    return f"{fixed(part.cores or 0.0, 2)} of {plain(part.may_use or 0.0)} CPUs"
+
+
+def _taken(around: AroundIt) -> str:
+    stolen, other = around.stolen_cores or 0.0, around.other_cores or 0.0
+    return f"other processes used {fixed(other, 2)} CPUs, and the hypervisor took {fixed(stolen, 2)}"
+
+
+__all__ = ["AroundIt", "Asked", "Connections", "Part", "Seen", "what_bounds"]

@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What bounded a trial, as columns: from its record, its samples, ``machine.csv`` and ``database.csv``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from harness.analysis.tables.bound import AroundIt, Asked, Connections, Part, Seen, what_bounds
+from harness.analysis.tables.database_use import FILE as DATABASE_FILE
+from harness.analysis.tables.database_use import read_database
+from harness.analysis.tables.resource_columns import cpu_in_window, generators_cpu, load_window, phase_of
+from harness.errors import InputError
+from harness.model import LOAD_TOOLS, Bound, ClosedLoad, LoadSummary, Provenance, TrialRecord
+from harness.store import SessionFolder
+
+MACHINE = "machine.csv"
+#: Role in the samples -> name of the backing service in the record.
+BACKING_ROLES = {"database": "postgresql", "upstream": "upstream"}
+#: A Python lets one thread at a time work, so each process of such a tool is one CPU's worth.
+ONE_THREAD = frozenset(tool.name for tool in LOAD_TOOLS if tool.runs_as == "python")
+#: How many threads they work with stands in their command, after this.
+THREADS_OPTION = {"wrk": "-t", "wrk2": "-t"}
+
+Window = tuple[float, float]
+Cpus = frozenset[tuple[str, int]]
+
+
+def bound_columns(
+    session: SessionFolder, record: TrialRecord, samples: pd.DataFrame | None
+) -> dict[str, object]:
+    """Return ``bound_by``, ``bound_why`` and the shares that they rest on; none for a trial without a load."""
+    found = bound_of(session, record, samples)
+    if found is None:
+        return {}
+    return {
+        "bound_by": found.by,
+        "bound_why": found.why,
+        "service_share": found.service_share,
+        "generator_share": found.generator_share,
+        "backing_share": found.backing_share,
+        "machine_share": found.machine_share,
+    }
+
+
+def bound_of(session: SessionFolder, record: TrialRecord, samples: pd.DataFrame | None) -> Bound | None:
+    """Return what bounded one trial, within the part of its load that counts; ``None``: it had no load."""
+    if record.load is None or record.planned.configuration.load is None:
+        return None
+    window = load_window(record, session.header.settle_s)
+    if window is not None and window[1] <= window[0]:
+        window = None
+    parts = _parts(session.header.provenance, record, samples, window)
+    missing = [] if window else ["when the load ran is not known"]
+    missing += [
+        f"no CPU time of the {part.name} was sampled" for part in parts if window and part.cores is None
+    ]
+    return what_bounds(
+        Seen(
+            parts=parts,
+            asked=_asked(record, record.load),
+            around=_around(session, record, window, parts),
+            connections=_connections(session, record, record.load),
+            missing=tuple(missing),
+        )
+    )
+
+
+def _parts(
+    provenance: Provenance, record: TrialRecord, samples: pd.DataFrame | None, window: Window | None
+) -> tuple[Part, ...]:
+    instance, generator = record.instance, record.generator
+    known = samples is not None and window is not None
+    service_cpus = _service_cpus(provenance, record)
+    parts = [
+        Part(
+            name="service",
+            cores=_per_second(cpu_in_window(samples, "service", window), window) if known else None,  # type: ignore[arg-type]  # known says so
+            cpus=service_cpus,
+            most=_quota(record) if instance is not None else None,
+        ),
+        Part(
+            name="generator",
+            cores=_per_second(generators_cpu(samples, window), window) if known else None,  # type: ignore[arg-type]  # known says so
+            cpus=_load_cpus(provenance, generator.cpu_affinity if generator else (), service_cpus, record),
+            most=_threads(record),
+        ),
+    ]
+    needed = [role for role, name in BACKING_ROLES.items() if any(one.name == name for one in record.backing)]
+    if needed:
+        used = [
+            cpu_in_window(samples, role, window) if known else None  # type: ignore[arg-type]  # known says so
+            for role in needed
+        ]
+        total = None if None in used else sum(seconds for seconds in used if seconds is not None)
+        pinned = {cpu for one in record.backing for cpu in one.cpu_affinity}
+        cpus = _cpus(provenance, "database", sorted(pinned)) or _all_cpus(provenance, record)
+        parts.append(Part(name="backing", cores=_per_second(total, window), cpus=cpus))
+    return tuple(parts)
+
+
+def _per_second(cpu_s: float | None, window: Window | None) -> float | None:
+    return None if cpu_s is None or window is None else cpu_s / (window[1] - window[0])
+
+
+def _service_cpus(provenance: Provenance, record: TrialRecord) -> Cpus:
+    instance = record.instance
+    pinned = instance.cpu_affinity if instance is not None else ()
+    return _cpus(provenance, "service", pinned) or _all_cpus(provenance, record)
+
+
+def _all_cpus(provenance: Provenance, record: TrialRecord) -> Cpus:
+    """Every CPU of the service's machine, as the kernel numbers them where it was asked."""
+    instance = record.instance
+    if instance is not None and not instance.cpu_affinity and instance.cpus_allowed:
+        return _named("service", instance.cpus_allowed)
+    return _named("service", range(provenance.machine.n_cpus))
+
+
+def _cpus(provenance: Provenance, role: str, pinned: Sequence[int]) -> Cpus:
+    """The CPUs of a role: those it is pinned to, else all of a machine of its own; none: all of the service's."""
+    own = role if role in provenance.machines and role != "service" else "service"
+    if pinned:
+        return _named(own, pinned)
+    return _named(own, range(provenance.machines[own].n_cpus)) if own != "service" else frozenset()
+
+
+def _load_cpus(
+    provenance: Provenance, pinned: Sequence[int], service_cpus: Cpus, record: TrialRecord
+) -> Cpus:
+    hosts = [role for role in provenance.machines if role == "load" or role.startswith("load-")]
+    if hosts:
+        return frozenset().union(*(_cpus(provenance, role, ()) for role in hosts))
+    return _named("service", pinned) if pinned else _all_cpus(provenance, record)
+
+
+def _named(machine: str, cpus: Sequence[int]) -> Cpus:
+    return frozenset((machine, cpu) for cpu in cpus)
+
+
+def _quota(record: TrialRecord) -> float | None:
+    """CPUs' worth of time that the service was allowed, by its control group or its runtime."""
+    instance = record.instance
+    if instance is None:
+        return None
+    quotas = [
+        instance.cpu_limit,
+        instance.container.cpu_quota if instance.container else None,
+        instance.limits.cpu_quota if instance.limits else None,
+    ]
+    return min((float(quota) for quota in quotas if quota), default=None)
+
+
+def _threads(record: TrialRecord) -> float | None:
+    """How many CPUs the generator's own threads could use at once; ``None``: as many as there are."""
+    generator = record.generator
+    if generator is None:
+        return None
+    n_processes = max(1, len(record.generators))
+    if generator.name in ONE_THREAD:
+        return float(n_processes)
+    option = THREADS_OPTION.get(generator.name)
+    if option in generator.argv[:-1]:
+        threads = generator.argv[generator.argv.index(option) + 1]
+        return float(threads) * n_processes if threads.isdigit() else None
+    return None
+
+
+def _asked(record: TrialRecord, load: LoadSummary) -> Asked:
+    """What was offered and answered. Users who come once, spread over a ramp, are arrivals."""
+    configured, generator = record.planned.configuration.load, record.generator
+    assert configured is not None
+    echo = generator.echo_achieved_per_s if generator else None
+    profile = configured.profile
+    if not isinstance(profile, ClosedLoad):
+        return Asked(offered_per_s=load.offered_per_s, achieved_per_s=load.achieved_per_s, echo_per_s=echo)
+    if profile.loops == 1 and profile.ramp_up_s > 0 and load.duration_s > 0 and load.n_requests:
+        n_passes = load.n_requests if load.n_flows is None else load.n_flows
+        share = n_passes / load.n_requests
+        return Asked(
+            offered_per_s=profile.users / profile.ramp_up_s,
+            achieved_per_s=load.achieved_per_s * share,
+            echo_per_s=None if echo is None else echo * share,
+        )
+    return Asked(
+        achieved_per_s=load.achieved_per_s,
+        echo_per_s=echo,
+        headroom_ratio=generator.headroom_ratio if generator else None,
+        users=profile.users if not profile.think_time_s and not profile.stages else None,
+    )
+
+
+def _around(
+    session: SessionFolder, record: TrialRecord, window: Window | None, parts: Sequence[Part]
+) -> AroundIt:
+    """What the service's machine did while the load ran; where it was not sampled, from the record."""
+    rates = _machine_rates(session, record, window)
+    if rates is None:
+        return _from_record(session.header.provenance, record)
+    here = [part for part in parts if any(machine == "service" for machine, _ in part.cpus)]
+    used = [part.cores for part in here]
+    busy = rates["total_cpu_s"]
+    ours = None if None in used else sum(cores for cores in used if cores is not None)
+    counted = [rates[name] for name in ("total_cpu_s", "idle_s", "steal_s")]
+    whole = None if None in counted[:2] else round(sum(rate for rate in counted if rate is not None))
+    return AroundIt(
+        n_cpus=whole or session.header.provenance.machine.n_cpus,
+        stolen_cores=rates["steal_s"],
+        other_cores=None if busy is None or ours is None else max(0.0, busy - ours),
+        idle_cores=rates["idle_s"],
+        waited_for_memory=rates["psi_memory_some_s"],
+        waited_for_disks=rates["psi_io_some_s"],
+    )
+
+
+_RATES = ("total_cpu_s", "idle_s", "steal_s", "psi_memory_some_s", "psi_io_some_s")
+
+
+def _machine_rates(
+    session: SessionFolder, record: TrialRecord, window: Window | None
+) -> dict[str, float | None] | None:
+    trial_id = record.planned.trial_id
+    if window is None or not session.has(trial_id, MACHINE):
+        return None
+    with session.open(trial_id, MACHINE) as stream:
+        try:
+            rows = pd.read_csv(stream)
+        except (pd.errors.EmptyDataError, pd.errors.ParserError):
+            return None
+    span = window[1] - window[0]
+    found: dict[str, float | None] = {}
+    for name in _RATES:
+        known = rows[["monotonic_s", name]].dropna() if name in rows else rows.head(0)
+        if len(known) < 2:
+            found[name] = None
+            continue
+        begin, end = np.interp(window, known["monotonic_s"], known[name])
+        found[name] = float(max(0.0, end - begin)) / span
+    return found if found["total_cpu_s"] is not None else None
+
+
+def _from_record(provenance: Provenance, record: TrialRecord) -> AroundIt:
+    machine, phase = record.machine, phase_of(record, "measurement")
+    if machine is None or phase is None:
+        return AroundIt(n_cpus=provenance.machine.n_cpus)
+    span = phase.end.monotonic_s - phase.start.monotonic_s
+    rates = [
+        None if seconds is None or span <= 0 else max(0.0, seconds) / span
+        for seconds in (
+            *(machine.steal_s, machine.other_cpu_s, machine.idle_s),
+            *(machine.psi_memory_some_s, machine.psi_io_some_s),
+        )
+    ]
+    return AroundIt(
+        n_cpus=provenance.machine.n_cpus,
+        stolen_cores=rates[0],
+        other_cores=rates[1],
+        idle_cores=rates[2],
+        waited_for_memory=rates[3],
+        waited_for_disks=rates[4],
+    )
+
+
+def _connections(session: SessionFolder, record: TrialRecord, load: LoadSummary) -> Connections | None:
+    trial_id = record.planned.trial_id
+    if load.start_epoch_s is None or not session.has(trial_id, DATABASE_FILE):
+        return None
+    try:
+        with session.open(trial_id, DATABASE_FILE) as stream:
+            rows = read_database(stream)
+    except InputError:  # it was killed before it wrote a line
+        return None
+    begin = load.start_epoch_s + session.header.settle_s
+    inside = rows[rows["epoch_s"].between(begin, load.start_epoch_s + load.duration_s)]
+    if inside.empty:
+        return None
+    pool = record.planned.configuration.variant.settings.get("pool_size")
+    return Connections(
+        n_active=float(inside["n_active"].mean()),
+        n_in_use=float((inside["n_active"] + inside["n_idle_in_transaction"]).mean()),
+        n_waiting_for_lock=float(inside["n_waiting_for_lock"].mean()),
+        at_most=pool if isinstance(pool, int) and not isinstance(pool, bool) else None,
+    )
+
+
+__all__ = ["bound_columns", "bound_of"]

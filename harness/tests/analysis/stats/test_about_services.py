@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A ratio speaks of the services only where they, or an equal rate, bounded both arms."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from harness.analysis.stats.comparisons import Comparison, compare
+from harness.model import Verdict
+from harness.model.formatting import verdict_words
+from harness.publish.comparisons import comparison_notes, comparison_rows
+from harness.tests.analysis.stats.test_comparisons import table
+
+RATE, CPU, P99, RSS = "throughput_per_s", "cpu_s_per_request", "latency_p99_s", "rss_after_bytes"
+
+
+def trials(go: str, java: str, *, rate: float = 1.0, n_go: int = 10, n_java: int = 10) -> pd.DataFrame:
+    """Ten blocks; the first ``n`` trials of an arm are bound as said, the others by something unknown."""
+    frame = table(10)
+    frame = frame[frame["logging"] == "on"].reset_index(drop=True)
+    known = {"go": (go, n_go), "java": (java, n_java)}
+    frame["bound_by"] = [
+        known[variant][0] if block <= known[variant][1] else "unknown"
+        for variant, block in zip(frame["variant"], frame["block"], strict=True)
+    ]
+    speed = frame["variant"].map({"go": 1.0, "java": rate})
+    noise = frame[P99] / frame.groupby("variant")[P99].transform("mean")
+    return frame.assign(
+        throughput_per_s=1_000.0 * speed * noise**0.01,
+        cpu_s_per_request=frame[P99] / 100,
+        rss_after_bytes=frame[P99] * 1e9,
+        service_share=0.2,
+        generator_share=0.7,
+        backing_share=None,
+        machine_share=0.01,
+    )
+
+
+def found(frame: pd.DataFrame, metric: str) -> Comparison:
+    (one,) = compare(frame, metric, reference="go", margin=0.05)
+    return one
+
+
+@pytest.mark.parametrize("metric", [RATE, CPU, P99])
+def test_where_both_arms_are_bound_by_the_service_every_metric_has_a_verdict(metric: str) -> None:
+    one = found(trials("service", "service", rate=0.5), metric)
+    assert one.about_services and one.verdict == Verdict.DIFFERENT
+    assert one.bound_by == {"service": 20}
+
+
+@pytest.mark.parametrize("metric", [RATE, CPU, P99])
+@pytest.mark.parametrize("other", ["generator", "backing", "machine", "unknown"])
+def test_where_an_arm_is_bound_by_something_else_there_is_none_and_it_is_named(
+    metric: str, other: str
+) -> None:
+    one = found(trials("service", other, rate=0.5), metric)
+    assert (one.about_services, one.verdict, one.band, one.p_adjusted) == (
+        False,
+        Verdict.NOT_ABOUT_SERVICES,
+        None,
+        None,
+    )
+    assert one.not_about is not None and "(10 of 20 trials)" in one.not_about
+    assert one.ratio.value is not None  # the number stays; only what it says goes
+
+
+def test_eight_of_ten_trials_are_enough_and_seven_are_not() -> None:
+    assert found(trials("service", "service", rate=0.5, n_java=8), RATE).about_services
+    assert not found(trials("service", "service", rate=0.5, n_java=7), RATE).about_services
+
+
+def test_a_rate_that_was_kept_says_nothing_of_throughput_but_of_latency_and_cpu() -> None:
+    kept = trials("offered", "offered")
+    assert found(kept, RATE).not_about == "bound by the offered rate (20 of 20 trials)"
+    assert found(kept, P99).verdict == found(kept, CPU).verdict == Verdict.DIFFERENT
+
+
+@pytest.mark.parametrize("metric", [CPU, P99])
+def test_rates_that_differ_are_said_with_both(metric: str) -> None:
+    one = found(trials("offered", "offered", rate=0.9), metric)
+    assert one.not_about == "rates differ by 11 % (900 against 1,000/s), more than 5 %"
+    closed = found(trials("generator", "generator", rate=0.5), metric)
+    assert closed.not_about is not None and "bound by the generator" in closed.not_about
+    assert "rates differ" in closed.not_about
+
+
+def test_memory_and_tables_that_do_not_say_what_bounded_them_have_no_condition() -> None:
+    assert found(trials("generator", "generator"), RSS).about_services
+    assert found(trials("generator", "generator").drop(columns="bound_by"), RATE).about_services
+
+
+def test_a_gate_that_is_left_open_is_asked_for() -> None:
+    (one,) = compare(trials("generator", "generator", rate=0.5), RATE, reference="go", gated=False)
+    assert one.verdict == Verdict.DIFFERENT
+
+
+def test_of_shared_cpus_the_words_name_who_used_most() -> None:
+    one = found(trials("machine", "machine", rate=0.5), RATE)
+    assert one.not_about == "bound by shared CPUs, most used by the generator (20 of 20 trials)"
+
+
+def test_tables_notes_and_sentences_say_so_without_an_adjective() -> None:
+    one = found(trials("generator", "generator", rate=0.5), RATE)
+    (row,) = comparison_rows([one], {})
+    assert row["verdict"] == "not about the services" and row["p"] is None
+    notes = " ".join(comparison_notes([one]))
+    assert (
+        "Not about the services, so without a verdict: java: bound by the generator (20 of 20 trials)."
+        in notes
+    )
+    words = verdict_words(one.verdict, one.ratio, one.margin, one.not_about)
+    assert words == "not about the services: bound by the generator (20 of 20 trials), and not compared with"
+    assert not any(word in words for word in ("higher", "lower", "equivalent"))

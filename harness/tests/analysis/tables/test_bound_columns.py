@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What bounded the trials of the sessions that come with the project, from the data that they have."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pandas as pd
+import pytest
+
+from harness.analysis.stats.comparisons import compare
+from harness.analysis.tables import schema
+from harness.analysis.tables.bound_columns import bound_columns
+from harness.analysis.tables.trial_files import read_samples
+from harness.analysis.tables.trial_row import trial_row
+from harness.model import Verdict
+from harness.store import Store
+from harness.tests.support.synthetic import ROOT
+
+
+@cache
+def trials_of(experiment: str) -> pd.DataFrame:
+    """The table of trials of a session that comes with the project, without what single requests tell."""
+    (session,) = Store(ROOT).sessions(experiment, bundled=True)
+    rows = []
+    for trial_id in sorted(session.finished()):
+        record = session.record(trial_id)
+        samples = read_samples(session, record)
+        row = trial_row(session.header, record, source="bundled", requests=None, samples=samples, damage=None)
+        rows.append(row | bound_columns(session, record, samples))
+    return schema.as_trials(rows, [schema.factor_column(name) for name in session.header.experiment.factors])
+
+
+@pytest.mark.parametrize("metric", ["throughput_per_s", "cpu_s_per_request"])
+def test_the_published_headline_session_is_refused_by_the_gate(metric: str) -> None:
+    trials = trials_of("strings-rounds")
+    assert not (trials["bound_by"] == "service").any()
+    found = compare(trials, metric, reference="go-nethttp", by=["logging", "warm_up"])
+    assert len(found) > 0
+    for one in found:
+        assert (one.verdict, one.about_services, one.p_adjusted) == (Verdict.NOT_ABOUT_SERVICES, False, None)
+        assert one.not_about is not None and "of 10 trials" in one.not_about
+
+
+def test_its_generator_used_most_of_the_shared_cores_beside_go() -> None:
+    trials = trials_of("strings-rounds")
+    go = trials[trials["language"] == "go"]
+    assert set(go["bound_by"]) == {"machine", "generator"}
+    shared = go[go["bound_by"] == "machine"]
+    assert shared["bound_why"].str.contains("most by the generator").all()
+    assert (shared["generator_share"] < 0.85).all()  # by its own share it would not be seen
+    assert shared["flags"].str.contains("generator_bottleneck").sum() == 0
+
+
+def test_trials_with_a_cold_generator_are_named_among_those_that_kept_their_rate() -> None:
+    trials = trials_of("gc-peaks")
+    cold = trials[trials["generator_share"] > 0.7]
+    assert len(cold) >= 3
+    assert set(cold["bound_by"]) == {"machine"}
+    assert cold["bound_why"].str.contains("most by the generator").all()
+    assert not cold["flags"].str.contains("generator_bottleneck").any()
+    assert (trials.loc[trials["generator_share"] < 0.35, "bound_by"] == "offered").all()
+
+
+def test_a_database_that_uses_most_of_the_shared_cores_is_said() -> None:
+    trials = trials_of("bank-rematch")
+    per_statement = trials[trials["connections"] == "per-statement"]
+    assert per_statement["bound_why"].str.contains("most by the database or upstream").any()
+    assert trials["backing_share"].notna().all()
+
+
+def test_a_start_up_trial_has_no_bound() -> None:
+    assert trials_of("strings-startup")["bound_by"].isna().all()

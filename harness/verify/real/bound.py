@@ -1,0 +1,423 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``verify bound``: is what bounded a trial named? With real services, where the truth is made.
+
+Four kinds of trial, each of real processes on this machine: wrk with a script that works before each request, on CPUs
+that it shares with the service (a slowed generator); an upstream API that may hold no memory and collects all the time
+(a slowed upstream); a steady rate far below what the service can do; a service on one CPU under wrk on others. Every
+trial is judged by :func:`harness.analysis.tables.bound.what_bounds` from CPU times read while its load ran.
+
+A trial during which other processes or the hypervisor took a tenth of a CPU or more is set aside and made again: what
+bounded it is then not what was made. Control: the flag that looks at pinned CPUs and at the headroom of the session
+alone, ``generator_bottleneck``, which misses the slowed generator.
+"""
+
+from __future__ import annotations
+
+import http.client
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.agent.machine_counters import MachineReading, read_machine
+from harness.agent.platforms import usable_cpus
+from harness.agent.ports import free_port
+from harness.agent.process_tree import read_tree
+from harness.analysis.tables.bound import (
+    HEADROOM_ENOUGH,
+    AroundIt,
+    Asked,
+    Part,
+    PartName,
+    Seen,
+    what_bounds,
+)
+from harness.errors import RematchError
+from harness.hosts.base import Command, Process
+from harness.hosts.local import LocalHost
+from harness.model import Bound, BoundBy
+from harness.project import find_root
+from harness.toolchains import Surroundings, build_environment, find_go, find_tool
+from harness.verify.simulated.result import Cell, VerifyResult, result, share
+
+NAMED = 0.95
+#: Tries for each trial that is wanted; what others disturb is made again.
+TRIES = 3
+#: CPUs' worth of time that others took: from here on a trial is set aside.
+DISTURBED = 0.10
+#: The load is on for this long before and after the readings, and in between.
+AROUND_S, WINDOW_S = 0.2, 0.8
+RATE_PER_S = 200.0
+#: Turns of a loop before each request of the slowed generator: some tenths of a millisecond.
+TURNS = 400_000
+BUSY_SHARE = 0.9  # of pinned CPUs, as generator_bottleneck has it
+_READY_WITHIN_S = 30.0
+_SLOW = """
+request = function()
+  local sum = 0
+  for turn = 1, TURNS do sum = sum + turn % 7 end
+  wrk.headers["X-Sum"] = tostring(sum)
+  return wrk.format()
+end
+"""
+#: Nothing asks the database: a connection is made when a request needs one.
+_NO_DATABASE = dict.fromkeys(("PGHOST", "PGUSER", "PGPASSWORD", "PGDATABASE"), "none") | {"PGPORT": "1"}
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One trial: what was found, and what the flag of old would have said."""
+
+    bound: Bound
+    taken_cores: float
+    flagged: bool
+
+    @property
+    def disturbed(self) -> bool:
+        return self.taken_cores >= DISTURBED
+
+
+def bound(sims: int, seed: int) -> VerifyResult:
+    """Make ``sims`` trials of each kind.
+
+    Args:
+        seed: stands in the result; the truth is made, and nothing is drawn.
+
+    Raises:
+        RematchError: a service cannot be built or does not answer, wrk or Go is missing, or there is one CPU.
+    """
+    kinds: dict[str, BoundBy] = {
+        "a slowed generator": "generator",
+        "a slowed upstream": "backing",
+        "a rate below capacity": "offered",
+        "a saturated service": "service",
+    }
+    cells: list[Cell] = []
+    with Machinery() as machinery:
+        for kind, truth in kinds.items():
+            kept, aside = _undisturbed(machinery.trials(kind), sims)
+            named = sum(trial.bound.by == truth for trial in kept)
+            name = f"{kind}, named; {len(kept)} trials, {aside} more set aside"
+            cells.append(_share(len(kept), name=name, value=named, at_least=NAMED))
+            if truth == "generator":
+                flagged = sum(trial.flagged for trial in kept)
+                control = _share(
+                    len(kept), name=f"{kind}, flagged by headroom", value=flagged, at_most=0.05, control=True
+                )
+                cells.append(control)
+    return result(
+        "bound",
+        bar="each named in >= .95",
+        control="the headroom flag misses the slowed generator",
+        cells=cells,
+        sims=sims,
+        seed=seed,
+    )
+
+
+def _share(
+    n: int, *, name: str, value: int, at_least: float | None = None, at_most: float | None = None, control: bool = False
+) -> Cell:  # fmt: skip
+    """A share of the trials that nothing disturbed; without one the cell cannot hold."""
+    if n == 0:
+        lost = 0.0 if at_least is not None else 1.0
+        return Cell(name=name, value=lost, at_least=at_least, at_most=at_most, control=control)
+    return share(n, name=name, value=value / n, at_least=at_least, at_most=at_most, control=control)
+
+
+def _undisturbed(trials: Iterator[Trial], wanted: int) -> tuple[list[Trial], int]:
+    """Return up to so many trials that others did not disturb, and how many were set aside."""
+    kept: list[Trial] = []
+    aside = 0
+    while len(kept) < wanted and len(kept) + aside < TRIES * wanted:
+        trial = next(trials)
+        if trial.disturbed:
+            aside += 1
+        else:
+            kept.append(trial)
+    return kept, aside
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """What runs where, and what is asked of it."""
+
+    service: tuple[int, ...]
+    generator: tuple[int, ...]
+    slowed_wrk: bool = False
+    upstream: bool = False
+    rate_per_s: float | None = None
+
+
+class Machinery:
+    """Builds the services once, and makes trials of them; a context manager."""
+
+    def __init__(self) -> None:
+        cpus = usable_cpus()
+        if len(cpus) < 2:
+            raise RematchError(
+                f"verify bound needs 2 CPUs, one for the service and one for the load; here: {len(cpus)}"
+            )
+        self._cpus, first, rest = cpus, cpus[:1], cpus[1:]
+        self._kinds = {
+            "a slowed generator": _Kind(cpus, cpus, slowed_wrk=True),
+            "a slowed upstream": _Kind(first, rest, upstream=True),
+            "a rate below capacity": _Kind(first, rest, rate_per_s=RATE_PER_S),
+            "a saturated service": _Kind(first, rest),
+        }
+        around = Surroundings(project=find_root())
+        self._go, self._around = find_go(around), around
+        self._wrk = find_tool("wrk", around)
+        self._host, self._cleanup = LocalHost(), ExitStack()
+        self._built: dict[str, Path] = {}
+
+    def __enter__(self) -> Machinery:
+        self._folder = Path(self._cleanup.enter_context(tempfile.TemporaryDirectory(prefix="rematch-bound-")))
+        (self._folder / "slow.lua").write_text(_SLOW.replace("TURNS", str(TURNS)), "utf-8")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._cleanup.close()
+
+    def trials(self, kind: str) -> Iterator[Trial]:
+        """Yield trials of one kind for as long as they are asked for; each meets the same running services."""
+        made = self._kinds[kind]
+        with ExitStack() as running:
+            upstream = running.enter_context(self._upstream(made)) if made.upstream else None
+            port = free_port()
+            service = running.enter_context(self._service(made, port, upstream))
+            echo_per_s = None
+            if made.slowed_wrk:  # as a session has it: read once, before, with the generator as it is
+                with self._wrk_at(port, made, slowed=False) as (_, answered):
+                    time.sleep(WINDOW_S)
+                echo_per_s = answered()
+            while True:
+                yield self._trial(made, port, service, upstream, echo_per_s)
+
+    def _trial(
+        self, made: _Kind, port: int, service: Process, upstream: tuple[Process, int] | None, echo_per_s: float | None
+    ) -> Trial:  # fmt: skip
+        behind = () if upstream is None else (upstream[0],)
+        load = (
+            self._rate_at(port, made) if made.rate_per_s else self._wrk_at(port, made, slowed=made.slowed_wrk)
+        )
+        with load as (generator_cpu_s, answered):
+            time.sleep(AROUND_S)
+            before = _Counters.read(service, generator_cpu_s, behind)
+            time.sleep(WINDOW_S)
+            after = _Counters.read(service, generator_cpu_s, behind)
+            time.sleep(AROUND_S)
+        achieved_per_s = answered()
+        ratio = None if echo_per_s is None or made.rate_per_s else echo_per_s / max(achieved_per_s, 1.0)
+        asked = Asked(
+            offered_per_s=made.rate_per_s,
+            achieved_per_s=achieved_per_s,
+            echo_per_s=echo_per_s,
+            headroom_ratio=ratio,
+        )
+        seen = after.since(before, made, asked)
+        used = seen.part("generator")
+        pinned = made.generator if made.generator != made.service else ()
+        busy = bool(pinned) and used is not None and (used.cores or 0.0) > BUSY_SHARE * len(pinned)
+        return Trial(
+            bound=what_bounds(seen),
+            taken_cores=seen.around.taken_cores,
+            flagged=busy or (ratio is not None and ratio < HEADROOM_ENOUGH),
+        )
+
+    def _binary(self, source: str) -> Path:
+        """Build a service from its folder, once."""
+        if source not in self._built:
+            target = self._folder / source.replace("/", "-")
+            build = Command(
+                argv=(str(self._go.require()), "build", "-trimpath", "-o", str(target), "."),
+                folder=find_root() / "services" / source,
+                environment=build_environment(self._around),
+            )
+            done = self._host.run(build, timeout_s=300.0)
+            if done.exit_code != 0:
+                raise RematchError(
+                    f"services/{source}: go build ended with {done.exit_code}: {done.stderr.strip()[:300]}"
+                )
+            self._built[source] = target
+        return self._built[source]
+
+    @contextmanager
+    def _running(
+        self, source: str, port: int, cpus: tuple[int, ...], path: str, *options: str, **environment: str
+    ) -> Iterator[Process]:
+        argv = (str(self._binary(source)), "--host", "127.0.0.1", "--port", str(port), *options)
+        command = Command(
+            argv=argv,
+            folder=self._folder,
+            environment={"GOMAXPROCS": str(len(cpus)), **environment},
+            cpus=cpus,
+        )
+        process = self._host.spawn(command)
+        try:
+            _wait_until_ready(port, path, source)
+            yield process
+        finally:
+            process.stop(grace_s=2.0)
+
+    @contextmanager
+    def _upstream(self, made: _Kind) -> Iterator[tuple[Process, int]]:
+        """An upstream API that is over its memory limit from the start, so that it never stops collecting."""
+        port = free_port()
+        slowed = {"GOMEMLIMIT": "1MiB", "GOGC": "1"}
+        with self._running("clients/upstream-api", port, made.generator[:1], "/health", **slowed) as process:
+            yield process, port
+
+    @contextmanager
+    def _service(self, made: _Kind, port: int, upstream: tuple[Process, int] | None) -> Iterator[Process]:
+        if upstream is None:
+            with self._running("echo/go-raw", port, made.service, "/") as process:
+                yield process
+            return
+        needs = _NO_DATABASE | {"UPSTREAM_URL": f"http://127.0.0.1:{upstream[1]}"}
+        lean = ("--pool-min", "0", "--pool-size", "1")
+        with self._running("clients/go-nethttp", port, made.service, "/health", *lean, **needs) as process:
+            yield process
+
+    @contextmanager
+    def _wrk_at(
+        self, port: int, made: _Kind, *, slowed: bool
+    ) -> Iterator[tuple[Callable[[], float], Callable[[], float]]]:
+        """Start wrk; yield what tells its CPU seconds so far, and, once it is stopped, what tells its rate."""
+        path = "/hello" if made.upstream else "/"
+        said = self._folder / "wrk.txt"
+        said.unlink(missing_ok=True)
+        script = ("-s", str(self._folder / "slow.lua")) if slowed else ()
+        threads = str(len(made.generator))
+        n_users = str(8 * len(made.generator))
+        argv = (str(self._wrk.require()), "-t", threads, "-c", n_users, "-d", "10s", *script)
+        command = Command(
+            argv=(*argv, f"http://127.0.0.1:{port}{path}"),
+            folder=self._folder,
+            cpus=made.generator,
+            stdout=said,
+        )
+        process = self._host.spawn(command)
+        try:
+            yield (lambda: _cpu_s(process)), (lambda: _wrk_rate(said))
+        finally:
+            process.stop(grace_s=5.0, first="SIGINT")  # it prints what it has done so far
+
+    @contextmanager
+    def _rate_at(self, port: int, made: _Kind) -> Iterator[tuple[Callable[[], float], Callable[[], float]]]:
+        """Ask at a steady rate over one connection, in a thread of this process."""
+        client = _Steady(port, made.rate_per_s or RATE_PER_S)
+        client.start()
+        try:
+            yield time.process_time, client.rate_per_s
+        finally:
+            client.stop()
+
+
+class _Steady(threading.Thread):
+    """Asks every so often; a question that is late is asked at once."""
+
+    def __init__(self, port: int, rate_per_s: float) -> None:
+        super().__init__(name="steady-rate", daemon=True)
+        self._port, self._every_s = port, 1 / rate_per_s
+        self._over = threading.Event()
+        self._n, self._lasted_s = 0, 0.0
+
+    def run(self) -> None:
+        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=5.0)
+        began = time.monotonic()
+        while not self._over.wait(max(0.0, began + self._n * self._every_s - time.monotonic())):
+            connection.request("GET", "/")
+            connection.getresponse().read()
+            self._n += 1
+        self._lasted_s = time.monotonic() - began
+        connection.close()
+
+    def stop(self) -> None:
+        self._over.set()
+        self.join()
+
+    def rate_per_s(self) -> float:
+        return self._n / self._lasted_s if self._lasted_s else 0.0
+
+
+@dataclass(frozen=True)
+class _Counters:
+    """What everybody had used at one moment."""
+
+    machine: MachineReading
+    used_s: dict[PartName, float]
+
+    @classmethod
+    def read(
+        cls, service: Process, generator_cpu_s: Callable[[], float], behind: tuple[Process, ...]
+    ) -> _Counters:
+        used: dict[PartName, float] = {"service": _cpu_s(service), "generator": generator_cpu_s()}
+        if behind:
+            used["backing"] = sum(_cpu_s(one) for one in behind)
+        return cls(machine=read_machine(), used_s=used)
+
+    def since(self, before: _Counters, made: _Kind, asked: Asked) -> Seen:
+        """Return what was seen between two moments."""
+        span = self.machine.monotonic_s - before.machine.monotonic_s
+        where: dict[PartName, tuple[int, ...]] = {
+            "service": made.service,
+            "generator": made.generator,
+            "backing": made.generator[:1],
+        }
+        parts = tuple(
+            Part(
+                name=name,
+                cores=(used_s - before.used_s[name]) / span,
+                cpus=frozenset(("here", cpu) for cpu in where[name]),
+                most=1.0 if made.rate_per_s and name == "generator" else None,
+            )
+            for name, used_s in self.used_s.items()
+        )
+
+        def rate(name: str) -> float | None:
+            now, then = getattr(self.machine, name), getattr(before.machine, name)
+            return None if now is None or then is None else max(0.0, now - then) / span
+
+        busy = rate("total_cpu_s")
+        own = sum(part.cores or 0.0 for part in parts)
+        around = AroundIt(
+            n_cpus=len(usable_cpus()),
+            stolen_cores=rate("steal_s"),
+            other_cores=None if busy is None else max(0.0, busy - own),
+            idle_cores=rate("idle_s"),
+        )
+        return Seen(parts=parts, asked=asked, around=around)
+
+
+def _cpu_s(process: Process) -> float:
+    read = read_tree(process.pid, process.start_ticks, cpu_at_launch_s=process.cpu_at_launch_s, pss=False)
+    if read.cpu_s is None:
+        raise RematchError(f"process {process.pid} ended while its CPU time was read")
+    return read.cpu_s
+
+
+def _wrk_rate(said: Path) -> float:
+    lines = [line for line in said.read_text("utf-8").splitlines() if line.startswith("Requests/sec:")]
+    if not lines:
+        raise RematchError("wrk ended without a rate")
+    return float(lines[-1].split()[1])
+
+
+def _wait_until_ready(port: int, path: str, source: str) -> None:
+    until = time.monotonic() + _READY_WITHIN_S
+    while True:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=2.0)
+        try:
+            connection.request("GET", path)
+            if connection.getresponse().status < 500:
+                return
+        except OSError as error:
+            if time.monotonic() > until:
+                raise RematchError(f"services/{source} does not answer on port {port}: {error}") from error
+        finally:
+            connection.close()
+        time.sleep(0.05)
