@@ -60,7 +60,7 @@ def test_a_heap_is_a_size_or_a_multiple_and_a_limit_a_size_or_what_another_holds
         (
             "[profiles.smoke]",
             '[factors.heap.small]\nruntime = { heap_max = "2x" }\n[profiles.smoke]',
-            ["factors.heap.small.runtime", "stands in a variant", "heap_max = 2x"],
+            ["factors.heap.small.runtime", "belongs in a variant", "heap_max = 2x"],
         ),
         (
             "[profiles.smoke]",

@@ -56,7 +56,7 @@ def test_samples_on_the_wall_clock_are_cut_to_the_time_of_the_requests(tmp_path:
     assert found.processes["service"].rss_max_bytes == pytest.approx(108 * MIB, rel=1e-3)
     nothing = summarise_samples(path, (0.0, 1.0))
     assert nothing.processes == {}
-    assert "no sample falls" in nothing.warnings[0]
+    assert "no sample overlaps" in nothing.warnings[0]
 
 
 def test_what_the_samples_do_not_say_is_absent_and_not_zero(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_what_the_samples_do_not_say_is_absent_and_not_zero(tmp_path: Path) -> N
     ("text", "message"),
     [
         ("a,b\n1,2\n", "holds no samples"),
-        ("monotonic_s,cpu_s\n1.0,much\n", "is no number"),
+        ("monotonic_s,cpu_s\n1.0,much\n", "not a number"),
         ("monotonic_s,cpu_s\n1.0,9\n2.0,1\n", "runs backwards"),
         ("", "cannot be read"),
     ],
