@@ -17,6 +17,7 @@ from pydantic import Field
 
 from harness.analysis.stats.aa_noise import aa_noise, no_ratio
 from harness.analysis.stats.aa_test import noise_of
+from harness.analysis.stats.about_services import not_about_services
 from harness.analysis.stats.effects import effect_size_ci
 from harness.analysis.stats.equivalence import equivalence_test
 from harness.analysis.stats.pairing import inputs_of, pair_by_block, require, split_excluded, split_missing
@@ -45,6 +46,9 @@ class PlaceRow(Frozen):
         description="what counts as negligible, never below the noise; None: nothing can be called equivalent"
     )
     verdict: Verdict
+    not_about: str | None = Field(
+        default=None, description="why the ratio does not speak of the services; None: it does"
+    )
     n_trials: int
     warnings: tuple[str, ...] = ()
 
@@ -141,7 +145,8 @@ def _row(
     ratio, equivalence, paired = _compare(arm, base, metric)
     warnings = list(ratio.warnings) if paired else [*ratio.warnings, *unsaid]
     n = min(len(arm), len(base))
-    said = decide(ratio, equivalence, n_blocks=n, margin=wanted, noise=noise)
+    not_about = not_about_services(arm, base, metric)
+    said = decide(ratio, equivalence, n_blocks=n, margin=wanted, noise=noise, not_about=not_about)
     if n < FEWEST_FOR_P:
         warnings.append(f"{n} trials: too few for a verdict")
     elif said.why_not_equivalent is not None:
@@ -162,6 +167,7 @@ def _row(
         equivalence=equivalence,
         margin=said.margin,
         verdict=said.verdict,
+        not_about=not_about,
         n_trials=ratio.n_trials,
         warnings=tuple(dict.fromkeys(warnings)),
     )

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 
 from harness.analysis.stats.comparisons import compare
 from harness.figures.comparisons import forest
@@ -18,13 +20,15 @@ def drawn(bound_by: str) -> Axes:
     return forest(found, frame, quantity="throughput").axes[0]
 
 
+def heights(line: Line2D) -> list[float]:
+    return [float(y) for y in np.asarray(line.get_ydata())]
+
+
 def test_what_the_services_did_not_bound_is_hollow_grey_and_without_a_band() -> None:
     bound, other = drawn("service"), drawn("generator")
     for axes, about in ((bound, True), (other, False)):
-        dot = next(line for line in axes.lines if len(line.get_xdata()) == 1 and line.get_ydata()[0] == 1)
-        bar = next(
-            line for line in axes.lines if len(line.get_xdata()) == 2 and list(line.get_ydata()) == [1, 1]
-        )
+        dot = next(line for line in axes.lines if heights(line) == [1])
+        bar = next(line for line in axes.lines if heights(line) == [1, 1])
         assert (bar.get_color() == FAINT) is not about
         assert (dot.get_markerfacecolor() == "white") is not about
         assert bool(axes.patches) is about
