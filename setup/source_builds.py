@@ -93,7 +93,7 @@ def build_glances(project: Path, compiler: Path) -> Path:
     Raises:
         SetupError: it does not compile.
     """
-    library = toolchains.glances_library(project / ".tools")
+    library = toolchains.tick_library(project / ".tools")
     step("building the sampler's library")
     fresh = _fresh(library.parent)
     fresh.mkdir(parents=True)

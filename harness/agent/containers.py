@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.agent.docker_api import (
-    EngineRequest,
+    DockerRequest,
     exchange_in_a_row,
     made_by,
     remove_container,
@@ -26,7 +26,7 @@ CONTAINERS = "containers"
 ENDING = "the agent is ending; nothing is started any more"
 
 
-class ContainerOrders:
+class ContainerHandlers:
     """The part of the orders that is about containers. ``folder`` is the agent's; ``ended``: it is ending."""
 
     def __init__(self, folder: Path, ended: threading.Event) -> None:
@@ -42,7 +42,7 @@ class ContainerOrders:
     ) -> dict[str, Any]:
         """Ask the Docker daemon here; a container that comes to be is remembered until it is removed."""
         row = [
-            EngineRequest(
+            DockerRequest(
                 one["method"], one["path"], one["headers"], base64.b64decode(one["body"]), one["body_file"]
             )
             for one in requests

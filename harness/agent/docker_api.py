@@ -28,7 +28,7 @@ _REMOVAL = re.compile(r"/containers/([0-9a-f]{12,64})(?:\?|$)")
 
 
 @dataclass(frozen=True)
-class EngineRequest:
+class DockerRequest:
     """One request; ``path`` with its version and query. ``body_file``: a file of that machine, sent as the body."""
 
     method: str
@@ -39,7 +39,7 @@ class EngineRequest:
 
 
 @dataclass(frozen=True)
-class EngineReply:
+class DockerReply:
     """One answer, whole, and when it was asked for and had, on the clocks of the daemon's machine."""
 
     status: int
@@ -61,8 +61,8 @@ def usual_address() -> str:
 
 
 def exchange_in_a_row(
-    address: str | None, requests: Sequence[EngineRequest], timeout_s: float
-) -> list[EngineReply]:
+    address: str | None, requests: Sequence[DockerRequest], timeout_s: float
+) -> list[DockerReply]:
     """Send requests one right after the other and return the answers; after one of 400 or more, no further.
 
     Args:
@@ -73,7 +73,7 @@ def exchange_in_a_row(
         HostError: nobody answers there.
     """
     where = address or usual_address()
-    replies: list[EngineReply] = []
+    replies: list[DockerReply] = []
     connection = _connection(where, timeout_s)
     made = ""
     try:
@@ -91,14 +91,14 @@ def exchange_in_a_row(
     return replies
 
 
-def made_by(request: EngineRequest, reply: EngineReply) -> str | None:
+def made_by(request: DockerRequest, reply: DockerReply) -> str | None:
     """Return the id of the container that this exchange made, or ``None``."""
     if request.method != "POST" or reply.status != 201 or "/containers/create" not in request.path:
         return None
     return str(json.loads(reply.body)["Id"])
 
 
-def removed_by(request: EngineRequest, reply: EngineReply) -> str | None:
+def removed_by(request: DockerRequest, reply: DockerReply) -> str | None:
     """Return the id of the container that is gone after this exchange, or ``None``."""
     if request.method != "DELETE" or reply.status not in (204, 404):
         return None
@@ -108,7 +108,7 @@ def removed_by(request: EngineRequest, reply: EngineReply) -> str | None:
 
 def remove_container(address: str | None, container: str) -> bool:
     """Remove a container, running or not; return whether it is gone. Never raises."""
-    request = EngineRequest("DELETE", f"/containers/{container}?force=1&v=1")
+    request = DockerRequest("DELETE", f"/containers/{container}?force=1&v=1")
     try:
         return exchange_in_a_row(address, [request], 30.0)[0].status in (204, 404)
     except HostError:
@@ -137,7 +137,7 @@ def _connection(address: str, timeout_s: float) -> http.client.HTTPConnection:
     )
 
 
-def _exchange(connection: http.client.HTTPConnection, request: EngineRequest, path: str) -> EngineReply:
+def _exchange(connection: http.client.HTTPConnection, request: DockerRequest, path: str) -> DockerReply:
     headers = dict(request.headers)
     began_wall_epoch_s, began_monotonic_s = time.time(), time.monotonic()
     if request.body_file is None:
@@ -148,7 +148,7 @@ def _exchange(connection: http.client.HTTPConnection, request: EngineRequest, pa
             connection.request(request.method, path, body=stream, headers=headers)
     answer = connection.getresponse()
     body = answer.read()
-    return EngineReply(
+    return DockerReply(
         status=answer.status,
         headers=dict(answer.getheaders()),
         body=body,

@@ -18,7 +18,7 @@ from harness.errors import HostError
 SCRATCH = "scratch"
 
 
-class FileOrders:
+class FileHandlers:
     """The part of the orders that is about files. ``folder`` is the agent's."""
 
     def __init__(self, folder: Path) -> None:

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.agent.cgroup import read_group
-from harness.agent.containers import ENDING, ContainerOrders
-from harness.agent.files import FileOrders
+from harness.agent.containers import ENDING, ContainerHandlers
+from harness.agent.files import FileHandlers
 from harness.agent.machine_counters import read_machine
 from harness.agent.machine_info import machine_facts, physical_cores
 from harness.agent.platforms import usable_cpus
@@ -54,7 +54,7 @@ class _Endpoint:
         self.host, self.port = host, port
 
 
-class Orders:
+class Handlers:
     """Everything that was started for one controller. ``skew_s``: the clocks are wrong by so much, for tests."""
 
     def __init__(self, folder: Path, skew_s: float) -> None:
@@ -66,8 +66,8 @@ class Orders:
         self._processes: dict[int, Spawned] = {}
         self._samplers: dict[int, Sampler] = {}
         self._ended = threading.Event()
-        self._files = FileOrders(folder)
-        self._containers = ContainerOrders(folder, self._ended)
+        self._files = FileHandlers(folder)
+        self._containers = ContainerHandlers(folder, self._ended)
 
     def carry_out(self, what: str, told: dict[str, Any]) -> dict[str, Any]:
         """Do one thing.

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple
 
 from harness.agent.machine_counters import MACHINE_COLUMNS
-from harness.agent.ticks import Calls, InterpreterGlancer, Schedule
+from harness.agent.ticks import Calls, PythonTicks, Schedule
 
 if TYPE_CHECKING:
     from harness.agent.machine_counters import MachineReader
     from harness.agent.process_tree import ProcessReading, TreeReader
-    from harness.agent.ticks import Glancer, Tick
+    from harness.agent.ticks import Tick, TickSource
 
 SAMPLE_COLUMNS = ("monotonic_s", "role", "rss_bytes", "cpu_s", "n_threads", "n_descriptors")
 
@@ -45,13 +45,13 @@ class Watched:
 
 @dataclass(frozen=True)
 class SamplerSummary:
-    """How well the schedule was kept. ``ticks_by``: who took the ticks, a ``Glancer.name``."""
+    """How well the schedule was kept. ``ticks_by``: who took the ticks, a ``TickSource.name``."""
 
     ticks: int
     missed_ticks: int
     longest_gap_s: float
     duration_s: float
-    ticks_by: str = InterpreterGlancer.name
+    ticks_by: str = PythonTicks.name
 
 
 class _Taken(NamedTuple):
@@ -78,7 +78,7 @@ class Sampler:
         samples: Path,
         machine: Path,
         hz: float = 20.0,
-        glancer: Glancer | None = None,
+        glancer: TickSource | None = None,
     ) -> None:
         if not 1.0 <= hz <= 1000.0:
             raise ValueError(f"hz: found {hz}; allowed: 1 to 1000")
@@ -88,7 +88,7 @@ class Sampler:
         self._trees: dict[str, TreeReader] = {}
         self._only_slow: set[str] = set()
         self._n_begun: int | None = None
-        self._glancer = glancer or InterpreterGlancer()
+        self._glancer = glancer or PythonTicks()
         self._calls = Calls()
         self._thread = threading.Thread(target=self._work, name="sampler", daemon=True)
         self._problem: BaseException | None = None

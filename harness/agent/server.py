@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from harness.agent.handlers import SLOW, Orders
+from harness.agent.handlers import SLOW, Handlers
 from harness.agent.relay import SOCKET
 from harness.errors import HostError
 
@@ -33,7 +33,7 @@ class Server:
 
     def __init__(self, folder: Path, grace_s: float, skew_s: float) -> None:
         self._folder, self._grace_s = folder, grace_s
-        self._orders = Orders(folder, skew_s)
+        self._orders = Handlers(folder, skew_s)
         self._lock = threading.Lock()
         self._answers: dict[int, bytes] = {}
         self._at_work: set[int] = set()

@@ -94,7 +94,7 @@ class Calls:
         self._flags[1] = int(wanted)
 
 
-class Glancer(Protocol):
+class TickSource(Protocol):
     """Takes ticks that only glance. It keeps nothing from one call to the next."""
 
     @property
@@ -124,7 +124,7 @@ class Glancer(Protocol):
         ...
 
 
-class InterpreterGlancer:
+class PythonTicks:
     """In the interpreter, for where the native one cannot be."""
 
     name = "interpreter"
@@ -156,4 +156,4 @@ def _sleep_until_due(schedule: Schedule, calls: Calls) -> bool:
     return False
 
 
-__all__ = ["Calls", "Glancer", "InterpreterGlancer", "Schedule"]
+__all__ = ["Calls", "PythonTicks", "Schedule", "TickSource"]

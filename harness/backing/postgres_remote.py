@@ -25,24 +25,24 @@ from harness.backing.postgres_client import (
 )
 from harness.backing.postgres_cluster import COPY_WITHIN_S
 from harness.backing.postgres_install import MEMORY
-from harness.backing.postgres_remote_database import FarLent
-from harness.backing.postgres_remote_server import Database, FarServer
+from harness.backing.postgres_remote_database import RemoteDatabase
+from harness.backing.postgres_remote_server import Database, RemoteServer
 from harness.backing.postgres_template import INITDB_WITHIN_S, fill, sql_files, template_key
 from harness.errors import HostError, InputError, MissingTool, TrialFailure
 from harness.hosts.ssh.host import SshHost
 from harness.model import BackingName, BackingSettings, Outcome
 
 
-class FarPostgres:
+class RemotePostgres:
     """See ``BackingSource``. One server at a time runs on ``host``; one that is never wiped rests in between.
 
-    ``open_to_others``: see ``FarServer``.
+    ``open_to_others``: see ``RemoteServer``.
     """
 
     name: BackingName = "postgresql"
 
     def __init__(self, host: SshHost, *, open_to_others: bool = False) -> None:
-        self._server = FarServer(host, open_to_others=open_to_others)
+        self._server = RemoteServer(host, open_to_others=open_to_others)
         self._templates: dict[tuple[Path, str], Database] = {}
         self._kept: dict[str, Database] = {}
         self._n = 0
@@ -60,7 +60,7 @@ class FarPostgres:
     def prepare(self, need: BackingNeed) -> None:
         self._template(need)
 
-    def start(self, need: BackingNeed, folder: Path) -> FarLent:
+    def start(self, need: BackingNeed, folder: Path) -> RemoteDatabase:
         """See ``BackingSource.start``."""
         began = time.monotonic()
         key = f"{need.workload} {need.settings.model_dump_json()}"
@@ -73,7 +73,7 @@ class FarPostgres:
         elif database.process is None or database.process.exited() is not None:
             self._server.serve(database, need.cpus)
         try:
-            return FarLent(self._server, database, need, folder, time.monotonic() - began)
+            return RemoteDatabase(self._server, database, need, folder, time.monotonic() - began)
         except BaseException as problem:
             self._server.stop(database, "SIGQUIT")
             if isinstance(problem, psycopg.Error):
@@ -165,4 +165,4 @@ class FarPostgres:
                 self._server.stop(database, "SIGINT")
 
 
-__all__ = ["FarPostgres"]
+__all__ = ["RemotePostgres"]

@@ -20,7 +20,7 @@ from harness.backing.postgres_client import (
     words_of,
 )
 from harness.backing.postgres_database import LOG, T
-from harness.backing.postgres_remote_server import Database, FarServer
+from harness.backing.postgres_remote_server import Database, RemoteServer
 from harness.backing.postgres_server import GRACE_S, RESERVED
 from harness.backing.postgres_template import INVARIANTS, STORED
 from harness.backing.postgres_watch import WATCH_FILE, Watch, wait_until_quiet
@@ -28,11 +28,11 @@ from harness.errors import TrialFailure
 from harness.model import BackingRecord, InvariantReading, Outcome
 
 
-class FarLent:
+class RemoteDatabase:
     """A running database, as a trial has it; see ``BackingService``."""
 
     def __init__(
-        self, server: FarServer, database: Database, need: BackingNeed, folder: Path, ready_s: float
+        self, server: RemoteServer, database: Database, need: BackingNeed, folder: Path, ready_s: float
     ) -> None:
         assert database.process is not None
         self.server, self.database, self._need, self._folder = server, database, need, folder
@@ -121,4 +121,4 @@ class FarLent:
         (self._folder / LOG).write_bytes(said[self._log_from :])
 
 
-__all__ = ["FarLent"]
+__all__ = ["RemoteDatabase"]

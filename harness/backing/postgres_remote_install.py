@@ -22,7 +22,7 @@ FIND = 'for f in {places}; do if [ -x "$f/postgres" ] && [ -x "$f/initdb" ]; the
 
 
 @dataclass(frozen=True, kw_only=True)
-class FarHome:
+class RemoteHome:
     """The programs there, and the user they run as; ``None``: as we are."""
 
     programs: Path
@@ -30,7 +30,7 @@ class FarHome:
     run_as: tuple[int, int] | None
 
 
-def find_far_home(host: SshHost) -> FarHome:
+def find_remote_home(host: SshHost) -> RemoteHome:
     """Return the server of that machine.
 
     Raises:
@@ -49,7 +49,7 @@ def find_far_home(host: SshHost) -> FarHome:
     programs = Path(found.stdout.strip())
     said = say(host, str(programs / "postgres"), "--version")
     version = re.search(r"\d+(\.\d+)*", said)
-    return FarHome(programs=programs, version=version.group() if version else said, run_as=_account(host))
+    return RemoteHome(programs=programs, version=version.group() if version else said, run_as=_account(host))
 
 
 def _account(host: SshHost) -> tuple[int, int] | None:

@@ -21,7 +21,7 @@ from harness.backing.postgres_client import (
     words_of,
 )
 from harness.backing.postgres_install import ELSEWHERE, MEMORY
-from harness.backing.postgres_remote_install import FarHome, find_far_home, say
+from harness.backing.postgres_remote_install import RemoteHome, find_remote_home, say
 from harness.backing.postgres_server import (
     GRACE_S,
     READY_WITHIN_S,
@@ -58,7 +58,7 @@ class Database:
         return self.folder / "server.log"
 
 
-class FarServer:
+class RemoteServer:
     """Runs servers over data folders of ``host``, as an unprivileged user.
 
     ``open_to_others``: its service runs on another machine, so it listens where that can reach it, and
@@ -69,11 +69,11 @@ class FarServer:
         self.host = host
         self.address = host.listen_address if open_to_others else ADDRESS
         self._let_in = "all" if open_to_others else NEAR
-        self._home: FarHome | None = None
+        self._home: RemoteHome | None = None
         self._bases: dict[Path, Path] = {}
 
     @property
-    def home(self) -> FarHome:
+    def home(self) -> RemoteHome:
         """The server of that machine.
 
         Raises:
@@ -81,7 +81,7 @@ class FarServer:
             InputError: we are root there, and there is nobody it could run as.
         """
         if self._home is None:
-            self._home = find_far_home(self.host)
+            self._home = find_remote_home(self.host)
         return self._home
 
     def base(self, settings: BackingSettings) -> Path:
@@ -212,4 +212,4 @@ class FarServer:
         say(self.host, "rm", "-rf", str(database.folder))
 
 
-__all__ = ["Database", "FarServer"]
+__all__ = ["Database", "RemoteServer"]

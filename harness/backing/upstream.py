@@ -10,8 +10,8 @@ from pathlib import Path
 from harness.agent.http_exchange import Connection, ExchangeError, request_bytes
 from harness.backing.base import BackingNeed
 from harness.errors import HostError, InputError, TrialFailure
-from harness.hosts.measuring import Station
-from harness.launchers.base import Instance, Launcher, LaunchOrder
+from harness.hosts.measuring import MeasuringHost
+from harness.launchers.base import Instance, Launcher, LaunchSpec
 from harness.launchers.exit_reason import STDERR, TAIL_BYTES
 from harness.model import (
     BackingName,
@@ -93,7 +93,7 @@ class Upstream:
     name: BackingName = "upstream"
 
     def __init__(
-        self, launcher: Launcher, find: Callable[[str], Implementation | None], host: Station
+        self, launcher: Launcher, find: Callable[[str], Implementation | None], host: MeasuringHost
     ) -> None:
         self._launcher, self._find, self._host = launcher, find, host
         self._builds: dict[str, BuildRecord] = {}
@@ -125,7 +125,7 @@ class Upstream:
     def _healthy_instance(self, need: BackingNeed, place: _Place) -> Instance:
         for attempt in range(1, ATTEMPTS_WHEN_PORT_TAKEN + 1):
             instance = self._launcher.launch(
-                LaunchOrder(
+                LaunchSpec(
                     implementation=self._implementation(need),
                     variant=_variant(need),
                     build=self._builds[need.workload],
@@ -160,7 +160,7 @@ def _variant(need: BackingNeed) -> Variant:
 class _Place:
     """Where one upstream API runs: its folder there, and how it is reached from here."""
 
-    def __init__(self, host: Station, ours: Path) -> None:
+    def __init__(self, host: MeasuringHost, ours: Path) -> None:
         self.host, self._ours = host, ours
         self.there = host.open_folder(ours)
 

@@ -17,10 +17,10 @@ import psutil
 
 from harness.agent.processes import read_stat
 from harness.agent.sampler import SLOW_HZ, Sampler, Watched
-from harness.agent.ticks import Calls, Glancer, InterpreterGlancer, Schedule
+from harness.agent.ticks import Calls, PythonTicks, Schedule, TickSource
 from harness.bench.result import BenchResult, BenchRow, over
 from harness.provenance import describe_place
-from harness.sampling import glancer_here
+from harness.sampling import tick_source_here
 from harness.verify.machine_load import Others, judge, words
 
 HZ = 100.0
@@ -56,13 +56,13 @@ def bench_sampler(
     root: Path, *, duration_s: float = DURATION_S, hz: float = HZ, rounds: int = ROUNDS
 ) -> BenchResult:
     """Sample two processes for a while, with the sampler as a session has it and with others in turn."""
-    glancer, why_not_native = glancer_here()
+    glancer, why_not_native = tick_source_here()
     ours, interpreter, peer, floor, bare = [], [], [], [], []
     with _two_processes() as pids, tempfile.TemporaryDirectory(prefix="rematch-bench-") as name:
         others = Others()
         for _ in range(rounds):
             ours.append(_ours(pids, Path(name), duration_s, hz, glancer))
-            interpreter.append(_ours(pids, Path(name), duration_s, hz, InterpreterGlancer()))
+            interpreter.append(_ours(pids, Path(name), duration_s, hz, PythonTicks()))
             peer.append(_peer(pids, Path(name), duration_s, hz))
             floor.append(_floor(duration_s, hz))
             bare.append(_bare(glancer, duration_s, hz))
@@ -133,7 +133,7 @@ def _two_processes() -> Iterator[tuple[int, int]]:
             process.wait()
 
 
-def _ours(pids: tuple[int, int], folder: Path, duration_s: float, hz: float, glancer: Glancer) -> _Cost:
+def _ours(pids: tuple[int, int], folder: Path, duration_s: float, hz: float, glancer: TickSource) -> _Cost:
     watched = {
         f"process {pid}": Watched(pid=pid, start_ticks=stat.start_ticks)
         for pid in pids
@@ -162,7 +162,7 @@ def _floor(duration_s: float, hz: float) -> float:
     return (time.process_time() - cpu_s) / (time.monotonic() - begin)
 
 
-def _bare(glancer: Glancer, duration_s: float, hz: float) -> float:
+def _bare(glancer: TickSource, duration_s: float, hz: float) -> float:
     """Share of a core that the same ticks cost with nobody to look at: what this machine takes for waking."""
     cpu_s, begin = time.process_time(), time.monotonic()
     glancer.take(Schedule.beginning_now(hz), round(duration_s * hz), [], Calls())

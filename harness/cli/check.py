@@ -43,9 +43,9 @@ def check(
         rematch check --host bighost
     """
     if host != "local":
-        from harness.cli.check_remote import check_far
+        from harness.cli.check_remote import check_remote
 
-        check_far(host, as_json=as_json)
+        check_remote(host, as_json=as_json)
         return
     found = _look()
     if as_json:
@@ -58,13 +58,13 @@ def check(
 
 def _look() -> dict[str, Any]:
     from harness.provenance import read_machine
-    from harness.sampling import glancer_here
+    from harness.sampling import tick_source_here
     from harness.toolchains import Surroundings, find_all, find_jdks
 
     around = Surroundings(project=find_root())
     tools = find_all(around)
     containers = _containers(around.project)
-    glancer, why_not_native = glancer_here()
+    glancer, why_not_native = tick_source_here()
     machine = read_machine()
     quiet = _watch(machine.n_cpus)
     lacking = [tool.name for tool in tools if tool.required and not tool.usable]

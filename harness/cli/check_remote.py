@@ -33,7 +33,7 @@ PROGRAMS = ("go", *run_as("program"), "locust", "docker", "taskset")
 ROOM_WANTED_BYTES = 1 << 30
 
 
-def check_far(name: str, *, as_json: bool) -> None:
+def check_remote(name: str, *, as_json: bool) -> None:
     """Connect, look, disconnect; nothing is left there but the agent's one file.
 
     Raises:
@@ -63,14 +63,14 @@ def _look(name: str) -> dict[str, Any]:
 
 def _look_at(host: SshHost, settings: HostSettings) -> dict[str, Any]:
     from harness.hosts.ssh.host import LOOPBACK
-    from harness.hosts.ssh.jdks import find_far_jdks
+    from harness.hosts.ssh.jdks import find_remote_jdks
     from harness.launchers.docker_engine import engine_on
 
     machine, clock = host.machine_facts, host.clock()
     before, began = host.machine(), time.monotonic()
     time.sleep(WATCHED_S)
     quiet = shares(before, host.machine(), time.monotonic() - began, machine.n_cpus)
-    jdks = find_far_jdks(host, None)
+    jdks = find_remote_jdks(host, None)
     engine, no_engine = engine_on(host, find_root())
     java, listening, forwarding = (
         remote_roles.java(jdks),

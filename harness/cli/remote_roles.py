@@ -69,10 +69,10 @@ def forwarding(host: SshHost) -> Ability:
 
 def database(host: SshHost) -> Ability:
     """Whether there is a PostgreSQL, and a user that it may run as."""
-    from harness.backing.postgres_remote_server import FarServer
+    from harness.backing.postgres_remote_server import RemoteServer
 
     try:
-        return Ability(found=FarServer(host).home.version)
+        return Ability(found=RemoteServer(host).home.version)
     except (MissingTool, InputError, HostError) as problem:
         return Ability(reason=f"no database there: {problem}")
 

@@ -14,7 +14,7 @@ from harness.analysis.stats.aa_noise import AANoise
 from harness.analysis.stats.comparisons import Comparison
 from harness.errors import InputError, NothingToDraw
 from harness.figures.style import BAND, FAINT, INK, cannot_be_said, canvas, label_ends, log_scale, styled
-from harness.figures.variant_style import Look, looks, ordered
+from harness.figures.variant_style import VariantStyle, ordered, variant_styles
 from harness.model import Estimate, Verdict
 from harness.model.digits import percent, plain
 
@@ -43,7 +43,7 @@ def forest(comparisons: Sequence[Comparison], trials: pd.DataFrame, *, quantity:
     if not comparisons:
         raise InputError("no comparison to draw", found="none", allowed="at least one")
     cells = list(dict.fromkeys(_cell(comparison) for comparison in comparisons))
-    styles, order = looks(trials), ordered(trials)
+    styles, order = variant_styles(trials), ordered(trials)
     n_rows = 1 + max(sum(_cell(c) == cell for c in comparisons) for cell in cells)
     height = 0.55 + len(cells) * (0.3 + 0.17 * n_rows)
     figure, panels = canvas(len(cells), 1, height=height, sharex=True)
@@ -77,7 +77,7 @@ def forest(comparisons: Sequence[Comparison], trials: pd.DataFrame, *, quantity:
     return figure
 
 
-def _itself(axes: Axes, noise: AANoise, look: Look) -> None:
+def _itself(axes: Axes, noise: AANoise, look: VariantStyle) -> None:
     """Draw the reference against its duplicate; where the pair was made in another cell, name that one instead."""
     size = None if noise.noise is None else f"noise {percent(noise.noise)}"
     if noise.elsewhere is not None:
@@ -93,7 +93,9 @@ def _itself(axes: Axes, noise: AANoise, look: Look) -> None:
         _word(axes, 0, size)
 
 
-def _interval(axes: Axes, y: int, ratio: Estimate, look: Look, face: str, *, about: bool = True) -> None:
+def _interval(
+    axes: Axes, y: int, ratio: Estimate, look: VariantStyle, face: str, *, about: bool = True
+) -> None:
     if ratio.low is not None and ratio.high is not None:
         axes.plot([ratio.low, ratio.high], [y, y], color=look.colour if about else FAINT, linewidth=1.6)
     if ratio.value is not None:
@@ -129,7 +131,7 @@ def pareto(
     kept = trials[~trials["excluded"].astype(bool)].dropna(subset=[latency, memory])
     if kept.empty:
         raise NothingToDraw("no trial has both", place=f"{latency} and {memory}")
-    styles = looks(trials)
+    styles = variant_styles(trials)
     figure, panels = canvas(height=2.5)
     axes = panels[0, 0]
     ends = []

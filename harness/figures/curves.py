@@ -12,7 +12,7 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from harness.figures.variant_style import Look
+from harness.figures.variant_style import VariantStyle
 
 Floats = NDArray[np.float64]
 
@@ -42,7 +42,9 @@ def median_and_range(
     return middle
 
 
-def line_of_medians(axes: Axes, frame: pd.DataFrame, x: str, y: str, look: Look, **options: Any) -> pd.Series:
+def line_of_medians(
+    axes: Axes, frame: pd.DataFrame, x: str, y: str, look: VariantStyle, **options: Any
+) -> pd.Series:
     """Join the medians of ``y`` at each ``x`` with a line in a variant's style; return them by ``x``."""
     sns.lineplot(
         data=frame,

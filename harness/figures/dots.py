@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 
 from harness.analysis.tables.success_shares import counted_in, failed_share
 from harness.figures.style import INK
-from harness.figures.variant_style import Look
+from harness.figures.variant_style import VariantStyle
 
 _SIZE, _EDGE = 3.6, 0.9
 
@@ -27,7 +27,7 @@ def rows_of_dots(
     values: pd.Series,
     *,
     rows: Sequence[str],
-    styles: Mapping[str, Look],
+    styles: Mapping[str, VariantStyle],
     by: str = "variant",
     orient: Literal["h", "v"] = "h",
     hollow: bool = False,
@@ -80,7 +80,7 @@ def rows_of_dots(
 _CROSS: dict[str, Any] = {"marker": "x", "size": 5.0, "linewidth": 0.8}
 
 
-def _marks(look: Look) -> dict[str, Any]:
+def _marks(look: VariantStyle) -> dict[str, Any]:
     return {
         "marker": look.marker, "size": _SIZE, "edgecolor": look.colour, "linewidth": _EDGE, "alpha": 0.85,
     }  # fmt: skip
@@ -91,7 +91,7 @@ def failed_strip(
     trials: pd.DataFrame,
     *,
     rows: Sequence[str],
-    styles: Mapping[str, Look],
+    styles: Mapping[str, VariantStyle],
     orient: Literal["h", "v"] = "h",
 ) -> None:
     """Draw the share of failed requests of every kept trial: a fast answer that is wrong is no answer."""

@@ -25,7 +25,7 @@ from harness.figures.style import (
     log_scale,
     styled,
 )
-from harness.figures.variant_style import Look, looks, ordered
+from harness.figures.variant_style import VariantStyle, ordered, variant_styles
 
 Floats = NDArray[np.float64]
 _NINES = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
@@ -46,7 +46,7 @@ def percentiles(
         resolution_s: the tool's smallest step; what lies below two steps is shaded as not to be told.
     """
     _some(latencies)
-    styles = looks(trials)
+    styles = variant_styles(trials)
     figure, panels = canvas(2, 1, height=3.1, gridspec_kw={"height_ratios": [5, 1]})
     axes, strip = panels[0, 0], panels[1, 0]
     depth = min(_deepest(rows) for rows in latencies.values() if rows)
@@ -73,7 +73,7 @@ def percentiles(
 def ecdf(latencies: Mapping[str, Sequence[Floats]], trials: pd.DataFrame) -> Figure:
     """Return the cumulative distribution of latency, one thin line a trial, one look a variant."""
     _some(latencies)
-    styles = looks(trials)
+    styles = variant_styles(trials)
     figure, panels = canvas(height=2.3)
     axes = panels[0, 0]
     share = np.linspace(0.001, 0.999, 400)
@@ -114,7 +114,9 @@ def _nines(axes: Axes, depth: float) -> None:
     axes.set_xlim(0, depth)
 
 
-def _failed(axes: Axes, trials: pd.DataFrame, names: Sequence[str], styles: Mapping[str, Look]) -> None:
+def _failed(
+    axes: Axes, trials: pd.DataFrame, names: Sequence[str], styles: Mapping[str, VariantStyle]
+) -> None:
     failed_strip(axes, trials, rows=names, styles=styles, orient="v")
     axes.set_xticks(
         range(len(names)), [styles[name].label.replace(" ", "\n", 1) for name in names], fontsize=5.2

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from harness.analysis.stats.summaries import summarise
 from harness.figures.dots import rows_of_dots
 from harness.figures.style import INK
-from harness.figures.variant_style import Look
+from harness.figures.variant_style import VariantStyle
 from harness.model import Estimate
 from harness.model.digits import decimals, fixed
 
@@ -23,7 +23,7 @@ def rows_of_trials(
     *,
     factor: float,
     rows: Sequence[str],
-    styles: Mapping[str, Look],
+    styles: Mapping[str, VariantStyle],
 ) -> None:
     """Draw every variant's trials as a row of dots, the geometric mean as a bar with its interval and its number.
 

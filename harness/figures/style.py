@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from harness.figures.variant_style import Look
+from harness.figures.variant_style import VariantStyle
 from harness.model.digits import span
 from harness.model.formatting import NOT_MEASURED
 
@@ -159,7 +159,7 @@ def _steps(ratio: float) -> tuple[float, ...]:
     return (1, 2, 5) if ratio < 200 else (1,)
 
 
-def legend(axes: Axes, names: Iterable[str], styles: Mapping[str, Look], *, lines: bool) -> None:
+def legend(axes: Axes, names: Iterable[str], styles: Mapping[str, VariantStyle], *, lines: bool) -> None:
     """Name the variants right of the axes by marker, or by line style."""
     handles = [
         Line2D([], [], color=styles[name].colour, linestyle=styles[name].line, label=styles[name].label)

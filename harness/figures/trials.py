@@ -12,7 +12,7 @@ from matplotlib.ticker import FuncFormatter
 from harness.errors import InputError, NothingToDraw
 from harness.figures.dots import failed_strip, rows_of_dots
 from harness.figures.style import FAINT, INK, PAGE_INCHES, canvas, legend, log_scale, styled
-from harness.figures.variant_style import looks, ordered
+from harness.figures.variant_style import ordered, variant_styles
 
 #: With more panels than this beside each other there is room for the levels, not for the factor before each.
 CROWDED = 4
@@ -39,7 +39,7 @@ def by_cell(
     if kept.empty:
         raise NothingToDraw("no trial has this metric", place=metric)
     cells = [key for key, _ in kept.groupby(list(by), sort=False)] if by else [()]
-    order, styles = ordered(kept), looks(trials)
+    order, styles = ordered(kept), variant_styles(trials)
     rows = 2 if errors else 1
     figure, panels = canvas(
         rows,
@@ -83,7 +83,7 @@ def run_order(trials: pd.DataFrame, metric: str, *, label: str) -> Figure:
         raise InputError("no trial has this metric", place=metric, found="0 trials", allowed="at least one")
     centre = counted.groupby("configuration")[metric].mean()
     frame["relative"] = frame[metric] / frame["configuration"].map(centre)
-    styles = looks(trials)
+    styles = variant_styles(trials)
     figure, panels = canvas(height=2.0)
     axes = panels[0, 0]
     axes.axhline(1, color=INK, linewidth=0.7)

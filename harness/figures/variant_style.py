@@ -36,7 +36,7 @@ _SPARE: tuple[tuple[str, Any], ...] = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Look:
+class VariantStyle:
     """How one variant is drawn."""
 
     label: str
@@ -58,7 +58,7 @@ class Look:
         }
 
 
-def looks(trials: pd.DataFrame) -> dict[str, Look]:
+def variant_styles(trials: pd.DataFrame) -> dict[str, VariantStyle]:
     """Return variant -> look. The implementation decides marker and line; a variant of it that is not
     the plain one (its name differs from the implementation's) is hollow."""
     rows = trials.drop_duplicates("variant").sort_values("variant")
@@ -71,14 +71,14 @@ def ordered(trials: pd.DataFrame) -> list[str]:
     return [str(name) for name in rows["variant"]]
 
 
-def _look(row: pd.Series) -> Look:
+def _look(row: pd.Series) -> VariantStyle:
     implementation, variant = str(row["implementation"]), str(row["variant"])
     spare = _SPARE[zlib.crc32(implementation.encode()) % len(_SPARE)]
     marker, line = _SHAPES.get(implementation, spare)
     colour = COLOURS.get(str(row["language"]).lower(), OTHER_COLOUR)
     plain = variant == implementation
     label = row.get("label")
-    return Look(
+    return VariantStyle(
         label=variant if label is None or pd.isna(label) else str(label),
         colour=colour,
         marker=marker,

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from harness.agent.cgroup import read_group
-from harness.agent.docker_api import EngineReply, EngineRequest, exchange_in_a_row
+from harness.agent.docker_api import DockerReply, DockerRequest, exchange_in_a_row
 from harness.agent.hashing import folder_bytes
 from harness.agent.machine_counters import MachineReading
 from harness.agent.ports import free_port
@@ -24,7 +24,7 @@ from harness.hosts.base import Command, Completed, Stopped, StopSignal
 from harness.hosts.measuring import Sampling, Started
 from harness.model import ClockReading, GroupReading, HostClock, ResourceReading
 from harness.model.endpoint import Endpoint
-from harness.sampling import glancer_here, read_resources, readers_here, tree_here
+from harness.sampling import read_resources, readers_here, tick_source_here, tree_here
 
 STUB = Path(__file__).resolve().parents[1] / "agent" / "spawn_stub.py"
 
@@ -78,7 +78,7 @@ class LocalHost:
             return reader.read()
 
     def sampler(self, samples: Path, machine: Path, hz: float) -> Sampling:
-        glancer, _ = glancer_here()
+        glancer, _ = tick_source_here()
         sampler = Sampler({}, samples=samples, machine=machine, hz=hz, glancer=glancer)
         sampler.start()
         return sampler
@@ -137,8 +137,8 @@ class LocalHost:
         return f"{os.getuid()}:{os.getgid()}"
 
     def docker(
-        self, requests: Sequence[EngineRequest], *, address: str | None = None, timeout_s: float = 60.0
-    ) -> tuple[EngineReply, ...]:
+        self, requests: Sequence[DockerRequest], *, address: str | None = None, timeout_s: float = 60.0
+    ) -> tuple[DockerReply, ...]:
         return tuple(exchange_in_a_row(address, requests, timeout_s))
 
     def start_ticks(self, pid: int) -> int | None:

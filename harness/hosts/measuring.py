@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A machine as a trial has it: a host that also measures, tells what time it is, and keeps files and ports.
 
-What it is asked for is split into small interfaces; ``Station`` is all of them together.
+What it is asked for is split into small interfaces; ``MeasuringHost`` is all of them together.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from harness.agent.docker_api import EngineReply, EngineRequest
+from harness.agent.docker_api import DockerReply, DockerRequest
 from harness.agent.machine_counters import MachineReading
 from harness.agent.process_tree import TreeResources
 from harness.agent.readiness_probe import FirstAnswer
@@ -111,7 +111,7 @@ class Place(Protocol):
         ...
 
 
-class Shelf(Protocol):
+class Workspace(Protocol):
     """A host's files, where they are not ours."""
 
     def open_folder(self, ours: Path) -> Path:
@@ -158,8 +158,8 @@ class Dock(Protocol):
         ...
 
     def docker(
-        self, requests: Sequence[EngineRequest], *, address: str | None = None, timeout_s: float = 60.0
-    ) -> tuple[EngineReply, ...]:
+        self, requests: Sequence[DockerRequest], *, address: str | None = None, timeout_s: float = 60.0
+    ) -> tuple[DockerReply, ...]:
         """Ask the daemon there, one request right after the other; see ``engine.exchange_in_a_row``.
 
         Moments are on this machine's clocks. ``address``: the daemon's; ``None``: the host's usual one.
@@ -178,8 +178,8 @@ class Dock(Protocol):
         ...
 
 
-class Station(Host, Meter, Timepiece, Place, Shelf, Dock, Protocol):
+class MeasuringHost(Host, Meter, Timepiece, Place, Workspace, Dock, Protocol):
     """All that a trial needs of a machine."""
 
 
-__all__ = ["Dock", "Meter", "Place", "Sampling", "Shelf", "Started", "Station", "Timepiece"]
+__all__ = ["Dock", "MeasuringHost", "Meter", "Place", "Sampling", "Started", "Timepiece", "Workspace"]

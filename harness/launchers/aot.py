@@ -15,7 +15,7 @@ from harness.agent.http_exchange import Connection, request_bytes
 from harness.agent.sampler import Watched
 from harness.errors import HostError, RematchError
 from harness.hosts.base import Command, Host, Process
-from harness.hosts.measuring import Station
+from harness.hosts.measuring import MeasuringHost
 from harness.model import Frozen, Request
 from harness.model.endpoint import Endpoint
 
@@ -52,7 +52,7 @@ def find_cache(host: Host, file: Path) -> AotCache | None:
 
 
 def train(
-    host: Station, command: Command, endpoint: Endpoint, requests: tuple[Request, ...], file: Path
+    host: MeasuringHost, command: Command, endpoint: Endpoint, requests: tuple[Request, ...], file: Path
 ) -> AotCache:
     """Start the service with ``command`` (which writes the cache to ``unfinished(file)``), send it
     some hundred requests, stop it, and keep the cache under its final name.
@@ -96,7 +96,7 @@ def _say(host: Host, *words: str) -> str:
     return host.run(Command(argv=words, folder=Path("/")), FILES_WITHIN_S).stdout
 
 
-def _send(host: Station, process: Process, endpoint: Endpoint, requests: tuple[Request, ...]) -> None:
+def _send(host: MeasuringHost, process: Process, endpoint: Endpoint, requests: tuple[Request, ...]) -> None:
     """Send the requests once it answers; of one that ended, the missing cache and stderr tell."""
     first = host.first_answer(
         endpoint,

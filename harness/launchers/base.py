@@ -23,7 +23,7 @@ def masked(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: MASK if name in SECRETS else value for name, value in environment.items()}
 
 
-class LaunchOrder(Frozen):
+class LaunchSpec(Frozen):
     """One instance to be brought up. All its files go below ``folder``."""
 
     implementation: Implementation
@@ -105,7 +105,7 @@ class Launcher(Protocol):
         """
         ...
 
-    def launch(self, order: LaunchOrder) -> Instance:
+    def launch(self, spec: LaunchSpec) -> Instance:
         """Start a fresh process and return at once, before it is ready.
 
         Raises:

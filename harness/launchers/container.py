@@ -15,12 +15,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.agent.docker_api import EngineReply
+from harness.agent.docker_api import DockerReply
 from harness.errors import InputError, RematchError, TrialFailure
 from harness.hosts.base import Command
-from harness.hosts.measuring import Station
+from harness.hosts.measuring import MeasuringHost
 from harness.launchers.arguments import cpu_limit, expand, native_start, runtime_arguments, setting_flags
-from harness.launchers.base import LaunchOrder, masked
+from harness.launchers.base import LaunchSpec, masked
 from harness.launchers.build_images import BuildImages
 from harness.launchers.container_instance import (
     ContainerInstance,
@@ -66,7 +66,7 @@ class ContainerLauncher:
         root: Path,
         *,
         bases: Mapping[str, str] | None = None,
-        host: Station | None = None,
+        host: MeasuringHost | None = None,
         socket: str | None = None,
         grace_s: float = GRACE_S,
     ) -> None:
@@ -107,36 +107,36 @@ class ContainerLauncher:
             )
         return record
 
-    def launch(self, order: LaunchOrder) -> ContainerInstance:
+    def launch(self, spec: LaunchSpec) -> ContainerInstance:
         client = self._needed()
-        if order.build.form is not None and order.build.form.problem is not None:
-            raise TrialFailure(Outcome.FAILED, order.build.form.problem)
-        tag = self._made.tag(order.implementation, order.variant, order.build)
+        if spec.build.form is not None and spec.build.form.problem is not None:
+            raise TrialFailure(Outcome.FAILED, spec.build.form.problem)
+        tag = self._made.tag(spec.implementation, spec.variant, spec.build)
         image = self._images.get(tag) or find_image(client, tag)
         if image is None:
             raise TrialFailure(
-                Outcome.FAILED, f"{order.implementation.name}: its image {tag} is gone; build again"
+                Outcome.FAILED, f"{spec.implementation.name}: its image {tag} is gone; build again"
             )
         port = self._host.free_port(self._host.listen_address)
-        argv, told = self._argv(order, image, port)
-        environment = {**told, **order.environment}
-        body = create_body(order, image, argv, environment, root=self._root, user=self._host.user)
+        argv, told = self._argv(spec, image, port)
+        environment = {**told, **spec.environment}
+        body = create_body(spec, image, argv, environment, root=self._root, user=self._host.user)
         name = new_name()
         try:
             made, started, seen = make_and_start(self._host, client, name, body, self._socket)
             state = json.loads(seen.body)
-            around = self._around(order, client, image, made, started)
-            record = self._record(order, image, argv, environment, port, state, made, around)
+            around = self._around(spec, client, image, made, started)
+            record = self._record(spec, image, argv, environment, port, state, made, around)
             container = client.containers.prepare_model(state)
-            return ContainerInstance(container, record, order.folder, self._grace_s, self._host)
+            return ContainerInstance(container, record, spec.folder, self._grace_s, self._host)
         except BaseException:  # a signal among it: the daemon may have made what nobody here has heard of
             remove_named(self._host, client, name, self._socket)
             raise
 
     def _around(
-        self, order: LaunchOrder, client: DockerClient, image: Image, made: EngineReply, started: EngineReply
+        self, spec: LaunchSpec, client: DockerClient, image: Image, made: DockerReply, started: DockerReply
     ) -> ContainerRecord:
-        runtime = order.variant.runtime
+        runtime = spec.variant.runtime
         return ContainerRecord(
             engine=self._engine or engine_of(client),
             image_id=image.id,
@@ -144,7 +144,7 @@ class ContainerLauncher:
             layer_bytes=image.layer_bytes,
             network="host",
             user=self._host.user,
-            cpuset=cpuset_of(order),
+            cpuset=cpuset_of(spec),
             cpu_quota=float(runtime.cpus) if runtime.cpus else None,
             memory_limit_bytes=memory_bytes(runtime),
             create_s=made.ended_monotonic_s - made.began_monotonic_s,
@@ -153,17 +153,17 @@ class ContainerLauncher:
 
     def _record(
         self,
-        order: LaunchOrder,
+        spec: LaunchSpec,
         image: Image,
         argv: tuple[str, ...],
         environment: Mapping[str, str],
         port: int,
         state: Mapping[str, Any],
-        made: EngineReply,
+        made: DockerReply,
         around: ContainerRecord,
     ) -> InstanceRecord:
         pid = int(state["State"]["Pid"])
-        form = order.build.form
+        form = spec.build.form
         return InstanceRecord(
             argv=argv,
             environment=masked(environment),
@@ -171,25 +171,25 @@ class ContainerLauncher:
             process_start_ticks=(self._host.start_ticks(pid) if pid else None) or 0,
             port=port,
             launched=ClockReading(wall_epoch_s=made.began_wall_epoch_s, monotonic_s=made.began_monotonic_s),
-            cpu_affinity=order.cpus or (),
-            cpu_limit=cpu_limit(order.variant, order.cpus),
-            artifact_sha256=order.build.artifact_sha256,
-            artifact_bytes=order.build.artifact_bytes,
-            runtime_bytes=max(0, image.image_bytes - order.build.artifact_bytes),
-            runtime_version=form.tool if form is not None else self._brought_along(order),
+            cpu_affinity=spec.cpus or (),
+            cpu_limit=cpu_limit(spec.variant, spec.cpus),
+            artifact_sha256=spec.build.artifact_sha256,
+            artifact_bytes=spec.build.artifact_bytes,
+            runtime_bytes=max(0, image.image_bytes - spec.build.artifact_bytes),
+            runtime_version=form.tool if form is not None else self._brought_along(spec),
             container=around,
         )
 
-    def _brought_along(self, order: LaunchOrder) -> str | None:
+    def _brought_along(self, spec: LaunchSpec) -> str | None:
         """The runtime inside the artifact; of a runtime that the base image has, nobody here knows."""
-        if order.implementation.runtime != "go":
+        if spec.implementation.runtime != "go":
             return None
-        built = self._process.builder.find(order.implementation, order.build.source_sha256)
+        built = self._process.builder.find(spec.implementation, spec.build.source_sha256)
         return built.runtime_version if built is not None else None
 
-    def _argv(self, order: LaunchOrder, image: Image, port: int) -> tuple[tuple[str, ...], dict[str, str]]:
+    def _argv(self, spec: LaunchSpec, image: Image, port: int) -> tuple[tuple[str, ...], dict[str, str]]:
         """The start of ``service.toml``, with the program and artifact that the image's ENTRYPOINT names."""
-        implementation, variant = order.implementation, order.variant
+        implementation, variant = spec.implementation, spec.variant
         file = self._process.builder.service_toml(implementation)
         if not image.entrypoint:
             raise InputError(
@@ -198,7 +198,7 @@ class ContainerLauncher:
         told = runtime_arguments(
             implementation,
             _without_limit(variant),
-            cpu_limit=cpu_limit(variant, order.cpus),
+            cpu_limit=cpu_limit(variant, spec.cpus),
             java_major=self._process.runtimes.java_major(implementation),
         )
         native = variant.runtime.form == "native"

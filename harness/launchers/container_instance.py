@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.agent.docker_api import MADE, EngineReply, EngineRequest
+from harness.agent.docker_api import MADE, DockerReply, DockerRequest
 from harness.errors import HostError, TrialFailure
 from harness.hosts.base import Command
-from harness.hosts.measuring import Station
-from harness.launchers.base import LaunchOrder
+from harness.hosts.measuring import MeasuringHost
+from harness.launchers.base import LaunchSpec
 from harness.launchers.cgroup import bytes_of
 from harness.launchers.docker_engine import owner
 from harness.launchers.docker_errors import asking
@@ -37,7 +37,7 @@ class ContainerInstance:
     cpu_at_launch_s = 0.0
 
     def __init__(
-        self, container: Any, record: InstanceRecord, folder: Path, grace_s: float, host: Station
+        self, container: Any, record: InstanceRecord, folder: Path, grace_s: float, host: MeasuringHost
     ) -> None:
         self._container, self.host = container, host
         self._record, self._folder, self._grace_s = record, folder, grace_s
@@ -169,7 +169,7 @@ SETTLED_WITHIN_S = 1.0
 
 
 def create_body(
-    order: LaunchOrder,
+    spec: LaunchSpec,
     image: Image,
     argv: tuple[str, ...],
     environment: Mapping[str, str],
@@ -178,13 +178,13 @@ def create_body(
     user: str,
 ) -> dict[str, Any]:
     """Return what the daemon is asked to make, in its own words."""
-    runtime = order.variant.runtime
+    runtime = spec.variant.runtime
     memory = memory_bytes(runtime)
     limits: dict[str, Any] = {} if memory is None else {"Memory": memory, "MemorySwap": memory}
     if runtime.cpus:
         limits["NanoCpus"] = runtime.cpus * 10**9
-    if order.cpus:
-        limits["CpusetCpus"] = cpuset_of(order)
+    if spec.cpus:
+        limits["CpusetCpus"] = cpuset_of(spec)
     return {
         "Image": image.id,
         "Entrypoint": [argv[0]],
@@ -193,7 +193,7 @@ def create_body(
         "Labels": {LABEL: project_label(root), OWNER: owner()},
         "User": user,
         "WorkingDir": TRIAL,
-        "HostConfig": {"NetworkMode": "host", "Binds": [f"{order.folder}:{TRIAL}:rw"], **limits},
+        "HostConfig": {"NetworkMode": "host", "Binds": [f"{spec.folder}:{TRIAL}:rw"], **limits},
     }
 
 
@@ -203,8 +203,8 @@ def new_name() -> str:
 
 
 def make_and_start(
-    host: Station, client: DockerClient, name: str, body: Mapping[str, Any], socket: str | None
-) -> tuple[EngineReply, EngineReply, EngineReply]:
+    host: MeasuringHost, client: DockerClient, name: str, body: Mapping[str, Any], socket: str | None
+) -> tuple[DockerReply, DockerReply, DockerReply]:
     """Make, start and look at a container on its host, without a word between this machine and that one.
 
     However it ends but well, something of that name may be left: ``remove_named``.
@@ -215,12 +215,12 @@ def make_and_start(
     """
     version = f"/v{client.api.api_version}"
     row = (
-        EngineRequest(
+        DockerRequest(
             "POST", f"{version}/containers/create?name={name}", {"Content-Type": "application/json"},
             json.dumps(body).encode(),
         ),
-        EngineRequest("POST", f"{version}/containers/{MADE}/start"),
-        EngineRequest("GET", f"{version}/containers/{MADE}/json"),
+        DockerRequest("POST", f"{version}/containers/{MADE}/start"),
+        DockerRequest("GET", f"{version}/containers/{MADE}/json"),
     )  # fmt: skip
     with asking(host):
         replies = host.docker(row, address=socket)
@@ -231,12 +231,12 @@ def make_and_start(
     return made, started, seen
 
 
-def remove_named(host: Station, client: DockerClient, name: str, socket: str | None) -> None:
+def remove_named(host: MeasuringHost, client: DockerClient, name: str, socket: str | None) -> None:
     """Remove what has come to be of a container, and what the daemon is still making of it.
 
     Raises nothing where no daemon answers: the host's agent, or the next session, removes it then.
     """
-    removal = EngineRequest("DELETE", f"/v{client.api.api_version}/containers/{name}?force=1&v=1")
+    removal = DockerRequest("DELETE", f"/v{client.api.api_version}/containers/{name}?force=1&v=1")
     until = time.monotonic() + SETTLED_WITHIN_S
     while True:
         with contextlib.suppress(HostError):
@@ -247,9 +247,9 @@ def remove_named(host: Station, client: DockerClient, name: str, socket: str | N
         time.sleep(0.1)
 
 
-def cpuset_of(order: LaunchOrder) -> str | None:
+def cpuset_of(spec: LaunchSpec) -> str | None:
     """Return the CPUs it may run on, as the kernel writes them; ``None``: on any."""
-    return ",".join(map(str, order.cpus)) if order.cpus else None
+    return ",".join(map(str, spec.cpus)) if spec.cpus else None
 
 
 def memory_bytes(runtime: RuntimeSettings) -> int | None:
@@ -257,7 +257,7 @@ def memory_bytes(runtime: RuntimeSettings) -> int | None:
     return None if runtime.memory_limit is None else bytes_of(runtime.memory_limit)
 
 
-def _complaint(reply: EngineReply) -> str:
+def _complaint(reply: DockerReply) -> str:
     said = reply.body.decode(errors="replace")
     with contextlib.suppress(ValueError, KeyError, TypeError):
         said = str(json.loads(said)["message"])

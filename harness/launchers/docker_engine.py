@@ -8,12 +8,12 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.agent.docker_api import SILENT, EngineRequest
+from harness.agent.docker_api import SILENT, DockerRequest
 from harness.agent.machine_info import hostname_hash
 from harness.agent.processes import alive, this_process
 from harness.errors import HostError, RematchError
 from harness.hosts.local import LocalHost
-from harness.hosts.measuring import Station
+from harness.hosts.measuring import MeasuringHost
 from harness.launchers.images import LABEL, OWNER, project_label
 from harness.toolchains import Surroundings, how_to_get, wanted
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _NOWHERE = "http://localhost:2375"
 
 
-def connect(host: Station, root: Path, socket: str | None = None) -> DockerClient:
+def connect(host: MeasuringHost, root: Path, socket: str | None = None) -> DockerClient:
     """Return a client of the host's daemon; ``socket``: its address, ``None``: where it usually listens.
 
     Raises:
@@ -33,10 +33,10 @@ def connect(host: Station, root: Path, socket: str | None = None) -> DockerClien
     import docker
     import docker.errors
 
-    from harness.launchers.docker_transport import DockerCarrier
+    from harness.launchers.docker_transport import DockerTransport
 
     try:
-        reply = host.docker([EngineRequest("GET", "/version")], address=socket)[0]
+        reply = host.docker([DockerRequest("GET", "/version")], address=socket)[0]
         if reply.status != 200:
             raise HostError(f"the Docker daemon answers with {reply.status}: {reply.body.decode()[:200]}")
         client = docker.DockerClient(base_url=_NOWHERE, version=str(json.loads(reply.body)["ApiVersion"]))
@@ -48,7 +48,7 @@ def connect(host: Station, root: Path, socket: str | None = None) -> DockerClien
             f"services in containers; install it{where} with: {get}; then start it (or set "
             f"{'DOCKER_HOST' if host.here else 'docker in hosts.toml'}) and grant access to its socket"
         ) from problem
-    client.api.mount("http://", DockerCarrier(host, socket))
+    client.api.mount("http://", DockerTransport(host, socket))
     return client
 
 
@@ -58,7 +58,7 @@ def engine_of(client: DockerClient) -> str:
     return f"{version.get('Version')} (API {version.get('ApiVersion')})"
 
 
-def engine_on(host: Station, root: Path, socket: str | None = None) -> tuple[str | None, str | None]:
+def engine_on(host: MeasuringHost, root: Path, socket: str | None = None) -> tuple[str | None, str | None]:
     """Return the Docker daemon that answers on a host, or ``None`` and why none does."""
     try:
         client = connect(host, root, socket)

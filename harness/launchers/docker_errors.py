@@ -8,12 +8,12 @@ from collections.abc import Iterator
 
 from harness.agent.docker_api import SILENT
 from harness.errors import HostError, TrialFailure
-from harness.hosts.measuring import Station
+from harness.hosts.measuring import MeasuringHost
 from harness.model import Outcome
 
 
 @contextlib.contextmanager
-def asking(host: Station) -> Iterator[None]:
+def asking(host: MeasuringHost) -> Iterator[None]:
     """Say in one line what goes wrong between us and the daemon while a trial is under way.
 
     Raises:
@@ -31,7 +31,7 @@ def asking(host: Station) -> Iterator[None]:
         raise with_advice(problem, host) from problem
 
 
-def with_advice(problem: HostError, host: Station) -> HostError:
+def with_advice(problem: HostError, host: MeasuringHost) -> HostError:
     """Return the problem with what to do, where a daemon that answered before does not any more."""
     said = str(problem)
     if SILENT not in said or "start the daemon" in said:

@@ -16,9 +16,9 @@ import requests
 from requests.adapters import BaseAdapter
 from requests.structures import CaseInsensitiveDict
 
-from harness.agent.docker_api import EngineReply, EngineRequest
+from harness.agent.docker_api import DockerReply, DockerRequest
 from harness.errors import HostError
-from harness.hosts.measuring import Station
+from harness.hosts.measuring import MeasuringHost
 from harness.launchers.docker_errors import with_advice
 
 #: Where the SDK sets no limit: an image is built in one exchange.
@@ -30,14 +30,14 @@ _NOT_CARRIED = frozenset(
 )
 
 
-class DockerCarrier(BaseAdapter):
+class DockerTransport(BaseAdapter):
     """Answers come whole: nothing that is asked here goes on for ever.
 
     A body that is a file (what an image is built of) is sent to the host as a file of its own.
     A daemon that does not answer is a ``HostError``.
     """
 
-    def __init__(self, host: Station, address: str | None) -> None:
+    def __init__(self, host: MeasuringHost, address: str | None) -> None:
         super().__init__()
         self._host, self._address = host, address
 
@@ -57,7 +57,7 @@ class DockerCarrier(BaseAdapter):
             reply = self._send_file(request, request.body, headers, timeout)
         else:
             body = request.body or b""
-            asked = EngineRequest(
+            asked = DockerRequest(
                 request.method or "GET",
                 _path(request),
                 headers,
@@ -71,19 +71,19 @@ class DockerCarrier(BaseAdapter):
 
     def _send_file(
         self, request: requests.PreparedRequest, body: Any, headers: Mapping[str, str], timeout: Any
-    ) -> EngineReply:
+    ) -> DockerReply:
         with tempfile.TemporaryDirectory(prefix="rematch-context-") as name:
             with (Path(name) / _BODY).open("wb") as target:
                 shutil.copyfileobj(body, target)
             there = self._host.install(Path(name))
             try:
                 body_file = str(there / _BODY)
-                asked = EngineRequest(request.method or "POST", _path(request), headers, body_file=body_file)
+                asked = DockerRequest(request.method or "POST", _path(request), headers, body_file=body_file)
                 return self._ask(asked, timeout)
             finally:
                 self._host.discard(there)
 
-    def _ask(self, asked: EngineRequest, timeout: Any) -> EngineReply:
+    def _ask(self, asked: DockerRequest, timeout: Any) -> DockerReply:
         within_s = float(timeout) if isinstance(timeout, (int, float)) else WITHIN_S
         try:
             return self._host.docker([asked], address=self._address, timeout_s=within_s)[0]
@@ -106,7 +106,7 @@ def _path(request: requests.PreparedRequest) -> str:
     return f"{parts.path}?{parts.query}" if parts.query else parts.path
 
 
-def _response(reply: EngineReply, request: requests.PreparedRequest) -> requests.Response:
+def _response(reply: DockerReply, request: requests.PreparedRequest) -> requests.Response:
     response = requests.Response()
     response.status_code = reply.status
     response.reason = http.client.responses.get(reply.status, "")

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from harness.errors import HostError, TrialFailure
 from harness.hosts.base import Command, Host, Process
-from harness.hosts.measuring import Station
+from harness.hosts.measuring import MeasuringHost
 from harness.launchers import aot
 from harness.launchers.accepted_flags import AcceptedFlags
 from harness.launchers.arguments import cpu_limit, jvm_flags, misfit
-from harness.launchers.base import LaunchOrder, masked
+from harness.launchers.base import LaunchSpec, masked
 from harness.launchers.builds import MADE_LATER, Builder, Built
 from harness.launchers.exit_reason import STDERR, STDOUT, TAIL_BYTES, memory_complaint, port_complaint
 from harness.launchers.forms import Forms, form_of
@@ -52,7 +52,7 @@ class ProcessLauncher:
 
     def __init__(
         self,
-        host: Station,
+        host: MeasuringHost,
         root: Path,
         tools: Tools,
         *,
@@ -141,29 +141,29 @@ class ProcessLauncher:
             update={"aot_training_s": cache.training_s, "aot_cache_bytes": cache.cache_bytes}
         )
 
-    def launch(self, order: LaunchOrder) -> ProcessInstance:
-        implementation, variant, source = order.implementation, order.variant, order.build.source_sha256
+    def launch(self, spec: LaunchSpec) -> ProcessInstance:
+        implementation, variant, source = spec.implementation, spec.variant, spec.build.source_sha256
         built = self.builder.find(implementation, source)
         if built is None:
             raise TrialFailure(
                 Outcome.FAILED,
                 f"{implementation.name}: the build of source {source[:12]} is gone from the cache; build it again",
             )
-        if order.build.form is not None and order.build.form.problem is not None:
-            raise TrialFailure(Outcome.FAILED, order.build.form.problem)
+        if spec.build.form is not None and spec.build.form.problem is not None:
+            raise TrialFailure(Outcome.FAILED, spec.build.form.problem)
         if variant.runtime.aot_cache:
             self._aot_cache(implementation, variant, built, None)
         port = self.host.free_port(self.host.listen_address)
-        around = enclose(variant.runtime, order.cpus)
-        cpus = order.cpus if around is None else around.cpus
+        around = enclose(variant.runtime, spec.cpus)
+        cpus = spec.cpus if around is None else around.cpus
         try:
             command = self.starts.command(
                 implementation,
                 variant,
-                folder=order.folder,
+                folder=spec.folder,
                 port=port,
                 cpus=cpus,
-                environment=order.environment,
+                environment=spec.environment,
                 source_sha256=source,
                 groups=() if around is None else around.doors,
             )
@@ -183,13 +183,13 @@ class ProcessLauncher:
             launched=process.launched,
             cpu_affinity=cpus or (),
             cpu_limit=cpu_limit(variant, cpus),
-            artifact_sha256=order.build.artifact_sha256,
-            artifact_bytes=order.build.artifact_bytes,
-            runtime_bytes=self.runtimes.installed_bytes(implementation, order.build),
-            runtime_version=self.runtimes.version(implementation, built, order.build),
+            artifact_sha256=spec.build.artifact_sha256,
+            artifact_bytes=spec.build.artifact_bytes,
+            runtime_bytes=self.runtimes.installed_bytes(implementation, spec.build),
+            runtime_version=self.runtimes.version(implementation, built, spec.build),
             limits=None if around is None else around.record,
         )
-        return ProcessInstance(process, record, order.folder, self._grace_s, self.host, around)
+        return ProcessInstance(process, record, spec.folder, self._grace_s, self.host, around)
 
     def _aot_cache(
         self, implementation: Implementation, variant: Variant, built: Built, backing: BackingSettings | None
@@ -234,7 +234,7 @@ class ProcessInstance:
         record: InstanceRecord,
         folder: Path,
         grace_s: float,
-        host: Station,
+        host: MeasuringHost,
         around: Enclosure | None = None,
     ) -> None:
         self.process, self.host = process, host

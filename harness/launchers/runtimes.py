@@ -11,7 +11,7 @@ from pathlib import Path
 from harness.errors import HostError
 from harness.hosts.base import Command, Host
 from harness.hosts.local import LocalHost
-from harness.hosts.measuring import Station
+from harness.hosts.measuring import MeasuringHost
 from harness.launchers.accepted_flags import AcceptedFlags
 from harness.launchers.builds import Built, named_program, version_of
 from harness.launchers.forms import Form
@@ -34,7 +34,7 @@ class Runtimes:
     """The runtimes of ``host``; ``elsewhere``: it is another machine than the one services are built on."""
 
     def __init__(
-        self, host: Station, tools: Tools, elsewhere: Elsewhere | None, accepted: AcceptedFlags
+        self, host: MeasuringHost, tools: Tools, elsewhere: Elsewhere | None, accepted: AcceptedFlags
     ) -> None:
         self._host, self._tools, self._elsewhere = host, tools, elsewhere
         self._accepted = accepted

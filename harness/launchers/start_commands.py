@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from harness.hosts.base import Command
-from harness.hosts.measuring import Station
+from harness.hosts.measuring import MeasuringHost
 from harness.launchers import aot
 from harness.launchers.arguments import (
     cpu_limit,
@@ -27,7 +27,7 @@ from harness.model import Implementation, Variant
 class StartCommands:
     """How variants are started on ``host``, with what was built and what runs it there."""
 
-    def __init__(self, host: Station, builder: Builder, forms: Forms, runtimes: Runtimes) -> None:
+    def __init__(self, host: MeasuringHost, builder: Builder, forms: Forms, runtimes: Runtimes) -> None:
         self._host, self._builder, self._forms, self._runtimes = host, builder, forms, runtimes
 
     def command(

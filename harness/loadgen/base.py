@@ -19,7 +19,7 @@ from harness.model import Frozen, LoadProfile, LoadSummary, Request
 from harness.model.endpoint import Endpoint
 
 
-class LoadOrder(Frozen):
+class LoadSpec(Frozen):
     """One load to be offered: what, how, where, and the folder for everything the tool writes."""
 
     profile: LoadProfile
@@ -94,8 +94,8 @@ class LoadGenerator(Protocol):
         """
         ...
 
-    def command(self, order: LoadOrder) -> LoadCommand:
-        """Return the command for ``order``.
+    def command(self, spec: LoadSpec) -> LoadCommand:
+        """Return the command for ``spec``.
 
         Raises:
             UnsupportedLoad: ``supports`` gives a reason.

@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 from pydantic import Field
 
 from harness.errors import UnsupportedLoad
-from harness.loadgen.base import LoadCommand, LoadGenerator, LoadOrder
+from harness.loadgen.base import LoadCommand, LoadGenerator, LoadSpec
 from harness.loadgen.parallel import shares
 from harness.model import Frozen, Load, LoadProfile
 from harness.model.endpoint import Endpoint
@@ -49,12 +49,12 @@ class Distribution(Protocol):
         """Return files that every process of one load finds in its folder, and that nobody keeps."""
         ...
 
-    def coordinator(self, order: LoadOrder, seats: Seats) -> LoadCommand:
-        """Return the coordinator's command; ``order`` is the whole load."""
+    def coordinator(self, spec: LoadSpec, seats: Seats) -> LoadCommand:
+        """Return the coordinator's command; ``spec`` is the whole load."""
         ...
 
-    def member(self, order: LoadOrder, seats: Seats, number: int) -> LoadCommand:
-        """Return a member's command, members counted from 1; ``order`` is its share of the load."""
+    def member(self, spec: LoadSpec, seats: Seats, number: int) -> LoadCommand:
+        """Return a member's command, members counted from 1; ``spec`` is its share of the load."""
         ...
 
     def gather(self, coordinator: Path, members: Sequence[Path], seats: Seats) -> Tally:
@@ -105,7 +105,7 @@ def divided(load: Load, generator: LoadGenerator, n: int) -> tuple[LoadProfile, 
     return distribution.shares(load.profile, n)
 
 
-def planned(generator: LoadGenerator, orders: Sequence[LoadOrder], load: Load) -> LoadCommand:
+def planned(generator: LoadGenerator, orders: Sequence[LoadSpec], load: Load) -> LoadCommand:
     """Return the coordinator's command as a plan shows it, with places to be taken later.
 
     Raises:

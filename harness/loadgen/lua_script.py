@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.formats.wrk_histogram import HEADER
-from harness.loadgen.base import LoadOrder
+from harness.loadgen.base import LoadSpec
 from harness.loadgen.mix import one_round
 from harness.loadgen.template import template
 
@@ -19,7 +19,7 @@ def even_threads(connections: int, at_most: int) -> int:
 
 
 def render_script(
-    order: LoadOrder, n_threads: int, *, result: Path | None = None, histogram: Path | None = None
+    spec: LoadSpec, n_threads: int, *, result: Path | None = None, histogram: Path | None = None
 ) -> str:
     """The requests, and with files a ``done`` that writes exact totals and, before them, the histogram of latencies
     (wrk's way; wrk2 has another)."""
@@ -30,11 +30,11 @@ def render_script(
             "body": "nil" if request.body is None else lua_string(request.body),
             "headers": [(lua_string(name), lua_string(value)) for name, value in request.headers.items()],
         }
-        for request in order.requests
+        for request in spec.requests
     ]
     return template("harness.loadgen", "mix.lua.jinja", keep_end=False).render(
         exchanges=exchanges,
-        round=one_round(order.requests),
+        round=one_round(spec.requests),
         n_threads=n_threads,
         quantiles=QUANTILES,
         result_file=None if result is None else lua_string(str(result)),

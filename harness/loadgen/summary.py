@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from harness.errors import TrialFailure
 from harness.formats.table import BoolArray, RequestTable
-from harness.loadgen.base import LoadOrder
+from harness.loadgen.base import LoadSpec
 from harness.loadgen.flow import in_order, is_flow
 from harness.model import AnswerCount, LoadSummary, OpenLoad
 
@@ -24,12 +24,12 @@ from harness.model import AnswerCount, LoadSummary, OpenLoad
 ORDER_FILE = "order.json"
 
 
-def order_text(order: LoadOrder) -> str:
+def order_text(spec: LoadSpec) -> str:
     """The order as it stands in the folder."""
-    return order.model_dump_json(by_alias=True, indent=1) + "\n"
+    return spec.model_dump_json(by_alias=True, indent=1) + "\n"
 
 
-def read_order(folder: Path) -> LoadOrder:
+def read_order(folder: Path) -> LoadSpec:
     """Read the order back; that of long bodies is packed once its trial is over.
 
     Raises:
@@ -38,7 +38,7 @@ def read_order(folder: Path) -> LoadOrder:
     path = existing(folder, ORDER_FILE)
     try:
         data = path.read_bytes()
-        return LoadOrder.model_validate_json(gzip.decompress(data) if path.suffix == ".gz" else data)
+        return LoadSpec.model_validate_json(gzip.decompress(data) if path.suffix == ".gz" else data)
     except (OSError, EOFError, zlib.error, ValidationError) as problem:
         raise TrialFailure("failed", f"{folder / ORDER_FILE} cannot be read: {problem}") from problem
 
@@ -80,11 +80,11 @@ class Passes(NamedTuple):
     right: int
 
 
-def passes(table: RequestTable, order: LoadOrder) -> Passes | None:
+def passes(table: RequestTable, spec: LoadSpec) -> Passes | None:
     """Count the passes by the rows of the first and last step; None for a plain mix."""
-    if not is_flow(order.requests):
+    if not is_flow(spec.requests):
         return None
-    steps = in_order(order.requests)
+    steps = in_order(spec.requests)
     of_last = _rows_of(table, steps[-1].name)
     return Passes(
         int(np.count_nonzero(_rows_of(table, steps[0].name))), int(np.count_nonzero(of_last & table.ok))
@@ -96,15 +96,15 @@ def _rows_of(table: RequestTable, name: str) -> BoolArray:
     return np.asarray(table.label_codes == code)
 
 
-def n_dropped(table: RequestTable, order: LoadOrder, n_arrivals: int) -> int:
+def n_dropped(table: RequestTable, spec: LoadSpec, n_arrivals: int) -> int:
     """Arrivals that left no row; of a flow, no row of its first step."""
-    counted = passes(table, order)
+    counted = passes(table, spec)
     return max(0, n_arrivals - (table.n_requests if counted is None else counted.begun))
 
 
 def summarise(
     table: RequestTable,
-    order: LoadOrder,
+    spec: LoadSpec,
     *,
     errors_by_kind: Counter[str],
     n_dropped: int | None = None,
@@ -112,13 +112,13 @@ def summarise(
 ) -> LoadSummary:
     """Totals of a table with at least one row."""
     duration_s = table.duration_s or 0.0
-    counted = passes(table, order)
+    counted = passes(table, spec)
     rate_per_s, paused_s = None, 0.0
-    if isinstance(order.profile, OpenLoad):
-        rate_per_s, paused_s = order.profile.rate_per_s, order.profile.paused_s
+    if isinstance(spec.profile, OpenLoad):
+        rate_per_s, paused_s = spec.profile.rate_per_s, spec.profile.paused_s
     asking_s = duration_s - paused_s
     if rate_per_s is not None and counted is not None:
-        rate_per_s *= len(order.requests)  # the rate is that of passes; what is compared with it are requests
+        rate_per_s *= len(spec.requests)  # the rate is that of passes; what is compared with it are requests
     return LoadSummary(
         n_requests=table.n_requests,
         n_errors=table.n_errors,

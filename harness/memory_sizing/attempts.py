@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from harness.errors import MemoryFitFailed, TrialFailure
-from harness.memory_sizing.probe import Asked, ProbeOrder, held_bytes
-from harness.memory_sizing.spec import FitOrder
+from harness.memory_sizing.probe import Asked, ProbeSpec, held_bytes
+from harness.memory_sizing.spec import FitSpec
 from harness.model import BuildRecord, HeapProbe, Outcome, TrialRecord, Variant
-from harness.runner import Parts, TrialOrder
+from harness.runner import TrialContext, TrialSpec
 from harness.runner.outcome import kinds_of_errors
 from harness.runner.short_trial import rehearse, unplanned
 
@@ -27,8 +27,8 @@ _TOO_SLOW = (Outcome.OVERLOADED, Outcome.TIMED_OUT)
 class Attempts:
     """Tries variants of ``order``. ``builds``: build name -> what was built."""
 
-    order: FitOrder
-    parts: Parts
+    order: FitSpec
+    parts: TrialContext
     builds: Mapping[str, BuildRecord]
     n_trials: int = field(default=0, init=False)
 
@@ -80,7 +80,7 @@ class Attempts:
     def _asked(self, name: str, settings: Mapping[str, str], asked: Asked) -> int:
         variant = self._variant(name, settings)
         return held_bytes(
-            ProbeOrder(
+            ProbeSpec(
                 name=name,
                 implementation=self.order.implementations[variant.implementation],
                 variant=variant,
@@ -91,12 +91,12 @@ class Attempts:
             self.parts,
         )
 
-    def _trial(self, name: str, settings: Mapping[str, str]) -> TrialOrder:
+    def _trial(self, name: str, settings: Mapping[str, str]) -> TrialSpec:
         order, variant = self.order, self._variant(name, settings)
         configuration = order.configuration.model_copy(
             update={"variant_name": name, "variant": variant, "load": order.tried}
         )
-        return TrialOrder(
+        return TrialSpec(
             planned=unplanned("memory", configuration),
             experiment=order.experiment.name,
             session_id="memory",

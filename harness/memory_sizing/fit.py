@@ -24,42 +24,42 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from harness.memory_sizing.attempts import Attempts
 from harness.memory_sizing.least_heap import enlarged, least_heap
-from harness.memory_sizing.spec import MOST_LATE_S, FitOrder, alike, asked_of
+from harness.memory_sizing.spec import MOST_LATE_S, FitSpec, alike, asked_of
 from harness.model import BuildRecord, HeapProbe, HeldMemory, LeastHeap, LimitProbe, MatchedLimit, MemoryFit
-from harness.runner import Parts
+from harness.runner import TrialContext
 
 Settings = dict[str, dict[str, str]]
 
 
-def fit_memory(order: FitOrder, parts: Parts) -> MemoryFit:
+def fit_memory(spec: FitSpec, context: TrialContext) -> MemoryFit:
     """Measure everything that is asked for, one program after another.
 
     Raises:
         MemoryFitFailed: no heap works, or a program whose memory is to be matched does not do its work.
         MissingTool: the load generator is not there.
     """
-    experiment, searched = order.experiment, order.searched
-    asked = asked_of(experiment, order.names)
+    experiment, searched = spec.experiment, spec.searched
+    asked = asked_of(experiment, spec.names)
     others = {name: other for name in asked if (other := experiment.variants[name].runtime.memory_of)}
-    builds = _built(dict.fromkeys([*asked, *others.values()]), order)
-    attempts = Attempts(order=order, parts=parts, builds=builds)
+    builds = _built(dict.fromkeys([*asked, *others.values()]), spec)
+    attempts = Attempts(order=spec, parts=context, builds=builds)
     began_s = time.monotonic()
     least = tuple(_least(names, attempts) for names in alike(experiment, tuple(asked)))
-    resolved = {name: settings for one in least for name, settings in _heaps(one, order).items()}
+    resolved = {name: settings for one in least for name, settings in _heaps(one, spec).items()}
     held = {other: _held(other, resolved, attempts) for other in dict.fromkeys(others.values())}
     limits = tuple(matched_limit(name, held[other], attempts) for name, other in others.items())
     return MemoryFit(
         asked=asked,
         resolved=resolved | {one.variant: {"gomemlimit": f"{one.limit_mib}MiB"} for one in limits},
-        mix=order.configuration.mix,
-        rate_per_s=order.rate_per_s,
+        mix=spec.configuration.mix,
+        rate_per_s=spec.rate_per_s,
         n_requests=searched.n_requests,
         cold_requests=searched.cold_requests,
         at_once=searched.at_once,
         most_late_s=MOST_LATE_S,
-        hold_s=order.hold_s,
-        warm_up_requests=order.configuration.warm_up_requests,
-        tried=order.tried if least else None,
+        hold_s=spec.hold_s,
+        warm_up_requests=spec.configuration.warm_up_requests,
+        tried=spec.tried if least else None,
         least=least,
         held=tuple(held.values()),
         limits=limits,
@@ -78,14 +78,14 @@ def heap_mib(multiple: float, least_mib: int) -> int:
     return max(least_mib, math.floor(multiple * least_mib + 0.5))
 
 
-def _built(names: Iterable[str], order: FitOrder) -> dict[str, BuildRecord]:
+def _built(names: Iterable[str], spec: FitSpec) -> dict[str, BuildRecord]:
     """Build first, so that no compiler works while something is tried."""
     builds: dict[str, BuildRecord] = {}
     for name in names:
-        variant = order.experiment.variants[name]
+        variant = spec.experiment.variants[name]
         if variant.build_name not in builds:
-            order.say(f"build of {variant.build_name}")
-            builds[variant.build_name] = order.build(order.implementations[variant.implementation], variant)
+            spec.say(f"build of {variant.build_name}")
+            builds[variant.build_name] = spec.build(spec.implementations[variant.implementation], variant)
     return builds
 
 
@@ -116,11 +116,9 @@ def _least(names: tuple[str, ...], attempts: Attempts) -> LeastHeap:
     )
 
 
-def _heaps(found: LeastHeap, order: FitOrder) -> Settings:
+def _heaps(found: LeastHeap, spec: FitSpec) -> Settings:
     """Return variant -> its multiple of the least heap."""
-    multiples = {
-        name: order.experiment.variants[name].runtime.heap_multiple or 1.0 for name in found.variants
-    }
+    multiples = {name: spec.experiment.variants[name].runtime.heap_multiple or 1.0 for name in found.variants}
     return {name: {"heap_max": f"{heap_mib(each, found.least_mib)}m"} for name, each in multiples.items()}
 
 

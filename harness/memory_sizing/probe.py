@@ -16,15 +16,15 @@ from pathlib import Path
 from harness.agent.http_exchange import Connection
 from harness.conformance import check
 from harness.errors import TrialFailure
-from harness.launchers.base import Instance, LaunchOrder
+from harness.launchers.base import Instance, LaunchSpec
 from harness.loadgen.flow import readiness_request
 from harness.model import BuildRecord, Implementation, Outcome, Request, Variant
 from harness.model.endpoint import Endpoint
 from harness.runner import placement_of
-from harness.runner.context import Parts, watch
+from harness.runner.context import TrialContext, watch
 from harness.runner.outcome import crash
 from harness.runner.snapshots import save_metrics
-from harness.runner.start_up import ServiceOrder, bring_up_service, stop_service
+from harness.runner.start_up import ServiceSpec, bring_up_service, stop_service
 from harness.runner.warm_up import User, warm_up
 from harness.workloads import Case, Face
 
@@ -58,7 +58,7 @@ class Asked:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProbeOrder:
+class ProbeSpec:
     """One instance to be tried."""
 
     name: str
@@ -69,17 +69,17 @@ class ProbeOrder:
     folder: Path
 
 
-def held_bytes(order: ProbeOrder, parts: Parts) -> int:
+def held_bytes(spec: ProbeSpec, context: TrialContext) -> int:
     """Start an instance, ask it, and return what it holds, resident, when it has answered.
 
     Raises:
         TrialFailure: it did not do its work; the reason tells why, its memory's end first.
     """
-    shutil.rmtree(order.folder, ignore_errors=True)
-    order.folder.mkdir(parents=True)
+    shutil.rmtree(spec.folder, ignore_errors=True)
+    spec.folder.mkdir(parents=True)
     started: list[Instance] = []
     try:
-        return _asked(order, parts, parts.host.open_folder(order.folder), started)
+        return _asked(spec, context, context.host.open_folder(spec.folder), started)
     except TrialFailure as failure:
         reasons = [why for instance in started if (why := instance.out_of_memory()) is not None]
         if not reasons:
@@ -87,49 +87,49 @@ def held_bytes(order: ProbeOrder, parts: Parts) -> int:
         raise TrialFailure(Outcome.OUT_OF_MEMORY, f"{reasons[-1]} ({failure.reason})") from failure
     finally:
         for instance in started:
-            stop_service(instance, parts)
-        parts.host.close_folder(order.folder)
-        shutil.rmtree(order.folder, ignore_errors=True)
+            stop_service(instance, context)
+        context.host.close_folder(spec.folder)
+        shutil.rmtree(spec.folder, ignore_errors=True)
 
 
-def _asked(order: ProbeOrder, parts: Parts, there: Path, started: list[Instance]) -> int:
-    asked = order.asked
+def _asked(spec: ProbeSpec, context: TrialContext, there: Path, started: list[Instance]) -> int:
+    asked = spec.asked
     instance, _ = bring_up_service(
-        ServiceOrder(
-            launch=LaunchOrder(
-                implementation=order.implementation,
-                variant=order.variant,
-                build=order.build,
+        ServiceSpec(
+            launch=LaunchSpec(
+                implementation=spec.implementation,
+                variant=spec.variant,
+                build=spec.build,
                 folder=there,
-                cpus=placement_of(order.variant.runtime, parts).service,
+                cpus=placement_of(spec.variant.runtime, context).service,
             ),
-            role=order.name,
+            role=spec.name,
             first=readiness_request(asked.requests),
             ready_s=asked.ready_s,
         ),
-        parts,
+        context,
         begun=started.append,
-        stop=lambda launched: stop_service(launched, parts),
+        stop=lambda launched: stop_service(launched, context),
     )
-    endpoint = parts.host.reach(instance.endpoint)
+    endpoint = context.host.reach(instance.endpoint)
     try:
         if asked.as_trial:
-            face: Face = "published" if order.variant.settings.get("face") == "published" else "matched"
-            check(endpoint, asked.as_trial, face, order.implementation.language)
-            save_metrics(endpoint, order.folder / "metrics.prom")
+            face: Face = "published" if spec.variant.settings.get("face") == "published" else "matched"
+            check(endpoint, asked.as_trial, face, spec.implementation.language)
+            save_metrics(endpoint, spec.folder / "metrics.prom")
         if asked.warm_up_requests:
             warm_up(endpoint, asked.requests, asked.warm_up_requests)
         _ask(endpoint, asked)
-        held = parts.host.resources(watch(instance)).rss_bytes
+        held = context.host.resources(watch(instance)).rss_bytes
     except TrialFailure as failure:
         ended = failure.outcome == Outcome.FAILED and _ends(instance)
         code = instance.exited()
-        stop_service(instance, parts)  # what it says of its memory's end is asked for when it has ended
+        stop_service(instance, context)  # what it says of its memory's end is asked for when it has ended
         if ended:
-            raise crash(code, "while it was tried", there, parts.host) from failure
+            raise crash(code, "while it was tried", there, context.host) from failure
         raise
     if held is None or instance.exited() is not None:
-        raise crash(instance.exited(), "while it was tried", there, parts.host)
+        raise crash(instance.exited(), "while it was tried", there, context.host)
     return held
 
 

@@ -40,7 +40,7 @@ MOST_LATE_S = 0.75
 
 
 @dataclass(frozen=True, kw_only=True)
-class FitOrder:
+class FitSpec:
     """Variants of ``experiment`` (``names``) under ``load`` and the mix and warm-up of ``configuration``.
 
     ``generator`` offers that load, and ``settle_s`` is how long loads of the profile settle.

@@ -22,7 +22,7 @@ from harness.model.request import Captures, Expectation, Request
 from harness.model.runtime import RuntimeSettings
 from harness.model.scaled_load import (
     Calibration,
-    CalibrationOrder,
+    CalibrationSpec,
     ClosedShare,
     OpenShare,
     ScaledLoad,
@@ -73,7 +73,7 @@ __all__ = [
     "Boundary",
     "BuildRecord",
     "Calibration",
-    "CalibrationOrder",
+    "CalibrationSpec",
     "Captures",
     "ClockReading",
     "ClosedLoad",

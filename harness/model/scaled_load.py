@@ -86,7 +86,7 @@ class ScaledLoad(Frozen):
         )
 
 
-class CalibrationOrder(Frozen):
+class CalibrationSpec(Frozen):
     """How a session finds the capacity its scaled loads are shares of.
 
     The reference variant's first configuration meets users who never pause, with the trials' own
@@ -108,7 +108,7 @@ class CalibrationOrder(Frozen):
 class Calibration(Frozen):
     """The capacity that was measured, once, before the first trial of a session."""
 
-    order: CalibrationOrder
+    order: CalibrationSpec
     variant: str
     configuration: str = Field(description="key of the configuration that was saturated")
     mix: str

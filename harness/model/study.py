@@ -13,7 +13,7 @@ from harness.model.base import Frozen
 from harness.model.load import ClosedLoad, Load, OpenLoad
 from harness.model.load_tools import TOTALS_ONLY
 from harness.model.runtime import RuntimeSettings
-from harness.model.scaled_load import CalibrationOrder, ClosedShare, OpenShare, ScaledLoad
+from harness.model.scaled_load import CalibrationSpec, ClosedShare, OpenShare, ScaledLoad
 
 #: Stands for a capacity nobody has measured yet: a plan's order and length do not depend on it.
 NOMINAL_PER_S = 100.0
@@ -57,7 +57,7 @@ class ProfileDefinition(Frozen):
     scaled_loads: dict[str, ScaledLoad] = Field(
         default_factory=dict, description="shares of the capacity that `calibration` finds"
     )
-    calibration: CalibrationOrder | None = None
+    calibration: CalibrationSpec | None = None
     variants: tuple[Name, ...] | None = Field(default=None, description="None: all")
     levels: dict[str, tuple[str, ...]] = Field(
         default_factory=dict, description="factor -> the levels used; absent: all"

@@ -21,7 +21,7 @@ from harness.store import SessionFolder
 LOCK = "requirements.lock"
 
 
-class Memory(Frozen):
+class Remembered(Frozen):
     """What a stage looked like when it last ended well: ``results/<profile>/stages/<stage>.json``."""
 
     depends: dict[str, str] = Field(description="what it depended on -> hash of the content")
@@ -29,15 +29,15 @@ class Memory(Frozen):
     took_s: float
 
 
-def read_memory(path: Path) -> Memory | None:
+def read_memory(path: Path) -> Remembered | None:
     """Return what is remembered; ``None`` when there is nothing, or nothing readable."""
     try:
-        return Memory.model_validate_json(path.read_bytes())
+        return Remembered.model_validate_json(path.read_bytes())
     except (OSError, ValidationError):
         return None
 
 
-def write_memory(path: Path, memory: Memory) -> None:
+def write_memory(path: Path, memory: Remembered) -> None:
     """Replace a stage's memory atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(f".{path.name}.new")
@@ -84,7 +84,9 @@ def file_hash(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def why_stale(now: Mapping[str, str], before: Memory | None, outputs: Mapping[str, str]) -> tuple[str, ...]:
+def why_stale(
+    now: Mapping[str, str], before: Remembered | None, outputs: Mapping[str, str]
+) -> tuple[str, ...]:
     """Return the reasons to run again, in words; empty: nothing that counts has changed."""
     if before is None:
         return ("no successful run yet",)
@@ -113,7 +115,7 @@ _FIRST_GUESS_S: dict[str, float] = {"check": 20, "tidy": 20, "analysis": 30, "pa
 _TRIAL_OVERHEAD_S, _CLOSED_PER_S = 6.0, 5_000.0
 
 
-def expected_s(memory: Memory | None, kind: Kind) -> float:
+def expected_s(memory: Remembered | None, kind: Kind) -> float:
     """Return how long a stage will take: as long as last time, or a first guess."""
     return memory.took_s if memory else _FIRST_GUESS_S[kind]
 

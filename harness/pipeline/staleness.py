@@ -10,7 +10,7 @@ from harness.analysis.tables.layout import Source, tables_folder
 from harness.evidence.parameters import StageParameters
 from harness.import_closure import closure, module_path
 from harness.pipeline import fingerprint
-from harness.pipeline.fingerprint import Memory, expected_s, in_short, read_memory
+from harness.pipeline.fingerprint import Remembered, expected_s, in_short, read_memory
 from harness.pipeline.stage import PlannedStage
 from harness.publish.generated import GENERATED
 from harness.store import Store
@@ -56,7 +56,7 @@ def outputs(root: Path, stage: PlannedStage) -> dict[str, str]:
 
 def remember(root: Path, settings: StageParameters, stage: PlannedStage, took_s: float) -> None:
     """Keep what a stage that ended well depended on and left behind."""
-    memory = Memory(depends=depends(root, stage), outputs=outputs(root, stage), took_s=took_s)
+    memory = Remembered(depends=depends(root, stage), outputs=outputs(root, stage), took_s=took_s)
     fingerprint.write_memory(memory_path(root, settings, stage.name), memory)
 
 

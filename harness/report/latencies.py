@@ -66,7 +66,7 @@ def summarise_latencies(
     return Latencies(values, intervals, reasons)
 
 
-def resolution_doubts(latency: FloatArray, resolution_s: float) -> list[str]:
+def resolution_warnings(latency: FloatArray, resolution_s: float) -> list[str]:
     """Return what the tool's clock hides of these latencies.
 
     Args:

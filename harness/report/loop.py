@@ -19,7 +19,7 @@ from harness.analysis.load.coordinated_omission import (
     TOO_MANY_ADDED,
     OmissionCheck,
     coordinated_omission_check,
-    correction_doubts,
+    correction_warnings,
     cycle_s,
     with_missing_requests,
 )
@@ -125,7 +125,7 @@ def corrected(loop: Loop, interval_s: float | None, latency_s: FloatArray, stall
     if interval_s is None or not len(latency_s):
         return loop
     every = with_missing_requests(latency_s, interval_s)
-    said = correction_doubts(stalls)
+    said = correction_warnings(stalls)
     if every is None:
         return loop.model_copy(update={"warnings": (*loop.warnings, TOO_MANY_ADDED)})
     n = len(every)

@@ -19,7 +19,7 @@ from harness.formats.table import RequestTable, Unreadable
 from harness.report.checks import FIRST_ROWS, Checks
 from harness.report.course import Course, course_of, joined
 from harness.report.labels import Labels
-from harness.report.latencies import ONE_TRIAL, resolution_doubts, summarise_latencies
+from harness.report.latencies import ONE_TRIAL, resolution_warnings, summarise_latencies
 from harness.report.loop import HIDES
 from harness.report.numbers import counted
 from harness.report.peaks import Peaks
@@ -191,7 +191,7 @@ class Gathered:
             )
         background += [note for note in self._notes if note in BACKGROUND]
         found = summarise_latencies(latency, first.resolution_s)
-        said += resolution_doubts(latency, first.resolution_s) if len(latency) else []
+        said += resolution_warnings(latency, first.resolution_s) if len(latency) else []
         units = self._checks.findings(
             n=self._n_requests, span_s=self._last_start_s - self._start_s, sum_s=self._sum_s, latency=latency
         )

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One trial of one instance: brought up, warmed, loaded, sampled, stopped, and what it came to."""
 
-from harness.runner.context import Limits, Parts, TrialOrder
+from harness.runner.context import Limits, TrialContext, TrialSpec
 from harness.runner.trial import placement_of, run_trial
 
-__all__ = ["Limits", "Parts", "TrialOrder", "placement_of", "run_trial"]
+__all__ = ["Limits", "TrialContext", "TrialSpec", "placement_of", "run_trial"]

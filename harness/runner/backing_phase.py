@@ -15,7 +15,7 @@ from harness.backing import BackingNeed, BackingService, source_of
 from harness.errors import TrialFailure
 from harness.hosts.measuring import Sampling
 from harness.model import BackingSettings, InvariantReading, Outcome
-from harness.runner.context import Notes, Parts, TrialOrder, phase
+from harness.runner.context import Notes, TrialContext, TrialSpec, phase
 from harness.runner.stored_answers import compare_promises, words
 from harness.sampling import merge
 
@@ -34,48 +34,48 @@ _NO_REASON_OF_ITS_OWN = (
 
 
 def bring_up_backing(
-    order: TrialOrder, parts: Parts, sampler: Sampling, notes: Notes, cleanup: contextlib.ExitStack
+    spec: TrialSpec, context: TrialContext, sampler: Sampling, notes: Notes, cleanup: contextlib.ExitStack
 ) -> None:
     """Start what the implementation needs; ``cleanup`` stops it and, before that, asks for the invariants."""
-    needs = order.implementation.needs
+    needs = spec.implementation.needs
     if not needs:
         return
-    sampler = _sampler_there(order, parts, sampler, notes, cleanup)
+    sampler = _sampler_there(spec, context, sampler, notes, cleanup)
     need = BackingNeed(
-        workload=order.implementation.workload,
-        contract=order.contract,
-        settings=order.planned.configuration.backing or BackingSettings(),
+        workload=spec.implementation.workload,
+        contract=spec.contract,
+        settings=spec.planned.configuration.backing or BackingSettings(),
         # not on the service's own CPUs, where it has any: the articles gave the database a machine of its own
-        cpus=notes.placement.generator if notes.placement and not parts.backing_apart else None,
+        cpus=notes.placement.generator if notes.placement and not context.backing_apart else None,
     )
     with phase("backing", notes):
         for name in needs:
-            service = source_of(name, parts.backing).start(need, order.folder)
-            cleanup.callback(_stop, service, parts, notes)
+            service = source_of(name, context.backing).start(need, spec.folder)
+            cleanup.callback(_stop, service, context, notes)
             record = service.record
             role = ROLES[name]
-            if parts.backing_host.here:  # over there the agent keeps the books
-                parts.ledger.note(pid=record.pid, role=role, port=record.port)
+            if context.backing_host.here:  # over there the agent keeps the books
+                context.ledger.note(pid=record.pid, role=role, port=record.port)
             sampler.add(role, watch_backing(service))
             notes.backing.append(service)
             if record.n_trials_before:
                 # never wiped: what an earlier trial broke is that trial's, and stays in the tables
                 notes.off_before |= {row.name: row.found - row.expected for row in service.invariants()}
-    cleanup.callback(_ask, notes, order)
+    cleanup.callback(_ask, notes, spec)
 
 
 def _sampler_there(
-    order: TrialOrder, parts: Parts, sampler: Sampling, notes: Notes, cleanup: contextlib.ExitStack
+    spec: TrialSpec, context: TrialContext, sampler: Sampling, notes: Notes, cleanup: contextlib.ExitStack
 ) -> Sampling:
     """Return the sampler of the machine that backing services stand on."""
-    if not parts.backing_apart:
+    if not context.backing_apart:
         return sampler
-    ours = order.folder / OWN_FOLDER
+    ours = spec.folder / OWN_FOLDER
     ours.mkdir(exist_ok=True)
-    there = parts.backing_host.open_folder(ours)
+    there = context.backing_host.open_folder(ours)
     notes.folders_there[there] = ours
-    cleanup.callback(parts.backing_host.close_folder, ours)
-    own = parts.backing_host.sampler(there / OWN_SAMPLES, there / OWN_MACHINE, parts.sampling_hz)
+    cleanup.callback(context.backing_host.close_folder, ours)
+    own = context.backing_host.sampler(there / OWN_SAMPLES, there / OWN_MACHINE, context.sampling_hz)
     cleanup.callback(own.stop)
     return own
 
@@ -101,11 +101,11 @@ def watch_backing(service: BackingService) -> Watched:
     )
 
 
-def backing_cpu_s(parts: Parts, notes: Notes) -> float | None:
+def backing_cpu_s(context: TrialContext, notes: Notes) -> float | None:
     """Return the CPU time that all backing services used so far; ``None`` when one of them cannot be asked."""
     total_s = 0.0
     for service in notes.backing:
-        reading = parts.backing_host.resources(watch_backing(service), pss=False)
+        reading = context.backing_host.resources(watch_backing(service), pss=False)
         if reading.cpu_s is None:
             return None
         total_s += reading.cpu_s
@@ -144,10 +144,10 @@ def _words(row: InvariantReading) -> str:
     return f"{row.name}: found {row.found}, expected {row.expected}{before}"
 
 
-def _ask(notes: Notes, order: TrialOrder) -> None:
+def _ask(notes: Notes, spec: TrialSpec) -> None:
     if notes.instance is None:
         return  # nothing was launched, so nothing can have been lost
-    load = order.planned.configuration.load
+    load = spec.planned.configuration.load
     try:
         notes.invariants = tuple(
             row.model_copy(update={"already_off": notes.off_before.get(row.name, 0)})
@@ -159,7 +159,7 @@ def _ask(notes: Notes, order: TrialOrder) -> None:
         notes.backing_failure = failure.reason
 
 
-def _stop(service: BackingService, parts: Parts, notes: Notes) -> None:
+def _stop(service: BackingService, context: TrialContext, notes: Notes) -> None:
     how = service.ended()
     if how is not None:
         notes.backing_failure = how
@@ -168,5 +168,5 @@ def _stop(service: BackingService, parts: Parts, notes: Notes) -> None:
     finally:
         record = service.record
         notes.backing_records.insert(0, record)  # stopped in reverse
-        if record.exit_code is not None and parts.backing_host.here:
-            parts.ledger.forget(record.pid)
+        if record.exit_code is not None and context.backing_host.here:
+            context.ledger.forget(record.pid)

@@ -13,7 +13,7 @@ from harness.agent.machine_counters import MachineReading
 from harness.agent.sampler import Watched
 from harness.backing import BackingService, BackingSource
 from harness.hosts.base import now
-from harness.hosts.measuring import Station
+from harness.hosts.measuring import MeasuringHost
 from harness.launchers.base import Instance, Launcher
 from harness.loadgen.base import LoadGenerator
 from harness.model import (
@@ -68,32 +68,32 @@ class Ledger(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LoadPlace:
+class LoadSlot:
     """A machine that load comes from. ``words``: what commands name here -> what that is there."""
 
-    host: Station
+    host: MeasuringHost
     words: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parts:
+class TrialContext:
     """What the runner works with: interfaces, and the CPUs of ``host`` (the service's) it may give away.
 
     ``cores``: which of them share a physical core; none named: each is one.
     """
 
-    host: Station
+    host: MeasuringHost
     launcher: Launcher
     ledger: Ledger
     cpus: tuple[int, ...]
     cores: tuple[tuple[int, ...], ...] = ()
     sampling_hz: float = SAMPLING_HZ
     backing: Mapping[BackingName, BackingSource] = field(default_factory=dict)
-    other_host: Station | None = None
-    database_host: Station | None = None
+    other_host: MeasuringHost | None = None
+    database_host: MeasuringHost | None = None
 
     load_words: Mapping[str, str] = field(default_factory=dict)
-    further_loads: tuple[LoadPlace, ...] = ()
+    further_loads: tuple[LoadSlot, ...] = ()
 
     @property
     def load_apart(self) -> bool:
@@ -106,23 +106,23 @@ class Parts:
         return self.database_host is not None and self.database_host is not self.host
 
     @property
-    def backing_host(self) -> Station:
+    def backing_host(self) -> MeasuringHost:
         """Where backing services stand: beside the service unless another host was named."""
         return self.database_host or self.host
 
     @property
-    def load_host(self) -> Station:
+    def load_host(self) -> MeasuringHost:
         """Where the load comes from: the service's own host unless another was named."""
         return self.other_host or self.host
 
     @property
-    def load_places(self) -> tuple[LoadPlace, ...]:
+    def load_places(self) -> tuple[LoadSlot, ...]:
         """Every machine the load comes from, the first one first."""
-        return (LoadPlace(host=self.load_host, words=self.load_words), *self.further_loads)
+        return (LoadSlot(host=self.load_host, words=self.load_words), *self.further_loads)
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrialOrder:
+class TrialSpec:
     """One planned trial with all it needs. ``folder`` exists, with an empty ``load`` folder in it.
 
     ``memory_asked``: what the definition says of a heap or limit that was measured; the plan has what it came to.
@@ -205,35 +205,35 @@ def watch(instance: Instance) -> Watched:
     )
 
 
-def tidy_words(words: Sequence[str], order: TrialOrder, notes: Notes) -> tuple[str, ...]:
+def tidy_words(words: Sequence[str], spec: TrialSpec, notes: Notes) -> tuple[str, ...]:
     """Return the words without places of any machine: a far host's folders are first named as ours are."""
     for there, ours in notes.folders_there.items():
         words = [word.replace(str(there), str(ours)) for word in words]
-    return order.tidy(words)
+    return spec.tidy(words)
 
 
-def tidy_values(environment: Mapping[str, str], order: TrialOrder, notes: Notes) -> dict[str, str]:
-    return dict(zip(environment, tidy_words(tuple(environment.values()), order, notes), strict=True))
+def tidy_values(environment: Mapping[str, str], spec: TrialSpec, notes: Notes) -> dict[str, str]:
+    return dict(zip(environment, tidy_words(tuple(environment.values()), spec, notes), strict=True))
 
 
-def compare_clocks(parts: Parts, notes: Notes) -> None:
+def compare_clocks(context: TrialContext, notes: Notes) -> None:
     """Write down how far the clocks of hosts that are not this machine are from ours, now.
 
     Raises:
         HostError: one of them does not answer.
     """
-    service = parts.host.clock()
+    service = context.host.clock()
     if service is not None:
         notes.clocks.append(service)
-    load = service if parts.load_host is parts.host else parts.load_host.clock()
+    load = service if context.load_host is context.host else context.load_host.clock()
     if load is not None:
         notes.clocks.append(load.model_copy(update={"role": "load"}))
-    for place in parts.further_loads:
+    for place in context.further_loads:
         further = place.host.clock()
         if further is not None:
             notes.clocks.append(further.model_copy(update={"role": "further load"}))
-    if parts.backing_apart and notes.backing:
-        there = parts.backing_host.clock()
+    if context.backing_apart and notes.backing:
+        there = context.backing_host.clock()
         if there is not None:
             notes.clocks.append(there.model_copy(update={"role": "database"}))
 
@@ -242,11 +242,11 @@ __all__ = [
     "SAMPLING_HZ",
     "Ledger",
     "Limits",
-    "LoadPlace",
+    "LoadSlot",
     "Notes",
-    "Parts",
     "PhaseName",
-    "TrialOrder",
+    "TrialContext",
+    "TrialSpec",
     "compare_clocks",
     "now",
     "phase",

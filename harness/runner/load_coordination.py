@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.errors import UnsupportedLoad
-from harness.hosts.measuring import Station
+from harness.hosts.measuring import MeasuringHost
 from harness.loadgen.base import LoadGenerator
 from harness.loadgen.distribution import Distribution, Seats, distribution_of
 from harness.model import Load
@@ -30,7 +30,7 @@ class Meeting:
     secrets: dict[str, bytes]
 
 
-def convene(load: Load, generator: LoadGenerator, hosts: Sequence[Station]) -> Meeting | None:
+def convene(load: Load, generator: LoadGenerator, hosts: Sequence[MeasuringHost]) -> Meeting | None:
     """Return where the load's generators meet; the coordinator is on the first host. ``None``: they do not.
 
     ``hosts``: of the load, each once; members take turns in going there, as generators do.
@@ -56,7 +56,7 @@ def convene(load: Load, generator: LoadGenerator, hosts: Sequence[Station]) -> M
     )
 
 
-def meeting_addresses(hosts: Sequence[Station]) -> tuple[str, ...]:
+def meeting_addresses(hosts: Sequence[MeasuringHost]) -> tuple[str, ...]:
     """Return where the processes on each host listen: on loopback when there is no other host.
 
     Raises:

@@ -14,11 +14,11 @@ from harness.hosts.measuring import Sampling
 from harness.launchers.base import Instance
 from harness.model import MachineWindow
 from harness.runner.backing_phase import backing_cpu_s
-from harness.runner.context import Notes, Parts, TrialOrder, compare_clocks, phase
+from harness.runner.context import Notes, TrialContext, TrialSpec, compare_clocks, phase
 from harness.runner.load_coordination import convene
-from harness.runner.load_process import OWN_SAMPLES, Engine
+from harness.runner.load_process import OWN_SAMPLES, LoadProcess
 from harness.runner.load_reports import answered_so_far, count_again, keep_records, read_together
-from harness.runner.load_setup import make_coordinator, make_engines
+from harness.runner.load_setup import make_coordinator, make_load_processes
 from harness.runner.outcome import crash, judge_load
 from harness.runner.stored_answers import note_before
 from harness.sampling import machine_window
@@ -33,31 +33,35 @@ _TAIL_BYTES = 300
 _SIGNALLED = 128
 
 
-def measure(instance: Instance, sampler: Sampling, order: TrialOrder, parts: Parts, notes: Notes) -> None:
+def measure(
+    instance: Instance, sampler: Sampling, spec: TrialSpec, context: TrialContext, notes: Notes
+) -> None:
     """Offer the trial's load, and write down what the generators report and what became of them.
 
     Raises:
         TrialFailure: service or generator ended early, took too long, or left nothing to read.
     """
-    load, generator = order.planned.configuration.load, order.generator
+    load, generator = spec.planned.configuration.load, spec.generator
     if load is None or generator is None:
         raise TrialFailure("failed", "a trial of kind load was planned without a load")
-    engines: list[Engine] = []
-    coordinator: Engine | None = None
-    meeting = convene(load, generator, [place.host for place in parts.load_places])
+    engines: list[LoadProcess] = []
+    coordinator: LoadProcess | None = None
+    meeting = convene(load, generator, [place.host for place in context.load_places])
     try:
         with contextlib.ExitStack() as cleanup:
-            for engine in make_engines(load, generator, instance.endpoint, order, parts, notes, meeting):
+            for engine in make_load_processes(
+                load, generator, instance.endpoint, spec, context, notes, meeting
+            ):
                 cleanup.callback(engine.close)
                 engines.append(engine)
             if meeting is not None:
                 coordinator = make_coordinator(
-                    load, instance.endpoint, generator, order, parts, notes, meeting
+                    load, instance.endpoint, generator, spec, context, notes, meeting
                 )
                 cleanup.callback(coordinator.close)
             keep_records(engines, coordinator, notes)
             note_before(notes)
-            _offer(engines, coordinator, instance, sampler, order, parts, notes)
+            _offer(engines, coordinator, instance, sampler, spec, context, notes)
         if coordinator is not None and meeting is not None:
             count_again(engines, coordinator, meeting, notes)
         notes.load = read_together(engines, generator, notes)
@@ -71,45 +75,45 @@ def measure(instance: Instance, sampler: Sampling, order: TrialOrder, parts: Par
 
 
 def _offer(
-    engines: Sequence[Engine],
-    coordinator: Engine | None,
+    engines: Sequence[LoadProcess],
+    coordinator: LoadProcess | None,
     instance: Instance,
     sampler: Sampling,
-    order: TrialOrder,
-    parts: Parts,
+    spec: TrialSpec,
+    context: TrialContext,
     notes: Notes,
 ) -> None:
     """Run every generator in its folder on its host, and what it wants to be run afterwards.
 
     A coordinator goes on for a while when those it commanded have ended: that is no part of the measurement.
     """
-    backing_before_s = backing_cpu_s(parts, notes)
-    compare_clocks(parts, notes)
-    notes.machine_before = parts.host.machine()
+    backing_before_s = backing_cpu_s(context, notes)
+    compare_clocks(context, notes)
+    notes.machine_before = context.host.machine()
     with contextlib.ExitStack() as last:
         with phase("measurement", notes), contextlib.ExitStack() as cleanup:
             if coordinator is not None:
-                last.callback(coordinator.end, order, parts)
-                coordinator.begin(sampler, parts, notes)
+                last.callback(coordinator.end, spec, context)
+                coordinator.begin(sampler, context, notes)
             for engine in engines:
-                cleanup.callback(engine.end, order, parts)
-                engine.begin(sampler, parts, notes)
-            _wait_for_load(engines, coordinator, instance, order, parts, notes)
-        notes.machine_after = parts.host.machine()
-        compare_clocks(parts, notes)
-        backing_after_s = backing_cpu_s(parts, notes)
+                cleanup.callback(engine.end, spec, context)
+                engine.begin(sampler, context, notes)
+            _wait_for_load(engines, coordinator, instance, spec, context, notes)
+        notes.machine_after = context.host.machine()
+        compare_clocks(context, notes)
+        backing_after_s = backing_cpu_s(context, notes)
         if coordinator is not None:
             _wait_for_coordinator(coordinator)
     known = backing_before_s is not None and backing_after_s is not None
     notes.backing_cpu_s = backing_after_s - backing_before_s if known else None  # type: ignore[operator]  # known says so
-    if parts.backing_apart:
+    if context.backing_apart:
         notes.backing_cpu_s = 0.0  # on a machine of their own they used nothing of this one
     for engine in engines:
         _refuse_ended_badly(engine)
         _run_after(engine)
 
 
-def _refuse_ended_badly(engine: Engine) -> None:
+def _refuse_ended_badly(engine: LoadProcess) -> None:
     """A killed generator is no measurement; of several, neither is one that failed: its share is missing."""
     code = engine.exit_code or 0
     if code > _SIGNALLED:
@@ -123,7 +127,7 @@ def _refuse_ended_badly(engine: Engine) -> None:
         )
 
 
-def _run_after(engine: Engine) -> None:
+def _run_after(engine: LoadProcess) -> None:
     """What a tool does with its own output when the load is over, outside the measurement."""
     for argv in engine.command.after:
         command = Command(argv=argv, folder=engine.there, environment=engine.command.environment)
@@ -136,27 +140,27 @@ def _run_after(engine: Engine) -> None:
             raise TrialFailure("failed", f"after the load {argv[0]} ended with {done.exit_code}: {said}")
 
 
-def _some_run(engines: Sequence[Engine]) -> bool:
+def _some_run(engines: Sequence[LoadProcess]) -> bool:
     """Wait a moment for each; whether any of them has not ended."""
     left = [engine for engine in engines if not engine.ended(_POLL_S / len(engines))]
     return bool(left)
 
 
 def _wait_for_load(
-    engines: Sequence[Engine],
-    coordinator: Engine | None,
+    engines: Sequence[LoadProcess],
+    coordinator: LoadProcess | None,
     instance: Instance,
-    order: TrialOrder,
-    parts: Parts,
+    spec: TrialSpec,
+    context: TrialContext,
     notes: Notes,
 ) -> None:
     expected_s = max(engine.command.expected_s for engine in engines)
-    limit_s = order.limits.load_s(expected_s)
+    limit_s = spec.limits.load_s(expected_s)
     deadline = time.monotonic() + limit_s
     while _some_run(engines):
         refuse_ended(notes.backing, "while under load")
         if (service_exit := instance.exited()) is not None:
-            raise crash(service_exit, "while under load", notes.service_folder, parts.host)
+            raise crash(service_exit, "while under load", notes.service_folder, context.host)
         if coordinator is not None and coordinator.ended(0.0):
             _refuse_ended_badly(coordinator)
         for engine in engines if len(engines) > 1 else ():
@@ -168,10 +172,10 @@ def _wait_for_load(
                 f"the load took longer than {limit_s:.0f} s (expected: {expected_s:.0f} s)",
             )
     if (service_exit := instance.exited()) is not None:
-        raise crash(service_exit, "while under load", notes.service_folder, parts.host)
+        raise crash(service_exit, "while under load", notes.service_folder, context.host)
 
 
-def _wait_for_coordinator(coordinator: Engine) -> None:
+def _wait_for_coordinator(coordinator: LoadProcess) -> None:
     """Wait until the coordinator has taken leave of those it commanded, and written what it knows."""
     if not coordinator.ended(_LEAVE_WITHIN_S):
         raise TrialFailure(
@@ -181,7 +185,7 @@ def _wait_for_coordinator(coordinator: Engine) -> None:
     _refuse_ended_badly(coordinator)
 
 
-def _last_words(engine: Engine) -> str:
+def _last_words(engine: LoadProcess) -> str:
     """The end of what a process said, for the reason of a failure."""
     for name in (engine.command.stderr, engine.command.stdout):
         with contextlib.suppress(HostError):

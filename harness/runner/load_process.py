@@ -13,14 +13,14 @@ from harness.hosts.base import Command, Process
 from harness.hosts.measuring import Sampling
 from harness.loadgen.base import LoadCommand
 from harness.model import GeneratorRecord
-from harness.runner.context import LoadPlace, Notes, Parts, TrialOrder
+from harness.runner.context import LoadSlot, Notes, TrialContext, TrialSpec
 
 #: What a sampler on the load's own host writes, beside the load's files.
 OWN_SAMPLES, OWN_MACHINE = "generator-samples.csv", "machine-load.csv"
 
 
 @dataclass
-class Engine:
+class LoadProcess:
     """One generator: its share of the load, where it runs, and what became of it.
 
     ``ours``: its folder here; ``there``: the same on its host. ``number`` counts from 1, ``of``: how many;
@@ -29,7 +29,7 @@ class Engine:
 
     number: int
     of: int
-    place: LoadPlace
+    place: LoadSlot
     ours: Path
     there: Path
     command: LoadCommand
@@ -53,7 +53,7 @@ class Engine:
             return "generator-coordinator"
         return "generator" if self.number == 1 else f"generator-{self.number}"
 
-    def begin(self, sampler: Sampling, parts: Parts, notes: Notes) -> None:
+    def begin(self, sampler: Sampling, context: TrialContext, notes: Notes) -> None:
         """Start it and have it sampled: by a sampler of its own where it is not on the service's host."""
         host = self.place.host
         self.running = running = host.spawn(
@@ -67,10 +67,10 @@ class Engine:
             )
         )
         if host.here:
-            parts.ledger.note(pid=running.pid, role=f"load generator {self.record.name}")
-        if parts.load_apart:
+            context.ledger.note(pid=running.pid, role=f"load generator {self.record.name}")
+        if context.load_apart:
             files = (self.there / OWN_SAMPLES, self.there / OWN_MACHINE)
-            self.own_sampler = sampler = host.sampler(*files, parts.sampling_hz)
+            self.own_sampler = sampler = host.sampler(*files, context.sampling_hz)
         watched = Watched(
             pid=running.pid, start_ticks=running.start_ticks, cpu_at_launch_s=running.cpu_at_launch_s
         )
@@ -84,13 +84,13 @@ class Engine:
                 self.running.cpu_s()  # kept there: the account of a child that nobody waits for closes with it
         return self.exit_code is not None
 
-    def end(self, order: TrialOrder, parts: Parts) -> None:
+    def end(self, spec: TrialSpec, context: TrialContext) -> None:
         """End it for certain, and keep how it ended."""
         if self.running is None:
             return
-        self.running.stop(grace_s=order.limits.generator_stop_s)
+        self.running.stop(grace_s=spec.limits.generator_stop_s)
         if self.place.host.here:
-            parts.ledger.forget(self.running.pid)
+            context.ledger.forget(self.running.pid)
         if self.own_sampler is not None:
             self.own_sampler.stop()
         ended = {"exit_code": self.exit_code, "cpu_s": self.running.cpu_s()}
@@ -113,4 +113,4 @@ def forget(folder: Path, secrets: Iterable[str]) -> None:
         (folder / name).unlink(missing_ok=True)
 
 
-__all__ = ["OWN_SAMPLES", "Engine", "forget"]
+__all__ = ["OWN_SAMPLES", "LoadProcess", "forget"]

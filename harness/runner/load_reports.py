@@ -12,10 +12,10 @@ from harness.loadgen.parallel import merge_summaries
 from harness.model import AnswerCount, CoordinatorRecord, GeneratorRecord, HostClock, LoadSummary
 from harness.runner.context import Notes
 from harness.runner.load_coordination import Meeting
-from harness.runner.load_process import Engine
+from harness.runner.load_process import LoadProcess
 
 
-def read_together(engines: Sequence[Engine], generator: LoadGenerator, notes: Notes) -> LoadSummary:
+def read_together(engines: Sequence[LoadProcess], generator: LoadGenerator, notes: Notes) -> LoadSummary:
     """Read what every generator left; of several, keep in each record its own part and how its clock was off.
 
     Raises:
@@ -34,7 +34,9 @@ def read_together(engines: Sequence[Engine], generator: LoadGenerator, notes: No
     return merge_summaries(parts, [engine.record.clock_shift_s for engine in engines])
 
 
-def count_again(engines: Sequence[Engine], coordinator: Engine, meeting: Meeting, notes: Notes) -> None:
+def count_again(
+    engines: Sequence[LoadProcess], coordinator: LoadProcess, meeting: Meeting, notes: Notes
+) -> None:
     """Have the rows brought to their generators, and keep what the coordinator counted of them.
 
     Raises:
@@ -48,7 +50,10 @@ def count_again(engines: Sequence[Engine], coordinator: Engine, meeting: Meeting
 
 
 def answered_so_far(
-    engines: Sequence[Engine], coordinator: Engine | None, meeting: Meeting | None, generator: LoadGenerator
+    engines: Sequence[LoadProcess],
+    coordinator: LoadProcess | None,
+    meeting: Meeting | None,
+    generator: LoadGenerator,
 ) -> dict[str, AnswerCount]:
     """Count what a load left that came to no end: what was answered until then was promised, too."""
     if coordinator is not None and meeting is not None:
@@ -62,7 +67,7 @@ def answered_so_far(
     return merge_summaries(parts, [0.0] * len(parts)).answers if parts else {}
 
 
-def keep_records(engines: Sequence[Engine], coordinator: Engine | None, notes: Notes) -> None:
+def keep_records(engines: Sequence[LoadProcess], coordinator: LoadProcess | None, notes: Notes) -> None:
     """Write down each process, and all of them together as if they were one generator."""
     if not engines:
         return
@@ -95,7 +100,7 @@ def _together(records: Sequence[GeneratorRecord]) -> GeneratorRecord:
     )
 
 
-def _offset_s(engine: Engine, clocks: Sequence[HostClock]) -> float:
+def _offset_s(engine: LoadProcess, clocks: Sequence[HostClock]) -> float:
     """How far its host's wall clock was ahead of ours, before and after the load on average."""
     mine = [
         clock.wall_offset_s

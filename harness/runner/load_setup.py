@@ -11,25 +11,25 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.loadgen.base import LoadCommand, LoadGenerator, LoadOrder
+from harness.loadgen.base import LoadCommand, LoadGenerator, LoadSpec
 from harness.loadgen.distribution import divided
 from harness.loadgen.parallel import seed_of
 from harness.model import GeneratorRecord, Load, LoadProfile
 from harness.model.endpoint import Endpoint
-from harness.runner.context import LoadPlace, Notes, Parts, TrialOrder, tidy_values, tidy_words
+from harness.runner.context import LoadSlot, Notes, TrialContext, TrialSpec, tidy_values, tidy_words
 from harness.runner.load_coordination import Meeting
-from harness.runner.load_process import Engine, forget
+from harness.runner.load_process import LoadProcess, forget
 
 
-def make_engines(
+def make_load_processes(
     load: Load,
     generator: LoadGenerator,
     endpoint: Endpoint,
-    order: TrialOrder,
-    parts: Parts,
+    spec: TrialSpec,
+    context: TrialContext,
     notes: Notes,
     meeting: Meeting | None = None,
-) -> Iterator[Engine]:
+) -> Iterator[LoadProcess]:
     """Yield the trial's generators, none started yet, each with its files in its folder.
 
     One has the trial's folder ``load``, several have ``load/1``, ``load/2`` and so on, and take turns in
@@ -38,7 +38,7 @@ def make_engines(
     Raises:
         UnsupportedLoad, MissingTool: the load cannot be divided, or a tool is not there.
     """
-    places = parts.load_places
+    places = context.load_places
     profiles = divided(load, generator, load.processes * len(places))
     for number, share in enumerate(profiles, start=1):
         engine = _Making(
@@ -48,24 +48,24 @@ def make_engines(
             name=str(number) if len(profiles) > 1 else "",
             secrets={} if meeting is None else meeting.secrets,
         )
-        asked = engine.asked(share, endpoint, order, notes)
+        asked = engine.asked(share, endpoint, spec, notes)
         command = (
             generator.command(asked)
             if meeting is None
             else meeting.distribution.member(asked, meeting.seats, number)
         )
-        yield engine.made(command, generator, order, notes)
+        yield engine.made(command, generator, spec, notes)
 
 
 def make_coordinator(
     load: Load,
     endpoint: Endpoint,
     generator: LoadGenerator,
-    order: TrialOrder,
-    parts: Parts,
+    spec: TrialSpec,
+    context: TrialContext,
     notes: Notes,
     meeting: Meeting,
-) -> Engine:
+) -> LoadProcess:
     """Return the process that commands the generators of a tool's own distribution, on the first load host.
 
     Raises:
@@ -74,12 +74,12 @@ def make_coordinator(
     engine = _Making(
         number=0,
         of=len(meeting.seats.members),
-        place=parts.load_places[0],
+        place=context.load_places[0],
         name="coordinator",
         secrets=meeting.secrets,
     )
-    asked = engine.asked(load.profile, endpoint, order, notes)
-    return engine.made(meeting.distribution.coordinator(asked, meeting.seats), generator, order, notes)
+    asked = engine.asked(load.profile, endpoint, spec, notes)
+    return engine.made(meeting.distribution.coordinator(asked, meeting.seats), generator, spec, notes)
 
 
 @dataclass(kw_only=True)
@@ -91,27 +91,29 @@ class _Making:
 
     number: int
     of: int
-    place: LoadPlace
+    place: LoadSlot
     name: str
     secrets: dict[str, bytes]
     ours: Path = Path()
     there: Path = Path()
 
-    def asked(self, share: LoadProfile, endpoint: Endpoint, order: TrialOrder, notes: Notes) -> LoadOrder:
+    def asked(self, share: LoadProfile, endpoint: Endpoint, spec: TrialSpec, notes: Notes) -> LoadSpec:
         """Make its folder, and say what is asked of it there."""
-        self.ours = order.folder / "load" / self.name
+        self.ours = spec.folder / "load" / self.name
         self.ours.mkdir(exist_ok=True)
         self.there = self.place.host.open_folder(self.ours)
         notes.folders_there[self.there] = self.ours
-        return LoadOrder(
+        return LoadSpec(
             profile=share,
-            requests=order.requests,
+            requests=spec.requests,
             endpoint=endpoint,
             folder=self.there,
-            seed=seed_of(order.seed, self.number, self.of),
+            seed=seed_of(spec.seed, self.number, self.of),
         )
 
-    def made(self, command: LoadCommand, generator: LoadGenerator, order: TrialOrder, notes: Notes) -> Engine:
+    def made(
+        self, command: LoadCommand, generator: LoadGenerator, spec: TrialSpec, notes: Notes
+    ) -> LoadProcess:
         """Put its files into its folder."""
         host = self.place.host
         command = _in_words_of(self.place, command)
@@ -126,11 +128,11 @@ class _Making:
         except BaseException:
             forget(self.ours, self.secrets)
             raise
-        record = _record(generator, command, order, notes)
+        record = _record(generator, command, spec, notes)
         if self.of > 1:
-            folder = self.ours.relative_to(order.folder).as_posix()
+            folder = self.ours.relative_to(spec.folder).as_posix()
             record = record.model_copy(update={"host": host.name, "folder": folder})
-        return Engine(
+        return LoadProcess(
             number=self.number,
             of=self.of,
             place=self.place,
@@ -142,7 +144,7 @@ class _Making:
         )
 
 
-def _in_words_of(place: LoadPlace, command: LoadCommand) -> LoadCommand:
+def _in_words_of(place: LoadSlot, command: LoadCommand) -> LoadCommand:
     """Return the command with what it names on this machine named as it is on the load's host."""
     if not place.words:
         return command
@@ -163,20 +165,18 @@ def _in_words_of(place: LoadPlace, command: LoadCommand) -> LoadCommand:
     )
 
 
-def _record(
-    generator: LoadGenerator, command: LoadCommand, order: TrialOrder, notes: Notes
-) -> GeneratorRecord:
+def _record(generator: LoadGenerator, command: LoadCommand, spec: TrialSpec, notes: Notes) -> GeneratorRecord:
     return GeneratorRecord(
         name=generator.name,
-        version=order.generator_version,
-        argv=tidy_words(command.argv, order, notes),
-        environment=tidy_values(command.environment, order, notes),
+        version=spec.generator_version,
+        argv=tidy_words(command.argv, spec, notes),
+        environment=tidy_values(command.environment, spec, notes),
         cpu_affinity=(notes.placement.generator if notes.placement else None) or (),
         cpu_s=None,
         exit_code=None,
-        echo_achieved_per_s=order.echo_achieved_per_s,
+        echo_achieved_per_s=spec.echo_achieved_per_s,
         headroom_ratio=None,
     )
 
 
-__all__ = ["make_coordinator", "make_engines"]
+__all__ = ["make_coordinator", "make_load_processes"]

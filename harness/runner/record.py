@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from harness.model import TrialRecord
 from harness.runner.backing_phase import lay_together
-from harness.runner.context import Notes, TrialOrder, now, tidy_values, tidy_words
+from harness.runner.context import Notes, TrialSpec, now, tidy_values, tidy_words
 from harness.runner.load_phase import OWN_SAMPLES, headroom_ratio
 from harness.runner.outcome import trial_flags
 from harness.sampling import merge
@@ -17,7 +17,7 @@ SAMPLES = "samples.csv"
 REQUEST_LOG = "requests.log"
 
 
-def trial_record(order: TrialOrder, notes: Notes) -> TrialRecord:
+def trial_record(spec: TrialSpec, notes: Notes) -> TrialRecord:
     """Return the record of a trial that is over; everything it started has been stopped.
 
     Samples that load generators took of themselves are merged into the trial's own, and its request log goes.
@@ -32,28 +32,28 @@ def trial_record(order: TrialOrder, notes: Notes) -> TrialRecord:
     if instance is not None:
         instance = instance.model_copy(
             update={
-                "argv": tidy_words(instance.argv, order, notes),
-                "environment": tidy_values(instance.environment, order, notes),
+                "argv": tidy_words(instance.argv, spec, notes),
+                "environment": tidy_values(instance.environment, spec, notes),
                 "cpus_allowed": notes.cpus_allowed,
             }
         )
     commanding = [notes.coordinator.process.folder] if notes.coordinator else []
     for folder in [*(one.folder for one in notes.generators), *commanding] or ["load"]:
-        merge(order.folder / SAMPLES, order.folder / folder / OWN_SAMPLES)
-    lay_together(order.folder, SAMPLES)
+        merge(spec.folder / SAMPLES, spec.folder / folder / OWN_SAMPLES)
+    lay_together(spec.folder, SAMPLES)
     extra: dict[str, JsonValue] = {"missed_ticks": notes.missed_ticks, "ticks_by": notes.ticks_by}
-    if order.memory_asked is not None:
-        extra["memory_asked"] = order.memory_asked
-    if order.planned.configuration.variant.lean:
+    if spec.memory_asked is not None:
+        extra["memory_asked"] = spec.memory_asked
+    if spec.planned.configuration.variant.lean:
         extra["conformance"] = "not checked: a lean handler answers a constant"
-    log = order.folder / REQUEST_LOG
+    log = spec.folder / REQUEST_LOG
     if log.is_file():
         extra["request_log_bytes"] = log.stat().st_size
         log.unlink()
     return TrialRecord(
-        experiment=order.experiment,
-        session_id=order.session_id,
-        planned=order.planned,
+        experiment=spec.experiment,
+        session_id=spec.session_id,
+        planned=spec.planned,
         outcome=notes.outcome,
         reason=notes.reason,
         flags=trial_flags(
@@ -72,7 +72,7 @@ def trial_record(order: TrialOrder, notes: Notes) -> TrialRecord:
         anchors=tuple(notes.anchors),
         phases=tuple(notes.phases),
         backing=tuple(
-            record.model_copy(update={"argv": order.tidy(record.argv)}) for record in notes.backing_records
+            record.model_copy(update={"argv": spec.tidy(record.argv)}) for record in notes.backing_records
         ),
         instance=instance,
         start_up=notes.start_up,

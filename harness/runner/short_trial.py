@@ -10,20 +10,20 @@ from __future__ import annotations
 import shutil
 
 from harness.model import ClosedLoad, Configuration, LoadProfile, PlannedTrial, TrialRecord
-from harness.runner import Parts, TrialOrder, run_trial
+from harness.runner import TrialContext, TrialSpec, run_trial
 
 MAX_REQUESTS = 50_000
 MAX_S = 3.0
 
 
-def rehearse(order: TrialOrder, parts: Parts) -> TrialRecord:
+def rehearse(spec: TrialSpec, context: TrialContext) -> TrialRecord:
     """Take a fresh instance through one configuration; ``order.folder`` is made anew before, and gone afterwards."""
-    shutil.rmtree(order.folder, ignore_errors=True)
-    (order.folder / "load").mkdir(parents=True)
+    shutil.rmtree(spec.folder, ignore_errors=True)
+    (spec.folder / "load").mkdir(parents=True)
     try:
-        return run_trial(order, parts)
+        return run_trial(spec, context)
     finally:
-        shutil.rmtree(order.folder, ignore_errors=True)
+        shutil.rmtree(spec.folder, ignore_errors=True)
 
 
 def unplanned(name: str, configuration: Configuration) -> PlannedTrial:

@@ -11,7 +11,7 @@ from harness.agent.sampler import Watched
 from harness.errors import HostError
 from harness.hosts.base import Command, Host
 from harness.hosts.local import LocalHost
-from harness.hosts.measuring import Station
+from harness.hosts.measuring import MeasuringHost
 from harness.launchers.arguments import RECORDING
 from harness.model import Boundary
 from harness.model.endpoint import Endpoint
@@ -28,7 +28,7 @@ def take_boundary(
     endpoint: Endpoint,
     folder: Path,
     *,
-    host: Station | None = None,
+    host: MeasuringHost | None = None,
     there: Path | None = None,
     jcmd: Path | None = None,
 ) -> Boundary:

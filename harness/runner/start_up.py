@@ -16,11 +16,11 @@ from harness.conformance import judge
 from harness.errors import HostError, TrialFailure
 from harness.hosts.base import Host
 from harness.hosts.local import LocalHost
-from harness.hosts.measuring import Station
-from harness.launchers.base import Instance, LaunchOrder
+from harness.hosts.measuring import MeasuringHost
+from harness.launchers.base import Instance, LaunchSpec
 from harness.model import InstanceRecord, Outcome, Request, StartUp
 from harness.model.endpoint import Endpoint
-from harness.runner.context import Parts
+from harness.runner.context import TrialContext
 
 ATTEMPTS_WHEN_PORT_TAKEN = 3
 AnInstance = TypeVar("AnInstance", bound=Instance)
@@ -31,7 +31,7 @@ def wait_first_response(
     request: Request,
     deadline_s: float,
     *,
-    host: Station | None = None,
+    host: MeasuringHost | None = None,
     stderr: Path | None = None,
     cpu_at_launch_s: float = 0.0,
 ) -> StartUp:
@@ -125,18 +125,18 @@ SERVICE_STDERR = "service.stderr.txt"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServiceOrder:
+class ServiceSpec:
     """What is launched, and what its first answer must be. ``role``: what it is called in the books."""
 
-    launch: LaunchOrder
+    launch: LaunchSpec
     role: str
     first: Request
     ready_s: float
 
 
 def bring_up_service(
-    order: ServiceOrder,
-    parts: Parts,
+    spec: ServiceSpec,
+    context: TrialContext,
     *,
     begun: Callable[[Instance], None],
     stop: Callable[[Instance], object],
@@ -151,10 +151,10 @@ def bring_up_service(
     """
 
     def launch() -> Instance:
-        instance = parts.launcher.launch(order.launch)
+        instance = context.launcher.launch(spec.launch)
         try:
-            if parts.host.here:  # over there the agent keeps the books
-                parts.ledger.note(pid=instance.record.pid, role=order.role, port=instance.record.port)
+            if context.host.here:  # over there the agent keeps the books
+                context.ledger.note(pid=instance.record.pid, role=spec.role, port=instance.record.port)
             begun(instance)
         except BaseException:
             stop(instance)
@@ -165,10 +165,10 @@ def bring_up_service(
         try:
             return wait_first_response(
                 instance,
-                order.first,
-                order.ready_s,
-                host=parts.host,
-                stderr=order.launch.folder / SERVICE_STDERR,
+                spec.first,
+                spec.ready_s,
+                host=context.host,
+                stderr=spec.launch.folder / SERVICE_STDERR,
                 cpu_at_launch_s=instance.cpu_at_launch_s,
             )
         except BaseException:
@@ -178,9 +178,9 @@ def bring_up_service(
     return bring_up(launch, wait, lambda instance: instance.port_taken())
 
 
-def stop_service(instance: Instance, parts: Parts) -> InstanceRecord:
+def stop_service(instance: Instance, context: TrialContext) -> InstanceRecord:
     """Stop it and take it out of the books; a second time does no harm."""
     record = instance.stop()
-    if parts.host.here:
-        parts.ledger.forget(record.pid)
+    if context.host.here:
+        context.ledger.forget(record.pid)
     return record

@@ -21,26 +21,26 @@ from types import MappingProxyType
 from harness.conformance import check
 from harness.errors import TrialFailure
 from harness.hosts.measuring import Sampling
-from harness.launchers.base import Instance, LaunchOrder
+from harness.launchers.base import Instance, LaunchSpec
 from harness.loadgen.flow import readiness_request
 from harness.model import Outcome, Phase, RuntimeSettings, TrialRecord
 from harness.runner.backing_phase import bring_up_backing, environment_of, judge_backing
-from harness.runner.context import Limits, Notes, Parts, TrialOrder, now, phase, watch
+from harness.runner.context import Limits, Notes, TrialContext, TrialSpec, now, phase, watch
 from harness.runner.load_phase import machine_during_load, measure
 from harness.runner.outcome import crash
 from harness.runner.pinning import Placement, Policy, check_pinned, cpus_allowed, place, place_on_two
 from harness.runner.record import SAMPLES, trial_record
 from harness.runner.snapshots import BoundaryName, keep_recording, take_boundary
-from harness.runner.start_up import ServiceOrder, bring_up_service, stop_service
+from harness.runner.start_up import ServiceSpec, bring_up_service, stop_service
 from harness.runner.warm_up import warm_up
 from harness.workloads import Face
 
-__all__ = ["Limits", "Parts", "TrialOrder", "placement_of", "run_trial"]
+__all__ = ["Limits", "TrialContext", "TrialSpec", "placement_of", "run_trial"]
 
 _POLICIES: Mapping[str | None, Policy] = MappingProxyType({None: "auto", "limit": "limit", "none": "shared"})
 
 
-def run_trial(order: TrialOrder, parts: Parts) -> TrialRecord:
+def run_trial(spec: TrialSpec, context: TrialContext) -> TrialRecord:
     """Take a fresh instance through one configuration and return what happened.
 
     Nothing that was started lives on when this returns or raises.
@@ -52,148 +52,150 @@ def run_trial(order: TrialOrder, parts: Parts) -> TrialRecord:
     notes = Notes(started=now())
     notes.anchors.append(notes.started)
     try:
-        _go_through(order, parts, notes)
+        _go_through(spec, context, notes)
     except TrialFailure as failure:
         notes.outcome, notes.reason = Outcome(failure.outcome), failure.reason
     if notes.outcome == Outcome.FAILED and notes.out_of_memory is not None:
         notes.outcome, notes.reason = Outcome.OUT_OF_MEMORY, f"{notes.reason} ({notes.out_of_memory})"
     judge_backing(notes)
     notes.anchors.append(now())
-    return trial_record(order, notes)
+    return trial_record(spec, notes)
 
 
-def _go_through(order: TrialOrder, parts: Parts, notes: Notes) -> None:
-    configuration = order.planned.configuration
-    notes.placement = placement_of(configuration.variant.runtime, parts)
+def _go_through(spec: TrialSpec, context: TrialContext, notes: Notes) -> None:
+    configuration = spec.planned.configuration
+    notes.placement = placement_of(configuration.variant.runtime, context)
     with contextlib.ExitStack() as cleanup:
-        there = notes.service_folder = parts.host.open_folder(order.folder)
-        notes.folders_there[there] = order.folder
-        cleanup.callback(parts.host.close_folder, order.folder)
-        sampler = parts.host.sampler(there / SAMPLES, there / "machine.csv", parts.sampling_hz)
+        there = notes.service_folder = context.host.open_folder(spec.folder)
+        notes.folders_there[there] = spec.folder
+        cleanup.callback(context.host.close_folder, spec.folder)
+        sampler = context.host.sampler(there / SAMPLES, there / "machine.csv", context.sampling_hz)
         cleanup.callback(_stop_sampler, sampler, notes)
-        bring_up_backing(order, parts, sampler, notes, cleanup)
+        bring_up_backing(spec, context, sampler, notes, cleanup)
         with phase("start-up", notes):
-            instance = _bring_up(order, parts, sampler, notes)
+            instance = _bring_up(spec, context, sampler, notes)
             if configuration.variant.runtime.flight_recording:  # written as the JVM ends
                 jfr = Path(instance.record.argv[0]).with_name("jfr")
-                cleanup.callback(keep_recording, parts.host, jfr, there, order.folder)
-            cleanup.callback(_stop_instance, instance, parts, notes)
-        _boundary("first-response", instance, order, parts, notes)
+                cleanup.callback(keep_recording, context.host, jfr, there, spec.folder)
+            cleanup.callback(_stop_instance, instance, context, notes)
+        _boundary("first-response", instance, spec, context, notes)
         if configuration.kind == "startup":
-            _stay_idle(instance, order, parts, notes)
-            _check_conformance(instance, order, parts, notes)
+            _stay_idle(instance, spec, context, notes)
+            _check_conformance(instance, spec, context, notes)
         else:
-            _check_conformance(instance, order, parts, notes)
-            _warm_up(instance, order, parts, notes)
-            _boundary("before-load", instance, order, parts, notes)
-            measure(instance, sampler, order, parts, notes)
-            _boundary("after-load", instance, order, parts, notes)
+            _check_conformance(instance, spec, context, notes)
+            _warm_up(instance, spec, context, notes)
+            _boundary("before-load", instance, spec, context, notes)
+            measure(instance, sampler, spec, context, notes)
+            _boundary("after-load", instance, spec, context, notes)
             notes.machine = machine_during_load(notes)
         cool_down_began = now()
     notes.phases.append(Phase(name="cool-down", start=cool_down_began, end=now()))
 
 
-def placement_of(runtime: RuntimeSettings, parts: Parts) -> Placement:
+def placement_of(runtime: RuntimeSettings, context: TrialContext) -> Placement:
     """Return which CPUs an instance with these settings gets, and which its load.
 
     Raises:
         InputError: it is to be pinned, and there are too few.
     """
     policy = _POLICIES[runtime.pin]
-    if parts.load_apart:
-        names = ", ".join(dict.fromkeys(place.host.name for place in parts.load_places))
-        return place_on_two(parts.cpus, runtime.cpus, names, policy, parts.cores)
-    return place(parts.cpus, runtime.cpus, policy, parts.cores)
+    if context.load_apart:
+        names = ", ".join(dict.fromkeys(place.host.name for place in context.load_places))
+        return place_on_two(context.cpus, runtime.cpus, names, policy, context.cores)
+    return place(context.cpus, runtime.cpus, policy, context.cores)
 
 
-def _bring_up(order: TrialOrder, parts: Parts, sampler: Sampling, notes: Notes) -> Instance:
+def _bring_up(spec: TrialSpec, context: TrialContext, sampler: Sampling, notes: Notes) -> Instance:
     """Have a fresh instance up, sampled from its launch on, on the CPUs that were meant for it."""
-    configuration = order.planned.configuration
+    configuration = spec.planned.configuration
 
     def begun(instance: Instance) -> None:
         notes.instance = instance.record
         sampler.add("service", watch(instance))
 
     instance, notes.start_up = bring_up_service(
-        ServiceOrder(
-            launch=LaunchOrder(
-                implementation=order.implementation,
+        ServiceSpec(
+            launch=LaunchSpec(
+                implementation=spec.implementation,
                 variant=configuration.variant,
-                build=order.build,
+                build=spec.build,
                 folder=notes.service_folder,
                 cpus=notes.placement.service if notes.placement else None,
                 environment=environment_of(notes),
             ),
             role=configuration.variant_name,
-            first=readiness_request(order.requests),
-            ready_s=order.limits.ready_s,
+            first=readiness_request(spec.requests),
+            ready_s=spec.limits.ready_s,
         ),
-        parts,
+        context,
         begun=begun,
-        stop=lambda instance: _stop_instance(instance, parts, notes),
+        stop=lambda instance: _stop_instance(instance, context, notes),
     )
     notes.instance = instance.record
-    notes.cpus_allowed = cpus_allowed(parts.host, instance.record.pid)
+    notes.cpus_allowed = cpus_allowed(context.host, instance.record.pid)
     check_pinned(notes.placement, notes.cpus_allowed)
     return instance
 
 
-def _boundary(name: BoundaryName, instance: Instance, order: TrialOrder, parts: Parts, notes: Notes) -> None:
+def _boundary(
+    name: BoundaryName, instance: Instance, spec: TrialSpec, context: TrialContext, notes: Notes
+) -> None:
     """RSS "before" and "after" of the published tables are the readings at these points."""
     if instance.exited() is not None:
-        raise crash(instance.exited(), f"before boundary {name}", notes.service_folder, parts.host)
-    jvm = order.implementation.runtime == "jvm"
-    nmt = jvm and order.planned.configuration.variant.runtime.nmt
+        raise crash(instance.exited(), f"before boundary {name}", notes.service_folder, context.host)
+    jvm = spec.implementation.runtime == "jvm"
+    nmt = jvm and spec.planned.configuration.variant.runtime.nmt
     notes.boundaries.append(
         take_boundary(
             name,
             watch(instance),
-            parts.host.reach(instance.endpoint),
-            order.folder,
-            host=parts.host,
+            context.host.reach(instance.endpoint),
+            spec.folder,
+            host=context.host,
             there=notes.service_folder,
             jcmd=Path(instance.record.argv[0]).with_name("jcmd") if nmt else None,
         )
     )
 
 
-def _check_conformance(instance: Instance, order: TrialOrder, parts: Parts, notes: Notes) -> None:
+def _check_conformance(instance: Instance, spec: TrialSpec, context: TrialContext, notes: Notes) -> None:
     """Hold the instance against its contract. A lean handler answers a constant: its record has no conformance."""
-    if order.planned.configuration.variant.lean:
+    if spec.planned.configuration.variant.lean:
         return
     face: Face = "matched"
-    if order.planned.configuration.variant.settings.get("face") == "published":
+    if spec.planned.configuration.variant.settings.get("face") == "published":
         face = "published"
     with phase("conformance", notes):
         notes.conformance = check(
-            parts.host.reach(instance.endpoint), order.cases, face, order.implementation.language
+            context.host.reach(instance.endpoint), spec.cases, face, spec.implementation.language
         )
     if instance.exited() is not None:
-        raise crash(instance.exited(), "while its answers were checked", notes.service_folder, parts.host)
+        raise crash(instance.exited(), "while its answers were checked", notes.service_folder, context.host)
     if notes.conformance.failures:
         count = f"{len(notes.conformance.failures)} of {notes.conformance.n_cases} cases"
         raise TrialFailure("nonconforming", f"{count}: {notes.conformance.failures[0]}")
 
 
-def _warm_up(instance: Instance, order: TrialOrder, parts: Parts, notes: Notes) -> None:
-    wanted, users = order.planned.configuration.warm_up_requests, order.planned.configuration.warm_up_users
+def _warm_up(instance: Instance, spec: TrialSpec, context: TrialContext, notes: Notes) -> None:
+    wanted, users = spec.planned.configuration.warm_up_requests, spec.planned.configuration.warm_up_users
     if wanted:
         with phase("warm-up", notes):
-            warm_up(parts.host.reach(instance.endpoint), order.requests, wanted, users=users)
+            warm_up(context.host.reach(instance.endpoint), spec.requests, wanted, users=users)
 
 
-def _stay_idle(instance: Instance, order: TrialOrder, parts: Parts, notes: Notes) -> None:
+def _stay_idle(instance: Instance, spec: TrialSpec, context: TrialContext, notes: Notes) -> None:
     with phase("idle", notes):
-        until = time.monotonic() + order.planned.configuration.idle_s
+        until = time.monotonic() + spec.planned.configuration.idle_s
         while (left := until - time.monotonic()) > 0:
             if instance.exited() is not None:
-                raise crash(instance.exited(), "while idle", notes.service_folder, parts.host)
+                raise crash(instance.exited(), "while idle", notes.service_folder, context.host)
             time.sleep(min(left, 0.1))
-    _boundary("idle", instance, order, parts, notes)
+    _boundary("idle", instance, spec, context, notes)
 
 
-def _stop_instance(instance: Instance, parts: Parts, notes: Notes) -> None:
-    notes.instance = stop_service(instance, parts)
+def _stop_instance(instance: Instance, context: TrialContext, notes: Notes) -> None:
+    notes.instance = stop_service(instance, context)
     notes.out_of_memory = instance.out_of_memory()
 
 

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records of readings, a native and a portable way to take them; the usual readers are those of ``harness.agent``."""
 
-from harness.sampling.here import glancer_here, readers_here, tree_here
+from harness.sampling.here import readers_here, tick_source_here, tree_here
 from harness.sampling.records import as_reading, machine_window, merge, on_our_clock, read_resources
 
 __all__ = [
     "as_reading",
-    "glancer_here",
     "machine_window",
     "merge",
     "on_our_clock",
     "read_resources",
     "readers_here",
+    "tick_source_here",
     "tree_here",
 ]

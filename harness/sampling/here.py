@@ -6,7 +6,7 @@ from __future__ import annotations
 from harness.agent.platforms import has_proc
 from harness.agent.process_tree import TreeReader
 from harness.agent.processes import look_through
-from harness.agent.ticks import Glancer, InterpreterGlancer
+from harness.agent.ticks import PythonTicks, TickSource
 from harness.sampling.native_ticks import native_glancer
 
 NO_PROC = (
@@ -15,21 +15,21 @@ NO_PROC = (
 )
 
 
-def glancer_here() -> tuple[Glancer, str | None]:
+def tick_source_here() -> tuple[TickSource, str | None]:
     """Return the cheapest glancer that this machine has, and why it is not the native one (``None``: it is)."""
     if not has_proc():
-        from harness.sampling.portable import PortableGlancer
+        from harness.sampling.portable import PortableTicks
 
-        return PortableGlancer(), NO_PROC
+        return PortableTicks(), NO_PROC
     try:
         return native_glancer(), None
     except OSError as problem:
-        return InterpreterGlancer(), str(problem)
+        return PythonTicks(), str(problem)
 
 
-def readers_here() -> Glancer:
+def readers_here() -> TickSource:
     """Return a glancer for its readers of processes and machine, which all but the portable one share."""
-    return InterpreterGlancer() if has_proc() else glancer_here()[0]
+    return PythonTicks() if has_proc() else tick_source_here()[0]
 
 
 def tree_here() -> type[TreeReader]:
@@ -42,4 +42,4 @@ if not has_proc():
 
     look_through(PsutilProcesses())
 
-__all__ = ["glancer_here", "readers_here", "tree_here"]
+__all__ = ["readers_here", "tick_source_here", "tree_here"]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from harness.agent.machine_counters import MachineReader
 from harness.agent.process_tree import ProcessReader, TreeReader, reading_of
 from harness.agent.ticks import Calls, Schedule
-from harness.toolchains import glances_library
+from harness.toolchains import tick_library
 
 if TYPE_CHECKING:
     from harness.agent.ticks import Tick
@@ -45,7 +45,7 @@ class _Process(ctypes.Structure):
 _GLANCE = struct.Struct("=4q")
 
 
-class NativeGlancer:
+class NativeTicks:
     """Takes the ticks in one call, during which the interpreter's lock is free.
 
     Raises:
@@ -84,13 +84,13 @@ class NativeGlancer:
         return [glances[tick * n : (tick + 1) * n] for tick in range(n_ticks)]
 
 
-def native_glancer() -> NativeGlancer:
+def native_glancer() -> NativeTicks:
     """Return the one that set-up built.
 
     Raises:
-        OSError: as ``NativeGlancer``.
+        OSError: as ``NativeTicks``.
     """
-    return NativeGlancer(glances_library(_TOOLS))
+    return NativeTicks(tick_library(_TOOLS))
 
 
-__all__ = ["NativeGlancer", "native_glancer"]
+__all__ = ["NativeTicks", "native_glancer"]

@@ -20,7 +20,7 @@ import psutil
 from harness.agent.machine_counters import MachineReader, MachineReading
 from harness.agent.process_tree import ProcessReader, ProcessReading, TreeReader
 from harness.agent.processes import ProcessStat, ProcFiles
-from harness.agent.ticks import InterpreterGlancer
+from harness.agent.ticks import PythonTicks
 
 #: A start time as a number of these after 1970, in the place of the kernel's ticks since boot.
 START_STEPS_PER_S = 100
@@ -155,7 +155,7 @@ class PortableMachine(MachineReader):
         """Nothing is held open."""
 
 
-class PortableGlancer(InterpreterGlancer):
+class PortableTicks(PythonTicks):
     """Takes ticks as the interpreter's does, of what psutil reads."""
 
     name = "portable"
@@ -164,9 +164,9 @@ class PortableGlancer(InterpreterGlancer):
 
 
 __all__ = [
-    "PortableGlancer",
     "PortableMachine",
     "PortableProcess",
+    "PortableTicks",
     "PortableTree",
     "PsutilProcesses",
     "start_of",

@@ -24,13 +24,13 @@ from harness.loadgen.flow import is_flow
 from harness.model import (
     BuildRecord,
     Calibration,
-    CalibrationOrder,
+    CalibrationSpec,
     Configuration,
     Implementation,
     LoadSummary,
     Request,
 )
-from harness.runner import Limits, Parts, TrialOrder
+from harness.runner import Limits, TrialContext, TrialSpec
 from harness.runner.short_trial import rehearse, unplanned
 from harness.workloads import Case
 
@@ -39,7 +39,7 @@ from harness.workloads import Case
 class CalibrationTrial:
     """One saturated trial of a configuration, in a folder that is thrown away."""
 
-    order: CalibrationOrder
+    order: CalibrationSpec
     configuration: Configuration
     implementation: Implementation
     build: BuildRecord
@@ -52,14 +52,14 @@ class CalibrationTrial:
     limits: Limits
 
 
-def saturated(configuration: Configuration, order: CalibrationOrder) -> Configuration:
+def saturated(configuration: Configuration, spec: CalibrationSpec) -> Configuration:
     """Return the configuration under the calibration's load; a database that lives on is not touched by it."""
     backing = configuration.backing
     return configuration.model_copy(
         update={
             "load_name": "calibration",
-            "load": order.load,
-            "warm_up_requests": order.warm_up_requests,
+            "load": spec.load,
+            "warm_up_requests": spec.warm_up_requests,
             "backing": None if backing is None else backing.model_copy(update={"wiped": True}),
         }
     )
@@ -71,13 +71,13 @@ def capacity_per_s(load: LoadSummary, n_steps: int) -> float:
     return right / load.duration_s if load.duration_s > 0 else 0.0
 
 
-def calibrate(trial: CalibrationTrial, parts: Parts) -> Calibration:
+def calibrate(trial: CalibrationTrial, context: TrialContext) -> Calibration:
     """Saturate the configuration and return the capacity.
 
     Raises:
         CalibrationFailed: nothing was answered rightly; without a capacity there is no plan.
     """
-    record = rehearse(_as_order(trial), parts)
+    record = rehearse(_as_order(trial), context)
     n_steps = len(trial.requests) if is_flow(trial.requests) else 1
     found = capacity_per_s(record.load, n_steps) if record.load is not None else 0.0
     if record.load is None or found <= 0:
@@ -99,8 +99,8 @@ def calibrate(trial: CalibrationTrial, parts: Parts) -> Calibration:
     )
 
 
-def _as_order(trial: CalibrationTrial) -> TrialOrder:
-    return TrialOrder(
+def _as_order(trial: CalibrationTrial) -> TrialSpec:
+    return TrialSpec(
         planned=unplanned("calibration", saturated(trial.configuration, trial.order)),
         experiment="calibration",
         session_id="calibration",

@@ -40,7 +40,7 @@ from harness.model import (
     RuntimeSettings,
     Variant,
 )
-from harness.runner import Limits, Parts, TrialOrder
+from harness.runner import Limits, TrialContext, TrialSpec
 from harness.runner.short_trial import bounded, rehearse, unplanned
 
 ECHO_WORKLOAD = "echo"
@@ -49,7 +49,7 @@ _ECHO_STATUS = 200
 
 
 @dataclass(frozen=True, kw_only=True)
-class EchoOrder:
+class EchoSpec:
     """One load to be tried against the echo service, in a folder that is thrown away."""
 
     implementation: Implementation
@@ -132,48 +132,48 @@ def echo_variant(body: str | None = None) -> Variant:
     )
 
 
-def measure_echo(order: EchoOrder, parts: Parts) -> EchoReading:
+def measure_echo(spec: EchoSpec, context: TrialContext) -> EchoReading:
     """Offer the bounded load to a fresh echo service.
 
     Raises:
         TrialFailure: it went wrong; the reading cannot be had.
     """
-    record = rehearse(_as_trial(order), parts)
+    record = rehearse(_as_trial(spec), context)
     if record.outcome != Outcome.OK or record.load is None:
         raise TrialFailure(record.outcome.value, record.reason or "no load was read")
     return EchoReading(
-        load=order.load,
-        mix=order.mix,
+        load=spec.load,
+        mix=spec.mix,
         achieved_per_s=record.load.achieved_per_s,
         n_requests=record.load.n_requests,
         duration_s=record.load.duration_s,
     )
 
 
-def _as_trial(order: EchoOrder) -> TrialOrder:
-    requests, body = echoed(order.requests)
+def _as_trial(spec: EchoSpec) -> TrialSpec:
+    requests, body = echoed(spec.requests)
     n_steps = len(requests) if is_flow(requests) else 1
     configuration = Configuration(
         workload=ECHO_WORKLOAD,
         variant_name="echo",
         variant=echo_variant(body),
         levels={},
-        mix=order.mix,
+        mix=spec.mix,
         load_name="echo",
-        load=order.load.model_copy(update={"profile": bounded(order.load.profile, n_steps)}),
+        load=spec.load.model_copy(update={"profile": bounded(spec.load.profile, n_steps)}),
         warm_up_requests=0,
         kind="load",
     )
-    return TrialOrder(
+    return TrialSpec(
         planned=unplanned("echo", configuration),
         experiment="echo",
         session_id="echo",
-        implementation=order.implementation,
-        build=order.build,
-        generator=order.generator,
+        implementation=spec.implementation,
+        build=spec.build,
+        generator=spec.generator,
         requests=requests,
         cases=(),
-        folder=order.folder,
-        seed=order.seed,
-        limits=order.limits,
+        folder=spec.folder,
+        seed=spec.seed,
+        limits=spec.limits,
     )

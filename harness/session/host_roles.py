@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 from harness.agent.machine_info import physical_cores
 from harness.agent.platforms import usable_cpus
 from harness.hosts.local import LocalHost
-from harness.hosts.measuring import Station
+from harness.hosts.measuring import MeasuringHost
 from harness.launchers.runtimes import Elsewhere
 from harness.model import Machine
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stations:
+class HostRoles:
     """The machines of a session. ``None``: the load comes from, backing services stand on, the service's own;
     ``further_loads``: where more of the load comes from, when it comes from several others."""
 
-    service: Station
-    load: Station | None = None
-    further_loads: tuple[Station, ...] = ()
+    service: MeasuringHost
+    load: MeasuringHost | None = None
+    further_loads: tuple[MeasuringHost, ...] = ()
     database: SshHost | None = None
     elsewhere: Elsewhere | None = None
     cpus: tuple[int, ...]
@@ -34,7 +34,7 @@ class Stations:
     machines: Mapping[str, Machine] = field(default_factory=dict)
 
     @property
-    def load_host(self) -> Station:
+    def load_host(self) -> MeasuringHost:
         return self.load or self.service
 
     @property
@@ -58,8 +58,8 @@ class Stations:
                 cast("SshHost", station).close()
 
 
-def this_machine() -> Stations:
+def this_machine() -> HostRoles:
     """Return this machine in every role."""
     cpus = usable_cpus()
     cores = tuple(tuple(core) for core in physical_cores(cpus))
-    return Stations(service=LocalHost(listen_address="127.0.0.1"), cpus=cpus, cores=cores)
+    return HostRoles(service=LocalHost(listen_address="127.0.0.1"), cpus=cpus, cores=cores)

@@ -7,18 +7,18 @@ from pathlib import Path
 
 from harness.definitions import Study
 from harness.errors import MissingTool, RematchError, UnsupportedLoad
-from harness.loadgen.base import LoadOrder, refuse
+from harness.loadgen.base import LoadSpec, refuse
 from harness.loadgen.distribution import planned
 from harness.model import Configuration, Load, ProfileDefinition, Request
 from harness.model.endpoint import Endpoint
 from harness.session.wiring import Assembly
 
 
-def load_orders(assembly: Assembly, load: Load, requests: tuple[Request, ...]) -> list[LoadOrder]:
+def load_orders(assembly: Assembly, load: Load, requests: tuple[Request, ...]) -> list[LoadSpec]:
     """Return what each generator of a load is asked for, with place holders for endpoint and folder."""
     divided = assembly.shares_of(load)
     return [
-        LoadOrder(
+        LoadSpec(
             profile=share,
             requests=requests,
             endpoint=Endpoint(host="127.0.0.1", port=8080),

@@ -22,7 +22,7 @@ from harness.model import (
     TrialRecord,
 )
 from harness.provenance import collect_provenance, name_places, without_paths
-from harness.runner import Limits, TrialOrder, run_trial
+from harness.runner import Limits, TrialSpec, run_trial
 from harness.session.dry_run import expected_s
 from harness.session.headroom import echo_achieved
 from harness.session.open_files import allowed, raise_limit, refuse_too_large
@@ -185,7 +185,7 @@ class _Session:
         configuration = trial.configuration
         load = configuration.load
         folder = self.writer.begin(trial.trial_id)
-        order = TrialOrder(
+        order = TrialSpec(
             planned=trial,
             experiment=self.header.experiment.name,
             session_id=self.header.session_id,

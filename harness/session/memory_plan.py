@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from harness.definitions import contract_folder
-from harness.memory_sizing.spec import FitOrder
+from harness.memory_sizing.spec import FitSpec
 from harness.runner import Limits
 from harness.session.planning import Prepared, first_configuration, planned_variants
 from harness.session.wiring import Assembly
@@ -15,7 +15,7 @@ from harness.workloads import load_cases
 
 def fit_order(
     assembly: Assembly, prepared: Prepared, *, limits: Limits, say: Callable[[str], None]
-) -> FitOrder:
+) -> FitSpec:
     """Return what is asked of programs: the load, mix and warm-up of the reference's first configuration.
 
     Raises:
@@ -24,7 +24,7 @@ def fit_order(
     experiment, configuration = prepared.experiment, first_configuration(prepared)
     contract = contract_folder(assembly.root, experiment.workload)
     assert configuration.load is not None  # no definition leaves memory to be measured without one
-    return FitOrder(
+    return FitSpec(
         experiment=experiment,
         names=planned_variants(prepared),
         implementations=prepared.study.implementations,

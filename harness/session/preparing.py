@@ -24,12 +24,12 @@ from harness.model import (
     PlannedTrial,
 )
 from harness.provenance import without_paths
-from harness.runner import Limits, Parts
+from harness.runner import Limits, TrialContext
 from harness.session.calibration import CalibrationTrial, calibrate, saturated
 from harness.session.headroom import (
     ECHO_IMPLEMENTATION,
     ECHO_WORKLOAD,
-    EchoOrder,
+    EchoSpec,
     echo_variant,
     measure_echo,
     wanted_readings,
@@ -42,9 +42,9 @@ from harness.store import SessionWriter, explained
 from harness.workloads import load_cases
 
 
-def parts_for(assembly: Assembly, ledger: RunningProcesses, load: Load | None) -> Parts:
+def parts_for(assembly: Assembly, ledger: RunningProcesses, load: Load | None) -> TrialContext:
     """Return what the runner works with, its load generator's own words among it."""
-    return Parts(
+    return TrialContext(
         host=assembly.host,
         launcher=assembly.launcher,
         ledger=ledger,
@@ -230,7 +230,7 @@ class Preparation:
         build = self.assembly.launcher.build(implementation, echo_variant())
         for load, mix in wanted:
             self.say(f"headroom of {load.generator} with {mix}")
-            order = EchoOrder(
+            order = EchoSpec(
                 implementation=implementation,
                 build=build,
                 load=load,

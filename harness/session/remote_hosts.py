@@ -10,25 +10,25 @@ from pathlib import Path
 
 from harness.agent.machine_info import physical_cores
 from harness.agent.platforms import usable_cpus
-from harness.backing.postgres_remote import FarPostgres
+from harness.backing.postgres_remote import RemotePostgres
 from harness.errors import HostError, InputError, MissingTool
 from harness.hosts.base import Command
 from harness.hosts.local import LocalHost
-from harness.hosts.measuring import Station
+from harness.hosts.measuring import MeasuringHost
 from harness.hosts.ssh.host import LOOPBACK, SshHost
-from harness.hosts.ssh.jdks import find_far_jdks
+from harness.hosts.ssh.jdks import find_remote_jdks
 from harness.hosts.ssh.settings import FILE, LOCAL, load_settings
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.runtimes import Elsewhere
 from harness.launchers.tools import Tools
 from harness.model.load_tools import BY_NAME
-from harness.session.host_roles import Stations
+from harness.session.host_roles import HostRoles
 from harness.toolchains import Jdk
 
 
 def connected(
     root: Path, host: str, load_host: str | None, jdks: Sequence[Jdk], database_host: str | None
-) -> Stations:
+) -> HostRoles:
     """Connect to the hosts of these names, of which one at least is not this machine.
 
     Raises:
@@ -46,7 +46,7 @@ def connected(
     settings = load_settings(root, host)
     address = settings.service_address if apart else "127.0.0.1"
     if host == LOCAL:
-        service: Station = LocalHost(listen_address=address)
+        service: MeasuringHost = LocalHost(listen_address=address)
         cpus = usable_cpus()
         cores = tuple(tuple(core) for core in physical_cores(cpus))
         elsewhere = None
@@ -55,23 +55,23 @@ def connected(
         service, cpus, cores = far, far.cpus, far.cores
         elsewhere = Elsewhere(
             builds_on=LocalHost(),
-            jdks=find_far_jdks(far, jdks[0].version if jdks else None),
+            jdks=find_remote_jdks(far, jdks[0].version if jdks else None),
             python=far.agent.python,
             architecture=far.architecture,
         )
-    loads: list[Station] = []
+    loads: list[MeasuringHost] = []
     database: SshHost | None = None
     try:
         loads.extend(_load_station(root, name) for name in names)  # those before one that fails are kept
         if database_host not in (None, host):
             database = _database_station(root, str(database_host), loads)
     except BaseException:
-        Stations(service=service, further_loads=tuple(loads), cpus=cpus).close()
+        HostRoles(service=service, further_loads=tuple(loads), cpus=cpus).close()
         raise
-    machines: dict[str, Station | None] = {"service": service, "database": database}
+    machines: dict[str, MeasuringHost | None] = {"service": service, "database": database}
     machines |= {"load" if n == 1 else f"load-{n}": one for n, one in enumerate(loads, start=1)}
     facts = {role: one.machine_facts for role, one in machines.items() if isinstance(one, SshHost)}
-    return Stations(
+    return HostRoles(
         service=service,
         load=loads[0] if loads else None,
         further_loads=tuple(loads[1:]),
@@ -98,12 +98,12 @@ def _load_names(host: str, load_host: str | None) -> tuple[str, ...]:
     return names
 
 
-def _load_station(root: Path, name: str) -> Station:
+def _load_station(root: Path, name: str) -> MeasuringHost:
     settings = load_settings(root, name)
     return LocalHost(listen_address=settings.service_address) if name == LOCAL else SshHost(name, settings)
 
 
-def _database_station(root: Path, name: str, loads: Sequence[Station]) -> SshHost:
+def _database_station(root: Path, name: str, loads: Sequence[MeasuringHost]) -> SshHost:
     """The host of backing services: a load's, where that is the same, for two agents refuse each other."""
     for load in loads:
         if isinstance(load, SshHost) and load.name == name:
@@ -119,13 +119,13 @@ def _database_station(root: Path, name: str, loads: Sequence[Station]) -> SshHos
 
 
 def remote_backing(
-    roles: Stations, root: Path, tools: Tools, process: ProcessLauncher
-) -> tuple[FarPostgres, ProcessLauncher]:
+    roles: HostRoles, root: Path, tools: Tools, process: ProcessLauncher
+) -> tuple[RemotePostgres, ProcessLauncher]:
     """Return the database of a far host, and what starts processes beside it: on the host of the backing
     services, or on the service's; ``process`` starts services."""
     far = roles.database or roles.service
     assert isinstance(far, SshHost)  # the caller asks for no other
-    postgres = FarPostgres(far, open_to_others=roles.database is not None)
+    postgres = RemotePostgres(far, open_to_others=roles.database is not None)
     if process.host is far:
         return postgres, process
     elsewhere = Elsewhere(builds_on=LocalHost(), python=far.agent.python, architecture=far.architecture)
@@ -133,7 +133,7 @@ def remote_backing(
 
 
 def words_there(
-    host: Station, generator: str, paths: Mapping[str, Path | None], java: Path | None
+    host: MeasuringHost, generator: str, paths: Mapping[str, Path | None], java: Path | None
 ) -> dict[str, str]:
     """Return what a generator's command names here -> what that is on a far host.
 
@@ -146,7 +146,7 @@ def words_there(
         return {}
     runs_as, words = BY_NAME[generator].runs_as, dict[str, str]()
     if runs_as == "java":
-        jar, jdks = paths.get(generator), find_far_jdks(host, None)
+        jar, jdks = paths.get(generator), find_remote_jdks(host, None)
         if not jdks:
             raise _missing("java", host)
         if jar is not None and java is not None:

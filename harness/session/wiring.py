@@ -22,7 +22,7 @@ from harness.backing.upstream import Upstream
 from harness.definitions import contract_folder, load_implementations
 from harness.errors import InputError, MissingTool
 from harness.hosts.local import LocalHost
-from harness.hosts.measuring import Station
+from harness.hosts.measuring import MeasuringHost
 from harness.hosts.ssh.settings import LOCAL
 from harness.launchers.base import Launcher
 from harness.launchers.container import ContainerLauncher
@@ -42,9 +42,9 @@ from harness.model import (
     Variant,
 )
 from harness.model.load_tools import run_as
-from harness.runner.context import LoadPlace
+from harness.runner.context import LoadSlot
 from harness.runner.load_coordination import meeting_addresses
-from harness.session.host_roles import Stations, this_machine
+from harness.session.host_roles import HostRoles, this_machine
 from harness.toolchains import Jdk, Surroundings, Tool, find_jdks, find_tool
 
 #: What measuring needs; asking every tool on the machine for its version takes seconds.
@@ -66,17 +66,17 @@ class Assembly:
     """
 
     root: Path
-    host: Station
+    host: MeasuringHost
     launcher: Launcher
     generators: Mapping[str, Callable[[], LoadGenerator]]
     tools: tuple[Tool, ...] = ()
     places: Mapping[str, Path] = field(default_factory=dict)
     sampling_hz: float = 50.0
-    load_host: Station | None = None
-    database_host: Station | None = None
-    stations: Stations | None = None
+    load_host: MeasuringHost | None = None
+    database_host: MeasuringHost | None = None
+    stations: HostRoles | None = None
     load_words: Callable[[str], dict[str, str]] = lambda _generator: {}
-    further_loads: Callable[[str], tuple[LoadPlace, ...]] = lambda _generator: ()
+    further_loads: Callable[[str], tuple[LoadSlot, ...]] = lambda _generator: ()
     backing: Mapping[BackingName, BackingSource] = field(default_factory=dict)
     launch_command: Callable[[Implementation, Variant], tuple[str, ...]] = lambda _implementation, _variant: ()
 
@@ -184,8 +184,7 @@ def assemble(
         stations=places,
         load_words=lambda generator: _load_words(places.load_host, generator, paths, java),
         further_loads=lambda generator: tuple(
-            LoadPlace(host=one, words=_load_words(one, generator, paths, java))
-            for one in places.further_loads
+            LoadSlot(host=one, words=_load_words(one, generator, paths, java)) for one in places.further_loads
         ),
         launcher=contained if inside else process,
         backing=backing,
@@ -206,7 +205,7 @@ def assemble(
 
 def stations(
     root: Path, host: str, load_host: str | None, jdks: Sequence[Jdk], database_host: str | None = None
-) -> Stations:
+) -> HostRoles:
     """Return the hosts of these names; ``load_host``, ``database_host``: ``None`` for the service's own.
     Several load hosts are joined by commas.
 
@@ -221,7 +220,7 @@ def stations(
 
 
 def _load_words(
-    host: Station, generator: str, paths: Mapping[str, Path | None], java: Path | None
+    host: MeasuringHost, generator: str, paths: Mapping[str, Path | None], java: Path | None
 ) -> dict[str, str]:
     """What a generator's command names here -> what that is on the load's host."""
     if host.here:
@@ -233,7 +232,7 @@ def _load_words(
 
 def _backing(
     root: Path,
-    places: Stations,
+    places: HostRoles,
     tools: Sequence[Tool],
     launcher_tools: Tools,
     process: ProcessLauncher,

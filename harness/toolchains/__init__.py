@@ -33,7 +33,7 @@ from .jmeter import (
     list_tree,
     read_manifest,
 )
-from .native_sampler import GLANCES_FLAGS, GLANCES_SOURCE, find_glances, glances_library
+from .native_sampler import GLANCES_FLAGS, GLANCES_SOURCE, find_tick_library, tick_library
 from .probe import which
 from .tool import Jdk, State, Surroundings, Tool, parse_version
 
@@ -57,7 +57,6 @@ __all__ = [
     "build_environment",
     "damage",
     "find_all",
-    "find_glances",
     "find_go",
     "find_jdk",
     "find_jdks",
@@ -65,8 +64,8 @@ __all__ = [
     "find_latex",
     "find_maven",
     "find_postgres",
+    "find_tick_library",
     "find_tool",
-    "glances_library",
     "how_to_get",
     "jmeter_home",
     "jmeter_jar",
@@ -76,6 +75,7 @@ __all__ = [
     "parse_version",
     "read_jdk",
     "read_manifest",
+    "tick_library",
     "wanted",
     "which",
 ]

@@ -10,7 +10,7 @@ from pathlib import Path
 from .catalogue import LATEX_FILES, WANTED, Wanted, wanted
 from .jdks import find_jdk, find_jdks
 from .jmeter import find_jmeter
-from .native_sampler import find_glances
+from .native_sampler import find_tick_library
 from .probe import as_tool, ask, new_enough, version_in, which
 from .tool import Surroundings, Tool, parse_version
 
@@ -174,7 +174,7 @@ def find_tool(name: str, around: Surroundings) -> Tool:
         "go": find_go,
         "maven": find_maven,
         "jmeter": find_jmeter,
-        "glances": find_glances,
+        "glances": find_tick_library,
         "latex": find_latex,
         "postgres": find_postgres,
     }

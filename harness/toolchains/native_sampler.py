@@ -19,7 +19,7 @@ GLANCES_FLAGS = (
 )
 
 
-def glances_library(tools: Path, source: Path = GLANCES_SOURCE) -> Path:
+def tick_library(tools: Path, source: Path = GLANCES_SOURCE) -> Path:
     """Where the library of this source for this kind of machine is, or is to be, below ``.tools``.
 
     Another source has another place, so what was built of an older one is never loaded.
@@ -32,11 +32,11 @@ def glances_library(tools: Path, source: Path = GLANCES_SOURCE) -> Path:
     return tools / f"glances-{digest.hexdigest()[:16]}" / "glances.so"
 
 
-def find_glances(around: Surroundings) -> Tool:
+def find_tick_library(around: Surroundings) -> Tool:
     """The library of the source that stands here; a package without its sources has none."""
     row = wanted("glances")
     try:
-        library = glances_library(around.tools)
+        library = tick_library(around.tools)
     except OSError:
         return as_tool(row, around, None, None, "missing")
     there = library.is_file()

@@ -28,7 +28,7 @@ from harness.analysis.attribution.intervals import (
     share_of_quantile,
     time_blocks,
 )
-from harness.analysis.attribution.request_overlap import Lives, lived
+from harness.analysis.attribution.request_overlap import RequestOverlap, lived
 from harness.analysis.attribution.spans import CauseName, Span, covered_s, joined
 from harness.errors import InputError
 from harness.model import Estimate, Frozen
@@ -132,7 +132,9 @@ def attributable_fractions(
     )
 
 
-def _tail_apart(lives: Lives, blocks: npt.NDArray[np.intp], weights: FloatArray, facts: Facts) -> Attribution:
+def _tail_apart(
+    lives: RequestOverlap, blocks: npt.NDArray[np.intp], weights: FloatArray, facts: Facts
+) -> Attribution:
     latency, unpaused = lives.latency, lives.unpaused
     threshold = float(np.quantile(latency, facts.quantile))
     tail = latency >= threshold

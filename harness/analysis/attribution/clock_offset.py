@@ -15,7 +15,7 @@ from harness.errors import InputError
 from harness.model import Frozen, TrialRecord
 
 if TYPE_CHECKING:
-    from harness.analysis.attribution.log_clock import PlacedLog
+    from harness.analysis.attribution.log_clock import AlignedLog
 
 FloatArray = npt.NDArray[np.float64]
 MIN_PAUSES = 5
@@ -156,8 +156,8 @@ def _within(gap_ends: FloatArray, pause_ends: FloatArray, search_s: float) -> Fl
 FINEST_S = 1e-3
 
 
-def why_not_laid(
-    service: PlacedLog,
+def why_not_aligned(
+    service: AlignedLog,
     pauses: Paused,
     record: TrialRecord,
     start: FloatArray,

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from harness.analysis.attribution.bounded_causes import Beside
-from harness.analysis.attribution.log_clock import PlacedLog
+from harness.analysis.attribution.log_clock import AlignedLog
 from harness.analysis.attribution.machine_waits import compiling, throttling, waiting
 from harness.analysis.attribution.spans import CauseName, Span
 from harness.model import Frozen, TrialRecord
@@ -53,7 +53,7 @@ def beside_sources(
     return tuple(found), sources
 
 
-def log_sources(service: PlacedLog, refused: str | None, generator: PlacedLog) -> dict[CauseName, Source]:
+def log_sources(service: AlignedLog, refused: str | None, generator: AlignedLog) -> dict[CauseName, Source]:
     """Return of the causes that logs tell where they stood; ``refused``: why the service's were not laid."""
     laid = f"; not aligned with the requests: {refused}" if refused else ""
     own = _log_as_source(service, "the service's own log", laid)
@@ -63,7 +63,7 @@ def log_sources(service: PlacedLog, refused: str | None, generator: PlacedLog) -
     }
 
 
-def _log_as_source(log: PlacedLog, words: str, laid: str) -> Source:
+def _log_as_source(log: AlignedLog, words: str, laid: str) -> Source:
     if log.placed_within_s is None:
         return Source(recorded=False, words=f"not recorded: {log.refused}")
     return Source(recorded=True, words=f"{words}, placed by {log.placed_by}{laid}")

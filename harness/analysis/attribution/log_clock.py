@@ -28,7 +28,7 @@ JVM_LOG, GO_LOG, GENERATOR_LOG = "gc.log", "service.stderr.txt", "load/generator
 LAUNCH_TO_CLOCK_S = 0.005
 
 
-class PlacedLog(Frozen):
+class AlignedLog(Frozen):
     """A runtime's pauses on the wall clock, in seconds since the epoch. ``refused``: why there are none."""
 
     collector: str | None
@@ -45,7 +45,7 @@ class PlacedLog(Frozen):
     warnings: tuple[str, ...] = ()
 
 
-def service_log(session: SessionFolder, record: TrialRecord) -> PlacedLog:
+def service_log(session: SessionFolder, record: TrialRecord) -> AlignedLog:
     """Read the service's own log, from wherever its runtime writes one, and place it on the wall clock."""
     trial = record.planned.trial_id
     runtime = session.header.implementations[record.planned.configuration.variant.implementation].runtime
@@ -67,7 +67,7 @@ def service_log(session: SessionFolder, record: TrialRecord) -> PlacedLog:
     return _nothing(f"the runtime {runtime!r} left no log of its pauses")
 
 
-def generator_log(session: SessionFolder, record: TrialRecord) -> PlacedLog:
+def generator_log(session: SessionFolder, record: TrialRecord) -> AlignedLog:
     """Read the pauses of the load generator itself; one without a log (wrk, Locust) has none that are known."""
     trial = record.planned.trial_id
     if record.generators:
@@ -137,7 +137,7 @@ def placed(
     *,
     told: Sequence[LastCollection] = (),
     clock: ClockShift | None = None,
-) -> PlacedLog:
+) -> AlignedLog:
     """Put a log on the wall clock of the requests.
 
     Args:
@@ -165,7 +165,7 @@ def _shifted(spans: Sequence[Span], by_s: float) -> tuple[Span, ...]:
     return tuple((low + by_s, high + by_s) for low, high in spans)
 
 
-def _placed_there(log: GcLog, launched: ClockReading | None, told: Sequence[LastCollection]) -> PlacedLog:
+def _placed_there(log: GcLog, launched: ClockReading | None, told: Sequence[LastCollection]) -> AlignedLog:
     """Put a log on the wall clock of the machine it was written on."""
     if log.clock == "epoch":
         # the wall clock's own stamps are milliseconds
@@ -188,14 +188,14 @@ def _placed_there(log: GcLog, launched: ClockReading | None, told: Sequence[Last
     return _at(log, launched.wall_epoch_s, LAUNCH_TO_CLOCK_S + log.resolution_s, "the moment of launch")
 
 
-def _at(log: GcLog, shift_s: float, within_s: float, by: str) -> PlacedLog:
+def _at(log: GcLog, shift_s: float, within_s: float, by: str) -> AlignedLog:
     events: dict[CauseName, list[Span]] = {}
     for event in log.events:
         events.setdefault(event.cause, []).append((event.start_s + shift_s, event.end_s + shift_s))
     said = list(log.warnings)
     if log.n_unknown:
         said.append(f"{log.n_unknown} lines could not be read, such as {log.unknown_examples[0]!r}")
-    return PlacedLog(
+    return AlignedLog(
         collector=log.collector,
         events={cause: tuple(spans) for cause, spans in events.items()},
         collections=_begins(log, shift_s),
@@ -222,8 +222,8 @@ def _begins(log: GcLog, shift_s: float) -> tuple[float, ...]:
     return tuple(sorted(first.values() or unnumbered))
 
 
-def _nothing(why: str, log: GcLog | None = None) -> PlacedLog:
-    return PlacedLog(
+def _nothing(why: str, log: GcLog | None = None) -> AlignedLog:
+    return AlignedLog(
         collector=log.collector if log else None,
         events={},
         placed_within_s=None,

@@ -177,7 +177,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lives:
+class RequestOverlap:
     """What all quantiles share. Arrays of shape (n,), in seconds.
 
     ``paused``: by what stopped everybody; ``unpaused``: the latency without that, and without its own connecting;
@@ -211,12 +211,12 @@ def lived(
     events: Mapping[CauseName, Sequence[Span]],
     *,
     connect_s: FloatArray | None = None,
-) -> Lives:
+) -> RequestOverlap:
     """Lay the spans of ``events`` over requests; arguments and errors as of ``attribute_latency``."""
     by_cause = attribute_latency(start, latency, events, connect_s=connect_s)
     paused = _sum([taken for cause, taken in by_cause.items() if cause in events], start)
     spans = joined([span for cause in events for span in events[cause]])
-    return Lives(
+    return RequestOverlap(
         start=start,
         latency=latency,
         by_cause=by_cause,

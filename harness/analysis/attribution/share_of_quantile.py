@@ -28,7 +28,7 @@ from harness.analysis.attribution.latency_bins import (
     counted,
     pooled_and_without,
 )
-from harness.analysis.attribution.request_overlap import Lives
+from harness.analysis.attribution.request_overlap import RequestOverlap
 from harness.analysis.stats.intervals import t_critical
 from harness.analysis.stats.pooled_quantiles import jackknife_variance
 from harness.analysis.stats.quantiles import EXTREME, FEWEST_BEYOND_EXTREME, n_beyond
@@ -55,7 +55,7 @@ class WithoutPauses:
     drained: LatencyCounts
 
 
-def without_pauses(lives: Lives, step_s: float = 0.0) -> WithoutPauses:
+def without_pauses(lives: RequestOverlap, step_s: float = 0.0) -> WithoutPauses:
     """Count one trial's latencies with the service's pauses laid over its requests.
 
     Args:

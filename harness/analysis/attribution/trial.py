@@ -23,7 +23,7 @@ from pydantic import Field, InstanceOf
 
 from harness.analysis.attribution.attribute import Attribution
 from harness.analysis.attribution.bounded_causes import Beside, most_of_tail
-from harness.analysis.attribution.clock_offset import why_not_laid
+from harness.analysis.attribution.clock_offset import why_not_aligned
 from harness.analysis.attribution.concurrent_gc import Exposure, exposure
 from harness.analysis.attribution.evidence_sources import BESIDE, Source, beside_sources, log_sources
 from harness.analysis.attribution.intervals import MIN_TAIL
@@ -141,7 +141,7 @@ def attribute_trial(
         name: float(ranked[rank(len(ranked), q) - 1]) for name, q in {"p50": 0.5, **said}.items()
     }  # the rule of trials.parquet: a table of peaks and a ratio of trials give one p99
     in_question_s = min((levels[name] for name in said), default=levels["p50"])
-    offset, refused = why_not_laid(service, pauses, record, start, latency, in_question_s)
+    offset, refused = why_not_aligned(service, pauses, record, start, latency, in_question_s)
     own = inside(generator.events, window)
     events = ({} if refused else pauses) | own
     connect = requests["connect_s"].to_numpy(dtype=np.float64)[ok] if "connect_s" in requests else None

@@ -131,7 +131,7 @@ def coordinated_omission_check(
         warnings=(
             *said,
             *((TOO_MANY_ADDED,) if corrected is None else ()),
-            *correction_doubts(detect_stalls(start, latency) if stalls is None else stalls),
+            *correction_warnings(detect_stalls(start, latency) if stalls is None else stalls),
         ),
     )
 
@@ -247,7 +247,7 @@ def _against_plan(
     )
 
 
-def correction_doubts(stalls: Sequence[Stall]) -> tuple[str, ...]:
+def correction_warnings(stalls: Sequence[Stall]) -> tuple[str, ...]:
     """Return why the correction by the expected interval may be off, given the stalls that were found."""
     lengths = [s.duration_s for s in stalls if s.kind == "stall"]
     if not lengths:

@@ -15,7 +15,7 @@ import paramiko
 
 from harness.errors import HostError
 from harness.hosts.ssh.destination import SSH_PORT, Connecting
-from harness.hosts.ssh.transport import Carrier, carry
+from harness.hosts.ssh.transport import Transport, carry
 
 CONNECT_WITHIN_S = 15.0
 LOG = "harness.hosts.ssh"
@@ -44,7 +44,7 @@ class Client(paramiko.SSHClient):
 
     def __init__(self) -> None:
         super().__init__()
-        self.carrier: Carrier | None = None
+        self.carrier: Transport | None = None
 
     def close(self) -> None:
         super().close()

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from harness.agent.docker_api import EngineReply, EngineRequest
+from harness.agent.docker_api import DockerReply, DockerRequest
 from harness.agent.http_exchange import Answer
 from harness.agent.machine_counters import MachineReading
 from harness.agent.process_tree import TreeResources
@@ -27,7 +27,7 @@ from harness.hosts.ssh.forwarding import why_no_forwarding
 from harness.hosts.ssh.processes import SshProcess, SshSampling
 from harness.hosts.ssh.settings import HostSettings
 from harness.hosts.ssh.tunnel import Tunnel
-from harness.hosts.ssh.workspace import MIN_FREE_BYTES, FarShelf
+from harness.hosts.ssh.workspace import MIN_FREE_BYTES, RemoteWorkspace
 from harness.model import ClockReading, GroupReading, HostClock, Machine, ResourceReading
 from harness.model.endpoint import Endpoint
 from harness.sampling import as_reading
@@ -59,7 +59,7 @@ class SshHost:
         self.listen_address = listen_address or settings.service_address
         self.agent: Agent = start_agent(name, settings, alone=alone)
         self._ask = self.agent.channel.ask
-        self._shelf = FarShelf(self.agent, host=name, min_free_bytes=min_free_bytes)
+        self._shelf = RemoteWorkspace(self.agent, host=name, min_free_bytes=min_free_bytes)
         self._lock = threading.Lock()
         self._tunnels: dict[tuple[str, int], Tunnel] = {}
         self._docker, self.postgres = settings.docker, settings.postgres
@@ -191,8 +191,8 @@ class SshHost:
         self._shelf.discard(folder)
 
     def docker(
-        self, requests: Sequence[EngineRequest], *, address: str | None = None, timeout_s: float = 60.0
-    ) -> tuple[EngineReply, ...]:
+        self, requests: Sequence[DockerRequest], *, address: str | None = None, timeout_s: float = 60.0
+    ) -> tuple[DockerReply, ...]:
         told = [{**asdict(one), "body": base64.b64encode(one.body).decode()} for one in requests]
         where = address or self._docker
         said = self._ask("docker", requests=told, address=where, timeout_s=timeout_s)
@@ -225,8 +225,8 @@ class SshHost:
         return self.offset.ours(far)
 
 
-def _reply(said: dict[str, Any], offset: Offset) -> EngineReply:
-    return EngineReply(
+def _reply(said: dict[str, Any], offset: Offset) -> DockerReply:
+    return DockerReply(
         status=said["status"],
         headers=said["headers"],
         body=base64.b64decode(said["body"]),

@@ -14,7 +14,7 @@ from harness.toolchains import JAVA_REFERENCE, Jdk, parse_version
 FOLDER_OF_JDKS = "/usr/lib/jvm"
 
 
-def find_far_jdks(host: SshHost, preferred: str | None) -> tuple[Jdk, ...]:
+def find_remote_jdks(host: SshHost, preferred: str | None) -> tuple[Jdk, ...]:
     """Return the host's JDKs; first that of our own version, then the reference release, then newer ones."""
     found: dict[Path, Jdk] = {}
     for home in _homes(host):

@@ -20,7 +20,7 @@ ENDS_WITHIN_S = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Carrier:
+class Transport:
     """``last_words``: what a ProxyCommand said on stderr, if anything."""
 
     socket: socket.socket | paramiko.Channel
@@ -28,7 +28,7 @@ class Carrier:
     last_words: Callable[[], str | None] = lambda: None
 
 
-def carry(target: Connecting, via: paramiko.SSHClient | None, within_s: float) -> Carrier:
+def carry(target: Connecting, via: paramiko.SSHClient | None, within_s: float) -> Transport:
     """Open what a connection to ``target`` goes through. It owns ``via``, the connection to the host in between.
 
     Raises:
@@ -41,10 +41,10 @@ def carry(target: Connecting, via: paramiko.SSHClient | None, within_s: float) -
         return _by_command(target.proxy)
     link = socket.create_connection((target.address, target.port), timeout=within_s)
     link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return Carrier(socket=link, close=link.close)
+    return Transport(socket=link, close=link.close)
 
 
-def _through(target: Connecting, via: paramiko.SSHClient, within_s: float) -> Carrier:
+def _through(target: Connecting, via: paramiko.SSHClient, within_s: float) -> Transport:
     assert target.via is not None
     transport = via.get_transport()
     try:
@@ -69,10 +69,10 @@ def _through(target: Connecting, via: paramiko.SSHClient, within_s: float) -> Ca
             channel.close()
         via.close()
 
-    return Carrier(socket=channel, close=close)
+    return Transport(socket=channel, close=close)
 
 
-def _by_command(command: str) -> Carrier:
+def _by_command(command: str) -> Transport:
     """As ssh starts it, by the shell. One end of a pair of sockets is its stdin and stdout: it ends with ours."""
     ours, theirs = socket.socketpair()
     complaints = tempfile.TemporaryFile()  # noqa: SIM115 - read and closed with the connection
@@ -100,4 +100,4 @@ def _by_command(command: str) -> Carrier:
         lines = complaints.read().decode(errors="replace").strip().splitlines()
         return lines[-1].strip() if lines else None
 
-    return Carrier(socket=ours, close=close, last_words=last_words)
+    return Transport(socket=ours, close=close, last_words=last_words)

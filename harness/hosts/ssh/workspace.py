@@ -20,7 +20,7 @@ MIN_FREE_BYTES = 64 << 20
 FULL_BELOW_BYTES = 1 << 20
 
 
-class FarShelf:
+class RemoteWorkspace:
     """The files of one host over SSH; see ``Shelf``."""
 
     def __init__(self, agent: Agent, *, host: str, min_free_bytes: int) -> None:

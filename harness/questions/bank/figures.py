@@ -16,7 +16,7 @@ from harness.errors import NothingToDraw
 from harness.figures.curves import line_of_medians
 from harness.figures.dots import rows_of_dots
 from harness.figures.style import FAINT, INK, PAGE_INCHES, canvas, legend, log_scale, styled
-from harness.figures.variant_style import Look, looks, ordered
+from harness.figures.variant_style import VariantStyle, ordered, variant_styles
 from harness.model import Estimate
 
 #: Points of a curve between two loads.
@@ -39,7 +39,7 @@ def throughput_latency(table: pd.DataFrame, knees: Mapping[str, Estimate]) -> Fi
     told = told[(told["sustained_per_s"] > 0) & (told["latency_p99_s"] > 0)]
     if told.empty:
         raise NothingToDraw("no trial has a p99 under a known load")
-    styles = looks(table)
+    styles = variant_styles(table)
     figure, panels = canvas(height=2.7)
     axes = panels[0, 0]
     for name in ordered(told):
@@ -77,7 +77,7 @@ class _Curve:
         return np.interp(load, self._load, self._right), np.exp(np.interp(load, self._load, self._log_ms))
 
 
-def _knee(axes: Axes, curve: _Curve, found: Estimate | None, look: Look) -> None:
+def _knee(axes: Axes, curve: _Curve, found: Estimate | None, look: VariantStyle) -> None:
     if found is None or found.value is None:
         return
     first, last = curve.ends
@@ -100,7 +100,7 @@ def _knee(axes: Axes, curve: _Curve, found: Estimate | None, look: Look) -> None
     )  # fmt: skip
 
 
-def _legend(axes: Axes, names: list[str], styles: Mapping[str, Look], with_knee: bool) -> None:
+def _legend(axes: Axes, names: list[str], styles: Mapping[str, VariantStyle], with_knee: bool) -> None:
     handles = [
         Line2D(
             [], [], color=look.colour, linestyle=look.line, linewidth=0.9, marker=look.marker,
@@ -134,7 +134,7 @@ def under_load(table: pd.DataFrame, knees: Mapping[str, Estimate]) -> Figure:
     told = table[~table["duplicate"].astype(bool)].dropna(subset=["offered_per_s"])
     if told.empty:
         raise NothingToDraw("no trial says what was offered")
-    styles = looks(table)
+    styles = variant_styles(table)
     figure, panels = canvas(3, 1, height=4.4, sharex=True, gridspec_kw={"height_ratios": [3, 3, 2]})
     latency, right, failed = panels[:, 0]
     shown = told.assign(p99_ms=told["latency_p99_s"] * 1e3, failed=100 * told["error_share"])
@@ -160,13 +160,13 @@ def under_load(table: pd.DataFrame, knees: Mapping[str, Estimate]) -> Figure:
     return figure
 
 
-def _load_dots(axes: Axes, mine: pd.DataFrame, column: str, look: Look) -> None:
+def _load_dots(axes: Axes, mine: pd.DataFrame, column: str, look: VariantStyle) -> None:
     there = mine.dropna(subset=[column])
     axes.plot(there["offered_per_s"], there[column], **look.dots)
     line_of_medians(axes, there, "offered_per_s", column, look, linewidth=0.9)
 
 
-def _knee_line(axes: Axes, found: Estimate | None, look: Look) -> None:
+def _knee_line(axes: Axes, found: Estimate | None, look: VariantStyle) -> None:
     if found is None or found.value is None:
         return
     axes.axvline(found.value, color=look.colour, linestyle=look.line, linewidth=0.8)
@@ -193,7 +193,11 @@ def borne(table: pd.DataFrame, *, factor: str) -> Figure:
     told = table[~table["duplicate"].astype(bool)].dropna(subset=["measurement_s", "right_share"])
     if told.empty:
         raise NothingToDraw("no trial says what was answered")
-    levels, names, styles = list(dict.fromkeys(told[factor].astype(str))), ordered(told), looks(table)
+    levels, names, styles = (
+        list(dict.fromkeys(told[factor].astype(str))),
+        ordered(told),
+        variant_styles(table),
+    )
     figure, panels = canvas(1, 2, width=PAGE_INCHES, height=0.7 + 0.36 * len(levels), sharey=True)
     for axes, column, times in ((panels[0, 0], "measurement_s", 1), (panels[0, 1], "right_share", 100)):
         values = told[column] * times

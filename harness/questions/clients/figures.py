@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from harness.errors import NothingToDraw
 from harness.figures.curves import line_of_each_trial, line_of_medians
 from harness.figures.style import canvas, label_ends, log_scale, styled
-from harness.figures.variant_style import looks, ordered
+from harness.figures.variant_style import ordered, variant_styles
 
 
 @styled
@@ -22,7 +22,7 @@ def by_part(parts: pd.DataFrame, metric: str, *, label: str, factor: float = 1.0
     told = parts[~parts["duplicate"].astype(bool)].dropna(subset=[metric])
     if told.empty:
         raise NothingToDraw("no part has this metric", place=metric)
-    styles = looks(parts)
+    styles = variant_styles(parts)
     figure, panels = canvas(height=2.3)
     axes = panels[0, 0]
     names = list(dict.fromkeys(told["part"]))

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from harness.errors import InputError
 from harness.figures.means import rows_of_trials
 from harness.figures.style import PAGE_INCHES, canvas, log_scale, styled
-from harness.figures.variant_style import looks, ordered
+from harness.figures.variant_style import ordered, variant_styles
 
 #: column -> (axis label, factor)
 _PANELS = {
@@ -31,7 +31,7 @@ def forms(trials: pd.DataFrame) -> Figure:
     if kept.empty:
         raise InputError("no trial was kept", found="0 trials", allowed="at least one")
     kept = kept.assign(disk_bytes=kept["artifact_bytes"] + kept["runtime_bytes"])
-    styles, order = looks(trials), ordered(kept)
+    styles, order = variant_styles(trials), ordered(kept)
     figure, panels = canvas(1, len(_PANELS), width=PAGE_INCHES, height=0.8 + 0.19 * len(order), sharey=True)
     for axes, (metric, (label, factor)) in zip(panels[0], _PANELS.items(), strict=True):
         rows_of_trials(axes, kept, metric, factor=factor, rows=order, styles=styles)

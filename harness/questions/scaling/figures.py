@@ -14,7 +14,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from harness.errors import InputError
 from harness.figures.curves import line_of_medians
 from harness.figures.style import BAND, INK, PAGE_INCHES, canvas, label_ends, log_scale, styled
-from harness.figures.variant_style import Look, looks, ordered
+from harness.figures.variant_style import VariantStyle, ordered, variant_styles
 from harness.questions.scaling.analysis import CORES, ScalingRow
 
 #: From so many sizes on they are powers of two apart rather than one.
@@ -34,7 +34,7 @@ def against_cores(trials: pd.DataFrame, rows: Sequence[ScalingRow], *, by: str =
     kept = trials[~trials["excluded"].astype(bool) & ~trials["duplicate"].astype(bool)]
     if kept.empty:
         raise InputError("no trial was kept", found="0 trials", allowed="at least one")
-    styles, levels = looks(trials), list(dict.fromkeys(kept[by]))
+    styles, levels = variant_styles(trials), list(dict.fromkeys(kept[by]))
     sizes = sorted({int(size) for size in kept[CORES]})
     figure, panels = canvas(2, len(levels), width=PAGE_INCHES, height=4.2, sharex=True, sharey="row")
     for column, level in enumerate(levels):
@@ -67,7 +67,7 @@ def against_cores(trials: pd.DataFrame, rows: Sequence[ScalingRow], *, by: str =
 
 
 def _curves(
-    axes: Axes, mine: pd.DataFrame, column: str, styles: dict[str, Look]
+    axes: Axes, mine: pd.DataFrame, column: str, styles: dict[str, VariantStyle]
 ) -> list[tuple[float, str, str]]:
     ends = []
     for name in ordered(mine):
@@ -83,7 +83,7 @@ def _curves(
     return ends
 
 
-def _law(axes: Axes, row: ScalingRow, look: Look) -> None:
+def _law(axes: Axes, row: ScalingRow, look: VariantStyle) -> None:
     if row.fit is None:
         return
     at = [point.cores for point in row.fit.band]

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from harness.errors import InputError
 from harness.figures.means import rows_of_trials
 from harness.figures.style import canvas, label_ends, log_scale, styled
-from harness.figures.variant_style import looks, ordered
+from harness.figures.variant_style import ordered, variant_styles
 
 _PHASE_SHADES = {"start-up": "#DDDDDD", "warm-up": "#F0F0F0", "measurement": "#FFF4D6", "idle": "#F7F7F7"}
 
@@ -27,7 +27,7 @@ def startup(
     kept = trials[~trials["excluded"].astype(bool)].dropna(subset=[metric])
     if kept.empty:
         raise InputError("no trial has this metric", place=metric, found="0 trials", allowed="at least one")
-    styles, order = looks(trials), ordered(kept)
+    styles, order = variant_styles(trials), ordered(kept)
     figure, panels = canvas(height=0.8 + 0.2 * len(order))
     axes = panels[0, 0]
     rows_of_trials(axes, kept, metric, factor=1e3, rows=order, styles=styles)
@@ -54,7 +54,7 @@ def memory_timeline(
     """
     if not samples:
         raise InputError("no samples to draw", found="0 trials", allowed="at least one")
-    styles = looks(trials)
+    styles = variant_styles(trials)
     figure, panels = canvas(height=2.4)
     axes = panels[0, 0]
     ends = []

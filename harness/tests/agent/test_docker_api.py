@@ -13,18 +13,18 @@ from pathlib import Path
 import pytest
 
 from harness.agent.docker_api import (
-    EngineReply,
-    EngineRequest,
+    DockerReply,
+    DockerRequest,
     exchange_in_a_row,
     made_by,
     removed_by,
     usual_address,
 )
-from harness.agent.handlers import Orders
+from harness.agent.handlers import Handlers
 from harness.errors import HostError
 
 ID = "0123456789abcdef"
-CREATE = EngineRequest("POST", "/v1.41/containers/create?name=x", {"Content-Type": "application/json"}, b"{}")
+CREATE = DockerRequest("POST", "/v1.41/containers/create?name=x", {"Content-Type": "application/json"}, b"{}")
 
 
 class _Daemon(BaseHTTPRequestHandler):
@@ -76,7 +76,7 @@ def daemon(tmp_path: Path) -> Iterator[tuple[str, list[tuple[str, str, bytes]]]]
 
 def test_a_row_names_what_its_first_request_made(daemon: tuple[str, list[tuple[str, str, bytes]]]) -> None:
     address, asked = daemon
-    row = [CREATE, EngineRequest("POST", "/v1.41/containers/{Id}/start"), EngineRequest("GET", "/v1.41/containers/{Id}/json")]  # fmt: skip
+    row = [CREATE, DockerRequest("POST", "/v1.41/containers/{Id}/start"), DockerRequest("GET", "/v1.41/containers/{Id}/json")]  # fmt: skip
     replies = exchange_in_a_row(address, row, 10)
     assert [reply.status for reply in replies] == [201, 200, 200]
     assert [path for _, path, _ in asked][1:] == [
@@ -89,7 +89,7 @@ def test_a_row_names_what_its_first_request_made(daemon: tuple[str, list[tuple[s
 
 def test_a_row_ends_where_the_daemon_refuses(daemon: tuple[str, list[tuple[str, str, bytes]]]) -> None:
     address, asked = daemon
-    replies = exchange_in_a_row(address, [EngineRequest("POST", "/containers/other/start"), CREATE], 10)
+    replies = exchange_in_a_row(address, [DockerRequest("POST", "/containers/other/start"), CREATE], 10)
     assert [reply.status for reply in replies] == [404]
     assert len(asked) == 1
 
@@ -97,7 +97,7 @@ def test_a_row_ends_where_the_daemon_refuses(daemon: tuple[str, list[tuple[str, 
 def test_a_body_may_be_a_file(daemon: tuple[str, list[tuple[str, str, bytes]]], tmp_path: Path) -> None:
     address, asked = daemon
     (tmp_path / "context.tar").write_bytes(b"x" * 300_000)
-    exchange_in_a_row(address, [EngineRequest("POST", "/build", body_file=str(tmp_path / "context.tar"))], 10)
+    exchange_in_a_row(address, [DockerRequest("POST", "/build", body_file=str(tmp_path / "context.tar"))], 10)
     assert asked[0][2] == b"x" * 300_000
 
 
@@ -106,7 +106,7 @@ def test_the_agent_remembers_a_container_until_it_is_removed_and_removes_what_is
 ) -> None:
     address, asked = daemon
     (tmp_path / "agent").mkdir()
-    orders = Orders(tmp_path / "agent", 0.0)
+    orders = Handlers(tmp_path / "agent", 0.0)
     notes = tmp_path / "agent" / "containers"
     create: dict[str, object] = {
         "method": "POST",
@@ -128,23 +128,23 @@ def test_the_agent_remembers_a_container_until_it_is_removed_and_removes_what_is
 
 
 def test_what_was_made_and_what_is_gone_is_read_from_the_exchange() -> None:
-    def reply(status: int, body: bytes = b"") -> EngineReply:
-        return EngineReply(status, {}, body, 0.0, 0.0, 0.0)
+    def reply(status: int, body: bytes = b"") -> DockerReply:
+        return DockerReply(status, {}, body, 0.0, 0.0, 0.0)
 
     assert made_by(CREATE, reply(201, b'{"Id": "ab"}')) == "ab"
     assert made_by(CREATE, reply(409, b"{}")) is None
-    removal = EngineRequest("DELETE", f"/v1.41/containers/{ID}?force=1&v=1")
+    removal = DockerRequest("DELETE", f"/v1.41/containers/{ID}?force=1&v=1")
     assert [removed_by(removal, reply(status)) for status in (204, 404, 500)] == [ID, ID, None]
-    assert removed_by(EngineRequest("GET", f"/containers/{ID}/json"), reply(204)) is None
+    assert removed_by(DockerRequest("GET", f"/containers/{ID}/json"), reply(204)) is None
 
 
 def test_where_nobody_answers_the_address_is_named(tmp_path: Path) -> None:
     with pytest.raises(
         HostError, match=rf"no Docker daemon answers at unix://{tmp_path}/no.sock: No such file"
     ):
-        exchange_in_a_row(f"unix://{tmp_path}/no.sock", [EngineRequest("GET", "/version")], 5)
+        exchange_in_a_row(f"unix://{tmp_path}/no.sock", [DockerRequest("GET", "/version")], 5)
     with pytest.raises(HostError, match="unix://PATH or tcp://HOST:PORT .*, not at ssh://there"):
-        exchange_in_a_row("ssh://there", [EngineRequest("GET", "/version")], 5)
+        exchange_in_a_row("ssh://there", [DockerRequest("GET", "/version")], 5)
 
 
 def test_the_usual_address_is_what_the_variable_says(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,15 +10,15 @@ import pytest
 
 from harness.agent.processes import look_through, read_stat
 from harness.agent.sampler import Sampler
-from harness.agent.ticks import Glancer, InterpreterGlancer
+from harness.agent.ticks import PythonTicks, TickSource
 from harness.hosts.local import LocalHost
-from harness.sampling import glancer_here, native_ticks
-from harness.sampling.native_ticks import NativeGlancer
-from harness.sampling.portable import PortableGlancer, PsutilProcesses
+from harness.sampling import native_ticks, tick_source_here
+from harness.sampling.native_ticks import NativeTicks
+from harness.sampling.portable import PortableTicks, PsutilProcesses
 from harness.tests.contracts.sampler import SamplerContract
-from harness.tests.contracts.tick_source import GlancerContract
+from harness.tests.contracts.tick_source import TickSourceContract
 from harness.tests.support.available import program_or_not_run
-from harness.toolchains import GLANCES_SOURCE, glances_library
+from harness.toolchains import GLANCES_SOURCE, tick_library
 from setup.source_builds import build_glances
 
 
@@ -29,14 +29,14 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 class Interpreter:
     @pytest.fixture
-    def glancer(self) -> Glancer:
-        return InterpreterGlancer()
+    def glancer(self) -> TickSource:
+        return PythonTicks()
 
 
 class Native:
     @pytest.fixture
-    def glancer(self, library: Path) -> Glancer:
-        return NativeGlancer(library)
+    def glancer(self, library: Path) -> TickSource:
+        return NativeTicks(library)
 
 
 class Portable:
@@ -45,8 +45,8 @@ class Portable:
     cpu_step_s = 0.01
 
     @pytest.fixture
-    def glancer(self) -> Glancer:
-        return PortableGlancer()
+    def glancer(self) -> TickSource:
+        return PortableTicks()
 
     @pytest.fixture(autouse=True)
     def processes(self) -> Iterator[None]:
@@ -56,15 +56,15 @@ class Portable:
         look_through(before)
 
 
-class TestTicksInTheInterpreter(Interpreter, GlancerContract):
+class TestTicksInTheInterpreter(Interpreter, TickSourceContract):
     pass
 
 
-class TestNativeTicks(Native, GlancerContract):
+class TestNativeTicks(Native, TickSourceContract):
     pass
 
 
-class TestPortableTicks(Portable, GlancerContract):
+class TestPortableTicks(Portable, TickSourceContract):
     pass
 
 
@@ -89,7 +89,7 @@ def test_where_there_is_a_compiler_set_up_has_built_the_library_and_it_takes_the
     tmp_path: Path,
 ) -> None:
     program_or_not_run("cc")
-    _, why_not = glancer_here()
+    _, why_not = tick_source_here()
     assert (ticks_by(tmp_path), why_not) == ("native", None)
 
 
@@ -100,10 +100,10 @@ def test_what_was_built_of_another_source_is_not_loaded(
     monkeypatch.setattr(native_ticks, "_TOOLS", tools)
     assert ticks_by(tmp_path) == "native"
     source.write_text(GLANCES_SOURCE.read_text() + "\n")
-    assert glances_library(tools, source) != library
-    monkeypatch.setattr(native_ticks, "glances_library", lambda tools: glances_library(tools, source))
+    assert tick_library(tools, source) != library
+    monkeypatch.setattr(native_ticks, "tick_library", lambda tools: tick_library(tools, source))
     assert ticks_by(tmp_path) == "interpreter"
-    _, why_not = glancer_here()
+    _, why_not = tick_source_here()
     assert why_not is not None and "make setup" in why_not
 
 
@@ -111,10 +111,10 @@ def test_a_library_that_is_none_is_said_and_the_interpreter_takes_the_ticks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(native_ticks, "_TOOLS", tmp_path)
-    library = glances_library(tmp_path)
+    library = tick_library(tmp_path)
     library.parent.mkdir()
     library.write_bytes(b"of another machine")
-    glancer, why_not = glancer_here()
+    glancer, why_not = tick_source_here()
     assert glancer.name == ticks_by(tmp_path) == "interpreter"
     assert why_not is not None and str(library) in why_not
 

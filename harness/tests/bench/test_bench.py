@@ -24,7 +24,7 @@ from harness.formats.detect import read_any
 from harness.formats.jvm_log import read_jvm_log
 from harness.formats.table import RequestTable
 from harness.project import find_root
-from harness.sampling import glancer_here
+from harness.sampling import tick_source_here
 from harness.verify.machine_load import at_most, judge
 
 ROOT = find_root(Path(__file__).parent)
@@ -178,9 +178,9 @@ def test_bootstrap_scales_the_peers_time_and_says_so() -> None:
 def test_sampler_measures_what_a_session_uses_and_counts_ticks_of_all_on_one_schedule() -> None:
     result = bench_sampler(ROOT, duration_s=0.3, hz=50.0, rounds=1)
     cpu, beside_interpreter, beside_waking, *beside_bare, each, missed = result.rows
-    assert len(beside_bare) == (glancer_here()[1] is None)
+    assert len(beside_bare) == (tick_source_here()[1] is None)
     assert all(row.peer_value is not None and row.peer_value > 0 for row in beside_bare)
-    assert any(note.startswith(f"ticks taken by: {glancer_here()[0].name}") for note in result.notes)
+    assert any(note.startswith(f"ticks taken by: {tick_source_here()[0].name}") for note in result.notes)
     assert beside_interpreter.value == cpu.value and beside_interpreter.peer_value is not None
     assert beside_interpreter.peer_value > 0
     assert cpu.value is not None and cpu.value > 0 and cpu.peer_value is not None and cpu.peer_value > 0

@@ -7,7 +7,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
-from harness.loadgen.base import LoadGenerator, LoadOrder
+from harness.loadgen.base import LoadGenerator, LoadSpec
 from harness.loadgen.correlation import fill_text
 from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad, Request
 from harness.tests.contracts.load_generator import offer
@@ -29,7 +29,7 @@ def offered(
     requests: tuple[Request, ...],
 ) -> LoadSummary:
     """Offer one load from start to end and read it."""
-    order = LoadOrder(profile=profile, requests=requests, endpoint=server.endpoint, folder=folder, seed=7)
+    order = LoadSpec(profile=profile, requests=requests, endpoint=server.endpoint, folder=folder, seed=7)
     assert generator.supports(profile, requests) is None
     assert offer(generator, order).exit_code == 0
     return generator.read(folder)

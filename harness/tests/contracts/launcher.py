@@ -11,8 +11,8 @@ import pytest
 from harness.agent.http_exchange import Connection, request_bytes
 from harness.agent.processes import alive
 from harness.errors import InputError, TrialFailure
-from harness.hosts.measuring import Station
-from harness.launchers.base import Instance, LaunchOrder
+from harness.hosts.measuring import MeasuringHost
+from harness.launchers.base import Instance, LaunchSpec
 from harness.model import Implementation, Outcome, StartUp, Variant
 from harness.model.backing import SettingValue
 from harness.runner.start_up import wait_first_response
@@ -29,7 +29,7 @@ class Started(Protocol):
     def implementation(self) -> Implementation: ...
 
     @property
-    def host(self) -> Station: ...
+    def host(self) -> MeasuringHost: ...
 
     def launch(self, **settings: SettingValue) -> Instance: ...
 
@@ -120,4 +120,4 @@ class LauncherContract:
         instance.stop()
 
 
-__all__ = ["HELLO", "LaunchOrder", "LauncherContract", "Started", "Variant"]
+__all__ = ["HELLO", "LaunchSpec", "LauncherContract", "Started", "Variant"]

@@ -24,7 +24,7 @@ from harness.analysis.tables.error_kinds import errors_by_kind
 from harness.errors import TrialFailure, UnsupportedLoad
 from harness.formats.detect import read_any
 from harness.formats.table import RequestTable
-from harness.loadgen.base import LoadGenerator, LoadOrder
+from harness.loadgen.base import LoadGenerator, LoadSpec
 from harness.model import ClosedLoad, Expectation, LoadProfile, LoadSummary, OpenLoad, Request
 from harness.model.endpoint import Endpoint
 from harness.tests.support.answering_server import AnsweringServer, answering_server, request_to
@@ -43,16 +43,16 @@ class Offered:
     after_epoch_s: float
 
 
-def start(generator: LoadGenerator, order: LoadOrder) -> subprocess.Popen[bytes]:
+def start(generator: LoadGenerator, spec: LoadSpec) -> subprocess.Popen[bytes]:
     """Do what the runner does: files first, then the command with its output in files."""
-    command = generator.command(order)
+    command = generator.command(spec)
     for name, content in command.files.items():
-        (order.folder / name).write_text(content, encoding="utf-8")
-    with (order.folder / command.stdout).open("wb") as out, (order.folder / command.stderr).open("wb") as err:
+        (spec.folder / name).write_text(content, encoding="utf-8")
+    with (spec.folder / command.stdout).open("wb") as out, (spec.folder / command.stderr).open("wb") as err:
         return subprocess.Popen(
             command.argv,
             env={**os.environ, **command.environment},
-            cwd=order.folder,
+            cwd=spec.folder,
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=err,
@@ -67,15 +67,15 @@ def end(process: subprocess.Popen[bytes], how: signal.Signals = signal.SIGKILL) 
     process.wait(timeout=PATIENCE_S)
 
 
-def offer(generator: LoadGenerator, order: LoadOrder) -> Offered:
+def offer(generator: LoadGenerator, spec: LoadSpec) -> Offered:
     """Offer a load from start to end."""
     before = time.time()
-    process = start(generator, order)
+    process = start(generator, spec)
     try:
         code = process.wait(timeout=PATIENCE_S)
     finally:
         end(process)
-    return Offered(code, order.folder, before, time.time())
+    return Offered(code, spec.folder, before, time.time())
 
 
 def packed(folder: Path, into: Path) -> Path:
@@ -109,9 +109,9 @@ class LoadGeneratorContract:
         with answering_server() as running:
             yield running
 
-    def order(self, folder: Path, endpoint: Endpoint, profile: LoadProfile, *requests: Request) -> LoadOrder:
+    def order(self, folder: Path, endpoint: Endpoint, profile: LoadProfile, *requests: Request) -> LoadSpec:
         folder.mkdir(exist_ok=True)
-        return LoadOrder(
+        return LoadSpec(
             profile=profile, requests=requests or (request_to("/right"),), endpoint=endpoint, folder=folder
         )
 
@@ -260,7 +260,7 @@ class OpenLoopContract:
         if arrivals not in self.spacings:
             assert "evenly spaced" in (generator.supports(profile, (request_to("/right"),)) or "")
             return
-        order = LoadOrder(
+        order = LoadSpec(
             profile=profile,
             requests=(request_to("/right"),),
             endpoint=server.endpoint,

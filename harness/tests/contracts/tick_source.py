@@ -14,7 +14,7 @@ import pytest
 
 from harness.agent.process_tree import ProcessReader, ProcessReading
 from harness.agent.processes import read_stat
-from harness.agent.ticks import Calls, Glancer, Schedule
+from harness.agent.ticks import Calls, Schedule, TickSource
 from harness.tests.support.instances import eventually
 from harness.tests.support.puppet import Puppet, puppet_maker
 
@@ -31,7 +31,7 @@ def late_schedule(hz: float, n_late: float) -> Schedule:
     return Schedule(begin_ns=begin_ns, period_ns=period_ns, last_ns=begin_ns)
 
 
-class GlancerContract:
+class TickSourceContract:
     """Needs a fixture ``glancer``; ``cpu_step_s``: the step in which it reads CPU time."""
 
     cpu_step_s = 0.0
@@ -42,13 +42,15 @@ class GlancerContract:
             yield make()
 
     @pytest.fixture
-    def reader(self, glancer: Glancer, puppet: Puppet) -> Iterator[ProcessReader]:
+    def reader(self, glancer: TickSource, puppet: Puppet) -> Iterator[ProcessReader]:
         one = glancer.tree.process(puppet.pid, puppet.start_ticks)
         yield one
         one.close()
 
     @pytest.fixture
-    def readings(self, glancer: Glancer, reader: ProcessReader) -> Callable[[], list[ProcessReading | None]]:
+    def readings(
+        self, glancer: TickSource, reader: ProcessReader
+    ) -> Callable[[], list[ProcessReading | None]]:
         """What three more ticks read of the puppet."""
 
         def take() -> list[ProcessReading | None]:
@@ -60,7 +62,7 @@ class GlancerContract:
     # --- the schedule
 
     def test_ticks_are_never_early_and_each_is_taken_or_missed(
-        self, glancer: Glancer, reader: ProcessReader
+        self, glancer: TickSource, reader: ProcessReader
     ) -> None:
         schedule = Schedule.beginning_now(HZ)
         schedule.count(time.monotonic_ns())
@@ -76,7 +78,9 @@ class GlancerContract:
             assert moment >= begin_s + number / HZ - 1e-6
         assert 1 / HZ <= schedule.longest_gap_ns / 1e9 <= time.monotonic() - begin_s
 
-    def test_a_late_tick_is_taken_once_and_what_it_made_impossible_is_missed(self, glancer: Glancer) -> None:
+    def test_a_late_tick_is_taken_once_and_what_it_made_impossible_is_missed(
+        self, glancer: TickSource
+    ) -> None:
         schedule = late_schedule(20.0, 10.5)
         ticks = glancer.take(schedule, 12, [], Calls())
         assert 1 <= len(ticks) <= 2
@@ -85,24 +89,28 @@ class GlancerContract:
         assert schedule.ticks + schedule.missed == schedule.number >= 12
         assert schedule.longest_gap_ns >= 10.5 / 20.0 * 1e9
 
-    def test_a_late_tick_does_not_shift_those_after_it(self, glancer: Glancer, reader: ProcessReader) -> None:
+    def test_a_late_tick_does_not_shift_those_after_it(
+        self, glancer: TickSource, reader: ProcessReader
+    ) -> None:
         schedule = late_schedule(20.0, 10.5)
         _, *others = glancer.take(schedule, 17, [reader], Calls())
         assert time.monotonic_ns() >= schedule.due_ns == schedule.begin_ns + schedule.number * 50_000_000
         late_s = [(at_s - schedule.begin_ns / 1e9) % 0.05 for ((at_s, _),) in others]
         assert min(late_s) < 0.02  # shifted by the first one, each would be half a period late
 
-    def test_one_that_is_late_by_more_than_it_was_asked_for_takes_one_tick(self, glancer: Glancer) -> None:
+    def test_one_that_is_late_by_more_than_it_was_asked_for_takes_one_tick(self, glancer: TickSource) -> None:
         schedule = late_schedule(HZ, 100.5)
         assert len(glancer.take(schedule, 5, [], Calls())) == 1
         assert schedule.number == 1 + schedule.missed >= 101
 
-    def test_nothing_is_taken_of_what_is_not_asked_for(self, glancer: Glancer, reader: ProcessReader) -> None:
+    def test_nothing_is_taken_of_what_is_not_asked_for(
+        self, glancer: TickSource, reader: ProcessReader
+    ) -> None:
         schedule = late_schedule(HZ, 3.5)
         assert glancer.take(schedule, 0, [reader], Calls()) == []
         assert (schedule.ticks, schedule.missed, schedule.number) == (0, 0, 0)
 
-    def test_a_period_that_is_no_whole_number_does_not_drift(self, glancer: Glancer) -> None:
+    def test_a_period_that_is_no_whole_number_does_not_drift(self, glancer: TickSource) -> None:
         begin_ns = time.monotonic_ns() - 3600 * 10**9
         schedule = Schedule(begin_ns=begin_ns, period_ns=1e9 / 300.0, number=1_080_000, last_ns=begin_ns)
         glancer.take(schedule, 1_080_003, [], Calls())
@@ -111,7 +119,7 @@ class GlancerContract:
     # --- calls
 
     def test_a_call_to_stop_is_heard_in_the_middle_of_a_sleep(
-        self, glancer: Glancer, reader: ProcessReader
+        self, glancer: TickSource, reader: ProcessReader
     ) -> None:
         calls = Calls()
         schedule = Schedule.beginning_now(NEVER_HZ)
@@ -128,14 +136,14 @@ class GlancerContract:
         assert taken == [[]]
         assert (schedule.ticks, schedule.number) == (1, 1)
 
-    def test_a_call_to_stop_comes_before_a_tick_that_is_due(self, glancer: Glancer) -> None:
+    def test_a_call_to_stop_comes_before_a_tick_that_is_due(self, glancer: TickSource) -> None:
         calls = Calls()
         calls.stop = True
         schedule = late_schedule(HZ, 3.5)
         assert glancer.take(schedule, 20, [], calls) == []
         assert schedule.number == 0
 
-    def test_the_tick_after_something_was_added_is_left_to_the_caller(self, glancer: Glancer) -> None:
+    def test_the_tick_after_something_was_added_is_left_to_the_caller(self, glancer: TickSource) -> None:
         calls = Calls()
         calls.added = True
         schedule = Schedule.beginning_now(HZ)
@@ -145,7 +153,7 @@ class GlancerContract:
         assert schedule.number == 1 + schedule.missed
         assert not calls.stop
 
-    def test_something_added_meanwhile_ends_it(self, glancer: Glancer) -> None:
+    def test_something_added_meanwhile_ends_it(self, glancer: TickSource) -> None:
         calls = Calls()
         timer = threading.Timer(0.05, lambda: setattr(calls, "added", True))
         timer.start()
@@ -157,7 +165,7 @@ class GlancerContract:
 
     # --- readings
 
-    def test_each_tick_reads_every_process_in_their_order(self, glancer: Glancer, puppet: Puppet) -> None:
+    def test_each_tick_reads_every_process_in_their_order(self, glancer: TickSource, puppet: Puppet) -> None:
         with puppet_maker() as make, ExitStack() as stack:
             other = make()
             other.do("held = bytearray(b'x') * (64 << 20)")
@@ -192,7 +200,7 @@ class GlancerContract:
         assert 0.1 - 2 * self.cpu_step_s <= (after.cpu_s or 0) - (before.cpu_s or 0) < 1.0
 
     def test_a_process_that_ends_in_the_middle_is_read_until_then_and_never_after(
-        self, glancer: Glancer, puppet: Puppet, reader: ProcessReader
+        self, glancer: TickSource, puppet: Puppet, reader: ProcessReader
     ) -> None:
         read: list[ProcessReading | None] = []
         schedule, calls = Schedule.beginning_now(HZ), Calls()

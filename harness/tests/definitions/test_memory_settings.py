@@ -10,7 +10,7 @@ import pytest
 from harness.definitions import load_study
 from harness.definitions.studies import _definition_sha256
 from harness.errors import InputError
-from harness.launchers.base import LaunchOrder
+from harness.launchers.base import LaunchSpec
 from harness.memory_sizing.spec import asked_of
 from harness.model import BuildRecord, RuntimeSettings, Variant
 from harness.store import Store
@@ -121,7 +121,7 @@ def test_nothing_is_started_with_memory_that_nobody_measured(tmp_path: Path) -> 
         artifact_sha256="0",
     )
     with pytest.raises(InputError, match="measured before the first trial.*found 'heap_max = 2x'"):
-        LaunchOrder(
+        LaunchSpec(
             implementation=study.implementations["java-jdkhttp"],
             variant=Variant(implementation="java-jdkhttp", runtime=RuntimeSettings(gc="g1", heap_max="2x")),
             build=build,

@@ -18,7 +18,7 @@ from matplotlib.patches import Rectangle
 from harness import figures
 from harness.analysis.stats.summaries import summarise
 from harness.errors import InputError, NothingToDraw
-from harness.figures.variant_style import looks, ordered
+from harness.figures.variant_style import ordered, variant_styles
 from harness.model import Estimate
 from harness.model.formatting import show
 from harness.questions import bank, gc_peaks, startup, validity
@@ -70,13 +70,13 @@ def curves() -> list[PrecisionRecall]:
 
 
 def test_a_variant_looks_the_same_whoever_stands_beside_it(trials: pd.DataFrame) -> None:
-    alone = looks(trials[trials["variant"] == "java-helidon"])
-    among = looks(trials)
+    alone = variant_styles(trials[trials["variant"] == "java-helidon"])
+    among = variant_styles(trials)
     assert alone["java-helidon"] == among["java-helidon"]
 
 
 def test_colour_is_the_language_and_shape_the_implementation(trials: pd.DataFrame) -> None:
-    look = looks(trials)
+    look = variant_styles(trials)
     assert look["go-kit"].colour == look["go-nethttp"].colour != look["java-helidon"].colour
     assert look["java-helidon"].marker == look["java-helidon-aot"].marker
     assert look["java-helidon"].face != look["java-helidon-aot"].face
@@ -84,7 +84,7 @@ def test_colour_is_the_language_and_shape_the_implementation(trials: pd.DataFram
 
 
 def test_languages_stay_apart_in_grey(trials: pd.DataFrame) -> None:
-    look = looks(trials)
+    look = variant_styles(trials)
     grey = {
         name: float(np.dot(mpl.colors.to_rgb(look[name].colour), (0.299, 0.587, 0.114)))
         for name in ("go-kit", "java-helidon")

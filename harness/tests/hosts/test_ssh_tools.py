@@ -13,7 +13,7 @@ import pytest
 from harness.hosts.base import Command
 from harness.hosts.local import LocalHost
 from harness.hosts.ssh.host import SshHost
-from harness.launchers.base import LaunchOrder
+from harness.launchers.base import LaunchSpec
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.runtimes import Elsewhere
 from harness.launchers.tools import Tools
@@ -24,7 +24,7 @@ from harness.runner.start_up import wait_first_response
 from harness.session import measure, prepare
 from harness.session.remote_hosts import words_there
 from harness.tests.contracts.launcher import HELLO
-from harness.tests.support.remote_sessions import far_assembly
+from harness.tests.support.remote_sessions import remote_assembly
 from harness.tests.support.sessions import make_session_project
 from harness.tests.support.sshd import Sshd
 from harness.tests.support.synthetic import ROOT
@@ -58,7 +58,7 @@ def test_jmeter_is_sent_over_once_and_offers_its_load_from_there(
     tiny.write_text(text.replace("blocks = 1", 'blocks = 1\nvariants = ["calm"]'))
     paths = {"jmeter": jar}
     assembly = dataclasses.replace(
-        far_assembly(root, far),
+        remote_assembly(root, far),
         generators={"jmeter": lambda: JMeter(home=home, java=jdk.java, heap="128m")},
         load_words=lambda generator: words_there(far, generator, paths, jdk.java),
     )
@@ -118,7 +118,7 @@ def test_forms_are_sent_over_and_aot_caches_made_there(far: SshHost, jdk: Jdk, t
         (ours := tmp_path / name).mkdir()
         there = far.open_folder(ours)
         instance = launcher.launch(
-            LaunchOrder(implementation=implementation, variant=variant, build=build, folder=there)
+            LaunchSpec(implementation=implementation, variant=variant, build=build, folder=there)
         )
         try:
             wait_first_response(instance, HELLO, 60, host=far, stderr=instance.stderr_file)

@@ -12,7 +12,7 @@ from harness.errors import InputError, MissingTool, RematchError
 from harness.hosts.base import Command, Host
 from harness.hosts.local import LocalHost
 from harness.launchers import aot
-from harness.launchers.base import LaunchOrder
+from harness.launchers.base import LaunchSpec
 from harness.launchers.builds import Builder
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.sources import copy_artifact, source_sha256
@@ -198,7 +198,7 @@ def test_an_aot_cache_is_trained_once_and_used(
     assert launcher.build(implementation, variant) == record
     (folder := tmp_path / "trial").mkdir()
     instance = launcher.launch(
-        LaunchOrder(implementation=implementation, variant=variant, build=record, folder=folder)
+        LaunchSpec(implementation=implementation, variant=variant, build=record, folder=folder)
     )
     try:
         wait_first_response(instance, HELLO, 60, stderr=instance.stderr_file)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.agent.docker_api import SILENT, EngineReply, EngineRequest, exchange_in_a_row
+from harness.agent.docker_api import SILENT, DockerReply, DockerRequest, exchange_in_a_row
 from harness.agent.processes import alive
 from harness.errors import HostError, InputError, RematchError, TrialFailure
 from harness.hosts.local import LocalHost
@@ -130,8 +130,8 @@ def test_a_signal_while_a_container_comes_up_leaves_none(
     project: Contained, monkeypatch: pytest.MonkeyPatch, n_done: int
 ) -> None:
     def interrupted(
-        address: str | None, requests: Sequence[EngineRequest], timeout_s: float
-    ) -> list[EngineReply]:
+        address: str | None, requests: Sequence[DockerRequest], timeout_s: float
+    ) -> list[DockerReply]:
         replies = exchange_in_a_row(address, requests[:n_done], timeout_s)
         if len(requests) == 1:
             return replies
@@ -152,8 +152,8 @@ def test_a_container_whose_end_cannot_be_read_is_removed_all_the_same(
     project: Contained, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def silent_about_ends(
-        address: str | None, requests: Sequence[EngineRequest], timeout_s: float
-    ) -> list[EngineReply]:
+        address: str | None, requests: Sequence[DockerRequest], timeout_s: float
+    ) -> list[DockerReply]:
         if requests[0].path.split("?")[0].endswith("/wait"):
             raise HostError(f"{SILENT} at {address}: timed out")
         return exchange_in_a_row(address, requests, timeout_s)

@@ -16,7 +16,7 @@ from harness.errors import TrialFailure
 from harness.hosts.base import Command
 from harness.hosts.local import LocalHost
 from harness.launchers.arguments import misfit, native_flags, native_start
-from harness.launchers.base import LaunchOrder
+from harness.launchers.base import LaunchSpec
 from harness.launchers.builds import Built
 from harness.launchers.forms import Forms
 from harness.launchers.jlink import ALWAYS, read_modules
@@ -284,7 +284,7 @@ def test_a_trial_of_a_form_that_could_not_be_made_failed_for_that_reason(
     (tmp_path / "services/strings/hello/service.toml").write_text("")
     launcher.builder.find = lambda *_: built  # type: ignore[method-assign]  # the build is not what is tried
     with pytest.raises(TrialFailure, match="it could not") as caught:
-        launcher.launch(LaunchOrder(implementation=JAVA, variant=variant, build=record, folder=tmp_path))
+        launcher.launch(LaunchSpec(implementation=JAVA, variant=variant, build=record, folder=tmp_path))
     assert caught.value.outcome == Outcome.FAILED
 
 

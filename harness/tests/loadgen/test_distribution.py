@@ -22,16 +22,16 @@ from harness.analysis.tables.tidy import tidy
 from harness.formats.locust_samples import read_samples
 from harness.hosts.local import LocalHost
 from harness.hosts.ssh.host import SshHost
-from harness.loadgen.base import LoadCommand, LoadOrder
+from harness.loadgen.base import LoadCommand, LoadSpec
 from harness.loadgen.tools.jmeter.adapter import JMeter
 from harness.loadgen.tools.jmeter.rmi_key import KEY, KEY_PROPERTIES
 from harness.loadgen.tools.locust.adapter import Locust
 from harness.model import CoordinatorRecord, Outcome, TrialRecord
 from harness.runner import Limits
-from harness.runner.context import LoadPlace
+from harness.runner.context import LoadSlot
 from harness.session import Assembly, measure, prepare
 from harness.session.dry_run import commands_of
-from harness.session.host_roles import Stations
+from harness.session.host_roles import HostRoles
 from harness.session.progress import Progress, ProgressState, Silent
 from harness.store import SessionFolder
 from harness.tests.support.available import only_when_long
@@ -78,8 +78,8 @@ jmeter = { load = "jmeter" }
 class QuicklyUp(JMeter):
     """The real one with a compiler that is done soon: each of these tests starts three JVMs."""
 
-    def command(self, order: LoadOrder) -> LoadCommand:
-        command = super().command(order)
+    def command(self, spec: LoadSpec) -> LoadCommand:
+        command = super().command(spec)
         java, *words = command.argv
         return command.model_copy(update={"argv": (java, "-XX:TieredStopAtLevel=1", *words)})
 
@@ -163,7 +163,7 @@ def test_a_tools_own_distribution_offers_what_was_asked_and_loses_no_row(tmp_pat
     trial = record.planned.trial_id
     assert not [name for name in record.files if KEY in name or KEY_PROPERTIES in name]
     orders = [folder.open(trial, f"load/{number}/order.json").read() for number in (1, 2)]
-    assert len({LoadOrder.model_validate_json(order).seed for order in orders}) == 2
+    assert len({LoadSpec.model_validate_json(order).seed for order in orders}) == 2
     tidy(root, ["tiny"])
     trials = load_trials(root, "tiny")
     assert not trials["excluded"].any()
@@ -272,8 +272,8 @@ def test_workers_on_two_hosts_are_put_on_the_clock_of_the_first(sshd: Sshd, tmp_
         parts,
         host=here,
         load_host=first,
-        further_loads=lambda _: (LoadPlace(host=second),),
-        stations=Stations(service=here, load=first, further_loads=(second,), cpus=cpus),
+        further_loads=lambda _: (LoadSlot(host=second),),
+        stations=HostRoles(service=here, load=first, further_loads=(second,), cpus=cpus),
     )
     try:
         with pytest.raises(Enough):

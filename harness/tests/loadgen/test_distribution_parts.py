@@ -10,7 +10,7 @@ import pytest
 from harness.errors import TrialFailure, UnsupportedLoad
 from harness.formats.jtl import read_jtl
 from harness.hosts.local import LocalHost
-from harness.loadgen.base import LoadOrder
+from harness.loadgen.base import LoadSpec
 from harness.loadgen.distribution import Seats, divided
 from harness.loadgen.tools.jmeter.adapter import JMeter
 from harness.loadgen.tools.jmeter.jtl_split import split_by_engine
@@ -92,7 +92,7 @@ def test_a_plan_for_several_engines_names_no_share_but_where_each_finds_its_own(
     tmp_path: Path, profile: ClosedLoad | OpenLoad
 ) -> None:
     endpoint = Endpoint(host="127.0.0.1", port=1)
-    order = LoadOrder(
+    order = LoadSpec(
         profile=profile, requests=(request_to("/right"),), endpoint=endpoint, folder=tmp_path, seed=4711
     )
     text = render_plan(order, shared=True)

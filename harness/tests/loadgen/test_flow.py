@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from harness.errors import InputError
-from harness.loadgen.base import LoadOrder
+from harness.loadgen.base import LoadSpec
 from harness.loadgen.correlation import Scalar, fill_json, fill_text
 from harness.loadgen.flow import (
     flow_document,
@@ -166,7 +166,7 @@ def test_a_plain_mix_sends_what_looks_like_a_place_as_it_stands(tmp_path: Path) 
 
 def test_an_order_of_a_broken_flow_cannot_be_made(tmp_path: Path) -> None:
     with pytest.raises(ValidationError, match="show: a step is missing before this one"):
-        LoadOrder(
+        LoadSpec(
             profile=ClosedLoad(users=1, loops=1),
             requests=open_and_show()[1:],
             endpoint=Endpoint(host="127.0.0.1", port=1),
@@ -195,7 +195,7 @@ def test_decimals_are_right_as_the_contract_writes_them(tmp_path: Path, more: di
     (request,) = load_requests(tmp_path, "m")
     assert (right_bodies(request.expect) or ())[0] == '{"pay":[3000.00,1]}'
     assert (right_answers(request.expect) or ())[0] == ('{"pay":[3000.00,1]}',)
-    order = LoadOrder(
+    order = LoadSpec(
         profile=ClosedLoad(users=1, loops=1),
         requests=(request,),
         endpoint=Endpoint(host="127.0.0.1", port=1),

@@ -25,16 +25,16 @@ from harness.errors import InputError, UnsupportedLoad
 from harness.formats.locust_samples import read_samples
 from harness.hosts.local import LocalHost
 from harness.hosts.ssh.host import SshHost
-from harness.loadgen.base import LoadCommand, LoadGenerator, LoadOrder
+from harness.loadgen.base import LoadCommand, LoadGenerator, LoadSpec
 from harness.loadgen.parallel import merge_summaries, seed_of, shares
 from harness.loadgen.tools.jmeter.adapter import JMeter
 from harness.loadgen.tools.locust.adapter import Locust
 from harness.model import ClosedLoad, LoadSummary, OpenLoad, Outcome, TrialRecord
 from harness.runner import Limits
-from harness.runner.context import LoadPlace
+from harness.runner.context import LoadSlot
 from harness.session import Assembly, measure, prepare
 from harness.session.dry_run import commands_of
-from harness.session.host_roles import Stations
+from harness.session.host_roles import HostRoles
 from harness.session.wiring import stations
 from harness.store import SessionFolder
 from harness.tests.support.fakes import FakeLoadGenerator
@@ -238,9 +238,9 @@ def _kill_second(root: Path) -> None:
 class SecondFails(FakeLoadGenerator):
     """One whose second engine ends with an error before it asks anything."""
 
-    def command(self, order: LoadOrder) -> LoadCommand:
-        command = super().command(order)
-        if order.folder.name != "2":
+    def command(self, spec: LoadSpec) -> LoadCommand:
+        command = super().command(spec)
+        if spec.folder.name != "2":
             return command
         return command.model_copy(update={"argv": (sys.executable, "-c", "raise SystemExit(3)")})
 
@@ -300,8 +300,8 @@ def test_load_from_two_hosts_is_put_on_the_clock_of_the_first(sshd: Sshd, tmp_pa
         tiny_assembly(root),
         host=here,
         load_host=hosts[0],
-        further_loads=lambda _: (LoadPlace(host=hosts[1]),),
-        stations=Stations(
+        further_loads=lambda _: (LoadSlot(host=hosts[1]),),
+        stations=HostRoles(
             service=here,
             load=hosts[0],
             further_loads=(hosts[1],),

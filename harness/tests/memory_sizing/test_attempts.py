@@ -12,7 +12,7 @@ import pytest
 
 from harness.memory_sizing import spec as orders
 from harness.memory_sizing.attempts import Attempts, fault, was_slow
-from harness.memory_sizing.spec import TRIED_S, FitOrder, tried
+from harness.memory_sizing.spec import TRIED_S, FitSpec, tried
 from harness.model import ClosedLoad, Load, MemoryFit, OpenLoad, Outcome, TrialRecord
 from harness.runner import Limits
 from harness.session import Assembly, Prepared, assemble, prepare
@@ -46,9 +46,9 @@ def attempts_of(assembly: Assembly, prepared: Prepared, folder: Path, warm_up_re
     )
 
 
-def built(order: FitOrder) -> dict[str, Any]:
-    variants = [order.experiment.variants[name] for name in order.names]
-    return {one.build_name: order.build(order.implementations[one.implementation], one) for one in variants}
+def built(spec: FitSpec) -> dict[str, Any]:
+    variants = [spec.experiment.variants[name] for name in spec.names]
+    return {one.build_name: spec.build(spec.implementations[one.implementation], one) for one in variants}
 
 
 def test_a_real_service_under_real_jmeter_lives_in_a_roomy_heap_and_in_a_tiny_one_it_does_not(

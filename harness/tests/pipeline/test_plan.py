@@ -15,7 +15,7 @@ import pytest
 from harness.errors import InputError
 from harness.import_closure import closure
 from harness.pipeline import RunAllParameters, StageFailed, StageParameters, check_parameters, make_plan, run
-from harness.pipeline.fingerprint import Memory, of_files, why_stale
+from harness.pipeline.fingerprint import Remembered, of_files, why_stale
 from harness.pipeline.stage import PlannedStage, StagePlan
 from harness.pipeline.staleness import judge, remember
 from harness.pipeline.status import LineProgress, StageTable
@@ -128,7 +128,7 @@ def test_a_stage_is_stale_by_content_never_by_time_stamp(project: Path) -> None:
 
 
 def test_reasons_name_what_changed_what_is_new_gone_missing_or_replaced() -> None:
-    before = Memory(depends={"a": "1", "b": "1", "c": "1"}, outputs={"x": "1", "y": "1"}, took_s=1.0)
+    before = Remembered(depends={"a": "1", "b": "1", "c": "1"}, outputs={"x": "1", "y": "1"}, took_s=1.0)
     assert why_stale({"a": "1", "b": "2", "d": "1"}, before, {"x": "2"}) == (
         "b changed", "d is new", "c is gone", "its output x was replaced", "its output y is missing",
     )  # fmt: skip

@@ -92,7 +92,7 @@ def test_the_samplers_library_is_built_by_the_compiler_that_is_found_and_only_on
     place = with_a_compiler(tmp_path, monkeypatch, script)
     setup_main.bring((), ("cc", "glances"), place)
     setup_main.bring((), ("cc", "glances"), place)
-    assert toolchains.find_tool("glances", place).path == toolchains.glances_library(place.tools)
+    assert toolchains.find_tool("glances", place).path == toolchains.tick_library(place.tools)
     built = [line for line in (tmp_path / "calls").read_text().splitlines() if "-o" in line.split()]
     assert len(built) == 1
     assert "-Werror" in built[0].split() and built[0].endswith(str(toolchains.GLANCES_SOURCE))
@@ -103,9 +103,9 @@ def test_a_library_of_another_source_does_not_stand_for_this_one(tmp_path: Path)
     place = around(tmp_path)
     source = tmp_path / "glances.c"
     source.write_bytes(toolchains.GLANCES_SOURCE.read_bytes() + b"// changed\n")
-    program(toolchains.glances_library(place.tools, source))
+    program(toolchains.tick_library(place.tools, source))
     assert toolchains.find_tool("glances", place).state == "missing"
-    program(toolchains.glances_library(place.tools))
+    program(toolchains.tick_library(place.tools))
     assert toolchains.find_tool("glances", place).usable
 
 

@@ -15,10 +15,10 @@ import pytest
 
 from harness.agent.sampler import Watched
 from harness.launchers.base import Instance
-from harness.loadgen.base import LoadCommand, LoadOrder
+from harness.loadgen.base import LoadCommand, LoadSpec
 from harness.model import Flag, GeneratorRecord, LoadSummary, Outcome, TrialRecord
 from harness.runner.outcome import judge_load, trial_flags
-from harness.sampling import glancer_here
+from harness.sampling import tick_source_here
 from harness.session import measure
 from harness.tests.support.fakes import FakeLoadGenerator
 from harness.tests.support.instances import eventually
@@ -40,7 +40,7 @@ def other_trial(root: Path) -> TrialRecord:
     assert not list((root / ".cache" / "running").glob("*.json"))
     calm = [record for record in folder.records() if record.planned.configuration.variant_name == "calm"]
     assert [record.outcome for record in calm] == [Outcome.OK, Outcome.OK]
-    assert {record.extra["ticks_by"] for record in calm} == {glancer_here()[0].name}
+    assert {record.extra["ticks_by"] for record in calm} == {tick_source_here()[0].name}
     return next(record for record in folder.records() if record.planned.configuration.variant_name == "other")
 
 
@@ -280,8 +280,8 @@ class Afterwards(FakeLoadGenerator):
 
     after: tuple[str, ...] = ()
 
-    def command(self, order: LoadOrder) -> LoadCommand:
-        return super().command(order).model_copy(update={"after": (self.after,)})
+    def command(self, spec: LoadSpec) -> LoadCommand:
+        return super().command(spec).model_copy(update={"after": (self.after,)})
 
 
 def measured_with_after(root: Path, *after: str) -> TrialRecord:

@@ -13,7 +13,7 @@ import pytest
 from harness.definitions import load_study
 from harness.errors import InputError, UnsupportedLoad
 from harness.hosts.local import LocalHost
-from harness.launchers.base import LaunchOrder
+from harness.launchers.base import LaunchSpec
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.tools import find_tools
 from harness.model import Expectation, Request, Variant, configurations, make_plan
@@ -55,7 +55,7 @@ def test_ten_thousand_connections_are_borne_or_what_forbids_them_is_said(
     variant = Variant(implementation=name, lean=True)
     build = launcher.build(implementation, variant)
     instance = launcher.launch(
-        LaunchOrder(implementation=implementation, variant=variant, build=build, folder=tmp_path)
+        LaunchSpec(implementation=implementation, variant=variant, build=build, folder=tmp_path)
     )
     try:
         wait_first_response(instance, HEALTH, 60)

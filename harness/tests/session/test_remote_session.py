@@ -14,14 +14,14 @@ import pytest
 
 from harness.errors import HostError
 from harness.hosts.local import LocalHost
-from harness.hosts.measuring import Station
+from harness.hosts.measuring import MeasuringHost
 from harness.hosts.ssh.host import SshHost
 from harness.model import Outcome, TrialRecord
 from harness.session.orphans import RunningProcesses
 from harness.store import SessionFolder, Store
 from harness.tests.support.instances import eventually
 from harness.tests.support.namespace import Namespace, tidy_namespace
-from harness.tests.support.remote_sessions import measure_far, running_with, shape, when
+from harness.tests.support.remote_sessions import measure_remote, running_with, shape, when
 from harness.tests.support.sessions import make_session_project, measure_tiny, running_below, tiny_folder
 from harness.tests.support.small_disk import small_disk
 from harness.tests.support.sshd import Sshd
@@ -45,7 +45,7 @@ def test_the_same_experiment_gives_the_same_records_here_and_over_there(sshd: Ss
     here = measure_tiny(root)
     host = SshHost("bighost", sshd.settings(tmp_path / "base", skew_s=5.0))
     try:
-        there = measure_far(root, host)
+        there = measure_remote(root, host)
     finally:
         host.close()
     assert there.complete and there.verify() == ()
@@ -78,7 +78,7 @@ def test_a_service_over_there_takes_its_load_from_here(namespace: Namespace, tmp
     sshd.start()
     host = SshHost("bighost", sshd.settings(tmp_path / "base"), listen_address=namespace.far)
     try:
-        folder = measure_far(make_session_project(tmp_path / "project"), host, LocalHost())
+        folder = measure_remote(make_session_project(tmp_path / "project"), host, LocalHost())
     finally:
         host.close()
         sshd.stop()
@@ -155,13 +155,13 @@ def _measured_while(
     act: Callable[[], object],
     root: Path,
     host: SshHost,
-    load: Station | None = None,
+    load: MeasuringHost | None = None,
 ) -> SessionFolder:
     """Measure, and do something once something holds."""
     beside = threading.Thread(target=when(holds, act))
     beside.start()
     try:
-        return measure_far(root, host, load)
+        return measure_remote(root, host, load)
     finally:
         beside.join()
 
@@ -197,7 +197,7 @@ def test_a_link_cut_for_good_costs_one_trial_and_leaves_nothing_running(
         namespace.join()
         again = SshHost("bighost", settings)
         try:
-            folder = measure_far(root, again)
+            folder = measure_remote(root, again)
         finally:
             again.close()
     finally:
@@ -251,7 +251,7 @@ def test_a_disk_there_that_is_full_in_the_middle_of_a_trial_stops_the_session_an
         (disk / "filler").unlink()
         host = SshHost("bighost", settings, min_free_bytes=2 << 20)
         try:
-            folder = measure_far(root, host)
+            folder = measure_remote(root, host)
         finally:
             host.close()
         assert folder.complete and folder.verify() == ()

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.hosts.local import LocalHost
-from harness.hosts.measuring import Station
+from harness.hosts.measuring import MeasuringHost
 from harness.launchers.container import ContainerLauncher
 from harness.launchers.container_instance import ContainerInstance
 from harness.launchers.images import LABEL, project_label
@@ -25,7 +25,7 @@ def client_of(daemon: Daemon) -> Any:
 
 
 def container_launcher(
-    root: Path, daemon: Daemon, base: str, host: Station | None = None
+    root: Path, daemon: Daemon, base: str, host: MeasuringHost | None = None
 ) -> ContainerLauncher:
     """Return a launcher of containers on ``host`` (default: this machine), where ``daemon`` is."""
     process = ProcessLauncher(LocalHost(), root, Tools())
@@ -36,7 +36,7 @@ def container_launcher(
 class Contained(Started[ContainerInstance]):
     """A project with a launcher of containers; ``close`` is sure that none is left."""
 
-    def __init__(self, root: Path, daemon: Daemon, base: str, host: Station | None = None) -> None:
+    def __init__(self, root: Path, daemon: Daemon, base: str, host: MeasuringHost | None = None) -> None:
         self.client = client_of(daemon)
         self._launcher = container_launcher(make_project(root), daemon, base, host)
         super().__init__(root, host or LocalHost(), self._launcher.launch)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from harness.errors import InputError, TrialFailure
 from harness.formats.locust_samples import read_samples
-from harness.loadgen.base import LoadCommand, LoadOrder
+from harness.loadgen.base import LoadCommand, LoadSpec
 from harness.loadgen.summary import (
     existing,
     last_words,
@@ -47,14 +47,14 @@ class FakeLoadGenerator:
     def require(self) -> None:
         """It is a part of the tests."""
 
-    def command(self, order: LoadOrder) -> LoadCommand:
+    def command(self, spec: LoadSpec) -> LoadCommand:
         """This Python, running ``fake_client.py``."""
-        name, asked = what_is_asked(order)
+        name, asked = what_is_asked(spec)
         return LoadCommand(
-            argv=(sys.executable, str(Path(__file__).with_name("fake_client.py")), str(order.folder)),
-            files={"order.json": order_text(order), name: json.dumps(asked)},
+            argv=(sys.executable, str(Path(__file__).with_name("fake_client.py")), str(spec.folder)),
+            files={"order.json": order_text(spec), name: json.dumps(asked)},
             outputs=("samples.csv", "order.json", name),
-            expected_s=self.expected_s(order.profile, order.requests),
+            expected_s=self.expected_s(spec.profile, spec.requests),
         )
 
     def read(self, folder: Path) -> LoadSummary:

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from harness.hosts.local import LocalHost
-from harness.hosts.measuring import Station
-from harness.launchers.base import Instance, Launcher, LaunchOrder
+from harness.hosts.measuring import MeasuringHost
+from harness.launchers.base import Instance, Launcher, LaunchSpec
 from harness.launchers.process import ProcessInstance, ProcessLauncher
 from harness.launchers.tools import Tools
 from harness.model import Implementation, Variant
@@ -45,7 +45,7 @@ AnInstance = TypeVar("AnInstance", bound=Instance)
 class Started(abc.ABC, Generic[AnInstance]):
     """Instances of the misbehaving service, each with a folder on ``host``; ``close`` stops them all."""
 
-    def __init__(self, root: Path, host: Station, launch: Callable[[LaunchOrder], AnInstance]) -> None:
+    def __init__(self, root: Path, host: MeasuringHost, launch: Callable[[LaunchSpec], AnInstance]) -> None:
         self.root, self.host, self._launch = root, host, launch
         self.implementation = read_implementation(root / "services/strings/misbehaving")
         self._started: list[AnInstance] = []
@@ -62,7 +62,7 @@ class Started(abc.ABC, Generic[AnInstance]):
     def launch_variant(self, variant: Variant, **more: object) -> AnInstance:
         folder = self.root / f"trial-{len(self._folders) + 1}"
         folder.mkdir()
-        order = LaunchOrder(
+        order = LaunchSpec(
             implementation=self.implementation,
             variant=variant,
             build=self.launcher.build(self.implementation, variant),

@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import Any
 
 from harness.backing import BackingSource
-from harness.backing.postgres_remote import FarPostgres
+from harness.backing.postgres_remote import RemotePostgres
 from harness.backing.upstream import Upstream
 from harness.definitions import load_implementations
 from harness.hosts.local import LocalHost
-from harness.hosts.measuring import Station
+from harness.hosts.measuring import MeasuringHost
 from harness.hosts.ssh.host import SshHost
 from harness.launchers.process import ProcessInstance, ProcessLauncher
 from harness.launchers.runtimes import Elsewhere
 from harness.launchers.tools import Tools
 from harness.model import BackingName, TrialRecord
 from harness.session import Assembly, measure, prepare
-from harness.session.host_roles import Stations
+from harness.session.host_roles import HostRoles
 from harness.store import SessionFolder
 from harness.tests.support.instances import Started, make_project
 from harness.tests.support.sessions import LIMITS, tiny_assembly
@@ -31,9 +31,9 @@ from harness.tests.support.sessions import LIMITS, tiny_assembly
 OF_CONTAINERS = ("container", "runtime_bytes", "runtime_version")
 
 
-def far_assembly(root: Path, far: SshHost, load: Station | None = None) -> Assembly:
+def remote_assembly(root: Path, far: SshHost, load: MeasuringHost | None = None) -> Assembly:
     """The small project's parts, with its services on ``far``."""
-    places = Stations(
+    places = HostRoles(
         service=far, load=load, elsewhere=elsewhere(), cpus=far.cpus, machines={"service": far.machine_facts}
     )
     return dataclasses.replace(
@@ -46,19 +46,19 @@ def far_assembly(root: Path, far: SshHost, load: Station | None = None) -> Assem
     )
 
 
-def far_ledger_assembly(
-    root: Path, far: SshHost, load: Station | None = None, database: SshHost | None = None
+def remote_ledger_assembly(
+    root: Path, far: SshHost, load: MeasuringHost | None = None, database: SshHost | None = None
 ) -> Assembly:
     """The small project with a database and an upstream API, on ``far`` or on a host of their own."""
     where = database or far
     beside = ProcessLauncher(where, root, Tools(), grace_s=0.5, elsewhere=elsewhere())
     backing: dict[BackingName, BackingSource] = {
-        "postgresql": FarPostgres(where, open_to_others=database is not None),
+        "postgresql": RemotePostgres(where, open_to_others=database is not None),
         "upstream": Upstream(
             beside, lambda workload: load_implementations(root, workload).get("upstream-api"), where
         ),
     }
-    return dataclasses.replace(far_assembly(root, far, load), backing=backing, database_host=database)
+    return dataclasses.replace(remote_assembly(root, far, load), backing=backing, database_host=database)
 
 
 def elsewhere() -> Elsewhere:
@@ -66,7 +66,7 @@ def elsewhere() -> Elsewhere:
     return Elsewhere(builds_on=LocalHost(), python=sys.executable)
 
 
-class FarProject(Started[ProcessInstance]):
+class RemoteProject(Started[ProcessInstance]):
     """A project with a launcher of processes on a far host."""
 
     def __init__(self, root: Path, far: SshHost) -> None:
@@ -78,8 +78,8 @@ class FarProject(Started[ProcessInstance]):
         return self._launcher
 
 
-def measure_far(root: Path, far: SshHost, load: Station | None = None) -> SessionFolder:
-    assembly = far_assembly(root, far, load)
+def measure_remote(root: Path, far: SshHost, load: MeasuringHost | None = None) -> SessionFolder:
+    assembly = remote_assembly(root, far, load)
     return measure(
         assembly, prepare(assembly, "tiny", profile="smoke", host="bighost", seed=1), limits=LIMITS
     )

@@ -23,8 +23,8 @@ from harness.agent.processes import alive
 from harness.backing.base import BackingNeed
 from harness.backing.postgres_client import MAINTENANCE
 from harness.backing.postgres_install import find_home
-from harness.backing.postgres_remote import FarPostgres
-from harness.cli.check_remote import check_far
+from harness.backing.postgres_remote import RemotePostgres
+from harness.cli.check_remote import check_remote
 from harness.cli.measure import measure_command
 from harness.errors import HostError, InputError
 from harness.hosts.local import LocalHost
@@ -45,10 +45,10 @@ from harness.tests.support.ledger_sessions import make_ledger_project
 from harness.tests.support.namespace import Namespace, tidy_namespace
 from harness.tests.support.postgres import postgres_tool, reachable_folder
 from harness.tests.support.remote_sessions import (
-    FarProject,
-    far_assembly,
-    far_ledger_assembly,
+    RemoteProject,
     plain_part,
+    remote_assembly,
+    remote_ledger_assembly,
     shape,
     when,
 )
@@ -72,13 +72,13 @@ def base(daemon: Daemon, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture(scope="module")
-def far_daemon(apart: Namespace, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+def remote_daemon(apart: Namespace, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
     yield from tidy_daemon(tmp_path_factory.mktemp("docker-there"), apart.prefix)
 
 
 @pytest.fixture(scope="module")
-def far_base(far_daemon: Daemon, tmp_path_factory: pytest.TempPathFactory) -> str:
-    return make_python_base(client_of(far_daemon), tmp_path_factory.mktemp("base-there"))
+def remote_base(remote_daemon: Daemon, tmp_path_factory: pytest.TempPathFactory) -> str:
+    return make_python_base(client_of(remote_daemon), tmp_path_factory.mktemp("base-there"))
 
 
 @pytest.fixture(scope="module")
@@ -90,9 +90,9 @@ def sshd(apart: Namespace, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 @pytest.fixture(scope="module")
-def far(sshd: Sshd, far_daemon: Daemon, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshHost]:
+def far(sshd: Sshd, remote_daemon: Daemon, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshHost]:
     there = tmp_path_factory.mktemp("there")
-    host = SshHost("bighost", sshd.settings(there, docker=far_daemon.address, grace_s=20.0))
+    host = SshHost("bighost", sshd.settings(there, docker=remote_daemon.address, grace_s=20.0))
     yield host
     host.close()
 
@@ -115,16 +115,18 @@ class TestInAContainer(LauncherContract):
 
 class TestOverSsh(LauncherContract):
     @pytest.fixture
-    def project(self, tmp_path: Path, far: SshHost) -> Iterator[FarProject]:
-        made = FarProject(tmp_path, far)
+    def project(self, tmp_path: Path, far: SshHost) -> Iterator[RemoteProject]:
+        made = RemoteProject(tmp_path, far)
         yield made
         made.close()
 
 
 class TestInAContainerOverSsh(LauncherContract):
     @pytest.fixture
-    def project(self, tmp_path: Path, far: SshHost, far_daemon: Daemon, far_base: str) -> Iterator[Contained]:
-        made = Contained(tmp_path, far_daemon, far_base, far)
+    def project(
+        self, tmp_path: Path, far: SshHost, remote_daemon: Daemon, remote_base: str
+    ) -> Iterator[Contained]:
+        made = Contained(tmp_path, remote_daemon, remote_base, far)
         yield made
         made.close()
 
@@ -150,12 +152,14 @@ def tiny(assembly: Assembly, host: str, launcher: str) -> SessionFolder:
 
 
 def test_one_experiment_gives_the_same_records_in_all_four_places(
-    far: SshHost, daemon: Daemon, base: str, far_daemon: Daemon, far_base: str, tmp_path: Path
+    far: SshHost, daemon: Daemon, base: str, remote_daemon: Daemon, remote_base: str, tmp_path: Path
 ) -> None:
     root = pinned(calm_alone(make_session_project(tmp_path)))
-    here, there = tiny_assembly(root), far_assembly(root, far)
+    here, there = tiny_assembly(root), remote_assembly(root, far)
     docked = dataclasses.replace(here, launcher=container_launcher(root, daemon, base))
-    far_docked = dataclasses.replace(there, launcher=container_launcher(root, far_daemon, far_base, far))
+    far_docked = dataclasses.replace(
+        there, launcher=container_launcher(root, remote_daemon, remote_base, far)
+    )
     folders = {
         "local": tiny(here, "local", "process"),
         "docker": tiny(docked, "local", "container"),
@@ -200,7 +204,7 @@ def test_database_and_upstream_stand_beside_a_far_service_and_leave_nothing_ther
         settings = sshd.settings(tmp_path / "base", postgres=str(programs), grace_s=20.0)
         host = SshHost("bighost", settings)
         try:
-            assembly = far_ledger_assembly(root, host)
+            assembly = remote_ledger_assembly(root, host)
             prepared = prepare(assembly, "tiny", profile="smoke", host="bighost", seed=1)
             folder = measure(assembly, prepared, limits=LIMITS)
             notes = (tmp_path / "base" / "sessions").glob("*/scratch/*")
@@ -233,7 +237,7 @@ def test_passwords_of_a_far_database_are_checked_as_told(sshd: Sshd, tmp_path: P
         programs = find_home(postgres_tool(), open_folder).programs
         host = SshHost("bighost", sshd.settings(tmp_path / "base", postgres=str(programs)))
         try:
-            source = FarPostgres(host)
+            source = RemotePostgres(host)
             for told in ("scram-sha-256", "md5"):
                 settings = BackingSettings.model_validate({"authentication": told})
                 contract = root / "services" / "ledger" / "contract"
@@ -263,7 +267,7 @@ def test_service_load_and_database_are_three_machines(apart: Namespace, sshd: Ss
             service = SshHost("bighost", sshd.settings(tmp_path / "base"), listen_address=apart.far)
             told = third.settings(tmp_path / "third", postgres=str(programs), service_address=apart.near)
             database = SshHost("datahost", told)
-            assembly = far_ledger_assembly(root, service, LocalHost(), database)
+            assembly = remote_ledger_assembly(root, service, LocalHost(), database)
             prepared = prepare(assembly, "tiny", profile="smoke", host="bighost", seed=1)
             folder = measure(assembly, prepared, limits=LIMITS)
     finally:
@@ -298,16 +302,16 @@ def test_a_database_on_this_machine_for_a_far_service_is_refused_and_so_is_one_t
 
 
 def test_what_check_says_of_a_far_host_holds_its_docker_daemon(
-    apart: Namespace, sshd: Sshd, far_daemon: Daemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    apart: Namespace, sshd: Sshd, remote_daemon: Daemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     root = make_session_project(tmp_path / "project")
-    told = sshd.settings(tmp_path / "base", docker=far_daemon.address, service_address=apart.far)
+    told = sshd.settings(tmp_path / "base", docker=remote_daemon.address, service_address=apart.far)
     settings = told.model_dump(exclude_none=True)
     lines = [f"{name} = {json.dumps(value)}" for name, value in settings.items()]
     (root / "hosts.toml").write_text("\n".join(["[hosts.bighost]", *lines]))
     monkeypatch.setenv("REMATCH_ROOT", str(root))
-    check_far("bighost", as_json=True)
+    check_remote("bighost", as_json=True)
     found = json.loads(capsys.readouterr().out)
     assert found["containers"]["engine"].startswith("Docker ")
     assert found["fit_for"]["containers"]
@@ -319,9 +323,9 @@ def test_what_check_says_of_a_far_host_holds_its_docker_daemon(
 
 
 def test_a_controller_that_is_gone_leaves_no_container_on_the_far_host(
-    sshd: Sshd, far_daemon: Daemon, far_base: str, tmp_path: Path
+    sshd: Sshd, remote_daemon: Daemon, remote_base: str, tmp_path: Path
 ) -> None:
-    settings = sshd.settings(tmp_path, docker=far_daemon.address, grace_s=6.0)
+    settings = sshd.settings(tmp_path, docker=remote_daemon.address, grace_s=6.0)
     code = (
         "import json, sys, time; from harness.agent.docker_api import EngineRequest\n"
         "from harness.hosts.ssh.host import SshHost\n"
@@ -331,12 +335,12 @@ def test_a_controller_that_is_gone_leaves_no_container_on_the_far_host(
         " EngineRequest('POST', '/containers/{Id}/start')]\n"
         "print(json.loads(host.docker(row)[0].body)['Id'], flush=True); time.sleep(300)"
     )
-    wanted = {"Image": far_base, "Entrypoint": ["python3", "-c", "import time; time.sleep(300)"]}
+    wanted = {"Image": remote_base, "Entrypoint": ["python3", "-c", "import time; time.sleep(300)"]}
     words = [sys.executable, "-c", code, settings.model_dump_json(), json.dumps(wanted)]
     controller = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
     assert controller.stdout is not None
     made = controller.stdout.readline().strip()
-    client = client_of(far_daemon)
+    client = client_of(remote_daemon)
     assert client.containers.get(made).status == "running"
     controller.kill()
     controller.communicate()
@@ -349,13 +353,13 @@ def test_a_controller_that_is_gone_leaves_no_container_on_the_far_host(
 
 
 def test_a_link_cut_for_good_leaves_no_container_there_and_no_generator_here(
-    apart: Namespace, sshd: Sshd, far_daemon: Daemon, far_base: str, tmp_path: Path
+    apart: Namespace, sshd: Sshd, remote_daemon: Daemon, remote_base: str, tmp_path: Path
 ) -> None:
     root = make_session_project(tmp_path / "project", other="slow_s = 0.3", loops=20)
-    settings = sshd.settings(tmp_path / "base", docker=far_daemon.address, grace_s=4.0)
+    settings = sshd.settings(tmp_path / "base", docker=remote_daemon.address, grace_s=4.0)
     host = SshHost("bighost", settings, listen_address=apart.far)
-    launcher = container_launcher(root, far_daemon, far_base, host)
-    assembly = dataclasses.replace(far_assembly(root, host, LocalHost()), launcher=launcher)
+    launcher = container_launcher(root, remote_daemon, remote_base, host)
+    assembly = dataclasses.replace(remote_assembly(root, host, LocalHost()), launcher=launcher)
     seen: list[str] = []
 
     def under_load() -> bool:
@@ -364,7 +368,7 @@ def test_a_link_cut_for_good_leaves_no_container_there_and_no_generator_here(
 
     beside = threading.Thread(target=when(under_load, apart.cut))
     ours = {"label": f"{LABEL}={project_label(root)}"}
-    with contextlib.closing(client_of(far_daemon)) as client:
+    with contextlib.closing(client_of(remote_daemon)) as client:
         beside.start()
         try:
             with pytest.raises(HostError, match="bighost is gone"):

@@ -36,14 +36,14 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
 
 
 @pytest.fixture(scope="module")
-def far_daemon(apart: Namespace, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+def remote_daemon(apart: Namespace, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
     yield from tidy_daemon(tmp_path_factory.mktemp("docker-there"), apart.prefix)
 
 
 @pytest.mark.parametrize(("uncut", "n_trials"), [(False, 3), (True, 6)], ids=["cut down", "as it is"])
 def test_one_file_of_an_experiment_gives_the_same_records_in_all_four_places(
     uncut: bool, n_trials: int,
-    apart: Namespace, daemon: Daemon, far_daemon: Daemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    apart: Namespace, daemon: Daemon, remote_daemon: Daemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     """Real services by the command line. As it is the file takes minutes, with JMeter and its headroom."""
@@ -53,7 +53,7 @@ def test_one_file_of_an_experiment_gives_the_same_records_in_all_four_places(
         program_or_not_run("wrk")
     java = f"SetEnv JAVA_HOME={reference_jdk().home}"
     sshd = Sshd(tmp_path / "sshd", address=apart.far, prefix=apart.prefix, more=java)
-    settings = sshd.settings(tmp_path / "base", docker=far_daemon.address, grace_s=20.0)
+    settings = sshd.settings(tmp_path / "base", docker=remote_daemon.address, grace_s=20.0)
     root = make_real_root(
         tmp_path / "root", ("strings", "echo") if uncut else ("strings",), {"bighost": settings}
     )

@@ -20,7 +20,7 @@ from harness.backing.base import running
 from harness.backing.upstream import Upstream
 from harness.definitions import load_implementations
 from harness.hosts.local import LocalHost
-from harness.launchers.base import LaunchOrder
+from harness.launchers.base import LaunchSpec
 from harness.launchers.process import ProcessInstance, ProcessLauncher
 from harness.launchers.tools import find_tools
 from harness.model import (
@@ -174,7 +174,7 @@ def launched(
         runtime = RuntimeSettings.model_validate(runtime.model_dump() | heap)
     full = variant.model_copy(update={"runtime": runtime})
     build = launcher.build(wanted, full)
-    order = LaunchOrder(
+    order = LaunchSpec(
         implementation=wanted, variant=full, build=build, folder=folder, environment=environment
     )
     return launcher.launch(order)

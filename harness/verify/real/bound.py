@@ -17,7 +17,7 @@ import http.client
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -182,7 +182,7 @@ class Machinery:
     def __exit__(self, *_: object) -> None:
         self._cleanup.close()
 
-    def trials(self, kind: str) -> Iterator[Trial]:
+    def trials(self, kind: str) -> Generator[Trial, None, None]:
         """Yield trials of one kind for as long as they are asked for; each meets the same running services."""
         made = self._kinds[kind]
         with ExitStack() as running:

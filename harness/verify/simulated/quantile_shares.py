@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from harness.analysis.attribution.latency_bins import LatencyCounts, counted, pooled_and_without
-from harness.analysis.attribution.request_overlap import Lives, lived
+from harness.analysis.attribution.request_overlap import RequestOverlap, lived
 from harness.analysis.attribution.share_of_quantile import (
     FEWEST_IN_A_TRIAL,
     Way,
@@ -65,8 +65,8 @@ class Session(NamedTuple):
 class _Trial(NamedTuple):
     """As a load tool saw it, as it was, and as it would have been without pauses."""
 
-    seen: Lives
-    true: Lives
+    seen: RequestOverlap
+    true: RequestOverlap
     bare: FloatArray
 
 
@@ -236,7 +236,7 @@ def _together(counts: Sequence[LatencyCounts]) -> LatencyCounts:
     return LatencyCounts(used, n.astype(np.int64))
 
 
-def _dealt(trials: Sequence[Lives], step_s: float, rng: np.random.Generator) -> list[WithoutPauses]:
+def _dealt(trials: Sequence[RequestOverlap], step_s: float, rng: np.random.Generator) -> list[WithoutPauses]:
     """Deal the requests of all trials to groups at random, as if it did not matter whose they are."""
     start, latency, paused, unpaused, wake = (
         np.concatenate([getattr(trial, name) for trial in trials])
@@ -245,7 +245,7 @@ def _dealt(trials: Sequence[Lives], step_s: float, rng: np.random.Generator) -> 
     group = rng.integers(0, _GROUPS, len(start))
     return [
         without_pauses(
-            Lives(start=start[its], latency=latency[its], by_cause={}, events={}, spans=(), paused=paused[its],
+            RequestOverlap(start=start[its], latency=latency[its], by_cause={}, events={}, spans=(), paused=paused[its],
                   unpaused=unpaused[its], wake=wake[its]),
             step_s,
         )

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from harness.errors import InputError, MissingTool, TrialFailure
 from harness.formats.jtl import read_jtl
-from harness.loadgen.base import Installed, LoadCommand, LoadOrder, refuse
+from harness.loadgen.base import Installed, LoadCommand, LoadSpec, refuse
 from harness.loadgen.flow import requests_per_user
 from harness.loadgen.mix import unsupported_mix
 from harness.loadgen.schedule import plain_only
@@ -90,11 +90,11 @@ class JMeter:
         """See ``LoadGenerator.require``."""
         self._tools()
 
-    def command(self, order: LoadOrder) -> LoadCommand:
+    def command(self, spec: LoadSpec) -> LoadCommand:
         """A JVM without GUI, its plan and its properties; JMeter's own pauses go to ``generator-gc.log``."""
-        refuse(self, order.profile, order.requests)
+        refuse(self, spec.profile, spec.requests)
         java, jar = self._tools()
-        folder = order.folder
+        folder = spec.folder
         return LoadCommand(
             argv=(
                 str(java),
@@ -115,12 +115,12 @@ class JMeter:
                 "-Lorg.apache.jmeter.extractor=FATAL",  # else a line for every answer that is no JSON
             ),
             files={
-                PLAN: render_plan(order, self.last_answers_s),
+                PLAN: render_plan(spec, self.last_answers_s),
                 PROPERTIES: render_properties(),
-                ORDER_FILE: order_text(order),
+                ORDER_FILE: order_text(spec),
             },
             outputs=(SAMPLES, PLAN, PROPERTIES, ORDER_FILE, LOG, GC_LOG),
-            expected_s=self.expected_s(order.profile, order.requests),
+            expected_s=self.expected_s(spec.profile, spec.requests),
         )
 
     def read(self, folder: Path) -> LoadSummary:

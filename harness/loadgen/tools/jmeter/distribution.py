@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import TrialFailure
-from harness.loadgen.base import LoadCommand, LoadGenerator, LoadOrder
+from harness.loadgen.base import LoadCommand, LoadGenerator, LoadSpec
 from harness.loadgen.distribution import Seats, Tally
 from harness.loadgen.parallel import shares
 from harness.loadgen.summary import ORDER_FILE, last_words, order_text
@@ -66,9 +66,9 @@ class JMeterController:
         """A key of this load's own: who does not have it can neither command an engine nor send rows."""
         return new_key()
 
-    def coordinator(self, order: LoadOrder, seats: Seats) -> LoadCommand:
+    def coordinator(self, spec: LoadSpec, seats: Seats) -> LoadCommand:
         """A JMeter that sends its plan to every engine, and writes the rows that come back."""
-        command = self.alone.command(order)
+        command = self.alone.command(spec)
         engines = ",".join(f"{seat.host}:{seat.port}" for seat in seats.members)
         own = {
             "client.tries": TRIES,
@@ -85,21 +85,21 @@ class JMeterController:
             update={
                 "argv": (*command.argv, "-R", engines, *_known_as(seats.coordinator.host)),
                 "files": {
-                    PLAN: render_plan(order, self.last_answers_s, shared=True),
+                    PLAN: render_plan(spec, self.last_answers_s, shared=True),
                     PROPERTIES: render_properties(),
                     OWN: _lines(own),
-                    ORDER_FILE: order_text(order),
+                    ORDER_FILE: order_text(spec),
                 },
                 "outputs": (PLAN, PROPERTIES, OWN, ORDER_FILE, LOG, GC_LOG),
                 "expected_s": command.expected_s + MEETING_S,
             }
         )
 
-    def member(self, order: LoadOrder, seats: Seats, number: int) -> LoadCommand:
+    def member(self, spec: LoadSpec, seats: Seats, number: int) -> LoadCommand:
         """An engine that waits for a plan, runs it once, and ends."""
-        command = self.alone.command(order)
+        command = self.alone.command(spec)
         seat = seats.members[number - 1]
-        own = own_properties(order) | {
+        own = own_properties(spec) | {
             "server_port": seat.port,
             "server.exitaftertest": "true",
             "jmeterengine.remote.system.exit": "true",  # an open loop leaves a thread that would stay
@@ -107,7 +107,7 @@ class JMeterController:
         return command.model_copy(
             update={
                 "argv": (*_without_plan(command.argv), "-s", *_known_as(seat.host)),
-                "files": {PROPERTIES: render_properties(), OWN: _lines(own), ORDER_FILE: order_text(order)},
+                "files": {PROPERTIES: render_properties(), OWN: _lines(own), ORDER_FILE: order_text(spec)},
                 "outputs": (SAMPLES, PROPERTIES, OWN, ORDER_FILE, LOG, GC_LOG),
                 "expected_s": command.expected_s + MEETING_S,
             }

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from harness.loadgen.base import LoadOrder
+from harness.loadgen.base import LoadSpec
 from harness.loadgen.flow import is_flow
 from harness.loadgen.template import template
 from harness.loadgen.tools.jmeter.jmx import asked
@@ -32,29 +32,29 @@ TIMEOUT_S = 60.0
 USERS, RATE, SEED = "rematch.users", "rematch.rate_per_s", "rematch.seed"
 
 
-def render_plan(order: LoadOrder, last_answers_s: int = 3, *, shared: bool = False) -> str:
+def render_plan(spec: LoadSpec, last_answers_s: int = 3, *, shared: bool = False) -> str:
     """The test plan as JMX. ``shared``: for several engines, each of which has users, rate and seed of its own."""
-    profile = order.profile
+    profile = spec.profile
     return template(PACKAGE, "plan.jmx.jinja", xml=True).render(
         closed=isinstance(profile, ClosedLoad),
         profile=profile,
         shared=shared,
         users=(_own(USERS) if shared else profile.users) if isinstance(profile, ClosedLoad) else None,
         schedule=_schedule(profile, last_answers_s, shared) if isinstance(profile, OpenLoad) else None,
-        seed=_own(SEED) if shared else order.seed,
-        mix=order.requests[0].mix,
-        asked=asked(order.requests),
-        flow=is_flow(order.requests),
-        endpoint=order.endpoint,
+        seed=_own(SEED) if shared else spec.seed,
+        mix=spec.requests[0].mix,
+        asked=asked(spec.requests),
+        flow=is_flow(spec.requests),
+        endpoint=spec.endpoint,
         timeout_ms=int(TIMEOUT_S * 1000),
     )
 
 
-def own_properties(order: LoadOrder) -> dict[str, str]:
+def own_properties(spec: LoadSpec) -> dict[str, str]:
     """What an engine's properties hold for a shared plan."""
-    if isinstance(order.profile, ClosedLoad):
-        return {USERS: str(order.profile.users)}
-    return {RATE: _rate(order.profile.rate_per_s), SEED: str(order.seed)}
+    if isinstance(spec.profile, ClosedLoad):
+        return {USERS: str(spec.profile.users)}
+    return {RATE: _rate(spec.profile.rate_per_s), SEED: str(spec.seed)}
 
 
 def render_properties() -> str:

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from harness.errors import InputError, TrialFailure
 from harness.formats.k6_samples import HEADER, read_k6
-from harness.loadgen.base import Installed, LoadCommand, LoadOrder, refuse, require_program
+from harness.loadgen.base import Installed, LoadCommand, LoadSpec, refuse, require_program
 from harness.loadgen.flow import is_flow
 from harness.loadgen.mix import unsupported_mix
 from harness.loadgen.summary import (
@@ -90,9 +90,9 @@ class K6:
         """See ``LoadGenerator.require``."""
         require_program("k6", self.program, "make setup")
 
-    def command(self, order: LoadOrder) -> LoadCommand:
+    def command(self, spec: LoadSpec) -> LoadCommand:
         """k6 without REST interface, usage report, console output and downloads; a script for this load."""
-        refuse(self, order.profile, order.requests)
+        refuse(self, spec.profile, spec.requests)
         script = (
             resources.files("harness.loadgen.tools.k6")
             .joinpath("templates", SCRIPT)
@@ -108,19 +108,19 @@ class K6:
                 "--no-thresholds",
                 *("--address", ""),  # else it listens on a port of its own
                 *("--log-format", "raw"),
-                *("--log-output", f"file={order.folder / LOG},level=error"),  # else a line for each failure
-                *("--console-output", str(order.folder / SAMPLES)),
-                str(order.folder / SCRIPT),
+                *("--log-output", f"file={spec.folder / LOG},level=error"),  # else a line for each failure
+                *("--console-output", str(spec.folder / SAMPLES)),
+                str(spec.folder / SCRIPT),
             ),
             environment={"K6_AUTO_EXTENSION_RESOLUTION": "false"},  # never look for anything on the network
             files={
                 SCRIPT: script,
-                PLAN: json.dumps(plan_document(order), ensure_ascii=False) + "\n",
-                ORDER_FILE: order_text(order),
+                PLAN: json.dumps(plan_document(spec), ensure_ascii=False) + "\n",
+                ORDER_FILE: order_text(spec),
                 SAMPLES: HEADER + "\n",  # k6 appends
             },
             outputs=(SAMPLES, TOTALS, SCRIPT, PLAN, ORDER_FILE, LOG),
-            expected_s=self.expected_s(order.profile, order.requests),
+            expected_s=self.expected_s(spec.profile, spec.requests),
         )
 
     def read(self, folder: Path) -> LoadSummary:

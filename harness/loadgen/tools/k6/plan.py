@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from harness.loadgen.base import LoadOrder
+from harness.loadgen.base import LoadSpec
 from harness.loadgen.flow import flow_document, is_flow
 from harness.loadgen.mix import one_round, right_bodies
 from harness.model import ClosedLoad, LoadProfile, OpenLoad, Request
@@ -31,18 +31,18 @@ def n_arrivals(profile: OpenLoad) -> int:
     return int(profile.rate_per_s * profile.duration_s)
 
 
-def plan_document(order: LoadOrder) -> dict[str, object]:
+def plan_document(spec: LoadSpec) -> dict[str, object]:
     """What the script reads: k6's options, the requests or steps, and how to go through them."""
-    profile, flow = order.profile, is_flow(order.requests)
-    document = flow_document(order.requests) if flow else _mix_document(order.requests)
+    profile, flow = spec.profile, is_flow(spec.requests)
+    document = flow_document(spec.requests) if flow else _mix_document(spec.requests)
     staggered = isinstance(profile, ClosedLoad) and profile.loops is not None
     return {
         **document,
         "flow": flow,
-        "round": [] if flow else one_round(order.requests),
+        "round": [] if flow else one_round(spec.requests),
         "arrivals": n_arrivals(profile) if isinstance(profile, OpenLoad) else None,
         "due": _due(profile) if isinstance(profile, OpenLoad) and profile.busy == "wait" else None,
-        "base": f"http://{order.endpoint.host}:{order.endpoint.port}",
+        "base": f"http://{spec.endpoint.host}:{spec.endpoint.port}",
         "timeout": f"{TIMEOUT_S}s",
         "think_time_s": profile.think_time_s if isinstance(profile, ClosedLoad) else 0,
         "stagger_s": profile.ramp_up_s / profile.users

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from harness.errors import InputError, MissingTool, TrialFailure
 from harness.formats.locust_samples import read_samples
-from harness.loadgen.base import Installed, LoadCommand, LoadOrder, refuse
+from harness.loadgen.base import Installed, LoadCommand, LoadSpec, refuse
 from harness.loadgen.flow import flow_document, is_flow, requests_per_user
 from harness.loadgen.mix import right_bodies
 from harness.loadgen.schedule import plain_only
@@ -74,31 +74,31 @@ class Locust:
         if self.python is None or not self.python.exists() or importlib.util.find_spec("locust") is None:
             raise MissingTool("locust", why="to offer the load", how_to_get="make setup")
 
-    def command(self, order: LoadOrder) -> LoadCommand:
+    def command(self, spec: LoadSpec) -> LoadCommand:
         """Locust without web interface; the script and what it reads stand in the folder."""
-        refuse(self, order.profile, order.requests)
-        assert isinstance(order.profile, ClosedLoad)  # it supports no other
-        profile = order.profile
+        refuse(self, spec.profile, spec.requests)
+        assert isinstance(spec.profile, ClosedLoad)  # it supports no other
+        profile = spec.profile
         per_s = profile.users / profile.ramp_up_s if profile.ramp_up_s else float(profile.users)
         script = (
             resources.files("harness.loadgen.tools.locust")
             .joinpath("templates", SCRIPT)
             .read_text(encoding="utf-8")
         )
-        name, content = what_is_asked(order)
+        name, content = what_is_asked(spec)
         return LoadCommand(
             argv=(
                 str(self.python),
                 *("-m", "locust", "--headless", "--only-summary", "--loglevel", "WARNING"),
-                *("-f", str(order.folder / SCRIPT)),
-                *("--host", f"http://{order.endpoint.host}:{order.endpoint.port}"),
+                *("-f", str(spec.folder / SCRIPT)),
+                *("--host", f"http://{spec.endpoint.host}:{spec.endpoint.port}"),
                 *("-u", str(profile.users), "-r", repr(per_s)),
                 *("--stop-timeout", str(STOP_WITHIN_S)),
                 *("--exit-code-on-error", "0"),  # errors are data; a crash still ends with another code
             ),
-            files={SCRIPT: script, ORDER_FILE: order_text(order), name: json.dumps(content) + "\n"},
+            files={SCRIPT: script, ORDER_FILE: order_text(spec), name: json.dumps(content) + "\n"},
             outputs=(SAMPLES, TOTALS, SCRIPT, ORDER_FILE, name),
-            expected_s=self.expected_s(order.profile, order.requests),
+            expected_s=self.expected_s(spec.profile, spec.requests),
         )
 
     def read(self, folder: Path) -> LoadSummary:
@@ -120,11 +120,11 @@ def adapter(_installed: Installed) -> Locust:
     return Locust()
 
 
-def what_is_asked(order: LoadOrder) -> tuple[str, dict[str, object]]:
+def what_is_asked(spec: LoadSpec) -> tuple[str, dict[str, object]]:
     """The file that a script reads beside the order: its name and its JSON."""
-    if is_flow(order.requests):
-        return FLOW, flow_document(order.requests)
-    return ANSWERS, {request.name: right_bodies(request.expect) for request in order.requests}
+    if is_flow(spec.requests):
+        return FLOW, flow_document(spec.requests)
+    return ANSWERS, {request.name: right_bodies(request.expect) for request in spec.requests}
 
 
 def _offering_s(profile: LoadProfile, requests: tuple[Request, ...]) -> float:

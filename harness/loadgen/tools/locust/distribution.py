@@ -15,7 +15,7 @@ from importlib import resources
 from pathlib import Path
 
 from harness.errors import UnsupportedLoad
-from harness.loadgen.base import LoadCommand, LoadGenerator, LoadOrder
+from harness.loadgen.base import LoadCommand, LoadGenerator, LoadSpec
 from harness.loadgen.distribution import Seats, Tally
 from harness.loadgen.summary import ORDER_FILE
 from harness.model import ClosedLoad, LoadProfile
@@ -43,9 +43,9 @@ class LocustMaster:
         """None: Locust's messages are neither encrypted nor authenticated."""
         return {}
 
-    def coordinator(self, order: LoadOrder, seats: Seats) -> LoadCommand:
+    def coordinator(self, spec: LoadSpec, seats: Seats) -> LoadCommand:
         """A master, bound to its own address; its script knows the end of the load and no request."""
-        command = self.alone.command(order)
+        command = self.alone.command(spec)
         script = (
             resources.files("harness.loadgen.tools.locust")
             .joinpath("templates", MASTER_SCRIPT)
@@ -66,9 +66,9 @@ class LocustMaster:
             }
         )
 
-    def member(self, order: LoadOrder, seats: Seats, number: int) -> LoadCommand:
+    def member(self, spec: LoadSpec, seats: Seats, number: int) -> LoadCommand:
         """A worker: how many users and how quickly is not for it to say."""
-        command = self.alone.command(order)
+        command = self.alone.command(spec)
         return command.model_copy(
             update={
                 "argv": (

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from harness.errors import InputError, TrialFailure
 from harness.formats.oha_files import read_oha_db, statuses
-from harness.loadgen.base import Installed, LoadCommand, LoadOrder, refuse, require_program
+from harness.loadgen.base import Installed, LoadCommand, LoadSpec, refuse, require_program
 from harness.loadgen.flow import no_flow
 from harness.loadgen.schedule import plain_only
 from harness.loadgen.summary import ORDER_FILE, existing, last_words, open_text, order_text, read_order
@@ -82,10 +82,10 @@ class Oha:
         """See ``LoadGenerator.require``."""
         require_program("oha", self.program, "make generators")
 
-    def command(self, order: LoadOrder) -> LoadCommand:
+    def command(self, spec: LoadSpec) -> LoadCommand:
         """oha without its screen; the body stands in a file, so that any byte of it is sent."""
-        refuse(self, order.profile, order.requests)
-        request, folder = order.requests[0], order.folder
+        refuse(self, spec.profile, spec.requests)
+        request, folder = spec.requests[0], spec.folder
         body = () if request.body is None else ("-D", str(folder / BODY))
         return LoadCommand(
             argv=(
@@ -95,17 +95,17 @@ class Oha:
                 "--disable-compression",  # the others do not ask for it either
                 *("--redirect", "0"),
                 *("-t", f"{TIMEOUT_S}s"),
-                *_load_arguments(order.profile),
+                *_load_arguments(spec.profile),
                 *("-m", request.method),
                 *(word for name, value in request.headers.items() for word in ("-H", f"{name}: {value}")),
                 *body,
                 *("--output-format", "json", "-o", str(folder / TOTALS)),
                 *("--db-url", str(folder / SAMPLES)),
-                f"http://{order.endpoint.host}:{order.endpoint.port}{request.path}",
+                f"http://{spec.endpoint.host}:{spec.endpoint.port}{request.path}",
             ),
-            files={ORDER_FILE: order_text(order)} | ({} if request.body is None else {BODY: request.body}),
+            files={ORDER_FILE: order_text(spec)} | ({} if request.body is None else {BODY: request.body}),
             outputs=(SAMPLES, TOTALS, ORDER_FILE, BODY),
-            expected_s=self.expected_s(order.profile, order.requests),
+            expected_s=self.expected_s(spec.profile, spec.requests),
         )
 
     def read(self, folder: Path) -> LoadSummary:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from harness.errors import InputError, TrialFailure
 from harness.formats.vegeta_csv import ERROR, N_COLUMNS, STATUS, read_vegeta
-from harness.loadgen.base import Installed, LoadCommand, LoadOrder, refuse, require_program
+from harness.loadgen.base import Installed, LoadCommand, LoadSpec, refuse, require_program
 from harness.loadgen.flow import no_flow
 from harness.loadgen.mix import one_round, unsupported_mix
 from harness.loadgen.schedule import plain_only
@@ -67,11 +67,11 @@ class Vegeta:
         """See ``LoadGenerator.require``."""
         require_program("vegeta", self.program, "a vegeta on PATH")
 
-    def command(self, order: LoadOrder) -> LoadCommand:
+    def command(self, spec: LoadSpec) -> LoadCommand:
         """The attack, then the encoding of what it left."""
-        refuse(self, order.profile, order.requests)
-        assert isinstance(order.profile, OpenLoad)  # it supports no other
-        profile, folder = order.profile, order.folder
+        refuse(self, spec.profile, spec.requests)
+        assert isinstance(spec.profile, OpenLoad)  # it supports no other
+        profile, folder = spec.profile, spec.folder
         rate = Fraction(profile.rate_per_s).limit_denominator(1000)
         return LoadCommand(
             argv=(
@@ -94,9 +94,9 @@ class Vegeta:
                     str(folder / RESULTS),
                 ),
             ),
-            files={TARGETS: targets(order), ORDER_FILE: order_text(order)},
+            files={TARGETS: targets(spec), ORDER_FILE: order_text(spec)},
             outputs=(SAMPLES, TARGETS, ORDER_FILE),
-            expected_s=self.expected_s(order.profile, order.requests),
+            expected_s=self.expected_s(spec.profile, spec.requests),
         )
 
     def read(self, folder: Path) -> LoadSummary:
@@ -121,11 +121,11 @@ def adapter(installed: Installed) -> Vegeta:
     return Vegeta(program=installed.programs.get("vegeta"))
 
 
-def targets(order: LoadOrder) -> str:
+def targets(spec: LoadSpec) -> str:
     """A round of the mix as vegeta's JSON targets, one a line; vegeta takes them in turn."""
-    base = f"http://{order.endpoint.host}:{order.endpoint.port}"
-    lines = [_target(request, base) for request in order.requests]
-    return "".join(lines[index] + "\n" for index in one_round(order.requests))
+    base = f"http://{spec.endpoint.host}:{spec.endpoint.port}"
+    lines = [_target(request, base) for request in spec.requests]
+    return "".join(lines[index] + "\n" for index in one_round(spec.requests))
 
 
 def _target(request: Request, base: str) -> str:

@@ -23,7 +23,7 @@ from harness.formats.wrk_histogram import (
     read_wrk_histogram,
     undo_correction,
 )
-from harness.loadgen.base import Installed, LoadCommand, LoadOrder, refuse, require_program
+from harness.loadgen.base import Installed, LoadCommand, LoadSpec, refuse, require_program
 from harness.loadgen.flow import no_flow
 from harness.loadgen.lua_script import QUANTILES, even_threads, render_script
 from harness.loadgen.mix import unsupported_mix
@@ -90,28 +90,28 @@ class Wrk:
         """See ``LoadGenerator.require``."""
         require_program("wrk", self.program, "apt-get install wrk")
 
-    def command(self, order: LoadOrder) -> LoadCommand:
+    def command(self, spec: LoadSpec) -> LoadCommand:
         """wrk with a script made for this load; exact totals go to ``wrk.json``."""
-        refuse(self, order.profile, order.requests)
-        assert isinstance(order.profile, ClosedLoad)  # it supports no other
-        n_threads = even_threads(order.profile.users, self.threads)
-        duration_s = int(order.profile.duration_s or 0)
+        refuse(self, spec.profile, spec.requests)
+        assert isinstance(spec.profile, ClosedLoad)  # it supports no other
+        n_threads = even_threads(spec.profile.users, self.threads)
+        duration_s = int(spec.profile.duration_s or 0)
         return LoadCommand(
             argv=(
                 str(self.program),
-                *("-t", str(n_threads), "-c", str(order.profile.users), "-d", f"{duration_s}s"),
+                *("-t", str(n_threads), "-c", str(spec.profile.users), "-d", f"{duration_s}s"),
                 *("--timeout", f"{TIMEOUT_S}s", "--latency"),
-                *("-s", str(order.folder / SCRIPT)),
-                f"http://{order.endpoint.host}:{order.endpoint.port}/",
+                *("-s", str(spec.folder / SCRIPT)),
+                f"http://{spec.endpoint.host}:{spec.endpoint.port}/",
             ),
             files={
                 SCRIPT: render_script(
-                    order, n_threads, result=order.folder / RESULT, histogram=order.folder / HISTOGRAM
+                    spec, n_threads, result=spec.folder / RESULT, histogram=spec.folder / HISTOGRAM
                 ),
-                ORDER_FILE: order_text(order),
+                ORDER_FILE: order_text(spec),
             },
             outputs=(RESULT, HISTOGRAM, SCRIPT, ORDER_FILE),
-            expected_s=self.expected_s(order.profile, order.requests),
+            expected_s=self.expected_s(spec.profile, spec.requests),
         )
 
     def read(self, folder: Path) -> LoadSummary:

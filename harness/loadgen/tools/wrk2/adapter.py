@@ -14,7 +14,7 @@ from pathlib import Path
 
 from harness.errors import InputError, TrialFailure
 from harness.formats.wrk2_text import read_wrk2
-from harness.loadgen.base import Installed, LoadCommand, LoadOrder, refuse, require_program
+from harness.loadgen.base import Installed, LoadCommand, LoadSpec, refuse, require_program
 from harness.loadgen.flow import no_flow
 from harness.loadgen.lua_script import even_threads, render_script
 from harness.loadgen.mix import unsupported_mix
@@ -54,11 +54,11 @@ class Wrk2:
         """See ``LoadGenerator.require``."""
         require_program("wrk2", self.program, "a wrk2 on PATH")
 
-    def command(self, order: LoadOrder) -> LoadCommand:
+    def command(self, spec: LoadSpec) -> LoadCommand:
         """wrk2 with a script made for this load; what it prints is what there is."""
-        refuse(self, order.profile, order.requests)
-        assert isinstance(order.profile, OpenLoad)  # it supports no other
-        profile = order.profile
+        refuse(self, spec.profile, spec.requests)
+        assert isinstance(spec.profile, OpenLoad)  # it supports no other
+        profile = spec.profile
         n_threads = even_threads(profile.connections, self.threads)
         return LoadCommand(
             argv=(
@@ -66,13 +66,13 @@ class Wrk2:
                 *("-t", str(n_threads), "-c", str(profile.connections), "-d", f"{int(profile.duration_s)}s"),
                 *("-R", str(int(profile.rate_per_s))),
                 *("--timeout", f"{TIMEOUT_S}s", "--latency"),
-                *("-s", str(order.folder / SCRIPT)),
-                f"http://{order.endpoint.host}:{order.endpoint.port}/",
+                *("-s", str(spec.folder / SCRIPT)),
+                f"http://{spec.endpoint.host}:{spec.endpoint.port}/",
             ),
-            files={SCRIPT: render_script(order, n_threads), ORDER_FILE: order_text(order)},
+            files={SCRIPT: render_script(spec, n_threads), ORDER_FILE: order_text(spec)},
             outputs=(RESULT, SCRIPT, ORDER_FILE),
             stdout=RESULT,
-            expected_s=self.expected_s(order.profile, order.requests),
+            expected_s=self.expected_s(spec.profile, spec.requests),
         )
 
     def read(self, folder: Path) -> LoadSummary:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness.analysis.attribution.request_overlap import Lives, lived
+from harness.analysis.attribution.request_overlap import RequestOverlap, lived
 from harness.verify.simulated.queueing import (
     FloatArray,
     Pauses,
@@ -18,7 +18,9 @@ from harness.verify.simulated.queueing import (
 )
 
 
-def served(pause_s: float, every_s: float, *, rate_per_s: float, seed: int = 1) -> tuple[Lives, FloatArray]:
+def served(
+    pause_s: float, every_s: float, *, rate_per_s: float, seed: int = 1
+) -> tuple[RequestOverlap, FloatArray]:
     """One server with bursts of its own, paused; and its latencies without the pauses."""
     rng = np.random.default_rng(seed)
     duration_s = 24_000 / rate_per_s
@@ -30,7 +32,7 @@ def served(pause_s: float, every_s: float, *, rate_per_s: float, seed: int = 1) 
     return lived(start, latency, {"gc_pause": pauses.spans}), bare
 
 
-def share(lives: Lives, bare: FloatArray) -> float:
+def share(lives: RequestOverlap, bare: FloatArray) -> float:
     return 1 - float(np.quantile(bare, 0.99)) / float(np.quantile(lives.latency, 0.99))
 
 

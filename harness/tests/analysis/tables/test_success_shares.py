@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.analysis.tables.success_shares import counted_in, failed_share, right_share, wanted
-from harness.loadgen.base import LoadOrder
+from harness.loadgen.base import LoadSpec
 from harness.loadgen.summary import ORDER_FILE, order_text
 from harness.loadgen.tools.k6.adapter import K6, SAMPLES, TOTALS
 from harness.model import Expectation, LoadSummary, OpenLoad, Request
@@ -34,7 +34,7 @@ def asked(summary: LoadSummary) -> pd.DataFrame:
 def test_arrivals_that_k6_could_not_send_have_failed(tmp_path: Path) -> None:
     """Of the golden's 40 arrivals k6 sent 19, of which 6 went wrong: 27 of 40 failed, not 6 of 19."""
     answer = Expectation(status=200, body="right")
-    order = LoadOrder(
+    order = LoadSpec(
         profile=OpenLoad(rate_per_s=40, duration_s=1, arrivals="constant", connections=1),
         requests=(Request(mix="m", name="right", method="GET", path="/right", expect=answer),),
         endpoint=Endpoint(host="127.0.0.1", port=1),

@@ -10,7 +10,7 @@ import pytest
 
 from harness.definitions import load_study
 from harness.errors import MissingTool
-from harness.loadgen.base import LoadGenerator, LoadOrder
+from harness.loadgen.base import LoadGenerator, LoadSpec
 from harness.loadgen.tools.jmeter.adapter import JMeter
 from harness.loadgen.tools.jmeter.plan import GC_LOG, SAMPLES, render_plan
 from harness.model import ClosedLoad, LoadProfile, OpenLoad
@@ -41,16 +41,16 @@ class TestJMeter(LoadGeneratorContract, OpenLoopContract, FlowContract, OpenFlow
         return real_jmeter()
 
 
-def order(folder: Path, profile: LoadProfile, body: str = "{}") -> LoadOrder:
+def order(folder: Path, profile: LoadProfile, body: str = "{}") -> LoadSpec:
     endpoint = Endpoint(host="127.0.0.1", port=1)
-    return LoadOrder(
+    return LoadSpec(
         profile=profile, requests=(request_to("/right", body=body),), endpoint=endpoint, folder=folder
     )
 
 
 def test_think_time_is_kept_and_awkward_bodies_arrive_unchanged(tmp_path: Path) -> None:
     with answering_server() as server:
-        wanted = LoadOrder(
+        wanted = LoadSpec(
             profile=ClosedLoad(users=2, loops=3, ramp_up_s=1, think_time_s=0.3),
             requests=(request_to("/right", body=AWKWARD),),
             endpoint=server.endpoint,

@@ -13,7 +13,7 @@ import pytest
 from harness.analysis.load.overload import backlog
 from harness.errors import MissingTool, TrialFailure
 from harness.formats.k6_samples import HEADER, read_k6
-from harness.loadgen.base import LoadGenerator, LoadOrder
+from harness.loadgen.base import LoadGenerator, LoadSpec
 from harness.loadgen.summary import ORDER_FILE, order_text
 from harness.loadgen.tools.k6.adapter import K6, LOG, PLAN, SAMPLES, TOTALS
 from harness.loadgen.tools.k6.plan import scenario, scenarios
@@ -44,8 +44,8 @@ class TestK6(LoadGeneratorContract, OpenLoopContract, FlowContract, OpenFlowCont
 
 def order_for(
     folder: Path, server: AnsweringServer, profile: LoadProfile, request: Request | None = None
-) -> LoadOrder:
-    return LoadOrder(
+) -> LoadSpec:
+    return LoadSpec(
         profile=profile,
         requests=(request or request_to("/right"),),
         endpoint=server.endpoint,
@@ -133,7 +133,7 @@ def test_a_pass_that_waited_counts_the_wait_once(k6: K6, tmp_path: Path) -> None
         for step, name in enumerate(("first", "second"), start=1)
     )
     with answering_server(delay_s=0.05) as server:
-        order = LoadOrder(profile=profile, requests=steps, endpoint=server.endpoint, folder=tmp_path)
+        order = LoadSpec(profile=profile, requests=steps, endpoint=server.endpoint, folder=tmp_path)
         assert offer(k6, order).exit_code == 0
     table, summary = read_k6(tmp_path / SAMPLES), k6.read(tmp_path)
     assert (summary.n_flows, summary.n_flows_right, summary.n_dropped) == (20, 20, 0)
@@ -159,7 +159,7 @@ def test_users_stay_users(profile: ClosedLoad, executor: str) -> None:
 def test_k6_speaks_to_nobody_but_the_service(tmp_path: Path) -> None:
     program = tmp_path / "k6"
     program.touch()
-    order = LoadOrder(
+    order = LoadSpec(
         profile=ClosedLoad(users=1, loops=1),
         requests=(request_to("/right"),),
         endpoint=Endpoint(host="127.0.0.1", port=1),
@@ -172,7 +172,7 @@ def test_k6_speaks_to_nobody_but_the_service(tmp_path: Path) -> None:
 
 
 def test_k6_that_is_not_here_is_named_with_the_way_to_get_it(tmp_path: Path) -> None:
-    order = LoadOrder(
+    order = LoadSpec(
         profile=ClosedLoad(users=1, loops=1),
         requests=(request_to("/right"),),
         endpoint=Endpoint(host="127.0.0.1", port=1),
@@ -206,7 +206,7 @@ def test_arrivals_that_find_every_connection_busy_are_dropped_counted_and_judged
 def test_what_k6_once_wrote_is_summed_up_without_k6(tmp_path: Path) -> None:
     """A second at 40 arrivals/s over one connection to a service that takes 30 ms and errs one time in three."""
     profile = OpenLoad(rate_per_s=40, duration_s=1, arrivals="constant", connections=1)
-    order = LoadOrder(
+    order = LoadSpec(
         profile=profile,
         requests=(request_to("/right", weight=4), request_to("/wrong"), request_to("/500")),
         endpoint=Endpoint(host="127.0.0.1", port=1),
@@ -227,7 +227,7 @@ def test_what_k6_once_wrote_is_summed_up_without_k6(tmp_path: Path) -> None:
     [("error 1212", "connection refused"), ("error 1050", "timeout"), ("error 1999", "k6 error 1999")],
 )
 def test_what_happened_in_place_of_an_answer_has_a_name(tmp_path: Path, code: str, kind: str) -> None:
-    order = LoadOrder(
+    order = LoadSpec(
         profile=ClosedLoad(users=1, loops=1),
         requests=(request_to("/right"),),
         endpoint=Endpoint(host="127.0.0.1", port=1),

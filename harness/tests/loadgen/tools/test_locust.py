@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import MissingTool
-from harness.loadgen.base import LoadGenerator, LoadOrder
+from harness.loadgen.base import LoadGenerator, LoadSpec
 from harness.loadgen.tools.locust.adapter import Locust
 from harness.loadgen.tools.locust.distribution import TOTALS
 from harness.model import ClosedLoad, OpenLoad
@@ -33,7 +33,7 @@ def test_an_open_loop_is_refused_and_another_tool_is_named() -> None:
 
 def test_a_load_by_duration_with_a_ramp_and_think_time_ends_by_itself(tmp_path: Path) -> None:
     with answering_server() as server:
-        order = LoadOrder(
+        order = LoadSpec(
             profile=ClosedLoad(users=2, duration_s=1.5, ramp_up_s=1, think_time_s=0.2),
             requests=(request_to("/right"),),
             endpoint=server.endpoint,
@@ -51,7 +51,7 @@ def test_a_load_by_duration_with_a_ramp_and_think_time_ends_by_itself(tmp_path: 
 
 
 def test_an_interpreter_that_is_not_here_is_a_missing_tool(tmp_path: Path) -> None:
-    order = LoadOrder(
+    order = LoadSpec(
         profile=ClosedLoad(users=1, loops=1),
         requests=(request_to("/right"),),
         endpoint=Endpoint(host="127.0.0.1", port=1),
@@ -63,7 +63,7 @@ def test_an_interpreter_that_is_not_here_is_a_missing_tool(tmp_path: Path) -> No
 
 def test_a_user_who_is_done_while_others_still_come_is_not_replaced(tmp_path: Path) -> None:
     with answering_server() as server:
-        order = LoadOrder(
+        order = LoadSpec(
             profile=ClosedLoad(users=6, loops=1, ramp_up_s=2),
             requests=(request_to("/right"),),
             endpoint=server.endpoint,

@@ -12,7 +12,7 @@ import pytest
 
 from harness.analysis.tables.error_kinds import errors_by_kind
 from harness.errors import MissingTool, TrialFailure
-from harness.loadgen.base import LoadGenerator, LoadOrder
+from harness.loadgen.base import LoadGenerator, LoadSpec
 from harness.loadgen.summary import ORDER_FILE, order_text
 from harness.loadgen.tools.oha.adapter import SAMPLES, TOTALS, Oha
 from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad
@@ -118,8 +118,8 @@ def test_a_mix_of_two_requests_is_refused_by_name() -> None:
     assert "right, wrong" in refusal
 
 
-def order_at(folder: Path, profile: LoadProfile) -> LoadOrder:
-    return LoadOrder(
+def order_at(folder: Path, profile: LoadProfile) -> LoadSpec:
+    return LoadSpec(
         profile=profile,
         requests=(request_to("/right"),),
         endpoint=Endpoint(host="127.0.0.1", port=1),

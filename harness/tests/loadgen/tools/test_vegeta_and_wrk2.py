@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import MissingTool, TrialFailure, UnsupportedLoad
-from harness.loadgen.base import LoadOrder
+from harness.loadgen.base import LoadSpec
 from harness.loadgen.summary import ORDER_FILE, order_text
 from harness.loadgen.tools.vegeta.adapter import SAMPLES, TARGETS, Vegeta
 from harness.loadgen.tools.wrk2.adapter import RESULT, Wrk2
@@ -28,8 +28,8 @@ def evenly(rate_per_s: float, duration_s: float, connections: int = 20) -> OpenL
     )
 
 
-def order_of(folder: Path, profile: LoadProfile, *requests: Request) -> LoadOrder:
-    return LoadOrder(
+def order_of(folder: Path, profile: LoadProfile, *requests: Request) -> LoadSpec:
+    return LoadSpec(
         profile=profile,
         requests=requests or (request_to("/right"),),
         endpoint=Endpoint(host="127.0.0.1", port=8080),

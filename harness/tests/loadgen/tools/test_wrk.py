@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import MissingTool
-from harness.loadgen.base import LoadGenerator, LoadOrder
+from harness.loadgen.base import LoadGenerator, LoadSpec
 from harness.loadgen.tools.wrk.adapter import Wrk
 from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad
 from harness.model.endpoint import Endpoint
@@ -53,7 +53,7 @@ def test_what_wrk_cannot_express_is_refused_with_the_reason(profile: LoadProfile
 
 
 def test_wrk_that_is_not_here_is_named_with_the_way_to_get_it(tmp_path: Path) -> None:
-    order = LoadOrder(
+    order = LoadSpec(
         profile=ClosedLoad(users=1, duration_s=1),
         requests=(request_to("/right"),),
         endpoint=Endpoint(host="127.0.0.1", port=1),
@@ -70,7 +70,7 @@ def test_threads_divide_the_connections_so_that_none_is_lost(
 ) -> None:
     program = tmp_path / "wrk"
     program.touch()
-    order = LoadOrder(
+    order = LoadSpec(
         profile=ClosedLoad(users=users, duration_s=1),
         requests=(request_to("/right"),),
         endpoint=Endpoint(host="127.0.0.1", port=1),
@@ -84,7 +84,7 @@ def test_threads_divide_the_connections_so_that_none_is_lost(
 def test_awkward_bodies_reach_the_server_unchanged(tmp_path: Path) -> None:
     awkward = '{"s":"\\" ]] \\n é %s"}\n\t1'
     with answering_server() as server:
-        order = LoadOrder(
+        order = LoadSpec(
             profile=ClosedLoad(users=1, duration_s=1),
             requests=(request_to("/right", body=awkward),),
             endpoint=server.endpoint,

@@ -25,7 +25,7 @@ from harness.formats.wrk_histogram import (
     read_wrk_histogram,
     undo_correction,
 )
-from harness.loadgen.base import LoadCommand, LoadGenerator, LoadOrder
+from harness.loadgen.base import LoadCommand, LoadGenerator, LoadSpec
 from harness.loadgen.parallel import merge_summaries
 from harness.loadgen.summary import existing
 from harness.loadgen.tools.wrk.adapter import HISTOGRAM, RESULT, SCRIPT, TIMEOUT_S, Wrk
@@ -54,8 +54,8 @@ class RealWrk(Wrk):
     limit: str = f"{TIMEOUT_S}s"
     script: Callable[[str], str] = str
 
-    def command(self, order: LoadOrder) -> LoadCommand:
-        command = super().command(order)
+    def command(self, spec: LoadSpec) -> LoadCommand:
+        command = super().command(spec)
         argv = tuple(self.limit if word == f"{TIMEOUT_S}s" else word for word in command.argv)
         files = command.files | {SCRIPT: self.script(command.files[SCRIPT])}
         return command.model_copy(update={"argv": argv, "files": files})
@@ -80,7 +80,7 @@ def paused(
 ) -> LoadSummary:
     """Offer a load while the service stands still, as often and as long as ``stops_s`` says."""
     with service() as (pid, endpoint):
-        order = LoadOrder(
+        order = LoadSpec(
             profile=ClosedLoad(users=USERS, duration_s=duration_s),
             requests=(request_to("/right"),),
             endpoint=endpoint,
@@ -165,7 +165,7 @@ def test_a_wrk_whose_histogram_cannot_be_read_says_what_it_said_before_and_why(
     tmp_path: Path, script: Callable[[str], str], why: str
 ) -> None:
     with answering_server() as server:
-        order = LoadOrder(
+        order = LoadSpec(
             profile=ClosedLoad(users=USERS, duration_s=1),
             requests=(request_to("/right"),),
             endpoint=server.endpoint,
@@ -191,7 +191,7 @@ def as_before(summary: LoadSummary, said: dict[str, dict[str, float]]) -> None:
 @pytest.fixture
 def left(tmp_path: Path) -> Path:
     """A folder as wrk leaves it: ten answers of two connections, one of them slow; e is 200 us."""
-    order = LoadOrder(
+    order = LoadSpec(
         profile=ClosedLoad(users=2, duration_s=1),
         requests=(request_to("/right"),),
         endpoint=Endpoint(host="127.0.0.1", port=1),
