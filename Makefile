@@ -36,12 +36,8 @@ help:  ## print this table
 	@echo "PROFILE=smoke|quick|full|sample  how much is measured (now: $(PROFILE)); sample measures nothing"
 	@echo "SEED=N                           order of the trials and of every resampling"
 	@echo "EXPERIMENTS=a,b                  only these experiments"
-<<<<<<< HEAD
 	@echo "HOST=name                        host that runs the services: local, or a name of hosts.toml"
-=======
-	@echo "HOST=name                        where the services run (hosts.toml)"
 	@echo "PYTEST=\"WORDS\"                   words for pytest; BUSY=N: test beside N busy loops"
->>>>>>> tests
 	@echo "YES=1                            install missing packages without asking"
 
 setup:
