@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What there is to doubt in the trials that a paper rests on: how many carry which flag, by experiment."""
+"""How many trials carry which flag, by experiment."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ FLAG_WORDS: dict[Flag, str] = {
 }
 
 
-def publish_doubts(publisher: Publisher, opened: Sequence[Evidence]) -> Published:
-    """Publish the table ``session.doubts``: a row per experiment, a column per flag that any trial carries.
+def flags_table(publisher: Publisher, opened: Sequence[Evidence]) -> Published:
+    """Publish the table ``session.flags``: a row per experiment, a column per flag that any trial carries.
 
     Units: trials. A flagged trial stays in the results unless it is excluded for another reason.
     """
@@ -46,7 +46,7 @@ def publish_doubts(publisher: Publisher, opened: Sequence[Evidence]) -> Publishe
         for evidence in opened
     ]
     return publisher.table(
-        "session.doubts",
+        "session.flags",
         {"experiment": "experiment", "made": "made", "kept": "kept", **{flag: FLAG_WORDS[flag] for flag in seen}},
         rows,
         caption="Trials made, kept, and flagged, by experiment; a trial may carry several flags. "

@@ -12,14 +12,13 @@ from harness.analysis.stats.verdicts import (
     TAIL_MARGIN,
 )
 from harness.model.digits import fixed, whole_percent
-from harness.publish.display import Published, joined
-from harness.publish.publisher import Publisher
+from harness.publish.results import Tree
 
 
-def publish_rule(publisher: Publisher) -> Published:
-    r"""Publish ``rule.{alpha,level,inner_level,margin,tail_margin,most_noise,memory_margin,fewest_blocks}``
-    from the constants of the analysis; ``inner_level`` is that of the interval of two one-sided tests."""
-    limits = {
+def rule() -> Tree:
+    """Return the constants of the analysis as a reader writes them; ``inner_level`` is that of the interval of two
+    one-sided tests."""
+    return {
         "alpha": fixed(ALPHA, 2),
         "level": whole_percent(1 - ALPHA),
         "inner_level": whole_percent(1 - 2 * ALPHA),
@@ -29,6 +28,3 @@ def publish_rule(publisher: Publisher) -> Published:
         "memory_margin": whole_percent(MEMORY_MARGIN),
         "fewest_blocks": str(FEWEST_FOR_P),
     }
-    with publisher.together():
-        said = [publisher.text(f"rule.{name}", text) for name, text in limits.items()]
-    return joined(said)

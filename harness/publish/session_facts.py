@@ -14,12 +14,12 @@ from harness.evidence.sessions import measured_experiments, sessions_read
 from harness.model.digits import fixed
 from harness.project import find_root
 from harness.publish.display import Published, joined_pages
-from harness.publish.flags import flag_counts, publish_doubts
+from harness.publish.flags import flag_counts, flags_table
 from harness.publish.generated import read_values
 from harness.publish.publisher import Publisher, slug
-from harness.publish.rule import publish_rule
-from harness.publish.settings import publish_setup
-from harness.publish.sources import publish_sources
+from harness.publish.rule import rule
+from harness.publish.settings import settings_tables
+from harness.publish.sources import sources_table
 from harness.publish.versions import tool_versions
 
 #: What the paper calls a tool -> its name in the records; each is published, found or not.
@@ -31,7 +31,7 @@ def describe_session(settings: StageParameters, publisher: Publisher) -> pd.Data
 
     Keys: ``machine.*``, ``rule.*``, ``tool.*``, ``session.*``, ``profile``, ``status``, and
     ``<experiment>.trials.{planned,made,kept,bottleneck}``, of the sessions that are analysed and no others;
-    and the table ``session.doubts``.
+    and the table ``session.flags``.
     """
     root = publisher.root
     opened = [
@@ -48,21 +48,21 @@ def describe_session(settings: StageParameters, publisher: Publisher) -> pd.Data
             rows.append((f"{name}.trials.{kind}", f"{count}"))
         blocks = evidence.header.plan.n_blocks
         publisher.value(f"{name}.blocks", blocks, "1", f"blocks of {evidence.experiment}")
-    publish_doubts(publisher, opened)
-    publish_rule(publisher)
+    flags_table(publisher, opened)
+    publisher.put("rule", rule(), whole=False)
     return pd.DataFrame(rows, columns=["key", "value"])
 
 
 def setup_tables(settings: StageParameters, publisher: Publisher) -> Published:
     """Publish how each experiment was set up: the tables ``session.sources`` and ``setup.{loads,runtimes,versions}``.
 
-    Keys: see ``publish_sources``.
+    Keys: see ``sources_table``.
     """
     opened = [
         open_evidence(settings, name, root=publisher.root)
         for name in measured_experiments(publisher.root, settings)
     ]
-    return joined_pages([publish_sources(publisher, opened), *publish_setup(publisher, opened)])
+    return joined_pages([sources_table(publisher, opened), *settings_tables(publisher, opened)])
 
 
 def _counts(evidence: Evidence) -> dict[str, int]:

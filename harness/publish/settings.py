@@ -23,7 +23,7 @@ from harness.publish.versions import version_cells
 LOADS, RUNTIMES, VERSIONS = "setup.loads", "setup.runtimes", "setup.versions"
 
 
-def publish_setup(publisher: Publisher, opened: Sequence[Evidence]) -> tuple[Published, ...]:
+def settings_tables(publisher: Publisher, opened: Sequence[Evidence]) -> tuple[Published, ...]:
     """Publish the tables ``setup.loads``, ``setup.runtimes`` and ``setup.versions``, from plans and records."""
     loads = publisher.table(
         LOADS,

@@ -18,7 +18,7 @@ from harness.store import SessionFolder
 SHORT = 12
 
 
-def publish_sources(publisher: Publisher, opened: Sequence[Evidence]) -> Published:
+def sources_table(publisher: Publisher, opened: Sequence[Evidence]) -> Published:
     """Publish the table ``session.sources`` (a row per session) and ``session.{count,days,sources}``.
 
     Also ``<experiment>.day``, the day of each experiment's newest session. A commit that is not in this

@@ -4,7 +4,7 @@
 from harness.questions.bank.analysis import knees, saturations
 from harness.questions.bank.connections import at_one_load, first_with_several
 from harness.questions.bank.connections_results import connection_results, connection_rows, passes_words
-from harness.questions.bank.figures import borne, throughput_latency, under_load
+from harness.questions.bank.figures import completed_passes, throughput_latency, under_load
 from harness.questions.bank.published import published_bank, published_results, published_rows
 from harness.questions.bank.results import (
     admission_results,
@@ -17,7 +17,7 @@ from harness.questions.bank.results import (
 )
 
 __all__ = [
-    "admission_results", "at_one_load", "borne", "connection_results", "connection_rows",
+    "admission_results", "at_one_load", "completed_passes", "connection_results", "connection_rows",
     "first_with_several", "knees", "open_cases", "original_results", "passes_words", "published_bank",
     "published_results", "published_rows", "rematch_results", "response_rows", "results", "saturations",
     "table_results", "throughput_latency", "under_load",

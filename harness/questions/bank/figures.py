@@ -181,7 +181,7 @@ def _knee_line(axes: Axes, found: Estimate | None, look: VariantStyle) -> None:
 
 
 @styled
-def borne(table: pd.DataFrame, *, factor: str) -> Figure:
+def completed_passes(table: pd.DataFrame, *, factor: str) -> Figure:
     """Return the time to the last answer, and the share of what was asked for that was answered rightly.
 
     One row a level of the factor, in the order of the table, and within it one line of dots a variant, blocks from

@@ -177,7 +177,7 @@ def drawn() -> dict[str, Callable[[], Figure]]:
     told = {"strings-rounds": estimate(1.02, "ratio"), "aa": estimate(None, "ratio")}
     return {
         "against_cores": lambda: against_cores(sweep, scaling_rows(sweep, by=["logging"], n_resamples=20)),
-        "borne": lambda: bank.borne(load, factor="users"),
+        "completed_passes": lambda: bank.completed_passes(load, factor="users"),
         "by_cell": lambda: figures.by_cell(
             trials, "throughput_per_s", by=["logging"], label="1/s", errors=True
         ),

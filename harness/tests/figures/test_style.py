@@ -229,7 +229,7 @@ def test_throughput_stands_against_p99_with_the_knee_on_the_curve() -> None:
 
 def test_what_was_borne_shows_every_trial_and_crosses_the_overloaded_ones() -> None:
     table = under_growing_load()
-    for axes in bank.borne(table, factor="users").axes:
+    for axes in bank.completed_passes(table, factor="users").axes:
         dots = list(chain.from_iterable(offsets(axes)))
         crosses = list(chain.from_iterable(offsets(axes, crosses=True)))
         assert len(set(dots)) == len(table)

@@ -12,7 +12,7 @@ from harness.model import Flag
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
 from harness.publish import Publisher
-from harness.publish.flags import FLAG_WORDS, flag_counts, publish_doubts
+from harness.publish.flags import FLAG_WORDS, flag_counts, flags_table
 from harness.store import Store
 from harness.tests.support.synthetic import make_project
 
@@ -32,7 +32,7 @@ def test_the_table_counts_the_flags_of_the_records(tmp_path: Path) -> None:
 
     evidence = open_evidence(settings, "strings-rounds", root=root)
     assert {flag: count for flag, count in flag_counts(evidence).items() if count} == dict(recorded)
-    publish_doubts(Publisher("20-tidy", root=root, publish=True), [evidence])
-    text = (root / "paper" / "generated" / "tables" / "session-doubts.tex").read_text()
+    flags_table(Publisher("20-tidy", root=root, publish=True), [evidence])
+    text = (root / "paper" / "generated" / "tables" / "session-flags.tex").read_text()
     for flag in FLAG_WORDS:
         assert (FLAG_WORDS[flag] in text) == (flag in recorded)

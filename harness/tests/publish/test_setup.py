@@ -12,8 +12,8 @@ from harness.evidence import Evidence
 from harness.model import ClosedLoad, Load, OpenLoad, RuntimeSettings
 from harness.publish import Publisher, read_values
 from harness.publish.load_words import go_in_words, java_in_words, load_in_words
-from harness.publish.settings import load_cells, publish_setup, runtime_cells
-from harness.publish.sources import publish_sources
+from harness.publish.settings import load_cells, runtime_cells, settings_tables
+from harness.publish.sources import sources_table
 from harness.publish.versions import libraries_in, tool_versions, version_cells
 from harness.store import Store
 from harness.tests.support.synthetic import ROOT, make_project, make_session
@@ -108,7 +108,7 @@ def test_a_session_with_uncommitted_changes_is_named_with_its_own_commit(tmp_pat
     publisher = Publisher(
         "20-tidy", root=make_project(tmp_path, profile="smoke", experiments=()), publish=True
     )
-    table = repr(publish_sources(publisher, [dirty, clean]))
+    table = repr(sources_table(publisher, [dirty, clean]))
     rows = {line.split(" | ")[0]: line for line in table.splitlines()}
     assert str(dirty.header.provenance.commit)[:12] in rows["aa"] and "| yes |" in rows["aa"]
     assert str(clean.header.provenance.commit)[:12] in rows["strings-rounds"]
@@ -124,7 +124,7 @@ def test_the_tables_hold_every_experiment_that_was_measured(tmp_path: Path) -> N
         Evidence(root=root, experiment=name, sessions=tuple(Store(root).sessions(name)))
         for name in ("gc-peaks", "strings-startup")
     ]
-    loads, runtimes, _ = publish_setup(Publisher("20-tidy", root=root, publish=True), opened)
+    loads, runtimes, _ = settings_tables(Publisher("20-tidy", root=root, publish=True), opened)
     assert "strings-startup | none | none: start and idle" in repr(loads)
     assert "gc-peaks | JMeter | open: 400/s (Poisson)" in repr(loads)
     for collector in ("Serial", "Parallel", "G1", "ZGC"):
