@@ -30,7 +30,7 @@ STUB = Path(__file__).resolve().parents[1] / "agent" / "spawn_stub.py"
 
 
 class LocalHost:
-    """This machine; a ``Station``."""
+    """This machine; a ``MeasuringHost``."""
 
     name = "local"
     here = True

@@ -25,6 +25,7 @@ class LoadTool:
     ``title``: its name as it writes it. ``has_rows``: one row per request, not totals alone. ``checks_bodies``:
     it compares answers' bodies under load. ``resolution_s``: the smallest step of its latencies, in seconds.
     ``only_loop``: the loop of a tool that has one only, and how it shows; ``None``: it has both.
+    ``threads_option``: the word of its command that is followed by its number of threads; ``None``: it has none.
     ``error_words``: its own words for errors, in lower case, and the kind of each.
     """
 
@@ -35,6 +36,7 @@ class LoadTool:
     checks_bodies: bool = False
     resolution_s: float
     only_loop: tuple[Literal["closed", "open"], str] | None = None
+    threads_option: str | None = None
     error_words: Mapping[str, ErrorKind] = field(default_factory=dict)
 
 
@@ -73,6 +75,7 @@ LOAD_TOOLS: tuple[LoadTool, ...] = (
         has_rows=False,
         resolution_s=1e-6,
         only_loop=("closed", "wrk sends on a connection only after its answer"),
+        threads_option="-t",
         error_words=_WRK_WORDS,
     ),
     LoadTool(
@@ -81,6 +84,7 @@ LOAD_TOOLS: tuple[LoadTool, ...] = (
         has_rows=False,
         resolution_s=1e-6,
         only_loop=("open", "wrk2 counts every latency from when the request was due"),
+        threads_option="-t",
         error_words=_WRK_WORDS,
     ),
     LoadTool(

@@ -21,8 +21,8 @@ MACHINE = "machine.csv"
 BACKING_ROLES = {"database": "postgresql", "upstream": "upstream"}
 #: A Python lets one thread at a time work, so each process of such a tool is one CPU's worth.
 ONE_THREAD = frozenset(tool.name for tool in LOAD_TOOLS if tool.runs_as == "python")
-#: How many threads they work with stands in their command, after this.
-THREADS_OPTION = {"wrk": "-t", "wrk2": "-t"}
+#: The word of a tool's command that is followed by its number of threads.
+THREADS_OPTION = {tool.name: tool.threads_option for tool in LOAD_TOOLS}
 
 Window = tuple[float, float]
 Cpus = frozenset[tuple[str, int]]
@@ -162,7 +162,7 @@ def _threads(record: TrialRecord) -> float | None:
     if generator.name in ONE_THREAD:
         return float(n_processes)
     option = THREADS_OPTION.get(generator.name)
-    if option in generator.argv[:-1]:
+    if option is not None and option in generator.argv[:-1]:
         threads = generator.argv[generator.argv.index(option) + 1]
         return float(threads) * n_processes if threads.isdigit() else None
     return None

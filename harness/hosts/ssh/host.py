@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A machine reached over SSH; a ``Station`` like this one. Every moment it tells is on our clocks."""
+"""A machine reached over SSH; a ``MeasuringHost`` like this one. Every moment it tells is on our clocks."""
 
 from __future__ import annotations
 

@@ -256,7 +256,7 @@ def test_the_command_printed_for_a_changed_key_takes_the_old_one_away(
     known.write_text(f"elsewhere.example {kind} {key}\n{name} {kind} {key}\n")
     with pytest.raises(HostError, match="has CHANGED") as refused:
         says("bighost", tmp_path)
-    printed = str(refused.value).split("set up anew: ")[1].split(", then")[0]
+    printed = str(refused.value).split("reinstalled: ")[1].split(", then")[0]
     assert printed.startswith(f"ssh-keygen -f {known} -R ")
     subprocess.run(shlex.split(printed), check=True, capture_output=True)
     assert known.read_text() == f"elsewhere.example {kind} {key}\n"

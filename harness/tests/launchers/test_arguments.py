@@ -50,7 +50,7 @@ def test_an_unknown_placeholder_is_refused(word: str) -> None:
 
 
 def test_several_words_do_not_fit_into_one() -> None:
-    with pytest.raises(InputError, match="must stand alone"):
+    with pytest.raises(InputError, match="must be a word of its own"):
         filled("--x={settings}")
 
 

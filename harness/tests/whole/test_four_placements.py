@@ -327,12 +327,12 @@ def test_a_controller_that_is_gone_leaves_no_container_on_the_far_host(
 ) -> None:
     settings = sshd.settings(tmp_path, docker=remote_daemon.address, grace_s=6.0)
     code = (
-        "import json, sys, time; from harness.agent.docker_api import EngineRequest\n"
+        "import json, sys, time; from harness.agent.docker_api import DockerRequest\n"
         "from harness.hosts.ssh.host import SshHost\n"
         "from harness.hosts.ssh.settings import HostSettings\n"
         "host = SshHost('bighost', HostSettings.model_validate_json(sys.argv[1]))\n"
-        "row = [EngineRequest('POST', '/containers/create', {'Content-Type': 'application/json'}, sys.argv[2].encode()),"
-        " EngineRequest('POST', '/containers/{Id}/start')]\n"
+        "row = [DockerRequest('POST', '/containers/create', {'Content-Type': 'application/json'}, sys.argv[2].encode()),"
+        " DockerRequest('POST', '/containers/{Id}/start')]\n"
         "print(json.loads(host.docker(row)[0].body)['Id'], flush=True); time.sleep(300)"
     )
     wanted = {"Image": remote_base, "Entrypoint": ["python3", "-c", "import time; time.sleep(300)"]}

@@ -2,9 +2,10 @@
 """``verify bound``: is what bounded a trial named? With real services, where the truth is made.
 
 Four kinds of trial, each of real processes on this machine: wrk with a script that works before each request, on CPUs
-that it shares with the service (a slowed generator); an upstream API that may hold no memory and collects all the time
-(a slowed upstream); a steady rate far below what the service can do; a service on one CPU under wrk on others. Every
-trial is judged by :func:`harness.analysis.tables.bound.what_bounds` from CPU times read while its load ran.
+that it shares with the service (a slowed generator); an upstream API on a CPU of its own that may hold no memory and
+collects all the time (a slowed upstream); a steady rate far below what the service can do; a service on one CPU under
+wrk on others. Every trial is judged by :func:`harness.analysis.tables.bound.what_bounds` from CPU times read while its
+load ran.
 
 A trial during which other processes or the hypervisor took a tenth of a CPU or more is set aside and made again: what
 bounded it is then not what was made. Control: the flag that looks at pinned CPUs and at the headroom of the session
@@ -148,7 +149,7 @@ class _Kind:
     service: tuple[int, ...]
     generator: tuple[int, ...]
     slowed_wrk: bool = False
-    upstream: bool = False
+    upstream: tuple[int, ...] = ()
     rate_per_s: float | None = None
 
 
@@ -164,7 +165,7 @@ class Machinery:
         self._cpus, first, rest = cpus, cpus[:1], cpus[1:]
         self._kinds = {
             "a slowed generator": _Kind(cpus, cpus, slowed_wrk=True),
-            "a slowed upstream": _Kind(first, rest, upstream=True),
+            "a slowed upstream": _Kind(first, first, upstream=rest[:1]),
             "a rate below capacity": _Kind(first, rest, rate_per_s=RATE_PER_S),
             "a saturated service": _Kind(first, rest),
         }
@@ -268,7 +269,7 @@ class Machinery:
         """An upstream API that is over its memory limit from the start, so that it never stops collecting."""
         port = free_port()
         slowed = {"GOMEMLIMIT": "1MiB", "GOGC": "1"}
-        with self._running("clients/upstream-api", port, made.generator[:1], "/health", **slowed) as process:
+        with self._running("clients/upstream-api", port, made.upstream, "/health", **slowed) as process:
             yield process, port
 
     @contextmanager
@@ -366,7 +367,7 @@ class _Counters:
         where: dict[PartName, tuple[int, ...]] = {
             "service": made.service,
             "generator": made.generator,
-            "backing": made.generator[:1],
+            "backing": made.upstream,
         }
         parts = tuple(
             Part(
