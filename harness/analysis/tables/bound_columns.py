@@ -22,7 +22,7 @@ BACKING_ROLES = {"database": "postgresql", "upstream": "upstream"}
 #: A Python lets one thread at a time work, so each process of such a tool is one CPU's worth.
 ONE_THREAD = frozenset(tool.name for tool in LOAD_TOOLS if tool.runs_as == "python")
 #: The word of a tool's command that is followed by its number of threads.
-THREADS_OPTION = {tool.name: tool.threads_option for tool in LOAD_TOOLS}
+THREADS_OPTION: dict[str, str | None] = {tool.name: tool.threads_option for tool in LOAD_TOOLS}
 
 Window = tuple[float, float]
 Cpus = frozenset[tuple[str, int]]
