@@ -45,7 +45,7 @@ def test_the_published_headline_session_is_refused_by_the_gate(metric: str) -> N
 def test_its_generator_used_most_of_the_shared_cores_beside_go() -> None:
     trials = trials_of("strings-rounds")
     go = trials[trials["language"] == "go"]
-    assert set(go["bound_by"]) == {"machine", "generator"}
+    assert set(go["bound_by"]) <= {"machine", "generator"}
     shared = go[go["bound_by"] == "machine"]
     assert shared["bound_why"].str.contains("most by the generator").all()
     assert (shared["generator_share"] < 0.85).all()  # by its own share it would not be seen
