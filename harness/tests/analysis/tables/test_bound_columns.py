@@ -42,12 +42,13 @@ def test_the_published_headline_session_is_refused_by_the_gate(metric: str) -> N
         assert one.not_about is not None and "of 10 trials" in one.not_about
 
 
-def test_its_generator_used_most_of_the_shared_cores_beside_go() -> None:
+def test_go_never_bounds_its_trials_and_a_generator_that_fills_shared_cores_is_named() -> None:
     trials = trials_of("strings-rounds")
     go = trials[trials["language"] == "go"]
     assert set(go["bound_by"]) <= {"machine", "generator"}
-    shared = go[go["bound_by"] == "machine"]
-    assert shared["bound_why"].str.contains("most by the generator").all()
+    machine = trials[trials["bound_by"] == "machine"]
+    shared = machine[machine["bound_why"].str.contains("most by the generator")]
+    assert len(shared) > 0
     assert (shared["generator_share"] < 0.85).all()  # by its own share it would not be seen
     assert shared["flags"].str.contains("generator_bottleneck").sum() == 0
 
