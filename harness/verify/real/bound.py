@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import http.client
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager
@@ -42,6 +41,7 @@ from harness.hosts.local import LocalHost
 from harness.model import Bound, BoundBy
 from harness.project import find_root
 from harness.toolchains import Surroundings, build_environment, find_go, find_tool
+from harness.verify.real.steady_rate import SteadyRate
 from harness.verify.simulated.result import Cell, VerifyResult, result, share
 
 NAMED = 0.95
@@ -310,39 +310,12 @@ class Machinery:
     @contextmanager
     def _rate_at(self, port: int, made: _Kind) -> Iterator[tuple[Callable[[], float], Callable[[], float]]]:
         """Ask at a steady rate over one connection, in a thread of this process."""
-        client = _Steady(port, made.rate_per_s or RATE_PER_S)
+        client = SteadyRate(port, made.rate_per_s or RATE_PER_S)
         client.start()
         try:
             yield time.process_time, client.rate_per_s
         finally:
             client.stop()
-
-
-class _Steady(threading.Thread):
-    """Asks every so often; a question that is late is asked at once."""
-
-    def __init__(self, port: int, rate_per_s: float) -> None:
-        super().__init__(name="steady-rate", daemon=True)
-        self._port, self._every_s = port, 1 / rate_per_s
-        self._over = threading.Event()
-        self._n, self._lasted_s = 0, 0.0
-
-    def run(self) -> None:
-        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=5.0)
-        began = time.monotonic()
-        while not self._over.wait(max(0.0, began + self._n * self._every_s - time.monotonic())):
-            connection.request("GET", "/")
-            connection.getresponse().read()
-            self._n += 1
-        self._lasted_s = time.monotonic() - began
-        connection.close()
-
-    def stop(self) -> None:
-        self._over.set()
-        self.join()
-
-    def rate_per_s(self) -> float:
-        return self._n / self._lasted_s if self._lasted_s else 0.0
 
 
 @dataclass(frozen=True)
