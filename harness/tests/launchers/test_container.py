@@ -29,9 +29,9 @@ from harness.runner.warm_up import warm_up
 from harness.session import assemble, measure, prepare
 from harness.tests.contracts.launcher import HELLO
 from harness.tests.support.contained import Contained, client_of, container_launcher
-from harness.tests.support.dockerd import Daemon, make_python_base, tidy_daemon
-from harness.tests.support.instances import make_project, read_implementation
-from harness.tests.support.remote_sessions import running_with, when
+from harness.tests.support.dockerd import Daemon, make_python_base, processes_in_containers, tidy_daemon
+from harness.tests.support.instances import eventually, make_project, read_implementation
+from harness.tests.support.remote_sessions import when
 from harness.tests.support.sessions import LIMITS, make_session_project, running_below, tiny_assembly
 
 
@@ -52,7 +52,9 @@ def project(tmp_path: Path, daemon: Daemon, base: str) -> Iterator[Contained]:
     made.close()
 
 
-def test_the_record_holds_limits_layers_and_both_accounts_of_memory(project: Contained) -> None:
+def test_the_record_holds_limits_layers_and_both_accounts_of_memory(
+    project: Contained, daemon: Daemon
+) -> None:
     launcher: Launcher = project.launcher
     assert launcher.name == "container"
     runtime = RuntimeSettings(cpus=1, memory_limit="256m")
@@ -60,6 +62,7 @@ def test_the_record_holds_limits_layers_and_both_accounts_of_memory(project: Con
     wait_first_response(instance, HELLO, 20)
     inside = Path(f"/proc/{instance.record.pid}/cmdline").read_bytes().split(b"\0")
     assert b"/service.py" in inside
+    assert instance.record.pid in processes_in_containers(daemon.folder)
     around = instance.stop().container
     assert around is not None
     assert (around.network, around.cpuset, around.cpu_quota) == ("host", "0", 1.0)
@@ -191,7 +194,7 @@ def test_a_daemon_that_dies_during_a_trial_stops_the_session_which_goes_on_when_
         crash.join()
         daemon.start()
     assert "\n" not in str(stop.value)
-    assert not running_with("/service.py")
+    assert eventually(lambda: not processes_in_containers(daemon.folder))
     folder = measure(assembly, prepared, limits=LIMITS)
     assert folder.complete and folder.verify() == ()
     assert [record.outcome for record in folder.records()] == [Outcome.OK] * 3

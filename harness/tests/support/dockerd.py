@@ -166,6 +166,20 @@ def processes_naming(folder: Path) -> list[int]:
     return found
 
 
+def processes_in_containers(folder: Path) -> list[int]:
+    """Return the processes whose root file system the daemon of this folder keeps."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                mounts = [line.split() for line in (entry / "mountinfo").read_text().splitlines()]
+            except OSError:
+                continue
+            if any(words[4] == "/" and f"{folder}/" in " ".join((words[3], *words[9:])) for words in mounts):
+                found.append(int(entry.name))
+    return found
+
+
 def make_python_base(client: object, folder: Path) -> str:
     """Make an image with this Python, its standard library and what it loads; return its name."""
     root = folder / "python-root"
@@ -191,6 +205,7 @@ __all__ = [
     "Daemon",
     "make_python_base",
     "mounts_below",
+    "processes_in_containers",
     "processes_naming",
     "tidy_daemon",
 ]
