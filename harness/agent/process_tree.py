@@ -16,6 +16,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from harness.agent.jvm_counters import compile_seconds
 from harness.agent.process_counters import children, count_descriptors, count_threads, pss_bytes
 from harness.agent.processes import PROC, ProcessStat, parse_stat, read_stat
 
@@ -232,6 +233,7 @@ class TreeResources:
     cpu_s: float | None = None
     n_threads: int | None = None
     n_descriptors: int | None = None
+    compile_s: float | None = None
 
 
 def read_tree(
@@ -266,6 +268,7 @@ def read_tree(
             cpu_s=reading.cpu_s,
             n_threads=reading.n_threads,
             n_descriptors=tree.n_descriptors(),
+            compile_s=compile_seconds(pid),
         )
     finally:
         tree.close()

@@ -78,6 +78,7 @@ def _definition_sha256(experiment: Experiment) -> str:
     data = experiment.model_dump(mode="json")
     _drop_if(None, data, "backing")
     _drop_if(1, data, "warm_up_users")
+    _drop_if(None, data, "same_process")
     if "backing" in data:
         _drop_if(BackingSettings().authentication, data["backing"], "authentication")
     for variant in data["variants"].values():
@@ -92,7 +93,9 @@ def _definition_sha256(experiment: Experiment) -> str:
             _drop_if([], load["profile"], "stages")
             _drop_if("independent", load, "coordination")
         _drop_if({}, profile, "scaled_loads")
-        _drop_if(None, profile, "calibration")
+        _drop_if(None, profile, "calibration", "warm_up")
+        if "calibration" in profile:
+            _drop_if("reference", profile["calibration"], "of")
         _drop_if(0.0, profile, "settle_s")
     for levels in data["factors"].values():
         for level in levels.values():

@@ -59,6 +59,7 @@ from harness.model.trial import (
     StoredReading,
     TrialRecord,
 )
+from harness.model.warm_up import WarmUpRecord, WarmUpSpec, WarmUpWindow
 
 __all__ = [
     "BOUND_WORDS",
@@ -134,6 +135,9 @@ __all__ = [
     "Unavailable",
     "Variant",
     "Verdict",
+    "WarmUpRecord",
+    "WarmUpSpec",
+    "WarmUpWindow",
     "configurations",
     "make_plan",
     "support_of",

@@ -14,6 +14,7 @@ import hashlib
 import itertools
 import json
 import random
+from collections.abc import Iterable
 from typing import Literal
 
 from pydantic import Field
@@ -23,6 +24,7 @@ from harness.model.base import Frozen
 from harness.model.load import Load
 from harness.model.runtime import RuntimeSettings
 from harness.model.study import Experiment, Level, ProfileDefinition, ProfileName, Variant
+from harness.model.warm_up import WarmUpSpec
 
 #: The cells that have a duplicate of the reference in each block.
 Pairs = Literal["first cell", "every cell"]
@@ -42,6 +44,7 @@ class Configuration(Frozen):
     warm_up_users: int = Field(
         default=1, ge=1, description="who send them, each over a connection of their own"
     )
+    warm_up: WarmUpSpec | None = Field(default=None, description="windows of load until it is settled")
     kind: str
     idle_s: float = 0.0
     backing: BackingSettings | None = Field(
@@ -61,6 +64,9 @@ class PlannedTrial(Frozen):
     block: int = Field(ge=1)
     position: int = Field(ge=1, description="running number within the session, from 1")
     duplicate: bool = Field(description="the second trial of the reference in its block and cell (A/A pair)")
+    process_of: str | None = Field(
+        default=None, description="the trial whose process this one goes on with; None: it has a fresh one"
+    )
     configuration: Configuration
 
 
@@ -113,25 +119,30 @@ def make_plan(
             continued passes what its recorded plan has.
     """
     chosen: Pairs = pairs or ("first cell" if profile == "smoke" else "every cell")
-    block_of = configurations(experiment, profile)
-    of_reference = [one for one in block_of if one.variant_name == experiment.reference]
+    block_of = by_process(configurations(experiment, profile), experiment.same_process)
+    of_reference = [one for one in block_of if one[0].variant_name == experiment.reference]
     doubled = of_reference if chosen == "every cell" else of_reference[:1]
     trials: list[PlannedTrial] = []
     for block in range(1, experiment.profiles[profile].blocks + 1):
-        members = [(configuration, False) for configuration in block_of]
-        members += [(configuration, True) for configuration in doubled]
+        members = [(process, False) for process in block_of]
+        members += [(process, True) for process in doubled]
         _block_rng(experiment.name, profile, seed, block).shuffle(members)
-        for configuration, duplicate in members:
-            position = len(trials) + 1
-            trials.append(
-                PlannedTrial(
-                    trial_id=f"{position:04d}-{configuration.variant_name}{'-aa' if duplicate else ''}",
-                    block=block,
-                    position=position,
-                    duplicate=duplicate,
-                    configuration=configuration,
+        for process, duplicate in members:
+            first: str | None = None
+            for configuration in process:
+                position = len(trials) + 1
+                trial_id = f"{position:04d}-{configuration.variant_name}{'-aa' if duplicate else ''}"
+                trials.append(
+                    PlannedTrial(
+                        trial_id=trial_id,
+                        block=block,
+                        position=position,
+                        duplicate=duplicate,
+                        process_of=first,
+                        configuration=configuration,
+                    )
                 )
-            )
+                first = first or trial_id
     return Plan(
         experiment=experiment.name,
         profile=profile,
@@ -141,6 +152,20 @@ def make_plan(
         trials=tuple(trials),
         pairs=chosen,
     )
+
+
+def by_process(
+    configurations: Iterable[Configuration], same_process: str | None
+) -> list[tuple[Configuration, ...]]:
+    """Return the configurations by the process that they share, each process in the order of its loads.
+
+    ``same_process``: see ``Experiment``; ``None``: each configuration has a process of its own.
+    """
+    groups: dict[str, list[Configuration]] = {}
+    for one in configurations:
+        others = {factor: level for factor, level in one.levels.items() if factor != same_process}
+        groups.setdefault(one.model_copy(update={"levels": others}).key, []).append(one)
+    return [tuple(group) for group in groups.values()]
 
 
 def _block_rng(name: str, profile: str, seed: int, block: int) -> random.Random:
@@ -184,6 +209,7 @@ def _configuration(
         load=profile.load(load_name) if load_name else None,
         warm_up_requests=warm_up,
         warm_up_users=experiment.warm_up_users,
+        warm_up=profile.warm_up,
         kind=experiment.kind,
         idle_s=profile.idle_s,
         backing=None if backing is None else BackingSettings.model_validate_json(json.dumps(backing)),

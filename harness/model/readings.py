@@ -26,6 +26,9 @@ class ResourceReading(Frozen):
     cpu_s: float | None = Field(description="user + system CPU time since the process started")
     n_threads: int | None
     n_descriptors: int | None
+    compile_s: float | None = Field(
+        default=None, description="time its JIT compilers spent since it started; None: it is no JVM"
+    )
 
 
 class GroupReading(Frozen):

@@ -90,10 +90,14 @@ class CalibrationSpec(Frozen):
     """How a session finds the capacity its scaled loads are shares of.
 
     The reference variant's first configuration meets users who never pause, with the trials' own
-    generator: what the two reach together on this machine, correct answers only.
+    generator: what the two reach together on this machine, correct answers only. With ``of = "slowest"`` each
+    variant's first configuration does, warmed up as trials are, by any generator; the least capacity is taken.
     """
 
     generator: GeneratorName
+    of: Literal["reference", "slowest"] = Field(
+        default="reference", description="whose capacity: the reference's, or the least of all variants"
+    )
     users: int = Field(default=16, ge=1, le=MOST_USERS)
     duration_s: float = Field(default=4.0, gt=0)
     warm_up_requests: int = Field(default=500, ge=0)
@@ -118,3 +122,6 @@ class Calibration(Frozen):
     n_errors: int
     duration_s: float
     measured_epoch_s: float
+    capacities_per_s: dict[str, float] = Field(
+        default_factory=dict, description="variant -> its capacity, where all were measured"
+    )

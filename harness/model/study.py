@@ -14,6 +14,7 @@ from harness.model.load import ClosedLoad, Load, OpenLoad
 from harness.model.load_tools import TOTALS_ONLY
 from harness.model.runtime import RuntimeSettings
 from harness.model.scaled_load import CalibrationSpec, ClosedShare, OpenShare, ScaledLoad
+from harness.model.warm_up import WarmUpSpec
 
 #: Stands for a capacity nobody has measured yet: a plan's order and length do not depend on it.
 NOMINAL_PER_S = 100.0
@@ -72,6 +73,9 @@ class ProfileDefinition(Frozen):
         description="head of each load in which generator and service still warm up: kept in the data, and no part "
         "of any metric",
     )
+    warm_up: WarmUpSpec | None = Field(
+        default=None, description="load in windows until the service is settled, before anything is measured"
+    )
     large_host: bool = Field(default=False, description="planned for a large host")
 
     @model_validator(mode="after")
@@ -97,7 +101,8 @@ class ProfileDefinition(Frozen):
         if bool(self.scaled_loads) != (self.calibration is not None):
             raise ValueError("scaled_loads and calibration need each other")
         others = {load.generator for load in self.scaled_loads.values()}
-        if self.calibration is not None and others != {self.calibration.generator}:
+        of_one_tool = self.calibration is not None and self.calibration.of == "reference"
+        if self.calibration is not None and of_one_tool and others != {self.calibration.generator}:
             raise ValueError(f"a capacity is that of its generator: calibrate with {sorted(others)}")
         both = sorted(set(self.loads) & set(self.scaled_loads))
         if both:
@@ -133,6 +138,11 @@ class Experiment(Frozen):
     warm_up_requests: int = Field(default=0, ge=0)
     warm_up_users: int = Field(
         default=1, ge=1, le=1000, description="how many at once send the warm-up requests, which they divide"
+    )
+    same_process: Name | None = Field(
+        default=None,
+        description="factor whose levels follow each other on one process, in the file's order; None: each trial "
+        "has a fresh one",
     )
     backing: BackingSettings | None = Field(
         default=None, description="None: the defaults where a variant needs any, else nothing"
@@ -181,7 +191,25 @@ class Experiment(Frozen):
             self.warm_up_requests or any(level.warm_up_requests for level in levels)
         ):
             raise ValueError("warm_up_users requires warm_up_requests")
+        self._check_same_process()
         return self
+
+    def _check_same_process(self) -> None:
+        """On a process that runs already nothing but the load can change."""
+        if self.same_process is None:
+            return
+        if self.same_process not in self.factors:
+            raise ValueError(
+                f"same_process: unknown factor {self.same_process!r}; allowed: {sorted(self.factors)}"
+            )
+        for name, level in self.factors[self.same_process].items():
+            unset = Level(load=level.load, mix=level.mix)
+            changed = [field for field in Level.model_fields if getattr(level, field) != getattr(unset, field)]
+            if changed:
+                raise ValueError(
+                    f"factors.{self.same_process}.{name}: {changed} cannot change on a process that runs; "
+                    "allowed: load, mix"
+                )
 
     def _check_profile(self, profile_name: str, profile: ProfileDefinition) -> None:
         where = f"profiles.{profile_name}"

@@ -13,6 +13,7 @@ from harness.model.load_summary import LoadSummary
 from harness.model.plan import PlannedTrial
 from harness.model.readings import ClockReading, HostClock, MachineWindow, ResourceReading
 from harness.model.started import BackingRecord, InstanceRecord
+from harness.model.warm_up import WarmUpRecord
 
 SCHEMA_VERSION = 1
 
@@ -184,6 +185,7 @@ class TrialRecord(Frozen):
     instance: InstanceRecord | None = None
     start_up: StartUp | None = None
     conformance: ConformanceResult | None = None
+    warm_up: WarmUpRecord | None = Field(default=None, description="of its process; None: not in windows")
     load: LoadSummary | None = None
     generator: GeneratorRecord | None = Field(default=None, description="of several: all together")
     generators: tuple[GeneratorRecord, ...] = Field(

@@ -38,6 +38,7 @@ from harness.model import (
     Request,
     StartUp,
     StoredReading,
+    WarmUpRecord,
 )
 from harness.runner.pinning import Placement
 from harness.workloads import Case
@@ -135,6 +136,7 @@ class TrialSpec:
     build: BuildRecord
     generator: LoadGenerator | None
     generator_version: str | None = None
+    warm_up_generator: LoadGenerator | None = None
     requests: tuple[Request, ...]
     cases: tuple[Case, ...]
     folder: Path
@@ -168,6 +170,7 @@ class Notes:
     instance: InstanceRecord | None = None
     start_up: StartUp | None = None
     conformance: ConformanceResult | None = None
+    warm_up: WarmUpRecord | None = None
     load: LoadSummary | None = None
     generator: GeneratorRecord | None = None
     generators: tuple[GeneratorRecord, ...] = ()
@@ -185,6 +188,22 @@ class Notes:
     out_of_memory: str | None = None
     outcome: Outcome = Outcome.OK
     reason: str | None = None
+
+
+def going_on(first: Notes) -> Notes:
+    """Return the notes of a trial that goes on with the process of another one: what holds for the process."""
+    begun = now()
+    return Notes(
+        started=begun,
+        anchors=[begun],
+        placement=first.placement,
+        instance=first.instance,
+        conformance=first.conformance,
+        warm_up=first.warm_up,
+        cpus_allowed=first.cpus_allowed,
+        service_folder=first.service_folder,
+        folders_there=first.folders_there,
+    )
 
 
 @contextlib.contextmanager
@@ -248,6 +267,7 @@ __all__ = [
     "TrialContext",
     "TrialSpec",
     "compare_clocks",
+    "going_on",
     "now",
     "phase",
     "tidy_values",

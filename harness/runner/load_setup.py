@@ -116,7 +116,7 @@ class _Making:
     ) -> LoadProcess:
         """Put its files into its folder."""
         host = self.place.host
-        command = _in_words_of(self.place, command)
+        command = in_words_of(self.place, command)
         for name, content in command.files.items():
             (self.ours / name).write_text(content, "utf-8")
         try:
@@ -144,7 +144,7 @@ class _Making:
         )
 
 
-def _in_words_of(place: LoadSlot, command: LoadCommand) -> LoadCommand:
+def in_words_of(place: LoadSlot, command: LoadCommand) -> LoadCommand:
     """Return the command with what it names on this machine named as it is on the load's host."""
     if not place.words:
         return command
@@ -179,4 +179,4 @@ def _record(generator: LoadGenerator, command: LoadCommand, spec: TrialSpec, not
     )
 
 
-__all__ = ["make_coordinator", "make_load_processes"]
+__all__ = ["in_words_of", "make_coordinator", "make_load_processes"]

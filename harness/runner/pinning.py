@@ -20,9 +20,6 @@ Policy = Literal["auto", "apart", "shared", "limit"]
 #: CPUs that share a physical core, one group a core.
 Cores = Sequence[Sequence[int]]
 
-#: From here on "auto" pins apart: below, a service alone on one core would be another experiment.
-APART_FROM_CPUS = 4
-
 
 class Placement(Frozen):
     """``None``: not pinned. ``shared``: service and generator may compete for the same cores."""
@@ -41,7 +38,8 @@ def place(
     cores: Cores = (),
 ) -> Placement:
     """Return who runs where. ``available`` are the CPUs this process may use; ``service_cpus`` is the
-    service's CPU limit (``None``: as many as the split gives it, half of them); ``cores``: which CPUs share
+    service's CPU limit (``None``: as many as the split gives it, half of them). Unless sharing is asked for, or the
+    service's limit leaves no CPU for the generator, each has CPUs of its own; ``cores``: which CPUs share
     a physical core (none named: each is one).
 
     Raises:
@@ -59,11 +57,11 @@ def place(
             found=f"{len(cpus)} CPUs",
             allowed=f"at least {wanted + 1}, or the policy 'shared'",
         )
-    if policy == "apart" or (policy == "auto" and enough and len(cpus) >= APART_FROM_CPUS):
+    if policy == "apart" or (policy == "auto" and enough):
         service, generator = cpus[:wanted], cpus[wanted:]
         words = f"pinned apart: service on CPU {_listed(service)}, generator on CPU {_listed(generator)}"
         return Placement(service=service, generator=generator, shared=False, words=words)
-    why = "as asked" if policy == "shared" else f"{len(cpus)} CPUs are too few to pin apart"
+    why = "as asked" if policy == "shared" else f"{len(cpus)} CPUs are too few for a service of {wanted} apart"
     words = f"not pinned ({why}): service and generator share CPU {_listed(cpus)}"
     return Placement(service=None, generator=None, shared=True, words=words)
 

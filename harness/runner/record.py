@@ -3,18 +3,34 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 from pydantic import JsonValue
 
+from harness.launchers.arguments import GC_LOG
 from harness.model import TrialRecord
 from harness.runner.backing_phase import lay_together
 from harness.runner.context import Notes, TrialSpec, now, tidy_values, tidy_words
 from harness.runner.load_phase import OWN_SAMPLES, headroom_ratio
 from harness.runner.outcome import trial_flags
+from harness.runner.start_up import SERVICE_STDERR
 from harness.sampling import merge
 
 SAMPLES = "samples.csv"
 #: The request log that logging experiments write can outgrow everything else; its size is kept, not its text.
 REQUEST_LOG = "requests.log"
+
+
+#: Of the whole life of a process.
+LOGS = (GC_LOG, SERVICE_STDERR)
+
+
+def keep_logs(first: Path, later: Path) -> None:
+    """Give a trial that went on with another one's process that process's logs."""
+    for name in LOGS:
+        if (first / name).is_file():
+            shutil.copyfile(first / name, later / name)
 
 
 def trial_record(spec: TrialSpec, notes: Notes) -> TrialRecord:
@@ -77,6 +93,7 @@ def trial_record(spec: TrialSpec, notes: Notes) -> TrialRecord:
         instance=instance,
         start_up=notes.start_up,
         conformance=notes.conformance,
+        warm_up=notes.warm_up,
         load=notes.load,
         generator=generator,
         generators=notes.generators if len(notes.generators) > 1 else (),

@@ -3,7 +3,8 @@
 
 place -> backing services -> launch -> readiness of the real path -> conformance -> boundary ``first-response``
 -> warm-up -> boundary ``before-load`` -> load and samples -> boundary ``after-load`` -> stop
--> invariants -> backing services stopped -> record.
+-> invariants -> backing services stopped -> record. A warm-up in windows comes before conformance.
+Trials that go on with the same process follow before it is stopped, from ``before-load`` to ``after-load``.
 A start-up trial has no load: after the first answer it stays idle, sampled, to boundary ``idle``.
 
 Whatever goes wrong with the service or the generator is an outcome and stands in the record.
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -25,19 +26,23 @@ from harness.launchers.base import Instance, LaunchSpec
 from harness.loadgen.flow import readiness_request
 from harness.model import Outcome, Phase, RuntimeSettings, TrialRecord
 from harness.runner.backing_phase import bring_up_backing, environment_of, judge_backing
-from harness.runner.context import Limits, Notes, TrialContext, TrialSpec, now, phase, watch
+from harness.runner.context import Limits, Notes, TrialContext, TrialSpec, going_on, now, phase, watch
 from harness.runner.load_phase import machine_during_load, measure
 from harness.runner.outcome import crash
 from harness.runner.pinning import Placement, Policy, check_pinned, cpus_allowed, place, place_on_two
-from harness.runner.record import SAMPLES, trial_record
+from harness.runner.record import SAMPLES, keep_logs, trial_record
 from harness.runner.snapshots import BoundaryName, keep_recording, take_boundary
 from harness.runner.start_up import ServiceSpec, bring_up_service, stop_service
 from harness.runner.warm_up import warm_up
+from harness.runner.warm_up_windows import warm_up_in_windows
 from harness.workloads import Face
 
-__all__ = ["Limits", "TrialContext", "TrialSpec", "placement_of", "run_trial"]
+__all__ = ["Limits", "TrialContext", "TrialSpec", "placement_of", "run_trial", "run_trials"]
 
 _POLICIES: Mapping[str | None, Policy] = MappingProxyType({None: "auto", "limit": "limit", "none": "shared"})
+
+
+Step = tuple[TrialSpec, TrialContext]
 
 
 def run_trial(spec: TrialSpec, context: TrialContext) -> TrialRecord:
@@ -49,20 +54,41 @@ def run_trial(spec: TrialSpec, context: TrialContext) -> TrialRecord:
         MissingTool: the load generator is not there.
         OSError: the trial's folder cannot be written.
     """
-    notes = Notes(started=now())
-    notes.anchors.append(notes.started)
+    return run_trials([(spec, context)])[0]
+
+
+def run_trials(steps: Sequence[Step]) -> tuple[TrialRecord, ...]:
+    """Take a fresh instance through one trial, and through those that go on with its process; as ``run_trial``.
+
+    Where one fails, those after it have failed with it: each has a record.
+    """
+    (spec, _), *others = steps
+    first = Notes(started=now())
+    first.anchors.append(first.started)
+    made = [first]
     try:
-        _go_through(spec, context, notes)
+        _go_through(steps, made)
     except TrialFailure as failure:
-        notes.outcome, notes.reason = Outcome(failure.outcome), failure.reason
-    if notes.outcome == Outcome.FAILED and notes.out_of_memory is not None:
-        notes.outcome, notes.reason = Outcome.OUT_OF_MEMORY, f"{notes.reason} ({notes.out_of_memory})"
-    judge_backing(notes)
-    notes.anchors.append(now())
-    return trial_record(spec, notes)
+        made[-1].outcome, made[-1].reason = Outcome(failure.outcome), failure.reason
+    if made[-1].outcome == Outcome.FAILED and first.out_of_memory is not None:
+        made[-1].outcome = Outcome.OUT_OF_MEMORY
+        made[-1].reason = f"{made[-1].reason} ({first.out_of_memory})"
+    judge_backing(first)
+    for number, (later, _) in enumerate(others, start=1):
+        if number == len(made):  # it was never begun
+            made.append(going_on(first))
+            made[-1].outcome = Outcome.FAILED
+            made[-1].reason = f"the process of {spec.planned.trial_id} ended before it: {made[-2].reason}"
+        made[number].instance = first.instance
+        keep_logs(spec.folder, later.folder)
+    for notes in made:
+        notes.anchors.append(now())
+    return tuple(trial_record(one, notes) for (one, _), notes in zip(steps, made, strict=True))
 
 
-def _go_through(spec: TrialSpec, context: TrialContext, notes: Notes) -> None:
+def _go_through(steps: Sequence[Step], made: list[Notes]) -> None:
+    (spec, context), *others = steps
+    notes = made[0]
     configuration = spec.planned.configuration
     notes.placement = placement_of(configuration.variant.runtime, context)
     with contextlib.ExitStack() as cleanup:
@@ -83,14 +109,38 @@ def _go_through(spec: TrialSpec, context: TrialContext, notes: Notes) -> None:
             _stay_idle(instance, spec, context, notes)
             _check_conformance(instance, spec, context, notes)
         else:
-            _check_conformance(instance, spec, context, notes)
-            _warm_up(instance, spec, context, notes)
-            _boundary("before-load", instance, spec, context, notes)
-            measure(instance, sampler, spec, context, notes)
-            _boundary("after-load", instance, spec, context, notes)
-            notes.machine = machine_during_load(notes)
+            _make_warm(instance, spec, context, notes)
+            _load(instance, sampler, spec, context, notes)
         cool_down_began = now()
-    notes.phases.append(Phase(name="cool-down", start=cool_down_began, end=now()))
+        if others:
+            _stop_sampler(sampler, notes)
+            notes.phases.append(Phase(name="cool-down", start=cool_down_began, end=now()))
+            for step in others:
+                made.append(going_on(notes))
+                _go_on(instance, *step, made[-1])
+    if not others:
+        notes.phases.append(Phase(name="cool-down", start=cool_down_began, end=now()))
+
+
+def _go_on(instance: Instance, spec: TrialSpec, context: TrialContext, notes: Notes) -> None:
+    """Load a process that was loaded before, with a folder and a sampler of its own."""
+    with contextlib.ExitStack() as cleanup:
+        there = context.host.open_folder(spec.folder)
+        notes.folders_there[there] = spec.folder
+        cleanup.callback(context.host.close_folder, spec.folder)
+        sampler = context.host.sampler(there / SAMPLES, there / "machine.csv", context.sampling_hz)
+        cleanup.callback(_stop_sampler, sampler, notes)
+        sampler.add("service", watch(instance))
+        _load(instance, sampler, spec, context, notes)
+
+
+def _load(
+    instance: Instance, sampler: Sampling, spec: TrialSpec, context: TrialContext, notes: Notes
+) -> None:
+    _boundary("before-load", instance, spec, context, notes)
+    measure(instance, sampler, spec, context, notes)
+    _boundary("after-load", instance, spec, context, notes)
+    notes.machine = machine_during_load(notes)
 
 
 def placement_of(runtime: RuntimeSettings, context: TrialContext) -> Placement:
@@ -175,6 +225,16 @@ def _check_conformance(instance: Instance, spec: TrialSpec, context: TrialContex
     if notes.conformance.failures:
         count = f"{len(notes.conformance.failures)} of {notes.conformance.n_cases} cases"
         raise TrialFailure("nonconforming", f"{count}: {notes.conformance.failures[0]}")
+
+
+def _make_warm(instance: Instance, spec: TrialSpec, context: TrialContext, notes: Notes) -> None:
+    """Check its answers and warm it up. Windows begin with the first request of all, so the check follows them."""
+    windows = spec.planned.configuration.warm_up
+    if windows is not None:
+        with phase("warm-up", notes):
+            warm_up_in_windows(instance, windows, spec, context, notes)
+    _check_conformance(instance, spec, context, notes)
+    _warm_up(instance, spec, context, notes)
 
 
 def _warm_up(instance: Instance, spec: TrialSpec, context: TrialContext, notes: Notes) -> None:

@@ -20,6 +20,7 @@ def as_reading(read: TreeResources) -> ResourceReading:
         cpu_s=read.cpu_s,
         n_threads=read.n_threads,
         n_descriptors=read.n_descriptors,
+        compile_s=read.compile_s,
     )
 
 

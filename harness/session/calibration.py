@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much this machine bears: one saturated trial of the reference, before a session plans its loads.
+"""How much this machine bears: saturated trials before a session plans its loads, of the reference or of all variants.
 
 Profiles for small machines offer shares of a capacity (``rate_share``, ``users_share``) instead of the
 published numbers, and that capacity is measured here, never guessed. Users without a pause ask the
-reference variant's first configuration, by the generator of the trials, for a few seconds; the capacity
+reference variant's first configuration, by the generator of the trials, for a few seconds (or each variant's,
+warmed up as trials are: the least capacity counts); the capacity
 is what was answered rightly per second, in passes of a flow or in requests of a plain mix. It is written
 once (``calibration.json``) and stands in the session's header, so that a session that is resumed goes on
 with the same plan.
@@ -15,6 +16,7 @@ this machine's limit lies, not how fast the service is; no estimate is made of i
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,6 +48,7 @@ class CalibrationTrial:
     requests: tuple[Request, ...]
     cases: tuple[Case, ...]
     generator: LoadGenerator
+    warm_up_generator: LoadGenerator | None = None
     folder: Path
     contract: Path
     seed: int
@@ -99,6 +102,14 @@ def calibrate(trial: CalibrationTrial, context: TrialContext) -> Calibration:
     )
 
 
+def least_of(found: Sequence[Calibration]) -> Calibration:
+    """Return the calibration with the least capacity; of several it names all."""
+    least = min(found, key=lambda one: one.capacity_per_s)
+    if len(found) == 1:
+        return least
+    return least.model_copy(update={"capacities_per_s": {one.variant: one.capacity_per_s for one in found}})
+
+
 def _as_order(trial: CalibrationTrial) -> TrialSpec:
     return TrialSpec(
         planned=unplanned("calibration", saturated(trial.configuration, trial.order)),
@@ -107,6 +118,7 @@ def _as_order(trial: CalibrationTrial) -> TrialSpec:
         implementation=trial.implementation,
         build=trial.build,
         generator=trial.generator,
+        warm_up_generator=trial.warm_up_generator,
         requests=trial.requests,
         cases=trial.cases,
         folder=trial.folder,

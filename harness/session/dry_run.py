@@ -8,7 +8,7 @@ from collections import Counter
 from harness.definitions import Study
 from harness.errors import RematchError
 from harness.memory_sizing.spec import asked_of, fit_s, tried
-from harness.model import Configuration, Load, Variant
+from harness.model import Configuration, Load, PlannedTrial, Variant
 from harness.provenance import without_paths
 from harness.runner.short_trial import bounded
 from harness.session.headroom import wanted_readings
@@ -16,16 +16,30 @@ from harness.session.load_preview import load_command, load_s
 from harness.session.planning import Prepared, first_configuration, planned_variants
 from harness.session.wiring import Assembly
 
+#: Of a warm-up in windows, as a share of the longest. Seen on two cores; for planning only.
+WARM_UP_SHARE = {"go": 0.15, "jvm": 0.5}
 #: Beside the load: launch, conformance, boundaries, stop and packing. Seen on two cores; for planning only.
 OVERHEAD_S = {"go": 1.5, "jvm": 3.5}
 ECHO_OVERHEAD_S = 1.5
 BACKING_S = 1.0
 
 
+def trial_s(assembly: Assembly, study: Study, trial: PlannedTrial) -> float:
+    """Return about how long a trial of a plan takes, in seconds; one that goes on with a process is loaded only."""
+    configuration = trial.configuration
+    if trial.process_of is not None and configuration.load is not None:
+        return load_s(assembly, configuration.load, study.requests[configuration.mix])
+    return expected_s(assembly, study, configuration)
+
+
 def expected_s(assembly: Assembly, study: Study, configuration: Configuration) -> float:
-    """Return about how long one trial of the configuration takes, in seconds."""
+    """Return about how long one trial of the configuration takes on a fresh process, in seconds."""
     implementation = study.implementations[configuration.variant.implementation]
     around_s = OVERHEAD_S.get(implementation.runtime, OVERHEAD_S["jvm"]) + configuration.idle_s
+    if configuration.warm_up is not None:
+        share = WARM_UP_SHARE.get(implementation.runtime, WARM_UP_SHARE["jvm"])
+        shortest_s = 2 * configuration.warm_up.n_windows * configuration.warm_up.window_s
+        around_s += max(shortest_s, share * configuration.warm_up.at_most_s)
     around_s += configuration.warm_up_requests * 0.001 + BACKING_S * len(implementation.needs)
     if configuration.load is None:
         return around_s
@@ -34,14 +48,19 @@ def expected_s(assembly: Assembly, study: Study, configuration: Configuration) -
 
 def session_s(assembly: Assembly, prepared: Prepared) -> float:
     """Return about how long the whole session takes, headroom and memory included, builds not."""
-    trials = [trial.configuration for trial in prepared.plan.trials]
-    times = Counter(configuration.key for configuration in trials)
-    once = {configuration.key: configuration for configuration in trials}
-    total = sum(n * expected_s(assembly, prepared.study, once[key]) for key, n in times.items())
+    times = Counter(_same_time(trial) for trial in prepared.plan.trials)
+    alike = {_same_time(trial): trial for trial in prepared.plan.trials}
+    total = sum(n * trial_s(assembly, prepared.study, alike[key]) for key, n in times.items())
+    once = {trial.configuration.key: trial.configuration for trial in prepared.plan.trials}
     for load, mix in wanted_readings(once.values(), ()):
         short = load.model_copy(update={"profile": bounded(load.profile)})
         total += ECHO_OVERHEAD_S + load_s(assembly, short, prepared.study.requests[mix])
     return total + _memory_s(assembly, prepared)
+
+
+def _same_time(trial: PlannedTrial) -> tuple[str, bool]:
+    """What trials that take the same time have in common."""
+    return trial.configuration.key, trial.process_of is None
 
 
 def _memory_s(assembly: Assembly, prepared: Prepared) -> float:
@@ -55,8 +74,8 @@ def _memory_s(assembly: Assembly, prepared: Prepared) -> float:
     load = tried(first.load, experiment.profiles[prepared.plan.profile].settle_s)
     variant = experiment.variants[next(iter(asked))]
     trial = first.model_copy(update={"variant": variant, "load": load})
-    trial_s = expected_s(assembly, prepared.study, trial)
-    return fit_s(experiment, planned_variants(prepared), trial_s)
+    one_s = expected_s(assembly, prepared.study, trial)
+    return fit_s(experiment, planned_variants(prepared), one_s)
 
 
 def memory_asked(prepared: Prepared) -> dict[str, str]:

@@ -9,7 +9,7 @@ from harness.definitions import Study
 from harness.errors import MissingTool, RematchError, UnsupportedLoad
 from harness.loadgen.base import LoadSpec, refuse
 from harness.loadgen.distribution import planned
-from harness.model import Configuration, Load, ProfileDefinition, Request
+from harness.model import ClosedLoad, Configuration, Load, ProfileDefinition, Request
 from harness.model.endpoint import Endpoint
 from harness.session.wiring import Assembly
 
@@ -52,7 +52,15 @@ def load_command(assembly: Assembly, configuration: Configuration, study: Study)
 def load_problems(
     assembly: Assembly, study: Study, definition: ProfileDefinition
 ) -> dict[str | None, RematchError]:
-    """Return load name -> why it cannot be offered here."""
+    """Return load name -> why it cannot be offered here.
+
+    Raises:
+        MissingTool, UnsupportedLoad: nothing can be warmed up as the profile says.
+    """
+    if definition.warm_up is not None:
+        asked = definition.warm_up
+        profile = ClosedLoad(users=asked.users, duration_s=asked.window_s)
+        refuse(assembly.generator(asked.generator), profile, study.requests[study.experiment.mix])
     problems: dict[str | None, RematchError] = {}
     for name in (*definition.loads, *definition.scaled_loads):
         load = definition.load(name)

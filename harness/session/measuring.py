@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,8 +23,8 @@ from harness.model import (
     TrialRecord,
 )
 from harness.provenance import collect_provenance, name_places, without_paths
-from harness.runner import Limits, TrialSpec, run_trial
-from harness.session.dry_run import expected_s
+from harness.runner import Limits, TrialContext, TrialSpec, run_trials
+from harness.session.dry_run import trial_s
 from harness.session.headroom import echo_achieved
 from harness.session.open_files import allowed, raise_limit, refuse_too_large
 from harness.session.orphans import RunningProcesses
@@ -32,7 +33,7 @@ from harness.session.preparing import Preparation, parts_for
 from harness.session.progress import Progress, ProgressState, Silent
 from harness.session.signals import Interrupted, interruptible
 from harness.session.wiring import Assembly
-from harness.store import SessionFolder, SessionWriter, Store, explained
+from harness.store import SessionFolder, SessionWriter, Store, TrialFolder, explained
 from harness.workloads import Case, load_cases
 
 
@@ -170,28 +171,51 @@ class _Session:
 
     def _measure(self, left: list[PlannedTrial]) -> None:
         study = self.prepared.study
-        planned_s = [expected_s(self.assembly, study, trial.configuration) for trial in left]
+        planned_s = [trial_s(self.assembly, study, trial) for trial in left]
         cases = load_cases(self._contract())
-        spent_s, self.left_s = 0.0, sum(planned_s)
-        for index, trial in enumerate(left):
+        spent_s, self.left_s, n_done = 0.0, sum(planned_s), 0
+        for process in by_process(left):
+            trial = process[0]
             self._show(f"trial {trial.position}, block {trial.block}: {trial.configuration.key}")
             began = time.monotonic()
-            record = self._one(trial, cases)
+            records = self._on_one_process(process, cases)
             spent_s += time.monotonic() - began
-            self.left_s = sum(planned_s[index + 1 :]) * spent_s / sum(planned_s[: index + 1])
-            self.progress.trial_done(self._state(trial.trial_id), record)
+            n_done += len(process)
+            self.left_s = sum(planned_s[n_done:]) * spent_s / sum(planned_s[:n_done])
+            for record in records:
+                self.progress.trial_done(self._state(record.planned.trial_id), record)
 
-    def _one(self, trial: PlannedTrial, cases: tuple[Case, ...]) -> TrialRecord:
+    def _on_one_process(
+        self, trials: Sequence[PlannedTrial], cases: tuple[Case, ...]
+    ) -> tuple[TrialRecord, ...]:
+        """Take one fresh process through its trials; their records are written when it has ended."""
+        folders = [self.writer.begin(trial.trial_id) for trial in trials]
+        steps = [
+            (self._spec(trial, folder, cases), self._parts(trial.configuration))
+            for trial, folder in zip(trials, folders, strict=True)
+        ]
+        records: list[TrialRecord] = []
+        for folder, record in zip(folders, run_trials(steps), strict=True):
+            name_places(folder.folder, places=self._places(folder.folder))
+            records.append(self.writer.finish(folder, record))
+            self.done += 1
+            self.not_ok += record.outcome != Outcome.OK
+        return tuple(records)
+
+    def _parts(self, configuration: Configuration) -> TrialContext:
+        return parts_for(self.assembly, self.ledger, configuration.load, configuration.warm_up)
+
+    def _spec(self, trial: PlannedTrial, folder: TrialFolder, cases: tuple[Case, ...]) -> TrialSpec:
         configuration = trial.configuration
         load = configuration.load
-        folder = self.writer.begin(trial.trial_id)
-        order = TrialSpec(
+        return TrialSpec(
             planned=trial,
             experiment=self.header.experiment.name,
             session_id=self.header.session_id,
             implementation=self._implementation(configuration),
             build=self.preparation.builds[configuration.variant.build_name],
             generator=self.assembly.generator(load.generator) if load else None,
+            warm_up_generator=self.preparation.warm_up_generator(configuration),
             generator_version=self.assembly.versions().get(load.generator) if load else None,
             requests=self.prepared.study.requests[configuration.mix],
             cases=cases,
@@ -203,12 +227,6 @@ class _Session:
             limits=self.limits,
             tidy=lambda argv: without_paths(argv, places=self._places(folder.folder)),
         )
-        record = run_trial(order, parts_for(self.assembly, self.ledger, load))
-        name_places(folder.folder, places=self._places(folder.folder))
-        record = self.writer.finish(folder, record)
-        self.done += 1
-        self.not_ok += record.outcome != Outcome.OK
-        return record
 
     def _places(self, folder: Path) -> dict[str, Path]:
         return {**self.assembly.places, "trial": folder}
@@ -237,3 +255,11 @@ def _why(end: BaseException) -> str:
     if isinstance(end, Interrupted):
         return str(end)
     return str(end) if isinstance(end, RematchError) else type(end).__name__
+
+
+def by_process(trials: Iterable[PlannedTrial]) -> list[list[PlannedTrial]]:
+    """Return the trials by the process that they share; one whose first trial is not among them has its own."""
+    groups: dict[str, list[PlannedTrial]] = {}
+    for trial in trials:
+        groups.setdefault(trial.process_of or trial.trial_id, []).append(trial)
+    return list(groups.values())

@@ -133,11 +133,19 @@ def _of(prepared: Prepared, experiment: Experiment) -> Prepared:
     )
 
 
+def first_configurations(prepared: Prepared) -> list[Configuration]:
+    """Return each variant's first configuration that is in the plan, in the definition's order, reference first."""
+    planned = {trial.configuration.key for trial in prepared.plan.trials}
+    firsts: dict[str, Configuration] = {}
+    for configuration in configurations(prepared.experiment, prepared.plan.profile):
+        if configuration.key in planned:
+            firsts.setdefault(configuration.variant_name, configuration)
+    return list(firsts.values())
+
+
 def first_configuration(prepared: Prepared) -> Configuration:
     """Return the reference's first configuration, in the definition's order, that is in the plan."""
-    planned = {trial.configuration.key for trial in prepared.plan.trials}
-    every = configurations(prepared.experiment, prepared.plan.profile)
-    return next(configuration for configuration in every if configuration.key in planned)
+    return first_configurations(prepared)[0]
 
 
 def plan_without(

@@ -10,22 +10,25 @@ from pathlib import Path
 from harness.backing import BackingNeed, source_of
 from harness.definitions import contract_folder, load_implementations
 from harness.errors import InputError, TrialFailure
+from harness.loadgen.base import LoadGenerator
 from harness.memory_sizing.fit import fit_memory
 from harness.memory_sizing.spec import asked_of
 from harness.model import (
     BackingSettings,
     BuildRecord,
     Calibration,
+    CalibrationSpec,
     Configuration,
     EchoReading,
     Implementation,
     Load,
     MemoryFit,
     PlannedTrial,
+    WarmUpSpec,
 )
 from harness.provenance import without_paths
 from harness.runner import Limits, TrialContext
-from harness.session.calibration import CalibrationTrial, calibrate, saturated
+from harness.session.calibration import CalibrationTrial, calibrate, least_of, saturated
 from harness.session.headroom import (
     ECHO_IMPLEMENTATION,
     ECHO_WORKLOAD,
@@ -36,14 +39,18 @@ from harness.session.headroom import (
 )
 from harness.session.memory_plan import fit_order
 from harness.session.orphans import RunningProcesses
-from harness.session.planning import Prepared, first_configuration, planned_variants
+from harness.session.planning import Prepared, first_configurations, planned_variants
 from harness.session.wiring import Assembly
 from harness.store import SessionWriter, explained
 from harness.workloads import load_cases
 
 
-def parts_for(assembly: Assembly, ledger: RunningProcesses, load: Load | None) -> TrialContext:
-    """Return what the runner works with, its load generator's own words among it."""
+def parts_for(
+    assembly: Assembly, ledger: RunningProcesses, load: Load | None, warm_up: WarmUpSpec | None = None
+) -> TrialContext:
+    """Return what the runner works with, its load generators' own words among it."""
+    tools = [one.generator for one in (warm_up, load) if one is not None]
+    words = {ours: theirs for tool in tools for ours, theirs in assembly.load_words(tool).items()}
     return TrialContext(
         host=assembly.host,
         launcher=assembly.launcher,
@@ -54,7 +61,7 @@ def parts_for(assembly: Assembly, ledger: RunningProcesses, load: Load | None) -
         backing=assembly.backing,
         other_host=assembly.load_host,
         database_host=assembly.database_host,
-        load_words=assembly.load_words(load.generator) if load is not None else {},
+        load_words=words,
         further_loads=assembly.further_loads(load.generator) if load is not None else (),
     )
 
@@ -81,33 +88,12 @@ class Preparation:
         known = self.writer.session.calibration()
         if known is not None:
             return known
-        configuration = first_configuration(prepared)
-        busy = saturated(configuration, order)
-        implementation = prepared.study.implementations[configuration.variant.implementation]
-        folder = self.assembly.root / ".cache" / "calibration" / prepared.session_id / "trial"
-        contract = contract_folder(self.assembly.root, prepared.experiment.workload)
+        firsts = first_configurations(prepared)
+        if order.of == "reference":
+            firsts = firsts[:1]
         with explained(self.writer.session.folder):
             try:
-                self.say(f"calibration with {configuration.key}")
-                self._prepare_for(busy, implementation, contract)
-                found = calibrate(
-                    CalibrationTrial(
-                        order=order,
-                        configuration=configuration,
-                        implementation=implementation,
-                        build=self.assembly.launcher.build(
-                            implementation, configuration.variant, configuration.backing
-                        ),
-                        requests=prepared.study.requests[configuration.mix],
-                        cases=load_cases(contract),
-                        generator=self.assembly.generator(order.generator),
-                        folder=folder,
-                        contract=contract,
-                        seed=prepared.plan.seed,
-                        limits=self.limits,
-                    ),
-                    parts_for(self.assembly, self.ledger, busy.load),
-                )
+                found = least_of([self._calibrated(configuration, order) for configuration in firsts])
             finally:
                 self.close()
         self.writer.write_calibration(found)
@@ -115,6 +101,38 @@ class Preparation:
             "calibrated", capacity_per_s=found.capacity_per_s, configuration=found.configuration
         )
         return found
+
+    def _calibrated(self, configuration: Configuration, order: CalibrationSpec) -> Calibration:
+        prepared = self.prepared
+        busy = saturated(configuration, order)
+        implementation = prepared.study.implementations[configuration.variant.implementation]
+        contract = contract_folder(self.assembly.root, prepared.experiment.workload)
+        self.say(f"calibration with {configuration.key}")
+        self._prepare_for(busy, implementation, contract)
+        return calibrate(
+            CalibrationTrial(
+                order=order,
+                configuration=configuration,
+                implementation=implementation,
+                build=self.assembly.launcher.build(
+                    implementation, configuration.variant, configuration.backing
+                ),
+                requests=prepared.study.requests[configuration.mix],
+                cases=load_cases(contract),
+                generator=self.assembly.generator(order.generator),
+                warm_up_generator=self.warm_up_generator(configuration),
+                folder=self.assembly.root / ".cache" / "calibration" / prepared.session_id / "trial",
+                contract=contract,
+                seed=prepared.plan.seed,
+                limits=self.limits,
+            ),
+            parts_for(self.assembly, self.ledger, busy.load, busy.warm_up),
+        )
+
+    def warm_up_generator(self, configuration: Configuration) -> LoadGenerator | None:
+        """Return the tool of a warm-up in windows; ``None``: there is none."""
+        asked = configuration.warm_up
+        return None if asked is None else self.assembly.generator(asked.generator)
 
     def memory(self) -> MemoryFit | None:
         """The heaps and limits that variants leave to be measured: written earlier, else measured now.

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Warm-up under load, in windows: what is asked for, what was seen of each, and when a service is settled."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Sequence
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from harness.model.base import Frozen
+
+#: ``not settled``: the longest time came first. ``ended``: the trial failed in its warm-up.
+WarmClass = Literal["settled", "not settled", "ended"]
+
+
+class WarmUpSpec(Frozen):
+    """Load in windows, one after another, until throughput, CPU time per request and JIT compilation are settled."""
+
+    generator: Literal["wrk"] = Field(
+        default="wrk", description="a tool that starts at once and saturates a service"
+    )
+    users: int = Field(default=16, ge=1, le=1000)
+    window_s: int = Field(default=1, ge=1, le=60)
+    n_windows: int = Field(
+        default=5, ge=2, le=60, description="so many windows are compared with as many before them"
+    )
+    tolerance: float = Field(default=0.03, gt=0, lt=1, description="between the medians of the two groups")
+    compile_share: float = Field(
+        default=0.05, gt=0, le=1, description="of the time, spent by the JIT compilers in the later group"
+    )
+    at_most_s: int = Field(default=90, ge=1, le=3600)
+
+    @model_validator(mode="after")
+    def _two_groups_fit(self) -> Self:
+        if self.at_most_s < 2 * self.n_windows * self.window_s:
+            raise ValueError(
+                f"at_most_s = {self.at_most_s} is shorter than two groups of {self.n_windows} windows"
+            )
+        return self
+
+
+class WarmUpWindow(Frozen):
+    """One window. CPU and compile time are those since the end of the window before it."""
+
+    start_s: float = Field(ge=0, description="since the first window began")
+    duration_s: float = Field(ge=0, description="of the load, as the tool says")
+    n_requests: int = Field(ge=0)
+    n_errors: int = Field(ge=0)
+    cpu_s: float | None = Field(description="of the service")
+    compile_s: float | None = Field(description="of its JIT compilers; None: it has none")
+
+    @property
+    def end_s(self) -> float:
+        return self.start_s + self.duration_s
+
+    @property
+    def per_s(self) -> float:
+        """Right answers per second."""
+        return (self.n_requests - self.n_errors) / self.duration_s if self.duration_s > 0 else 0.0
+
+    @property
+    def cpu_s_per_request(self) -> float | None:
+        return self.cpu_s / self.n_requests if self.cpu_s is not None and self.n_requests else None
+
+    @property
+    def compile_share(self) -> float | None:
+        """Compile time as a share of the window."""
+        return self.compile_s / self.duration_s if self.compile_s is not None and self.duration_s else None
+
+
+class WarmUpRecord(Frozen):
+    """The warm-up of one process, from the first request of its first window."""
+
+    spec: WarmUpSpec
+    windows: tuple[WarmUpWindow, ...]
+    end: WarmClass
+    unsettled: tuple[str, ...] = Field(default=(), description="what had not settled at the end")
+    n_requests_before: int | None = Field(
+        default=None, description="that were answered before: polls until it was ready"
+    )
+
+
+def unsettled(windows: Sequence[WarmUpWindow], spec: WarmUpSpec) -> tuple[str, ...]:
+    """Return what is not settled yet, in words; empty: all is.
+
+    Of two groups of ``spec.n_windows`` windows, the last and those before them, the medians of throughput and of CPU
+    time per request differ by no more than ``spec.tolerance``, and compilers worked for no more than
+    ``spec.compile_share`` of the later one. A quantity that cannot be read is left out.
+    """
+    n = spec.n_windows
+    if len(windows) < 2 * n:
+        return (f"{len(windows)} of {2 * n} windows",)
+    earlier, later = windows[-2 * n : -n], windows[-n:]
+    found: list[str] = []
+    for name, value in _COMPARED.items():
+        before, after = (_median(value, group) for group in (earlier, later))
+        if before is None or after is None:
+            continue
+        if before <= 0 or abs(after / before - 1) > spec.tolerance:
+            found.append(name)
+    shares = [window.compile_share for window in later if window.compile_share is not None]
+    if shares and statistics.fmean(shares) > spec.compile_share:
+        found.append("JIT compilation")
+    return tuple(found)
+
+
+_Value = Callable[[WarmUpWindow], float | None]
+_COMPARED: dict[str, _Value] = {
+    "throughput": lambda window: window.per_s,
+    "CPU time per request": lambda window: window.cpu_s_per_request,
+}
+
+
+def _median(value: _Value, windows: Sequence[WarmUpWindow]) -> float | None:
+    found = [value(window) for window in windows]
+    known = [one for one in found if one is not None]
+    return statistics.median(known) if len(known) == len(windows) else None

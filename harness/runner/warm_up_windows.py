@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Warm-up by windows of saturating load, until the service is settled, or for as long as it may take at most.
+
+Each window is one run of a load tool for a whole number of seconds; between two of them lie some milliseconds. CPU and
+compile time of a window are those since the one before it ended, so that over all windows nothing is left out.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.errors import TrialFailure
+from harness.hosts.base import Command
+from harness.launchers.base import Instance
+from harness.loadgen.base import LoadCommand, LoadGenerator, LoadSpec
+from harness.model import ClosedLoad, Outcome, ResourceReading, WarmUpRecord, WarmUpSpec, WarmUpWindow
+from harness.model.warm_up import WarmClass, unsettled
+from harness.runner.context import LoadSlot, Notes, TrialContext, TrialSpec, watch
+from harness.runner.load_setup import in_words_of
+from harness.runner.outcome import crash
+
+#: Of the trial's folder; its files are those of the last window.
+FOLDER = "warm-up"
+#: Beyond its own time, for a tool to start and stop on a busy machine.
+EXTRA_S = 30.0
+
+
+def warm_up_in_windows(
+    instance: Instance, asked: WarmUpSpec, spec: TrialSpec, context: TrialContext, notes: Notes
+) -> None:
+    """Load the instance in windows until it is settled; ``notes.warm_up`` tells of every window, however it ends.
+
+    Raises:
+        TrialFailure: the service ended, or answered wrongly; the tool failed.
+        MissingTool: the tool is not there.
+    """
+    if spec.warm_up_generator is None:
+        raise TrialFailure(Outcome.FAILED, "a warm-up in windows was planned without a load generator")
+    place = context.load_places[0]
+    ours = spec.folder / FOLDER
+    ours.mkdir()
+    there = place.host.open_folder(ours)
+    notes.folders_there[there] = ours
+    windows = _Windows(
+        instance=instance, asked=asked, spec=spec, context=context, notes=notes,
+        generator=spec.warm_up_generator, place=place, ours=ours, there=there,
+    )  # fmt: skip
+    end: WarmClass = "ended"
+    try:
+        end = windows.go()
+    finally:
+        place.host.close_folder(ours)
+        notes.warm_up = WarmUpRecord(
+            spec=asked,
+            windows=tuple(windows.seen),
+            end=end,
+            unsettled=unsettled(windows.seen, asked),
+            n_requests_before=notes.start_up.polls if notes.start_up else None,
+        )
+
+
+@dataclass(kw_only=True)
+class _Windows:
+    """The windows of one warm-up, one after another."""
+
+    instance: Instance
+    asked: WarmUpSpec
+    spec: TrialSpec
+    context: TrialContext
+    notes: Notes
+    generator: LoadGenerator
+    place: LoadSlot
+    ours: Path
+    there: Path
+    seen: list[WarmUpWindow] = field(default_factory=list)
+
+    def go(self) -> WarmClass:
+        command = self._command()
+        before = self._reading()
+        began_s = time.monotonic()
+        while True:
+            start_s = time.monotonic() - began_s
+            self._run(command)
+            after = self._reading()
+            load = self.generator.read(self.ours)
+            self.seen.append(
+                WarmUpWindow(
+                    start_s=start_s,
+                    duration_s=load.duration_s,
+                    n_requests=load.n_requests,
+                    n_errors=load.n_errors,
+                    cpu_s=_difference(before.cpu_s, after.cpu_s),
+                    compile_s=_difference(before.compile_s, after.compile_s),
+                )
+            )
+            before = after
+            if not load.n_requests or load.n_errors == load.n_requests:
+                raise TrialFailure(
+                    Outcome.FAILED, f"no right answer in window {len(self.seen)} of the warm-up"
+                )
+            if not unsettled(self.seen, self.asked):
+                return "settled"
+            if time.monotonic() - began_s + self.asked.window_s > self.asked.at_most_s:
+                return "not settled"
+
+    def _command(self) -> LoadCommand:
+        """Its files lie in the folder afterwards, on the load's host."""
+        host = self.place.host
+        made = self.generator.command(
+            LoadSpec(
+                profile=ClosedLoad(users=self.asked.users, duration_s=self.asked.window_s),
+                requests=self.spec.requests,
+                endpoint=self.instance.endpoint,
+                folder=self.there,
+                seed=self.spec.seed,
+            )
+        )
+        command = in_words_of(self.place, made)
+        for name, content in command.files.items():
+            (self.ours / name).write_text(content, "utf-8")
+            if not host.here:
+                host.put(self.ours / name, self.there / name)
+        return command
+
+    def _run(self, command: LoadCommand) -> None:
+        host, placement = self.place.host, self.notes.placement
+        made = [name for name in command.outputs if name not in command.files]
+        for name in made:
+            (self.ours / name).unlink(missing_ok=True)
+        done = host.run(
+            Command(
+                argv=command.argv,
+                folder=self.there,
+                environment=command.environment,
+                cpus=placement.generator if placement else None,
+            ),
+            timeout_s=self.asked.window_s + EXTRA_S,
+        )
+        if (service_exit := self.instance.exited()) is not None:
+            raise crash(service_exit, "in its warm-up", self.notes.service_folder, self.context.host)
+        if done.exit_code:
+            said = (done.stderr or done.stdout).strip()[-300:]
+            raise TrialFailure(
+                Outcome.FAILED, f"{self.generator.name} ended with {done.exit_code} in the warm-up: {said}"
+            )
+        for name in made if not host.here else ():
+            host.get(self.there / name, self.ours / name)
+
+    def _reading(self) -> ResourceReading:
+        return self.context.host.resources(watch(self.instance), pss=False)
+
+
+def _difference(before: float | None, after: float | None) -> float | None:
+    return None if before is None or after is None else max(0.0, after - before)
+
+
+__all__ = ["FOLDER", "warm_up_in_windows"]
