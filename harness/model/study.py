@@ -204,7 +204,9 @@ class Experiment(Frozen):
             )
         for name, level in self.factors[self.same_process].items():
             unset = Level(load=level.load, mix=level.mix)
-            changed = [field for field in Level.model_fields if getattr(level, field) != getattr(unset, field)]
+            changed = [
+                field for field in Level.model_fields if getattr(level, field) != getattr(unset, field)
+            ]
             if changed:
                 raise ValueError(
                     f"factors.{self.same_process}.{name}: {changed} cannot change on a process that runs; "

@@ -61,7 +61,9 @@ def place(
         service, generator = cpus[:wanted], cpus[wanted:]
         words = f"pinned apart: service on CPU {_listed(service)}, generator on CPU {_listed(generator)}"
         return Placement(service=service, generator=generator, shared=False, words=words)
-    why = "as asked" if policy == "shared" else f"{len(cpus)} CPUs are too few for a service of {wanted} apart"
+    why = (
+        "as asked" if policy == "shared" else f"{len(cpus)} CPUs are too few for a service of {wanted} apart"
+    )
     words = f"not pinned ({why}): service and generator share CPU {_listed(cpus)}"
     return Placement(service=None, generator=None, shared=True, words=words)
 

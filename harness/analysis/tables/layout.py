@@ -24,7 +24,7 @@ TRIALS = "trials.parquet"
 EXCLUSIONS = "exclusions.json"
 KEPT = ".rows"
 #: Folders with one table a trial.
-TRIAL_TABLES = ("requests", "samples", "native_memory")
+TRIAL_TABLES = ("requests", "samples", "native_memory", "windows")
 
 
 def tables_folder(root: Path, experiment: str, source: Source) -> Path:

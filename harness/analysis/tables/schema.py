@@ -31,7 +31,7 @@ TEXT = (
 )
 OPTIONAL_TEXT = (
     "gc", "load_name", "generator", "load_model", "latency_method", "reason", "exclusion_reason", "limits",
-    "bound_by", "bound_why",
+    "bound_by", "bound_why", "warm_class",
 )  # fmt: skip
 COUNTS = ("block", "position")
 SWITCHES = ("duplicate", "is_reference", "excluded")
@@ -45,6 +45,8 @@ NUMBERS = (
     "rss_before_bytes", "rss_after_bytes", "rss_max_bytes", "pss_after_bytes",
     "time_to_first_response_s", "cpu_s_at_first_response", "rss_at_first_response_bytes",
     "idle_rss_bytes", "idle_cpu_s",
+    "warm_up_s", "warm_up_requests", "warm_up_cpu_s",
+    "cold_s", "cold_requests", "cold_cpu_s", "cold_extra_cpu_s", "compile_s",
     "echo_per_s", "headroom_ratio",
     "artifact_bytes", "runtime_bytes", "build_s",
     "service_share", "generator_share", "backing_share", "machine_share",

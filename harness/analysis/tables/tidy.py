@@ -21,6 +21,7 @@ from harness.analysis.tables.bound_columns import bound_columns
 from harness.analysis.tables.layout import Processed, Source
 from harness.analysis.tables.runtime_columns import native_memory, runtime_columns
 from harness.analysis.tables.trial_files import damage_of, read_requests, read_samples
+from harness.analysis.tables.warm_up_columns import window_table
 from harness.errors import InputError
 from harness.import_closure import SOURCES, closure_sha256
 from harness.model import BuildRecord, TrialRecord
@@ -213,6 +214,7 @@ class _Tidying:
             "requests": None if requests is None else requests.to_frame(),
             "samples": samples,
             "native_memory": native,
+            "windows": window_table(record),
         }
         self.processed.write_trial(session.folder.name, trial_id, tables)
         self.processed.keep_row(session.folder.name, trial_id, key, row)

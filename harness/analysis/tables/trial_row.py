@@ -18,6 +18,7 @@ from harness.analysis.tables.resource_columns import (
 )
 from harness.analysis.tables.schema import factor_column
 from harness.analysis.tables.settled import settled_answers
+from harness.analysis.tables.warm_up_columns import warm_up_columns
 from harness.formats.table import RequestTable
 from harness.model import BuildRecord, OpenLoad, Outcome, SessionHeader, TrialRecord
 
@@ -63,6 +64,7 @@ def trial_row(
         )
         | memory_columns(record, samples, settle_s=settle_s)
         | _start_up(record)
+        | warm_up_columns(record)
         | _surroundings(record)
     )
 
