@@ -23,7 +23,8 @@ class LoadTool:
     """One tool.
 
     ``title``: its name as it writes it. ``has_rows``: one row per request, not totals alone. ``checks_bodies``:
-    it compares answers' bodies under load. ``resolution_s``: the smallest step of its latencies, in seconds.
+    it compares answers' bodies under load. ``saturates``: lean enough to saturate a service from as many CPUs as the
+    service has, in a closed loop. ``resolution_s``: the smallest step of its latencies, in seconds.
     ``only_loop``: the loop of a tool that has one only, and how it shows; ``None``: it has both.
     ``threads_option``: the word of its command that is followed by its number of threads; ``None``: it has none.
     ``error_words``: its own words for errors, in lower case, and the kind of each.
@@ -34,6 +35,7 @@ class LoadTool:
     runs_as: RunsAs = "program"
     has_rows: bool = True
     checks_bodies: bool = False
+    saturates: bool = False
     resolution_s: float
     only_loop: tuple[Literal["closed", "open"], str] | None = None
     threads_option: str | None = None
@@ -73,6 +75,7 @@ LOAD_TOOLS: tuple[LoadTool, ...] = (
         name="wrk",
         title="wrk",
         has_rows=False,
+        saturates=True,
         resolution_s=1e-6,
         only_loop=("closed", "wrk sends on a connection only after its answer"),
         threads_option="-t",
@@ -105,7 +108,7 @@ LOAD_TOOLS: tuple[LoadTool, ...] = (
             "connection reset": "refused",
         },
     ),
-    LoadTool(name="oha", title="oha", resolution_s=1e-9),
+    LoadTool(name="oha", title="oha", saturates=True, resolution_s=1e-9),
     LoadTool(name="vegeta", title="vegeta", resolution_s=1e-9, error_words={"no answer": "refused"}),
 )
 

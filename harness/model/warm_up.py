@@ -10,6 +10,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from harness.model.base import Frozen
+from harness.model.load_tools import BY_NAME, LOAD_TOOLS, GeneratorName
 
 #: ``not settled``: the longest time came first. ``ended``: the trial failed in its warm-up.
 WarmClass = Literal["settled", "not settled", "ended"]
@@ -18,9 +19,7 @@ WarmClass = Literal["settled", "not settled", "ended"]
 class WarmUpSpec(Frozen):
     """Load in windows, one after another, until throughput, CPU time per request and JIT compilation are settled."""
 
-    generator: Literal["wrk"] = Field(
-        default="wrk", description="a tool that starts at once and saturates a service"
-    )
+    generator: GeneratorName = Field(description="a tool that saturates a service")
     users: int = Field(default=16, ge=1, le=1000)
     window_s: int = Field(default=1, ge=1, le=60)
     n_windows: int = Field(
@@ -33,7 +32,10 @@ class WarmUpSpec(Frozen):
     at_most_s: int = Field(default=90, ge=1, le=3600)
 
     @model_validator(mode="after")
-    def _two_groups_fit(self) -> Self:
+    def _can_be_done(self) -> Self:
+        if not BY_NAME[self.generator].saturates:
+            allowed = ", ".join(tool.name for tool in LOAD_TOOLS if tool.saturates)
+            raise ValueError(f"generator = {self.generator!r} cannot saturate a service; allowed: {allowed}")
         if self.at_most_s < 2 * self.n_windows * self.window_s:
             raise ValueError(
                 f"at_most_s = {self.at_most_s} is shorter than two groups of {self.n_windows} windows"

@@ -33,7 +33,7 @@ def warm_up_columns(record: TrialRecord) -> dict[str, object]:
 
 
 def window_table(record: TrialRecord) -> pd.DataFrame | None:
-    """Return one row per window, columns as of ``WarmUpWindow``; ``None``: there were none, or another trial has them."""
+    """Return one row per window, columns as of ``WarmUpWindow``; ``None``: there is none, or another trial has it."""
     if record.warm_up is None or record.planned.process_of is not None:
         return None
     rows = [window.model_dump() for window in record.warm_up.windows]

@@ -19,8 +19,8 @@ class ColdStart:
     """What a process needed to become warm. ``None``: it did not within its warm-up, or it cannot be told.
 
     ``seconds``, ``n_requests`` and ``cpu_s`` are of the windows before the first one from which on throughput is
-    within 10 % of warm; 0: that was the first window, so less than ``resolution_s``. ``extra_cpu_s`` is what all windows
-    used beyond the warm CPU time of as many requests.
+    within 10 % of warm; 0: that was the first window, so less than ``resolution_s``. ``extra_cpu_s`` is what all
+    windows used beyond the warm CPU time of as many requests.
     """
 
     resolution_s: float

@@ -150,11 +150,11 @@ def test_the_published_load_is_what_was_published() -> None:
     assert (load.profile.users, load.profile.loops, load.profile.ramp_up_s) == (100, 10_000, 10)
 
 
-def test_jvm_variants_state_collector_and_heap_and_everyone_the_cpus() -> None:
+def test_jvm_variants_state_collector_and_heap_and_all_variants_have_as_many_cpus() -> None:
     for name in experiment_files(ROOT):
         study = load_study(ROOT, name)
+        assert len({variant.runtime.cpus for variant in study.experiment.variants.values()}) == 1, name
         for variant in study.experiment.variants.values():
-            assert variant.runtime.cpus is not None
             if study.implementations[variant.implementation].runtime == "jvm":
                 assert variant.runtime.gc is not None and variant.runtime.heap_max is not None
 

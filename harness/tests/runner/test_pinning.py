@@ -13,23 +13,27 @@ from hypothesis import strategies as st
 from harness.agent.machine_info import cpu_list, physical_cores
 from harness.errors import InputError, TrialFailure
 from harness.hosts.local import LocalHost
-from harness.runner.pinning import APART_FROM_CPUS, Policy, check_pinned, cpus_allowed, place, place_on_two
+from harness.runner.pinning import Policy, check_pinned, cpus_allowed, place, place_on_two
 
 
-def test_two_cpus_are_shared_and_the_record_says_so() -> None:
-    placement = place((0, 1))
+def test_a_service_that_wants_every_cpu_shares_them_and_the_record_says_so() -> None:
+    placement = place((0, 1), 2)
     assert (placement.service, placement.generator, placement.shared) == (None, None, True)
-    assert (
-        placement.words == "not pinned (2 CPUs are too few to pin apart): service and generator share CPU 0-1"
+    assert placement.words == (
+        "not pinned (2 CPUs are too few for a service of 2 apart): service and generator share CPU 0-1"
     )
 
 
-def test_two_cpus_can_be_pinned_apart_on_request() -> None:
-    placement = place((0, 1), policy="apart")
+def test_of_two_cpus_service_and_generator_have_one_each() -> None:
+    placement = place((0, 1))
     assert (placement.service, placement.generator, placement.shared) == ((0,), (1,), False)
 
 
-def test_from_four_cpus_on_they_are_pinned_apart() -> None:
+def test_sharing_is_a_wish_like_any_other() -> None:
+    assert place((0, 1), policy="shared").shared
+
+
+def test_each_has_half_of_the_machine() -> None:
     placement = place((0, 1, 2, 3))
     assert (placement.service, placement.generator) == ((0, 1), (2, 3))
     assert placement.words == "pinned apart: service on CPU 0-1, generator on CPU 2-3"
@@ -66,7 +70,7 @@ def test_whatever_the_machine_nobody_gets_what_is_not_there_and_apart_is_apart(
         return
     assert placement.service
     assert placement.generator
-    assert len(available) >= APART_FROM_CPUS
+    assert policy == "auto"
     assert sorted(placement.service + placement.generator) == sorted(available)
     assert len(placement.service) == (limit or len(available) // 2)
 
