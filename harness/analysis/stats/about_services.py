@@ -7,6 +7,9 @@ plan. Latency and CPU time per request do so there too, at saturation. Where the
 an equal rate: both arms kept an offered rate in 80 % of their trials, nothing was at its limit, and the rates are
 within 5 % of each other. In a closed loop that something else bounds, the rates differ with the services, so neither
 latency nor CPU time per request is that of equal work. Memory and start-up have no condition.
+
+Where trials were to be warmed up until they settled, more than one in five that did not settle, or whose JVM still
+compiled for over 5 % of the measurement, refuses the ratio whatever bounded it.
 """
 
 from __future__ import annotations
@@ -21,6 +24,8 @@ from harness.model.digits import percent, plain, whole_percent
 
 #: Of the trials of each arm.
 BOUND_SHARE = 0.80
+#: A warm JVM compiles for no more than this share of the measurement.
+COMPILED_SHARE = 0.05
 #: Rates within this of each other, as a share, are equal.
 EQUAL_RATE = 0.05
 RATE = "throughput_per_s"
@@ -60,6 +65,9 @@ def not_about_services(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> str | N
     condition = condition_of(metric)
     if condition is None or not _told(a, b) or a.empty or b.empty:
         return None
+    cold = _not_warm(a, b)
+    if cold is not None:
+        return cold
     if _mostly(a, "service") and _mostly(b, "service"):
         return None
     if condition == "throughput":
@@ -69,6 +77,25 @@ def not_about_services(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> str | N
     why = _others(a, b, {"offered"} if _mostly(a, "offered") or _mostly(b, "offered") else {"service"})
     differ = _rates_differ(a, b)
     return why if differ is None else f"{why}; {differ}"
+
+
+def _not_warm(a: pd.DataFrame, b: pd.DataFrame) -> str | None:
+    """Return why an arm that was to be warm is not, in words; ``None``: both are, or neither was to be."""
+    if not all("warm_class" in arm and arm["warm_class"].notna().any() for arm in (a, b)):
+        return None
+    cold = [_cold(arm) for arm in (a, b)]
+    if max(float(one.mean()) for one in cold) <= 1 - BOUND_SHARE:
+        return None
+    both = pd.concat(cold)
+    return f"not warm: {int(both.sum())} of {len(both)} trials had not settled, or still compiled"
+
+
+def _cold(arm: pd.DataFrame) -> pd.Series[bool]:
+    """Which trials had not settled, or compiled for more than a settled service does."""
+    cold = arm["warm_class"].fillna("ended").astype(str) != "settled"
+    if {"compile_s", "measurement_s"} <= set(arm.columns):
+        cold = cold | (arm["compile_s"].fillna(0.0) > COMPILED_SHARE * arm["measurement_s"])
+    return cold
 
 
 def _told(*arms: pd.DataFrame) -> bool:

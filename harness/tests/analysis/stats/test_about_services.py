@@ -112,3 +112,23 @@ def test_tables_notes_and_sentences_say_so_without_an_adjective() -> None:
     words = verdict_words(one.verdict, one.ratio, one.margin, one.not_about)
     assert words == "not about the services: bound by the generator (20 of 20 trials), and not compared with"
     assert not any(word in words for word in ("higher", "lower", "equivalent"))
+
+
+@pytest.mark.parametrize("metric", [RATE, CPU, P99])
+def test_an_arm_that_did_not_settle_or_still_compiles_is_never_called_warm(metric: str) -> None:
+    warm = trials("service", "service", rate=0.5).assign(
+        warm_class="settled", compile_s=None, measurement_s=10.0
+    )
+    assert found(warm, metric).about_services
+    java = warm["variant"] == "java"
+    unsettled = warm.assign(warm_class=warm["warm_class"].where(~java, "not settled"))
+    assert found(unsettled, metric).not_about == (
+        "not warm: 10 of 20 trials had not settled, or still compiled"
+    )
+    assert not found(warm.assign(compile_s=java.map({True: 0.6, False: 0.0})), metric).about_services
+    assert found(warm.assign(compile_s=java.map({True: 0.4, False: 0.0})), metric).about_services
+
+
+def test_memory_of_what_did_not_settle_is_compared_all_the_same() -> None:
+    cold = trials("service", "service").assign(warm_class="not settled", compile_s=None, measurement_s=10.0)
+    assert found(cold, RSS).verdict != Verdict.NOT_ABOUT_SERVICES

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trials that share a process: it is warmed up once, in windows, and then takes one load after the other."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+from pathlib import Path
+
+import pytest
+
+from harness.loadgen.base import Installed
+from harness.loadgen.tools.wrk.adapter import adapter
+from harness.model import Outcome, TrialRecord
+from harness.session import Assembly, measure, prepare
+from harness.store import SessionFolder
+from harness.tests.support.instances import eventually
+from harness.tests.support.sessions import LIMITS, make_session_project, running_below, tiny_assembly
+
+TWO_LOADS = """
+[factors.load]
+few = { load = "few" }
+more = { load = "more" }
+
+[profiles.smoke.warm_up]
+generator = "wrk"
+users = 2
+n_windows = 2
+tolerance = 0.9
+at_most_s = 6
+
+[profiles.smoke.loads.more]
+generator = "locust"
+profile = { model = "closed", users = 2, loops = 8 }
+"""
+
+
+def two_loads(root: Path, *, other: str = "") -> Path:
+    """Lay out the tiny project, whose processes take two loads each after a warm-up by the real wrk."""
+    make_session_project(root, other=other)
+    file = root / "harness" / "experiments" / "tiny.toml"
+    head, _, rest = file.read_text().partition("\n[variants.calm]")
+    file.write_text(f'{head}same_process = "load"\n\n[variants.calm]{rest}{TWO_LOADS}')
+    return root
+
+
+def with_wrk(root: Path) -> Assembly:
+    program = shutil.which("wrk")
+    assert program is not None, "wrk is missing; install it with: apt-get install -y wrk"
+    assembly = tiny_assembly(root)
+    made = adapter(Installed(programs={"wrk": Path(program)}))
+    return dataclasses.replace(assembly, generators={**assembly.generators, "wrk": lambda: made})
+
+
+def measured(root: Path) -> SessionFolder:
+    assembly = with_wrk(root)
+    prepared = prepare(assembly, "tiny", profile="smoke", host="local", seed=1)
+    folder = measure(assembly, prepared, limits=LIMITS)
+    assert folder.complete and folder.verify() == ()
+    assert eventually(lambda: not running_below(root))
+    return folder
+
+
+def pairs(folder: SessionFolder, variant: str = "calm") -> list[tuple[TrialRecord, TrialRecord]]:
+    """Return the trials of each process of a variant, first and second."""
+    records = {record.planned.trial_id: record for record in folder.records()}
+    return [
+        (records[record.planned.process_of], record)
+        for record in records.values()
+        if record.planned.process_of and record.planned.configuration.variant_name == variant
+    ]
+
+
+def test_one_process_takes_all_its_loads_and_is_warmed_up_once(tmp_path: Path) -> None:
+    folder = measured(two_loads(tmp_path))
+    found = pairs(folder)
+    assert len(found) == 2  # and its duplicate
+    for first, second in found:
+        assert [first.outcome, second.outcome] == [Outcome.OK, Outcome.OK]
+        assert first.instance is not None and second.instance is not None
+        assert first.instance.pid == second.instance.pid
+        assert first.instance.stop_signal == second.instance.stop_signal
+        assert first.load is not None and second.load is not None
+        assert (first.load.n_requests, second.load.n_requests) == (10, 16)
+        assert first.start_up is not None and second.start_up is None
+        assert [phase.name for phase in first.phases].count("warm-up") == 1
+        assert [phase.name for phase in second.phases] == ["measurement"]
+        assert first.phases[-1].end.monotonic_s <= second.phases[0].start.monotonic_s
+        assert first.warm_up == second.warm_up
+        assert first.warm_up is not None and len(first.warm_up.windows) >= 4
+        for window in first.warm_up.windows:
+            assert window.n_requests > 0 and window.n_errors == 0
+            assert window.cpu_s is not None and window.cpu_s > 0
+            assert window.compile_s is None  # it is no JVM
+        assert [boundary.name for boundary in second.boundaries] == ["before-load", "after-load"]
+        assert folder.has(second.planned.trial_id, "samples.csv")
+        assert folder.has(second.planned.trial_id, "service.stderr.txt")
+
+
+def test_what_cannot_go_on_has_failed_with_the_trial_before_it(tmp_path: Path) -> None:
+    folder = measured(two_loads(tmp_path, other="crash_after = 0"))
+    ((first, second),) = pairs(folder, "other")
+    assert first.outcome == second.outcome == Outcome.FAILED
+    assert second.reason is not None
+    assert second.reason.startswith(f"the process of {first.planned.trial_id} ended before it: ")
+    assert second.load is None and second.instance == first.instance
+
+
+def test_a_trial_whose_process_is_gone_is_made_up_for_on_one_of_its_own(tmp_path: Path) -> None:
+    folder = measured(two_loads(tmp_path))
+    first, second = pairs(folder)[0]
+    shutil.rmtree(folder.folder / second.planned.trial_id)
+    again = next(pair for pair in pairs(measured(tmp_path)) if pair[0].planned == first.planned)
+    assert again[0] == first
+    assert again[1].outcome == Outcome.OK
+    assert again[1].instance is not None and first.instance is not None
+    assert again[1].instance.pid != first.instance.pid
+    assert again[1].warm_up is not None and again[1].start_up is not None
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ('same_process = "users"', "same_process: unknown factor 'users'; allowed: \\['load'\\]"),
+        ('more = { load = "more", warm_up_requests = 5 }', "\\['warm_up_requests'\\] cannot change"),
+        ("at_most_s = 3", "shorter than two groups of 2 windows"),
+        ('generator = "jmeter"\nusers', "'jmeter' cannot saturate a service; allowed: wrk"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_one_line(tmp_path: Path, changed: str, words: str) -> None:
+    file = two_loads(tmp_path) / "harness" / "experiments" / "tiny.toml"
+    key = changed.partition(" =")[0]
+    lines = file.read_text().split("\n")
+    where = next(number for number, line in enumerate(lines) if line.startswith(f"{key} ="))
+    if "\n" in changed:
+        where = next(n for n, line in enumerate(lines) if line == 'generator = "wrk"')
+        lines[where + 1] = ""
+        changed += " = 2"
+    lines[where] = changed
+    file.write_text("\n".join(lines))
+    with pytest.raises(Exception, match=words) as refused:
+        prepare(with_wrk(tmp_path), "tiny", profile="smoke", host="local", seed=1)
+    assert "\n" not in str(refused.value)
