@@ -60,9 +60,9 @@ func matchedRoutes(o *observer, metrics http.Handler) http.Handler {
 
 func operationServer(seen *pathObserver, e endpoint.Endpoint, decode httptransport.DecodeRequestFunc) http.Handler {
 	return httptransport.NewServer(e, decode, encodeExchange,
-		httptransport.ServerBefore(beginExchange),
+		httptransport.ServerBefore(beginExchange(seen)),
 		httptransport.ServerErrorEncoder(encodeError),
-		httptransport.ServerFinalizer(endExchange(seen)),
+		httptransport.ServerFinalizer(endExchange),
 	)
 }
 
@@ -87,7 +87,7 @@ func decodeUnknown(context.Context, *http.Request) (any, error) {
 }
 
 func encodeExchange(_ context.Context, w http.ResponseWriter, response any) error {
-	reply(w, http.StatusOK, response.(*exchange).out)
+	response.(*exchange).answer(w, http.StatusOK)
 	return nil
 }
 
@@ -106,7 +106,7 @@ func encodeError(ctx context.Context, err error, w http.ResponseWriter) {
 	x.out = append(x.out, `{"error":"`...)
 	x.out = append(x.out, err.Error()...)
 	x.out = append(x.out, `"}`...)
-	reply(w, status, x.out)
+	x.answer(w, status)
 }
 
 // leanRoutes is the baseline of `harness bench services`: this server and nothing of this service.

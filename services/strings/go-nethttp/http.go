@@ -118,7 +118,6 @@ func (op *operation) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		status, body = op.respond(x, r.Body)
 	}
-	reply(w, status, body)
 
 	seen := observation{
 		method: r.Method, status: status, begin: begin, took: time.Since(begin),
@@ -128,6 +127,7 @@ func (op *operation) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		seen.bytesIn = x.request.bytesRead
 	}
 	x.line = op.observer.observe(seen, x.line)
+	reply(w, status, body)
 	exchanges.Put(x)
 }
 

@@ -83,14 +83,13 @@ final class Routes {
             // The router matches decoded paths, the contract compares them as they were sent.
             Route route = request.path().rawPath().equals(mounted.path()) ? mounted : Route.OTHER;
             Answer answer = answer(request, route);
-            try {
-                send(request, response, answer);
-            } finally {
-                long took = System.nanoTime() - started;
-                metrics.request(route, answer.status, took);
+            long took = System.nanoTime() - started;
+            metrics.request(route, answer.status, took);
+            if (log.writesLines()) {
                 log.request(request.prologue().method().text(), route.path(), answer.status,
                         request.headers().contentLength().orElse(answer.bytesIn), answer.body.length, took);
             }
+            send(request, response, answer);
         };
     }
 

@@ -173,7 +173,7 @@ final class Routes {
         }
     }
 
-    /** Counts, times and logs each request of a workload path when its answer is known. */
+    /** Counts, times and logs each request of a workload path when its answer is made and not yet sent. */
     private record Recorder(AccessLog log, Metrics metrics) implements ContainerResponseFilter {
 
         static final String STARTED = "rematch.started";

@@ -74,15 +74,14 @@ final class Routes {
         long started = System.nanoTime();
         Route route = Route.of(exchange.getRequestURI().getRawPath());
         Answer answer = answer(exchange, route);
-        try {
-            send(exchange, answer);
-        } finally {
-            long took = System.nanoTime() - started;
-            metrics.request(route, answer.status, took);
+        long took = System.nanoTime() - started;
+        metrics.request(route, answer.status, took);
+        if (log.writesLines()) {
             long declared = declaredBytes(exchange);
             log.request(exchange.getRequestMethod(), route.path(), answer.status,
                     declared >= 0 ? declared : answer.bytesIn, answer.body.length, took);
         }
+        send(exchange, answer);
     }
 
     private static Answer answer(HttpExchange exchange, Route route) {
