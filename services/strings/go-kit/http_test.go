@@ -56,8 +56,14 @@ func (b *lockedBuffer) lines(t *testing.T, n int) []string {
 }
 
 func TestEachWorkloadRequestIsOneLineAndOneWrite(t *testing.T) {
+	for _, craft := range []string{"tuned", "idiomatic"} {
+		t.Run(craft, func(t *testing.T) { eachRequestIsOneLine(t, craft) })
+	}
+}
+
+func eachRequestIsOneLine(t *testing.T, craft string) {
 	var sink lockedBuffer
-	server := matchedServer(t, &sink)
+	server := craftedServer(t, &sink, craft)
 	const stamp = `^ts=\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z `
 	post(t, server, "/health", "")
 	for i, c := range []struct{ path, body, line string }{
@@ -98,7 +104,7 @@ func TestAnAnswerIsCountedAndLoggedBeforeItIsSent(t *testing.T) {
 	})
 	registry := newRegistry()
 	request := httptest.NewRequest("POST", "/uppercase", strings.NewReader(`{"s":"hello"}`))
-	matchedRoutes(newObserver(registry, sink), metricsHandler(registry)).ServeHTTP(recorder, request)
+	matchedRoutes(newObserver(registry, sink), metricsHandler(registry), "tuned").ServeHTTP(recorder, request)
 	if sent != 0 || recorder.Body.Len() != 13 {
 		t.Errorf("%d bytes were sent when the line was written, %d at the end", sent, recorder.Body.Len())
 	}

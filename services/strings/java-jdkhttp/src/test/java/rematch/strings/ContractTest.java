@@ -46,6 +46,13 @@ final class ContractTest {
     }
 
     @TestFactory
+    Stream<DynamicTest> the_idiomatic_craft_answers_the_same_bytes() throws Exception {
+        serve("--craft=idiomatic");
+        return ContractCase.of("matched").stream()
+                .map(given -> DynamicTest.dynamicTest(given.name(), () -> check(given, send(given, false))));
+    }
+
+    @TestFactory
     Stream<DynamicTest> a_chunked_body_is_answered_alike() throws Exception {
         serve("--face=matched");
         return ContractCase.of("matched").stream()
