@@ -11,14 +11,18 @@ import (
 
 // The statements of the contract (../README.md).
 const (
-	insertClient   = `INSERT INTO client (name, email, phone) VALUES ('', '', '') RETURNING id`
-	insertOpening  = `INSERT INTO transaction (from_client_id, to_client_id, amount) VALUES (0, $1, $2)`
+	insertAccount = `WITH created AS (
+  INSERT INTO client (name, email, phone) VALUES ('', '', '') RETURNING id
+), opening AS (
+  INSERT INTO transaction (from_client_id, to_client_id, amount) SELECT 0, id, $1::integer FROM created
+)
+SELECT id FROM created`
 	insertTransfer = `INSERT INTO transaction (from_client_id, to_client_id, amount)
 SELECT $1::integer, $2::integer, $3::integer
 WHERE (SELECT count(*) FROM client WHERE id IN ($1::integer, $2::integer)) = 2
 RETURNING id`
-	selectBalance = `SELECT (SELECT coalesce(sum(amount), 0) FROM transaction WHERE to_client_id = $1::integer)
-     - (SELECT coalesce(sum(amount), 0) FROM transaction WHERE from_client_id = $1::integer)
+	selectBalance = `SELECT (SELECT coalesce(sum(amount), 0) FROM transaction WHERE to_client_id = client.id)
+     - (SELECT coalesce(sum(amount), 0) FROM transaction WHERE from_client_id = client.id)
 FROM client WHERE id = $1::integer`
 )
 
@@ -31,34 +35,23 @@ type bank struct {
 }
 
 // create makes a client with its opening transaction, both or neither, and returns its id.
-func (b bank) create(ctx context.Context, balance int64) (id int64, err error) {
+func (b bank) create(ctx context.Context, balance int32) (id int32, err error) {
 	err = b.database.use(ctx, func(conn *sql.Conn) error {
-		transaction, err := conn.BeginTx(unhurried, nil)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = transaction.Rollback() }() // does nothing after the commit
-		if err := transaction.QueryRowContext(unhurried, insertClient).Scan(&id); err != nil {
-			return err
-		}
-		if _, err := transaction.ExecContext(unhurried, insertOpening, id, balance); err != nil {
-			return err
-		}
-		return transaction.Commit()
+		return conn.QueryRowContext(unhurried, insertAccount, balance).Scan(&id)
 	})
 	return id, unavailable("create", err)
 }
 
 // transfer moves money between two clients and returns the id of the transaction.
-func (b bank) transfer(ctx context.Context, from, to, amount int64) (id int64, err error) {
+func (b bank) transfer(ctx context.Context, t transfer) (id int32, err error) {
 	err = b.database.use(ctx, func(conn *sql.Conn) error {
-		return conn.QueryRowContext(unhurried, insertTransfer, from, to, amount).Scan(&id)
+		return conn.QueryRowContext(unhurried, insertTransfer, t.from, t.to, t.amount).Scan(&id)
 	})
 	return id, unavailable("transfer", err)
 }
 
 // balance returns what a client received less what it sent.
-func (b bank) balance(ctx context.Context, client int64) (balance int64, err error) {
+func (b bank) balance(ctx context.Context, client int32) (balance int64, err error) {
 	err = b.database.use(ctx, func(conn *sql.Conn) error {
 		return conn.QueryRowContext(unhurried, selectBalance, client).Scan(&balance)
 	})

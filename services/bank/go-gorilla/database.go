@@ -59,7 +59,7 @@ func openDatabase(place string, opts options) (*database, error) {
 		return nil, err
 	}
 	connector.Dialer(dialer)
-	d.connector = countingConnector{Connector: connector, database: d}
+	d.connector = countingConnector{Connector: connector, database: d, prepares: opts.face == "matched" && opts.connections == "pool"}
 	if opts.connections == "pool" {
 		d.pool = sql.OpenDB(d.connector)
 		d.pool.SetMaxOpenConns(opts.poolSize)
@@ -104,14 +104,19 @@ func (d *database) connections() (inUse, idle int64) {
 type countingConnector struct {
 	driver.Connector
 	database *database
+	prepares bool // statements, on connections that live long enough
 }
 
 func (c countingConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	conn, err := c.Connector.Connect(ctx)
-	if err == nil {
-		c.database.opened.Add(1)
+	if err != nil {
+		return nil, err
 	}
-	return conn, err
+	c.database.opened.Add(1)
+	if c.prepares {
+		return &preparingConn{pqConn: conn.(pqConn), prepared: map[string]driver.Stmt{}}, nil
+	}
+	return conn, nil
 }
 
 // countingDialer counts the sockets that are open, and gives each the patience to wait for an answer.

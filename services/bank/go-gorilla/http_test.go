@@ -100,15 +100,6 @@ func TestEachWorkloadRequestIsOneLineAndOneWrite(t *testing.T) {
 	}
 }
 
-func TestLogLineNeedsNoMemory(t *testing.T) {
-	observer := newObserver(newRegistry(&database{}), io.Discard).of("/transaction", 200)
-	line := make([]byte, 0, 256)
-	seen := observation{method: "POST", status: 200, begin: time.Now(), took: 41 * time.Microsecond}
-	if n := testing.AllocsPerRun(50, func() { line = observer.observe(seen, line) }); n > 0 {
-		t.Errorf("%v allocations a line", n)
-	}
-}
-
 // metric returns the value of one line of /metrics.
 func metric(t *testing.T, server *httptest.Server, name string) string {
 	t.Helper()

@@ -103,18 +103,16 @@ func (o *observer) of(path string, statuses ...int) *pathObserver {
 }
 
 // observe counts a request and, when logging is on, writes its line with a single Write.
-// It returns line, emptied, to be used again.
-func (p *pathObserver) observe(seen observation, line []byte) []byte {
+func (p *pathObserver) observe(seen observation) {
 	p.byStatus[seen.status].Inc()
 	p.duration.Observe(seen.took.Seconds())
 	if p.sink == nil {
-		return line
+		return
 	}
-	line = appendLogLine(line[:0], p.path, seen)
+	line := appendLogLine(make([]byte, 0, 192), p.path, seen)
 	if _, err := p.sink.Write(line); err != nil {
 		p.lost.Do(func() { log.Printf("log lines are being lost: %v", err) })
 	}
-	return line[:0]
 }
 
 func appendLogLine(line []byte, path string, seen observation) []byte {

@@ -73,7 +73,7 @@ func (p published) create(w http.ResponseWriter, r *http.Request) {
 	client.ID = p.statement(publishedInsertClient, client.Name, client.Email, client.Phone)
 	p.log("Created client with id", client.ID)
 	p.insert(publishedTransaction{To: client.ID, Amount: balance})
-	encode(w, client)
+	encodePublished(w, client)
 }
 
 func (p published) transfer(w http.ResponseWriter, r *http.Request) {
@@ -83,7 +83,7 @@ func (p published) transfer(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	check(err)
-	encode(w, p.insert(transaction))
+	encodePublished(w, p.insert(transaction))
 }
 
 func (p published) balance(w http.ResponseWriter, r *http.Request) {
@@ -92,7 +92,7 @@ func (p published) balance(w http.ResponseWriter, r *http.Request) {
 		balance.Balance = p.statement(publishedSelectBalance, id)
 		p.log("Calculated balance with client id", id)
 	}
-	encode(w, balance)
+	encodePublished(w, balance)
 }
 
 func (p published) insert(transaction publishedTransaction) publishedTransaction {
@@ -141,7 +141,7 @@ func (p published) log(what string, id int) {
 	}
 }
 
-// encode sets no content type, as published: net/http takes the body for plain text.
-func encode(w http.ResponseWriter, answer any) {
+// encodePublished sets no content type, as published: net/http takes the body for plain text.
+func encodePublished(w http.ResponseWriter, answer any) {
 	_ = json.NewEncoder(w).Encode(answer) // fails only when the client went away
 }

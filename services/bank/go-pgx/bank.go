@@ -12,14 +12,18 @@ import (
 
 // The statements of the contract (../README.md).
 const (
-	insertClient   = `INSERT INTO client (name, email, phone) VALUES ('', '', '') RETURNING id`
-	insertOpening  = `INSERT INTO transaction (from_client_id, to_client_id, amount) VALUES (0, $1, $2)`
+	insertAccount = `WITH created AS (
+  INSERT INTO client (name, email, phone) VALUES ('', '', '') RETURNING id
+), opening AS (
+  INSERT INTO transaction (from_client_id, to_client_id, amount) SELECT 0, id, $1::integer FROM created
+)
+SELECT id FROM created`
 	insertTransfer = `INSERT INTO transaction (from_client_id, to_client_id, amount)
 SELECT $1::integer, $2::integer, $3::integer
 WHERE (SELECT count(*) FROM client WHERE id IN ($1::integer, $2::integer)) = 2
 RETURNING id`
-	selectBalance = `SELECT (SELECT coalesce(sum(amount), 0) FROM transaction WHERE to_client_id = $1::integer)
-     - (SELECT coalesce(sum(amount), 0) FROM transaction WHERE from_client_id = $1::integer)
+	selectBalance = `SELECT (SELECT coalesce(sum(amount), 0) FROM transaction WHERE to_client_id = client.id)
+     - (SELECT coalesce(sum(amount), 0) FROM transaction WHERE from_client_id = client.id)
 FROM client WHERE id = $1::integer`
 )
 
@@ -31,13 +35,7 @@ type bank struct {
 // create makes a client with its opening transaction, both or neither, and returns its id.
 func (b bank) create(ctx context.Context, balance int32) (id int32, err error) {
 	err = b.database.use(ctx, func(ctx context.Context, conn *pgx.Conn) error {
-		return pgx.BeginFunc(ctx, conn, func(transaction pgx.Tx) error {
-			if err := transaction.QueryRow(ctx, insertClient).Scan(&id); err != nil {
-				return err
-			}
-			_, err := transaction.Exec(ctx, insertOpening, id, balance)
-			return err
-		})
+		return conn.QueryRow(ctx, insertAccount, balance).Scan(&id)
 	})
 	return id, unavailable("create", err)
 }

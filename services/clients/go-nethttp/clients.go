@@ -8,39 +8,45 @@ const (
 	adultAge    = 18
 	minorAge    = 17
 	longestLoan = 3 // years
+	guardianID  = 1 // of every client: whose address a minor has
 )
 
-// Client is one of the ten. Amounts are whole cents here and everywhere.
+// Client is one of the ten.
 type Client struct {
 	ID                int
 	Name              string
 	Age               int
-	SalaryCents       int64
+	Salary            Cents
 	FavouriteDirector string
 }
 
-// Phone and Address are what the upstream knows of a client.
+// Phone and Address are what the upstream knows of a client, and what is answered of it. What the
+// upstream left out, or said to be null, is nil.
 type Phone struct {
-	DDD, Number int32
+	DDD    *int32 `json:"ddd"`
+	Number *int32 `json:"number"`
 }
 
 type Address struct {
-	Street         string
-	Number         int32
-	State, Country string
+	Street  *string `json:"street"`
+	Number  *int32  `json:"number"`
+	State   *string `json:"state"`
+	Country *string `json:"country"`
 }
 
 // LoanOption is what a client could borrow for some years.
 type LoanOption struct {
-	Years                                     int
-	InstallmentCents, MaximumCents, LoanCents int64
+	Years       int   `json:"years"`
+	Installment Cents `json:"installment"`
+	Maximum     Cents `json:"maximum"`
+	Loan        Cents `json:"loan"`
 }
 
 // Film is a row of the database; nil is null there.
 type Film struct {
-	Title     string
-	Year      *int16
-	CostCents *int64
+	Title string `json:"title"`
+	Year  *int16 `json:"year"`
+	Cost  *Cents `json:"cost"`
 }
 
 var clients = [...]Client{
@@ -58,12 +64,12 @@ var clients = [...]Client{
 
 // LoanOptions are for one, two and three years. Salaries are multiples of 100.00, so every
 // percentage is whole cents.
-func (c *Client) LoanOptions() [longestLoan]LoanOption {
-	var options [longestLoan]LoanOption
+func (c *Client) LoanOptions() []LoanOption {
+	options := make([]LoanOption, longestLoan)
 	for i := range options {
 		years := i + 1
-		installment := c.SalaryCents * 3 / 100
-		maximum := installment * 12 * int64(years)
+		installment := c.Salary * 3 / 100
+		maximum := installment * 12 * Cents(years)
 		options[i] = LoanOption{years, installment, maximum, maximum - maximum*7/100}
 	}
 	return options

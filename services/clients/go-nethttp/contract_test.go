@@ -195,13 +195,28 @@ func TestTurnsGoRoundTheTenClientsAndAskedOnesTakeNone(t *testing.T) {
 	}
 }
 
-func TestOnlyAdultsHaveTheirAddressAskedFor(t *testing.T) {
+func TestAMinorAsksForTheGuardiansAddressInsteadOfItsOwn(t *testing.T) {
 	upstream := newUpstreamServer(t)
-	s := started(t, upstream, "--minor-percent=50")
-	for range 10 {
-		s.get(t, "/hello")
+	s := started(t, upstream, "--minor-percent=33") // turns 3, 6, 9, ...
+	calls := make(chan string, 8)
+	upstream.behave(func(w http.ResponseWriter, r *http.Request) {
+		calls <- r.RequestURI
+		fmt.Fprint(w, upstream.pages[r.RequestURI])
+	})
+	var answers []string
+	for range 4 {
+		_, body := s.get(t, "/hello")
+		answers = append(answers, body)
 	}
-	if asked := upstream.asked.Load(); asked != 15 {
-		t.Errorf("%d calls for five adults and five minors", asked)
+	var asked []string
+	for range len(calls) {
+		asked = append(asked, <-calls)
+	}
+	want := []string{"/phones/1", "/address/1", "/phones/2", "/address/2", "/phones/3", "/address/3", "/phones/4", "/address/1"}
+	if !slices.Equal(asked, want) {
+		t.Errorf("asked %v, not %v", asked, want)
+	}
+	if minor := answers[3]; !strings.Contains(minor, `"age":17,`) || !strings.HasSuffix(minor, `,"loan_options":[]}`) {
+		t.Errorf("a minor: %s", minor)
 	}
 }

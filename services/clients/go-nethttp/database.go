@@ -74,7 +74,7 @@ func groupFilms(rows pgx.Rows) (map[string][]Film, error) {
 			if err != nil {
 				return nil, fmt.Errorf("cost of %q: %w", film.Title, err)
 			}
-			film.CostCents = &cents
+			film.Cost = &cents
 		}
 		byDirector[director.String] = append(byDirector[director.String], film)
 	}
@@ -84,7 +84,7 @@ func groupFilms(rows pgx.Rows) (map[string][]Film, error) {
 var ten = big.NewInt(10)
 
 // centsOf returns a number of at most two decimals as whole cents.
-func centsOf(number pgtype.Numeric) (int64, error) {
+func centsOf(number pgtype.Numeric) (Cents, error) {
 	if number.NaN || number.InfinityModifier != pgtype.Finite {
 		return 0, errors.New("not a number")
 	}
@@ -100,5 +100,5 @@ func centsOf(number pgtype.Numeric) (int64, error) {
 	if !cents.IsInt64() || cents.Int64() == math.MinInt64 {
 		return 0, errors.New("too large")
 	}
-	return cents.Int64(), nil
+	return Cents(cents.Int64()), nil
 }

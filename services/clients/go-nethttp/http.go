@@ -8,8 +8,9 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
+
+	"github.com/go-json-experiment/json"
 )
 
 const maxBodyBytes = 65_536
@@ -101,34 +102,20 @@ func getOnly(next http.Handler) http.Handler {
 	})
 }
 
-// exchange is what one request needs, reused for later ones.
-type exchange struct {
-	answer  answerReader
-	phones  []Phone
-	address Address
-	out     []byte
-	line    []byte
-}
-
-var exchanges = sync.Pool{New: func() any { return new(exchange) }}
-
 // operation serves one path of the workload, or all the unknown ones when it has no answer.
 type operation struct {
-	answer   func(x *exchange, who turn) error // appends the body of the 200 answer to x.out
+	answer   func(who turn) (any, error) // what the body of the 200 is made of
 	service  *service
 	observer *pathObserver
 }
 
 func (op *operation) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	begin := time.Now()
-	x := exchanges.Get().(*exchange)
-	x.out = x.out[:0]
-
-	status, body, bytesRead := op.respond(x, r)
+	status, body, bytesRead := op.respond(r)
 	if status == http.StatusMethodNotAllowed {
 		w.Header()["Allow"] = allowGet
 	}
-	reply(w, status, body)
+	reply(w, status, body) // into the server's buffer, which is sent when this function has returned
 
 	seen := observation{
 		method: r.Method, status: status, begin: begin, took: time.Since(begin),
@@ -137,12 +124,11 @@ func (op *operation) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if seen.bytesIn < 0 { // chunked: the length was not declared
 		seen.bytesIn = bytesRead
 	}
-	x.line = op.observer.observe(seen, x.line)
-	exchanges.Put(x)
+	op.observer.observe(seen)
 }
 
-// respond returns a status, a body that is valid until x is used again, and how many bytes it read.
-func (op *operation) respond(x *exchange, r *http.Request) (int, []byte, int64) {
+// respond returns a status, a body, and how many bytes it read.
+func (op *operation) respond(r *http.Request) (int, []byte, int64) {
 	if op.answer == nil {
 		return http.StatusNotFound, notFound, 0
 	}
@@ -157,11 +143,16 @@ func (op *operation) respond(x *exchange, r *http.Request) (int, []byte, int64) 
 	if !ok {
 		return http.StatusBadRequest, badClient, bytesRead
 	}
-	if err := op.answer(x, who); err != nil {
+	answer, err := op.answer(who)
+	if err != nil {
 		status, body := op.service.explain(err)
 		return status, body, bytesRead
 	}
-	return http.StatusOK, x.out, bytesRead
+	body, err := json.Marshal(answer)
+	if err != nil { // cannot be: texts are constants or came out of parsers that refuse what is not UTF-8
+		panic(err)
+	}
+	return http.StatusOK, body, bytesRead
 }
 
 // readAway reads a body that nobody wants, so that too much of it is noticed.

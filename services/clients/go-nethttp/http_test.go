@@ -170,15 +170,6 @@ func TestEachWorkloadRequestIsOneLineAndOneWrite(t *testing.T) {
 	}
 }
 
-func TestLogLineNeedsNoMemory(t *testing.T) {
-	observer := newObserver(newRegistry(), io.Discard).of("/hello", 200)
-	line := make([]byte, 0, 256)
-	seen := observation{method: "GET", status: 200, begin: time.Now(), took: 41 * time.Microsecond}
-	if n := testing.AllocsPerRun(50, func() { line = observer.observe(seen, line) }); n > 0 {
-		t.Errorf("%v allocations a line", n)
-	}
-}
-
 func TestMetricsCountRequestsAndConnections(t *testing.T) {
 	s := started(t, newUpstreamServer(t), "--logging=on", "--log-sink=pipe")
 	for _, path := range []string{"/hello", "/hello", "/db", "/db?client=x", "/nothing"} {

@@ -115,7 +115,7 @@ func (s *service) publishedHello(who turn) (publishedHello, error) {
 func published(client *Client) publishedClient {
 	return publishedClient{
 		Name: client.Name, Age: client.Age,
-		Salary: float64(client.SalaryCents) / 100, FavouriteDirector: client.FavouriteDirector,
+		Salary: float64(client.Salary) / 100, FavouriteDirector: client.FavouriteDirector,
 	}
 }
 

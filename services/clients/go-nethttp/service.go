@@ -32,31 +32,25 @@ func (s *service) whose(query string) (turn, bool) {
 	return s.turns.next(), true
 }
 
-// hello asks the upstream, one call after the other, and appends the answer to x.out.
-func (s *service) hello(x *exchange, who turn) error {
-	phones, err := s.upstream.phones(s.ctx, x, who.client.ID)
-	if err != nil {
-		return err
+// hello asks the upstream, one call after the other. A minor has the address of the guardian and
+// can borrow nothing.
+func (s *service) hello(who turn) (any, error) {
+	answer := helloAnswer{clientAnswer: answerOf(who.client, who.age())}
+	var err error
+	if answer.Phones, err = s.upstream.phones(s.ctx, who.client.ID); err != nil {
+		return nil, err
 	}
-	if who.age() < adultAge {
-		x.out = appendHello(x.out, who, phones, nil, nil)
-		return nil
+	if answer.Age >= adultAge {
+		answer.Address, err = s.upstream.address(s.ctx, who.client.ID)
+		answer.LoanOptions = who.client.LoanOptions()
+	} else {
+		answer.Address, err = s.upstream.address(s.ctx, guardianID)
 	}
-	address, err := s.upstream.address(s.ctx, x, who.client.ID)
-	if err != nil {
-		return err
-	}
-	loans := who.client.LoanOptions()
-	x.out = appendHello(x.out, who, phones, address, loans[:])
-	return nil
+	return answer, err
 }
 
-// films asks the database for everything and appends the answer for one director to x.out.
-func (s *service) films(x *exchange, who turn) error {
+// films asks the database for everything and answers what is one director's.
+func (s *service) films(who turn) (any, error) {
 	byDirector, err := films(s.ctx, s.pool, s.poolWait)
-	if err != nil {
-		return err
-	}
-	x.out = appendFilms(x.out, who.client, byDirector[who.client.FavouriteDirector])
-	return nil
+	return filmsAnswer{answerOf(who.client, who.client.Age), byDirector[who.client.FavouriteDirector]}, err
 }

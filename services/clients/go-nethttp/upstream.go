@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +12,8 @@ import (
 	"strconv"
 	"sync/atomic"
 	"time"
+
+	"github.com/go-json-experiment/json"
 )
 
 const maxUpstreamBytes = 65_536
@@ -51,54 +52,72 @@ func newUpstream(base string, connections int, timeout time.Duration) *upstream 
 // stayHere makes a redirection an answer like any other: one that was not asked for.
 func stayHere(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-func (u *upstream) phones(ctx context.Context, x *exchange, id int) ([]Phone, error) {
-	if err := u.get(ctx, &x.answer.body, "/phones/", id); err != nil {
+func (u *upstream) phones(ctx context.Context, id int) ([]Phone, error) {
+	var phones []Phone
+	if err := u.getStrictly(ctx, "/phones/", id, &phones); err != nil {
 		return nil, err
 	}
-	phones, err := x.answer.phones(x.phones[:0])
-	if err != nil {
-		return nil, fmt.Errorf("%w: phones: %w", errUpstreamBadAnswer, err)
+	if phones == nil {
+		return nil, fmt.Errorf("%w: phones: null", errUpstreamBadAnswer)
 	}
-	x.phones = phones // the buffer grew once and is kept
+	for i, phone := range phones {
+		if phone.DDD == nil || phone.Number == nil {
+			return nil, fmt.Errorf("%w: phone %d: ddd or number is missing", errUpstreamBadAnswer, i)
+		}
+	}
 	return phones, nil
 }
 
-func (u *upstream) address(ctx context.Context, x *exchange, id int) (*Address, error) {
-	if err := u.get(ctx, &x.answer.body, "/address/", id); err != nil {
+func (u *upstream) address(ctx context.Context, id int) (*Address, error) {
+	var address Address
+	if err := u.getStrictly(ctx, "/address/", id, &address); err != nil {
 		return nil, err
 	}
-	if err := x.answer.address(&x.address); err != nil {
-		return nil, fmt.Errorf("%w: address: %w", errUpstreamBadAnswer, err)
+	if address.Street == nil || address.Number == nil || address.State == nil || address.Country == nil {
+		return nil, fmt.Errorf("%w: address: street, number, state or country is missing", errUpstreamBadAnswer)
 	}
-	return &x.address, nil
+	return &address, nil
 }
 
-// get reads one whole answer into body, within the time limit for a call.
-func (u *upstream) get(ctx context.Context, body *bytes.Buffer, path string, id int) error {
+// getStrictly binds one whole answer to into. The decoder refuses invalid UTF-8, lone surrogates,
+// keys that come twice and anything after the JSON text.
+func (u *upstream) getStrictly(ctx context.Context, path string, id int, into any) error {
+	body, err := u.get(ctx, path, id)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		return fmt.Errorf("%w: %s: %w", errUpstreamBadAnswer, path, err)
+	}
+	return nil
+}
+
+// get returns the body of one whole answer, within the time limit for a call.
+func (u *upstream) get(ctx context.Context, path string, id int) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, u.timeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.base+path+strconv.Itoa(id), nil)
 	if err != nil { // cannot be: the base was checked when the program started
-		return fmt.Errorf("%w: %w", errUpstreamUnavailable, err)
+		return nil, fmt.Errorf("%w: %w", errUpstreamUnavailable, err)
 	}
 	u.dialled.inUse.Add(1)
 	defer u.dialled.inUse.Add(-1)
 	response, err := u.client.Do(request)
 	if err != nil {
-		return noAnswer(ctx, err)
+		return nil, noAnswer(ctx, err)
 	}
 	defer response.Body.Close()
-	body.Reset()
-	if _, err := body.ReadFrom(io.LimitReader(response.Body, maxUpstreamBytes+1)); err != nil {
-		return noAnswer(ctx, err)
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxUpstreamBytes+1))
+	if err != nil {
+		return nil, noAnswer(ctx, err)
 	}
 	switch {
 	case response.StatusCode != http.StatusOK:
-		return fmt.Errorf("%w: %s: %s", errUpstreamBadAnswer, path, response.Status)
-	case body.Len() > maxUpstreamBytes:
-		return fmt.Errorf("%w: %s: more than %d bytes", errUpstreamBadAnswer, path, maxUpstreamBytes)
+		return nil, fmt.Errorf("%w: %s: %s", errUpstreamBadAnswer, path, response.Status)
+	case len(body) > maxUpstreamBytes:
+		return nil, fmt.Errorf("%w: %s: more than %d bytes", errUpstreamBadAnswer, path, maxUpstreamBytes)
 	}
-	return nil
+	return body, nil
 }
 
 func noAnswer(ctx context.Context, cause error) error {

@@ -108,8 +108,12 @@ func (c contractCase) check(t *testing.T, server *httptest.Server) {
 }
 
 func matchedServer(t *testing.T, sink io.Writer) *httptest.Server {
+	return craftedServer(t, sink, "tuned")
+}
+
+func craftedServer(t *testing.T, sink io.Writer, craft string) *httptest.Server {
 	registry := newRegistry()
-	server := httptest.NewServer(matchedRoutes(newObserver(registry, sink), metricsHandler(registry)))
+	server := httptest.NewServer(matchedRoutes(newObserver(registry, sink), metricsHandler(registry), craft))
 	t.Cleanup(server.Close)
 	return server
 }
@@ -122,9 +126,11 @@ func publishedServer(t *testing.T, sink io.Writer) *httptest.Server {
 }
 
 func TestMatchedFaceKeepsTheContract(t *testing.T) {
-	server := matchedServer(t, io.Discard)
-	for _, c := range contractCases(t, "matched") {
-		t.Run(c.Name, func(t *testing.T) { c.check(t, server) })
+	for _, craft := range []string{"tuned", "idiomatic"} {
+		server := craftedServer(t, io.Discard, craft)
+		for _, c := range contractCases(t, "matched") {
+			t.Run(craft+"/"+c.Name, func(t *testing.T) { c.check(t, server) })
+		}
 	}
 }
 

@@ -10,19 +10,20 @@ import (
 	"github.com/go-kit/kit/endpoint"
 )
 
-// The endpoints of the matched face take an exchange whose request was read, append the body of
-// the answer to its out, and return it.
-var (
-	uppercaseEndpoint endpoint.Endpoint = answering(uppercase)
-	countEndpoint     endpoint.Endpoint = answering(count)
-	workEndpoint      endpoint.Endpoint = answering(work)
-)
-
+// answering makes an endpoint of the tuned craft: it takes an exchange whose request was read, has the body
+// of the answer appended to its out, and returns it.
 func answering(answer func(x *exchange)) endpoint.Endpoint {
 	return func(_ context.Context, request any) (any, error) {
 		x := request.(*exchange)
 		answer(x)
 		return x, nil
+	}
+}
+
+// binding makes an endpoint of the idiomatic craft, from one struct to another.
+func binding(answer func(in input) any) endpoint.Endpoint {
+	return func(_ context.Context, request any) (any, error) {
+		return answer(request.(input)), nil
 	}
 }
 

@@ -40,29 +40,46 @@ func (t *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	t.unknown.ServeHTTP(w, r)
 }
 
-// matchedRoutes is all that the matched face answers.
-func matchedRoutes(o *observer, metrics http.Handler) http.Handler {
-	operation := func(path string, e endpoint.Endpoint, decode httptransport.DecodeRequestFunc) http.Handler {
+// operation is an endpoint and what turns requests into what it takes.
+type operation struct {
+	endpoint endpoint.Endpoint
+	decode   httptransport.DecodeRequestFunc
+}
+
+var operations = map[string]map[string]operation{
+	"tuned": {
+		"/uppercase": {answering(uppercase), decodeText},
+		"/count":     {answering(count), decodeText},
+		"/work":      {answering(work), decodeWork},
+	},
+	"idiomatic": {
+		"/uppercase": {binding(bindUppercase), decodeTextByBinding},
+		"/count":     {binding(bindCount), decodeTextByBinding},
+		"/work":      {binding(bindWork), decodeWorkByBinding},
+	},
+}
+
+// matchedRoutes is all that the matched face answers, in the tuned or the idiomatic craft.
+func matchedRoutes(o *observer, metrics http.Handler, craft string) http.Handler {
+	routes := map[string]http.Handler{
+		"/health":  getOnly(http.HandlerFunc(health)),
+		"/metrics": getOnly(metrics),
+	}
+	for path, op := range operations[craft] {
 		seen := o.of(path, http.StatusOK, http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusRequestEntityTooLarge)
-		return operationServer(seen, e, decode)
+		routes[path] = operationServer(seen, op)
 	}
 	return &router{
-		routes: map[string]http.Handler{
-			"/uppercase": operation("/uppercase", uppercaseEndpoint, decodeText),
-			"/count":     operation("/count", countEndpoint, decodeText),
-			"/work":      operation("/work", workEndpoint, decodeWork),
-			"/health":    getOnly(http.HandlerFunc(health)),
-			"/metrics":   getOnly(metrics),
-		},
-		unknown: operationServer(o.of("other", http.StatusNotFound), endpoint.Nop, decodeUnknown),
+		routes:  routes,
+		unknown: operationServer(o.of("other", http.StatusNotFound), operation{endpoint.Nop, decodeUnknown}),
 	}
 }
 
-func operationServer(seen *pathObserver, e endpoint.Endpoint, decode httptransport.DecodeRequestFunc) http.Handler {
-	return httptransport.NewServer(e, decode, encodeExchange,
-		httptransport.ServerBefore(beginExchange),
+func operationServer(seen *pathObserver, op operation) http.Handler {
+	return httptransport.NewServer(op.endpoint, op.decode, encodeAnswer,
+		httptransport.ServerBefore(beginExchange(seen)),
 		httptransport.ServerErrorEncoder(encodeError),
-		httptransport.ServerFinalizer(endExchange(seen)),
+		httptransport.ServerFinalizer(endExchange),
 	)
 }
 
@@ -82,12 +99,38 @@ func decodeExchange(ctx context.Context, r *http.Request, takesFactor bool) (any
 	return x, x.request.read(r.Body, takesFactor)
 }
 
+func decodeTextByBinding(ctx context.Context, r *http.Request) (any, error) {
+	return decodeByBinding(ctx, r, false)
+}
+
+func decodeWorkByBinding(ctx context.Context, r *http.Request) (any, error) {
+	return decodeByBinding(ctx, r, true)
+}
+
+func decodeByBinding(ctx context.Context, r *http.Request, takesFactor bool) (any, error) {
+	if r.Method != http.MethodPost {
+		return nil, errMethodNotAllowed
+	}
+	data, read, err := readAll(r.Body)
+	exchangeOf(ctx).request.bytesRead = read
+	if err != nil {
+		return nil, err
+	}
+	return bindInput(data, takesFactor)
+}
+
 func decodeUnknown(context.Context, *http.Request) (any, error) {
 	return nil, errNotFound
 }
 
-func encodeExchange(_ context.Context, w http.ResponseWriter, response any) error {
-	reply(w, http.StatusOK, response.(*exchange).out)
+// encodeAnswer sends what an endpoint returned: an exchange, or an answer to marshal.
+func encodeAnswer(ctx context.Context, w http.ResponseWriter, response any) error {
+	x, made := response.(*exchange)
+	if !made {
+		x = exchangeOf(ctx)
+		x.out = marshalled(response)
+	}
+	x.answer(w, http.StatusOK)
 	return nil
 }
 
@@ -106,7 +149,7 @@ func encodeError(ctx context.Context, err error, w http.ResponseWriter) {
 	x.out = append(x.out, `{"error":"`...)
 	x.out = append(x.out, err.Error()...)
 	x.out = append(x.out, `"}`...)
-	reply(w, status, x.out)
+	x.answer(w, status)
 }
 
 // leanRoutes is the baseline of `harness bench services`: this server and nothing of this service.

@@ -40,15 +40,19 @@ func (t *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	t.unknown.ServeHTTP(w, r)
 }
 
-// matchedRoutes is all that the matched face answers.
-func matchedRoutes(o *observer, metrics http.Handler) http.Handler {
+// matchedRoutes is all that the matched face answers, in the tuned or the idiomatic craft.
+func matchedRoutes(o *observer, metrics http.Handler, craft string) http.Handler {
 	routes := map[string]http.Handler{
 		"/health":  getOnly(http.HandlerFunc(health)),
 		"/metrics": getOnly(metrics),
 	}
-	for path, answer := range map[string]answer{"/uppercase": uppercase, "/count": count, "/work": work} {
+	for path, crafts := range map[string]map[string]responder{
+		"/uppercase": {"tuned": tuned(uppercase, false), "idiomatic": idiomatic(bindUppercase, false)},
+		"/count":     {"tuned": tuned(count, false), "idiomatic": idiomatic(bindCount, false)},
+		"/work":      {"tuned": tuned(work, true), "idiomatic": idiomatic(bindWork, true)},
+	} {
 		seen := o.of(path, http.StatusOK, http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusRequestEntityTooLarge)
-		routes[path] = &operation{answer: answer, takesFactor: path == "/work", observer: seen}
+		routes[path] = &operation{respond: crafts[craft], observer: seen}
 	}
 	return &router{routes: routes, unknown: &operation{observer: o.of("other", http.StatusNotFound)}}
 }
@@ -93,14 +97,41 @@ type exchange struct {
 
 var exchanges = sync.Pool{New: func() any { return new(exchange) }}
 
-// answer appends the body of the 200 answer to x.out.
-type answer func(x *exchange)
+// responder reads a request's body and leaves the body of the 200 answer in x.out.
+type responder func(x *exchange, body io.Reader) error
 
-// operation serves one path of the workload, or all the unknown ones when it has no answer.
+// tuned reads into the exchange's buffers, and has answer append to x.out.
+func tuned(answer func(x *exchange), takesFactor bool) responder {
+	return func(x *exchange, body io.Reader) error {
+		if err := x.request.read(body, takesFactor); err != nil {
+			return err
+		}
+		answer(x)
+		return nil
+	}
+}
+
+// idiomatic binds requests and answers to structs.
+func idiomatic(answer func(in input) any, takesFactor bool) responder {
+	return func(x *exchange, body io.Reader) error {
+		data, read, err := readAll(body)
+		x.request.bytesRead = read
+		if err != nil {
+			return err
+		}
+		in, err := bindInput(data, takesFactor)
+		if err != nil {
+			return err
+		}
+		x.out = marshalled(answer(in))
+		return nil
+	}
+}
+
+// operation serves one path of the workload, or all the unknown ones when it has no responder.
 type operation struct {
-	answer      answer
-	takesFactor bool
-	observer    *pathObserver
+	respond  responder
+	observer *pathObserver
 }
 
 func (op *operation) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -110,15 +141,14 @@ func (op *operation) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 	status, body := http.StatusOK, []byte(nil)
 	switch {
-	case op.answer == nil:
+	case op.respond == nil:
 		status, body = http.StatusNotFound, notFound
 	case r.Method != http.MethodPost:
 		w.Header()["Allow"] = allowPost
 		status, body = http.StatusMethodNotAllowed, methodNotAllowed
 	default:
-		status, body = op.respond(x, r.Body)
+		status, body = op.answer(x, r.Body)
 	}
-	reply(w, status, body)
 
 	seen := observation{
 		method: r.Method, status: status, begin: begin, took: time.Since(begin),
@@ -128,12 +158,13 @@ func (op *operation) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		seen.bytesIn = x.request.bytesRead
 	}
 	x.line = op.observer.observe(seen, x.line)
+	reply(w, status, body)
 	exchanges.Put(x)
 }
 
-// respond returns a status and a body that is valid until x is used again.
-func (op *operation) respond(x *exchange, body io.Reader) (int, []byte) {
-	if err := x.request.read(body, op.takesFactor); err != nil {
+// answer returns a status and a body that is valid until x is used again.
+func (op *operation) answer(x *exchange, body io.Reader) (int, []byte) {
+	if err := op.respond(x, body); err != nil {
 		x.out = append(x.out, `{"error":"`...)
 		x.out = append(x.out, err.Error()...)
 		x.out = append(x.out, `"}`...)
@@ -142,7 +173,6 @@ func (op *operation) respond(x *exchange, body io.Reader) (int, []byte) {
 		}
 		return http.StatusBadRequest, x.out
 	}
-	op.answer(x)
 	return http.StatusOK, x.out
 }
 

@@ -42,29 +42,28 @@ func (b *lockedBuffer) Write(p []byte) (int, error) {
 	return b.data.Write(p)
 }
 
-// lines waits for n lines: one is written after its answer was sent.
+// lines returns the n lines that are there: each is written before its answer is sent.
 func (b *lockedBuffer) lines(t *testing.T, n int) []string {
 	t.Helper()
-	for range 500 {
-		b.mutex.Lock()
-		text, calls := b.data.String(), b.calls
-		b.mutex.Unlock()
-		if strings.Count(text, "\n") >= n {
-			lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-			if len(lines) != n || calls != n {
-				t.Fatalf("%d lines by %d writes, not %d: %q", len(lines), calls, n, text)
-			}
-			return lines
-		}
-		time.Sleep(10 * time.Millisecond)
+	b.mutex.Lock()
+	text, calls := b.data.String(), b.calls
+	b.mutex.Unlock()
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	if len(lines) != n || calls != n {
+		t.Fatalf("%d lines by %d writes, not %d: %q", len(lines), calls, n, text)
 	}
-	t.Fatalf("no %d lines came", n)
-	return nil
+	return lines
 }
 
 func TestEachWorkloadRequestIsOneLineAndOneWrite(t *testing.T) {
+	for _, craft := range []string{"tuned", "idiomatic"} {
+		t.Run(craft, func(t *testing.T) { eachRequestIsOneLine(t, craft) })
+	}
+}
+
+func eachRequestIsOneLine(t *testing.T, craft string) {
 	var sink lockedBuffer
-	server := matchedServer(t, &sink)
+	server := craftedServer(t, &sink, craft)
 	const stamp = `^ts=\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z `
 	post(t, server, "/health", "")
 	for i, c := range []struct{ path, body, line string }{
@@ -80,6 +79,40 @@ func TestEachWorkloadRequestIsOneLineAndOneWrite(t *testing.T) {
 		}
 	}
 }
+
+func TestTimestampIsWhenTheAnswerWasMadeInMicroseconds(t *testing.T) {
+	var sink lockedBuffer
+	observer := newObserver(newRegistry(), &sink).of("/uppercase", 200)
+	begin := time.Date(2026, 1, 31, 9, 30, 59, 999_999_000, time.FixedZone("", 3_600))
+	for _, took := range []time.Duration{0, time.Microsecond, 1_234 * time.Microsecond} {
+		observer.observe(observation{method: "POST", status: 200, begin: begin, took: took}, nil)
+	}
+	for i, line := range sink.lines(t, 3) {
+		want := []string{"08:30:59.999999", "08:31:00.000000", "08:31:00.001233"}[i]
+		if !strings.HasPrefix(line, "ts=2026-01-31T"+want+"Z ") {
+			t.Errorf("%q is not at %s", line, want)
+		}
+	}
+}
+
+func TestAnAnswerIsCountedAndLoggedBeforeItIsSent(t *testing.T) {
+	recorder := httptest.NewRecorder()
+	sent := -1
+	sink := writerFunc(func(p []byte) (int, error) {
+		sent = recorder.Body.Len()
+		return len(p), nil
+	})
+	registry := newRegistry()
+	request := httptest.NewRequest("POST", "/uppercase", strings.NewReader(`{"s":"hello"}`))
+	matchedRoutes(newObserver(registry, sink), metricsHandler(registry), "tuned").ServeHTTP(recorder, request)
+	if sent != 0 || recorder.Body.Len() != 13 {
+		t.Errorf("%d bytes were sent when the line was written, %d at the end", sent, recorder.Body.Len())
+	}
+}
+
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 func TestLogLineNeedsNoMemory(t *testing.T) {
 	observer := newObserver(newRegistry(), io.Discard).of("/uppercase", 200)
@@ -114,7 +147,7 @@ func TestMetricsCountRequestsByPathAndStatus(t *testing.T) {
 	post(t, server, "/uppercase", `{"s":"b"}`)
 	post(t, server, "/work", `{`)
 	post(t, server, "/nothing", "")
-	sink.lines(t, 4) // written after the metrics
+	sink.lines(t, 4)
 	metrics := scrape(t, server)
 	for _, line := range []string{
 		`http_requests_total{path="/uppercase",status="200"} 2`,

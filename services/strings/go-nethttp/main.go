@@ -35,6 +35,7 @@ type options struct {
 	host    string
 	port    int
 	face    string
+	craft   string
 	logging string
 	logSink string
 	logFile string
@@ -66,7 +67,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return fine
 }
 
-const usage = "allowed: --host ADDRESS --port 0..65535 --face published|matched --logging off|on --log-sink null|file|pipe --log-file PATH --lean"
+const usage = "allowed: --host ADDRESS --port 0..65535 --face published|matched --craft idiomatic|tuned --logging off|on --log-sink null|file|pipe --log-file PATH --lean"
 
 // parseFlags reads --flag value and --flag=value.
 func parseFlags(args []string) (options, error) {
@@ -77,6 +78,7 @@ func parseFlags(args []string) (options, error) {
 	flags.StringVar(&opts.host, "host", "127.0.0.1", "")
 	flags.StringVar(&port, "port", "", "")
 	flags.StringVar(&opts.face, "face", "matched", "")
+	flags.StringVar(&opts.craft, "craft", "tuned", "")
 	flags.StringVar(&opts.logging, "logging", "off", "")
 	flags.StringVar(&opts.logSink, "log-sink", "null", "")
 	flags.StringVar(&opts.logFile, "log-file", "", "")
@@ -99,6 +101,7 @@ func parseFlags(args []string) (options, error) {
 		allowed     []string
 	}{
 		{"--face", opts.face, []string{"published", "matched"}},
+		{"--craft", opts.craft, []string{"idiomatic", "tuned"}},
 		{"--logging", opts.logging, []string{"off", "on"}},
 		{"--log-sink", opts.logSink, []string{"null", "file", "pipe"}},
 	} {
@@ -155,7 +158,7 @@ func routes(opts options, sink io.Writer) http.Handler {
 		}
 		return publishedRoutes(logger, metricsHandler(registry))
 	}
-	return matchedRoutes(newObserver(registry, sink), metricsHandler(registry))
+	return matchedRoutes(newObserver(registry, sink), metricsHandler(registry), opts.craft)
 }
 
 // openSink returns where log lines go, nil when logging is off, and how to close it.

@@ -31,8 +31,9 @@ export function stringServer(log, metrics) {
       if (path === "/health" || path === "/metrics") return answerAbout(path, request, response, metrics);
       const asked = { began: process.hrtime.bigint(), path, request, route: ROUTES[path] };
       const done = (status, body, headers) => {
-        send(response, status, JSON.stringify(body), headers);
-        note(asked, status, response.bodyBytes, log, metrics);
+        const text = Buffer.from(JSON.stringify(body), "utf8");
+        note(asked, status, text.length, log, metrics);
+        send(response, status, text, headers);
       };
       if (asked.route === undefined) return done(404, { error: "not_found" });
       if (request.method !== asked.route.method) {
@@ -111,10 +112,8 @@ function answerAbout(path, request, response, metrics) {
 }
 
 function send(response, status, text, headers = {}) {
-  const body = Buffer.from(text, "utf8");
-  response.bodyBytes = body.length;
-  response.writeHead(status, { "Content-Type": JSON_TYPE, "Content-Length": body.length, ...headers });
-  response.end(body);
+  response.writeHead(status, { "Content-Type": JSON_TYPE, "Content-Length": Buffer.byteLength(text), ...headers });
+  response.end(text);
 }
 
 function note({ began, path, request, route, bytesIn = 0 }, status, bytesOut, log, metrics) {

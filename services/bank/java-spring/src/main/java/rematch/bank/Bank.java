@@ -5,17 +5,19 @@ import java.util.Optional;
 import org.springframework.context.annotation.Profile;
 import org.springframework.jdbc.core.simple.JdbcClient;
 import org.springframework.stereotype.Component;
-import org.springframework.transaction.support.TransactionOperations;
 
 /** The ledger in the database, in the statements that the contract asks of every implementation. */
 @Component
 @Profile("matched")
 final class Bank {
 
-    private static final String INSERT_CLIENT = """
-            INSERT INTO client (name, email, phone) VALUES ('', '', '') RETURNING id""";
-    private static final String INSERT_OPENING = """
-            INSERT INTO transaction (from_client_id, to_client_id, amount) VALUES (0, ?, ?)""";
+    private static final String INSERT_ACCOUNT = """
+            WITH created AS (
+              INSERT INTO client (name, email, phone) VALUES ('', '', '') RETURNING id
+            ), opening AS (
+              INSERT INTO transaction (from_client_id, to_client_id, amount) SELECT 0, id, ? FROM created
+            )
+            SELECT id FROM created""";
     private static final String INSERT_TRANSFER = """
             INSERT INTO transaction (from_client_id, to_client_id, amount)
             SELECT ?, ?, ? WHERE (SELECT count(*) FROM client WHERE id IN (?, ?)) = 2 RETURNING id""";
@@ -25,20 +27,14 @@ final class Bank {
             FROM client WHERE id = ?""";
 
     private final JdbcClient jdbc;
-    private final TransactionOperations transactions;
 
-    Bank(JdbcClient jdbc, TransactionOperations transactions) {
+    Bank(JdbcClient jdbc) {
         this.jdbc = jdbc;
-        this.transactions = transactions;
     }
 
     /** Makes a client and the transaction that pays in, both or none. */
     int open(int balance) {
-        return transactions.execute(status -> {
-            int id = jdbc.sql(INSERT_CLIENT).query((row, number) -> row.getInt(1)).single();
-            jdbc.sql(INSERT_OPENING).param(id).param(balance).update();
-            return id;
-        });
+        return jdbc.sql(INSERT_ACCOUNT).param(balance).query((row, number) -> row.getInt(1)).single();
     }
 
     /** Makes a transaction and returns its id; nothing when one of the clients is not there. */

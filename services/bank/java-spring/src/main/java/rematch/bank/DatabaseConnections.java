@@ -95,6 +95,9 @@ final class DatabaseConnections implements AutoCloseable {
             if (settings.face() == Settings.Face.MATCHED) {
                 // Saves the two statements by which the driver otherwise sets up each connection.
                 properties.setProperty("assumeMinServerVersion", "9.0");
+                // What is used again is prepared when it is first used, as the Go services do; by itself the driver
+                // waits for the fifth time. What is used once is not prepared.
+                properties.setProperty("prepareThreshold", countsClosed ? "0" : "1");
             }
             setConnectionProperties(properties);
         }

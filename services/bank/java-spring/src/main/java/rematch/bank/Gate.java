@@ -9,12 +9,11 @@ import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import org.springframework.http.HttpHeaders;
 import org.springframework.http.MediaType;
-import org.springframework.web.util.ContentCachingResponseWrapper;
 
 /**
  * Stands before Spring in the matched face. It lets through what the contract has a route for, compared as it was sent;
- * it holds each answer back until its length is known, which Spring's JSON converter does not say; it counts, times and
- * logs.
+ * it holds each answer back until its length is known ({@link HeldAnswer}); it counts, times and logs before any of it
+ * is sent, as in the other services.
  */
 final class Gate extends HttpFilter {
 
@@ -34,7 +33,7 @@ final class Gate extends HttpFilter {
         long started = System.nanoTime();
         String method = request.getMethod();
         Route route = Route.of(request.getRequestURI(), method);
-        ContentCachingResponseWrapper answer = new ContentCachingResponseWrapper(response);
+        HeldAnswer answer = new HeldAnswer(response);
         if (route == Route.OTHER) {
             refuse(answer, Refusal.NOT_FOUND);
         } else if (!route.takes(method)) {
@@ -46,16 +45,15 @@ final class Gate extends HttpFilter {
         if (route.isWorkload()) {
             record(request, route, answer, System.nanoTime() - started);
         }
-        answer.copyBodyToResponse();
     }
 
-    private void record(HttpServletRequest request, Route route, ContentCachingResponseWrapper answer, long tookNs) {
+    private void record(HttpServletRequest request, Route route, HeldAnswer answer, long tookNs) {
         metrics.request(route, answer.getStatus(), tookNs);
         long bytesIn = request.getContentLengthLong();
         if (bytesIn < 0) { // chunked, or none at all
             bytesIn = request.getAttribute(Body.BYTES_READ) instanceof Integer read ? read : 0;
         }
-        log.request(request.getMethod(), route.path(), answer.getStatus(), bytesIn, answer.getContentSize(), tookNs);
+        log.request(request.getMethod(), route.path(), answer.getStatus(), bytesIn, answer.bytesWritten(), tookNs);
     }
 
     private static void refuse(HttpServletResponse answer, Refusal refusal) throws IOException {

@@ -13,7 +13,6 @@ final class Answers {
     record LoanOption(int years, Number installment, Number maximum, Number loan) {
     }
 
-    /** {@code address} is null for a minor. */
     record Hello(int id, String name, int age, Number salary,
             @JsonProperty("favourite_director") String favouriteDirector, List<Upstream.Phone> phones,
             Upstream.Address address, @JsonProperty("loan_options") List<LoanOption> loanOptions) {
@@ -32,10 +31,9 @@ final class Answers {
         this.published = face == Settings.Face.PUBLISHED;
     }
 
-    /** @param address null for a minor */
     Hello hello(Client client, List<Upstream.Phone> phones, Upstream.Address address) {
         return new Hello(client.id(), client.name(), client.age(), salary(client), client.favouriteDirector(), phones,
-                address, address == null ? List.of() : loanOptions(client));
+                address, client.adult() ? loanOptions(client) : List.of());
     }
 
     Db db(Client client, List<Film> films) {

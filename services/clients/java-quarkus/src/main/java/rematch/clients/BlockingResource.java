@@ -41,8 +41,7 @@ public class BlockingResource {
         Client client = turns.hello(request.query());
         try {
             List<Upstream.Phone> phones = calls.phones(client.id()).await().indefinitely();
-            Upstream.Address address =
-                    client.adult() ? calls.address(client.id()).await().indefinitely() : null;
+            Upstream.Address address = calls.address(client.addressId()).await().indefinitely();
             return answers.hello(client, phones, address);
         } catch (RuntimeException failed) {
             throw faults.upstream(failed);

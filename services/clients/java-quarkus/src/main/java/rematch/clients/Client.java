@@ -8,6 +8,7 @@ import java.util.List;
 record Client(int id, String name, int age, long salaryCents, String favouriteDirector) {
 
     private static final int OF_AGE = 18;
+    private static final int GUARDIAN = 1;
     static final int CENTS_DIGITS = 2;
     private static final int MONTHS = 12;
 
@@ -34,6 +35,11 @@ record Client(int id, String name, int age, long salaryCents, String favouriteDi
 
     boolean adult() {
         return age >= OF_AGE;
+    }
+
+    /** Whose address is answered: a minor's is the guardian's, which is the same client for all. */
+    int addressId() {
+        return adult() ? id : GUARDIAN;
     }
 
     /** The salary with two decimals. */

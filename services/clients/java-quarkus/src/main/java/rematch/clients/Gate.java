@@ -54,7 +54,8 @@ final class Gate {
     private void enter(RoutingContext context, boolean observed) {
         Visit visit = new Visit(context, Route.of(context.request().path()), System.nanoTime());
         if (observed && visit.route.observed()) {
-            context.addEndHandler(done -> observe(visit));
+            context.addHeadersEndHandler(ready -> observe(visit));
+            context.addEndHandler(done -> observe(visit)); // for whoever left unanswered
         }
         if (visit.hasBody()) {
             visit.limit(longestMs);
@@ -79,7 +80,12 @@ final class Gate {
         context.addHeadersEndHandler(sent -> context.response().headers().set(HttpHeaders.CONTENT_TYPE, contentType));
     }
 
+    /** Once a request: when its answer is made and before any of it is sent, as in the other services. */
     private void observe(Visit visit) {
+        if (visit.observed) {
+            return;
+        }
+        visit.observed = true;
         long took = System.nanoTime() - visit.started;
         HttpServerResponse response = visit.context.response();
         metrics.request(visit.route, response.getStatusCode(), took);
@@ -106,6 +112,7 @@ final class Gate {
         private final long declared;
         private long read;
         private boolean refused;
+        private boolean observed;
 
         Visit(RoutingContext context, Route route, long started) {
             this.context = context;

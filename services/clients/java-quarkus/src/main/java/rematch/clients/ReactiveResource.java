@@ -39,10 +39,8 @@ public class ReactiveResource {
     public Uni<Answers.Hello> hello(@Context HttpServerRequest request) {
         Client client = turns.hello(request.query());
         return calls.phones(client.id())
-                .flatMap(phones -> client.adult()
-                        ? calls.address(client.id())
-                                .map(address -> answers.hello(client, phones, address))
-                        : Uni.createFrom().item(answers.hello(client, phones, null)))
+                .flatMap(phones -> calls.address(client.addressId())
+                        .map(address -> answers.hello(client, phones, address)))
                 .onFailure().transform(faults::upstream);
     }
 

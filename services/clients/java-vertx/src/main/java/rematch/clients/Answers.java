@@ -30,21 +30,20 @@ final class Answers {
         this.published = face == Settings.Face.PUBLISHED;
     }
 
-    /** @param address null for a minor */
     Buffer hello(Client client, List<Upstream.Phone> phones, Upstream.Address address) {
         JsonArray phonesJson = new JsonArray();
         for (Upstream.Phone phone : phones) {
             phonesJson.add(new JsonObject().put("ddd", phone.ddd()).put("number", phone.number()));
         }
         JsonArray loanOptions = new JsonArray();
-        if (address != null) {
+        if (client.adult()) {
             for (LoanOption option : published ? client.publishedLoanOptions() : client.loanOptions()) {
                 loanOptions.add(option.json());
             }
         }
         return client(client)
                 .put("phones", phonesJson)
-                .put("address", address == null ? null : address(address))
+                .put("address", address(address))
                 .put("loan_options", loanOptions)
                 .toBuffer();
     }

@@ -11,7 +11,7 @@ import io.vertx.ext.web.RoutingContext;
 
 /**
  * Stands before the routes: refuses what the contract does not know, reads bodies nobody looks at, and times, counts
- * and logs requests to the last byte of their answer.
+ * and logs requests.
  */
 final class Gate implements Handler<RoutingContext> {
 
@@ -35,7 +35,8 @@ final class Gate implements Handler<RoutingContext> {
         // The router forgives and decodes; the contract compares paths as they were sent.
         Visit visit = new Visit(context, Route.of(context.request().path()), System.nanoTime());
         if (observed && visit.route.observed()) {
-            context.addEndHandler(done -> observe(visit));
+            context.addHeadersEndHandler(ready -> observe(visit));
+            context.addEndHandler(done -> observe(visit)); // for whoever left unanswered
         }
         if (visit.hasBody()) {
             visit.limit(longestMs);
@@ -50,7 +51,12 @@ final class Gate implements Handler<RoutingContext> {
         }
     }
 
+    /** Once a request: when its answer is made and before any of it is sent, as in the other services. */
     private void observe(Visit visit) {
+        if (visit.observed) {
+            return;
+        }
+        visit.observed = true;
         long took = System.nanoTime() - visit.started;
         HttpServerResponse response = visit.context.response();
         metrics.request(visit.route, response.getStatusCode(), took);
@@ -67,6 +73,7 @@ final class Gate implements Handler<RoutingContext> {
         private final long declared;
         private long read;
         private boolean refused;
+        private boolean observed;
 
         Visit(RoutingContext context, Route route, long started) {
             this.context = context;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package rematch.clients;
 
-import io.vertx.core.Future;
 import io.vertx.core.Vertx;
 import io.vertx.core.buffer.Buffer;
 import io.vertx.core.http.HttpHeaders;
@@ -50,9 +49,8 @@ final class Routes {
         Client client = shared.turns().hello(context.request().query());
         Upstream upstream = shared.upstream();
         upstream.phones(client.id())
-                .compose(phones -> client.adult()
-                        ? upstream.address(client.id()).map(address -> shared.answers().hello(client, phones, address))
-                        : Future.succeededFuture(shared.answers().hello(client, phones, null)))
+                .compose(phones -> upstream.address(client.addressId())
+                        .map(address -> shared.answers().hello(client, phones, address)))
                 .onComplete(body -> json(context, body), why -> context.fail(shared.faults().upstream(why)));
     }
 

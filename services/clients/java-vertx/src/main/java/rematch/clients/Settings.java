@@ -57,8 +57,8 @@ record Settings(String host, int port, Face face, int verticles, DatabaseUse dat
         String host = "127.0.0.1";
         int port = -1;
         Face face = Face.MATCHED;
-        int verticles = 1;
-        DatabaseUse database = DatabaseUse.PIPELINED;
+        int verticles = 0; // as many as the face has
+        DatabaseUse database = null; // as the face has it
         boolean logging = false;
         Sink sink = Sink.NULL;
         String logFile = null;
@@ -108,6 +108,13 @@ record Settings(String host, int port, Face face, int verticles, DatabaseUse dat
         }
         if (poolMin > poolSize) {
             throw bad("--pool-min", Integer.toString(poolMin), "0..--pool-size (" + poolSize + ")");
+        }
+        boolean matched = face == Face.MATCHED;
+        if (verticles == 0) {
+            verticles = matched ? Math.min(Runtime.getRuntime().availableProcessors(), MOST_VERTICLES) : 1;
+        }
+        if (database == null) {
+            database = matched ? DatabaseUse.POOL : DatabaseUse.PIPELINED;
         }
         return new Settings(host, port, face, verticles, database, logging, sink, logFile, lean, upstreamConnections,
                 upstreamTimeoutMs, poolSize, poolMin, poolWaitMs, minorPercent,

@@ -23,10 +23,17 @@ final class SettingsTest {
     @Test
     void the_defaults_are_those_of_the_contract() throws Exception {
         assertEquals(
-                new Settings("127.0.0.1", 8080, Settings.Face.MATCHED, 1, Settings.DatabaseUse.PIPELINED, false,
-                        Settings.Sink.NULL, null, false, 30, 5_000, 30, 5, 10_000, 0,
+                new Settings("127.0.0.1", 8080, Settings.Face.MATCHED, Runtime.getRuntime().availableProcessors(),
+                        Settings.DatabaseUse.POOL, false, Settings.Sink.NULL, null, false, 30, 5_000, 30, 5, 10_000, 0,
                         new Settings.Surroundings("http://127.0.0.1:9000", "::1", 5432, "u", "", "d")),
                 Settings.parse(ENVIRONMENT, "--port", "8080"));
+    }
+
+    @Test
+    void the_published_face_has_one_event_loop_and_one_connection() throws Exception {
+        Settings published = Settings.parse(ENVIRONMENT, "--port=1", "--face=published");
+        assertEquals(1, published.verticles());
+        assertEquals(Settings.DatabaseUse.PIPELINED, published.database());
     }
 
     @Test

@@ -59,6 +59,11 @@ final class AccessLog {
                 : new AccessLog(null, recordsTo(sink));
     }
 
+    /** Whether the matched face writes lines: what is logged need not be gathered otherwise. */
+    boolean writesLines() {
+        return sink != null;
+    }
+
     /** Writes the matched face's line; does nothing when logging is off. */
     void request(String method, String path, int status, long bytesIn, int bytesOut, long tookNs) {
         if (sink == null) {

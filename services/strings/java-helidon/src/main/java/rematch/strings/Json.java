@@ -14,14 +14,10 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import rematch.strings.Refusal.Refused;
 
-/** JSON in and out: a strict streaming reader and a writer of exactly the contract's bytes. */
-final class Json {
+/** The tuned craft: a strict streaming reader and a writer of exactly the contract's bytes. */
+final class Json implements Codec {
 
-    /** What a request asks for. */
-    record Input(String s, int factor) {
-    }
-
-    private static final int DEFAULT_FACTOR = 10;
+    static final int DEFAULT_FACTOR = 10;
     private static final int LARGEST_FACTOR = 1_000;
     private static final int LARGEST_DEPTH = 64;
 
@@ -29,7 +25,7 @@ final class Json {
      * Jackson's own limits on lengths are lifted because the body is bounded; its symbol table may meet hostile keys,
      * which is harmless for the same reason. Buffers come from a shared pool: virtual threads are too many for one each.
      */
-    private static final JsonFactory FACTORY = JsonFactory.builder()
+    static final JsonFactory FACTORY = JsonFactory.builder()
             .enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION)
             .disable(StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION)
             .disable(JsonFactory.Feature.INTERN_FIELD_NAMES)
@@ -53,11 +49,8 @@ final class Json {
     private static final byte[] SCORE = ascii(",\"score\":");
     private static final byte[] HEX = ascii("0123456789abcdef");
 
-    private Json() {
-    }
-
-    /** Reads {@code {"s":...}}, with {@code "factor"} beside it where {@code takesFactor}. */
-    static Input read(byte[] body, boolean takesFactor) throws Refused {
+    @Override
+    public Input read(byte[] body, boolean takesFactor) throws Refused {
         boolean escapes = checkBytes(body);
         try (JsonParser parser = FACTORY.createParser(body)) {
             return new Reader(parser, escapes, takesFactor).read();
@@ -66,7 +59,8 @@ final class Json {
         }
     }
 
-    static byte[] uppercase(String v) {
+    @Override
+    public byte[] uppercase(String v) {
         Writer out = new Writer(V_STRING.length + v.length() + 2);
         out.raw(V_STRING);
         out.text(v);
@@ -75,7 +69,8 @@ final class Json {
         return out.toBytes();
     }
 
-    static byte[] count(int v) {
+    @Override
+    public byte[] count(int v) {
         Writer out = new Writer(V_NUMBER.length + 11);
         out.raw(V_NUMBER);
         out.number(v);
@@ -83,7 +78,8 @@ final class Json {
         return out.toBytes();
     }
 
-    static byte[] work(Strings.Work work) {
+    @Override
+    public byte[] work(Strings.Work work) {
         Writer out = new Writer(96 + 3 * work.upper().length());
         out.raw(UPPER);
         out.text(work.upper());
@@ -107,7 +103,7 @@ final class Json {
      *
      * @return whether there are escapes, the only way left to write a lone surrogate
      */
-    private static boolean checkBytes(byte[] body) throws Refused {
+    static boolean checkBytes(byte[] body) throws Refused {
         boolean ascii = true;
         boolean escapes = false;
         for (byte b : body) {
@@ -135,6 +131,24 @@ final class Json {
         } catch (CharacterCodingException malformed) {
             throw new Refused(Refusal.INVALID_JSON);
         }
+    }
+
+    static boolean isInRange(int factor) {
+        return factor >= 0 && factor <= LARGEST_FACTOR;
+    }
+
+    static boolean hasLoneSurrogate(String text) {
+        for (int i = 0; i < text.length(); i++) {
+            char c = text.charAt(i);
+            if (!Character.isSurrogate(c)) {
+                continue;
+            }
+            i++;
+            if (Character.isLowSurrogate(c) || i == text.length() || !Character.isLowSurrogate(text.charAt(i))) {
+                return true;
+            }
+        }
+        return false;
     }
 
     private static byte[] ascii(String s) {
@@ -227,18 +241,8 @@ final class Json {
         }
 
         private void checkSurrogates(String text) throws Refused {
-            if (!escapes) {
-                return;
-            }
-            for (int i = 0; i < text.length(); i++) {
-                char c = text.charAt(i);
-                if (!Character.isSurrogate(c)) {
-                    continue;
-                }
-                i++;
-                if (Character.isLowSurrogate(c) || i == text.length() || !Character.isLowSurrogate(text.charAt(i))) {
-                    throw new Refused(Refusal.INVALID_JSON);
-                }
+            if (escapes && hasLoneSurrogate(text)) {
+                throw new Refused(Refusal.INVALID_JSON);
             }
         }
 
@@ -255,7 +259,7 @@ final class Json {
             if (s.isEmpty()) {
                 throw new Refused(Refusal.EMPTY_STRING);
             }
-            if (factor < 0 || factor > LARGEST_FACTOR) {
+            if (!isInRange(factor)) {
                 throw new Refused(Refusal.OUT_OF_RANGE);
             }
             return new Input(s, factor);

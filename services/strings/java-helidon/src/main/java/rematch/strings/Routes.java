@@ -37,14 +37,16 @@ final class Routes {
 
     private final AccessLog log;
     private final Metrics metrics;
+    private final Codec codec;
 
-    private Routes(AccessLog log, Metrics metrics) {
+    private Routes(AccessLog log, Metrics metrics, Codec codec) {
         this.log = log;
         this.metrics = metrics;
+        this.codec = codec;
     }
 
     static void mount(HttpRouting.Builder routing, Settings settings, AccessLog log, Metrics metrics) {
-        Routes routes = new Routes(log, metrics);
+        Routes routes = new Routes(log, metrics, Codec.of(settings.craft()));
         routing.any("/health", get(JSON, () -> UP))
                 .any("/metrics", get(METRICS, metrics::text));
         if (settings.lean()) {
@@ -83,18 +85,17 @@ final class Routes {
             // The router matches decoded paths, the contract compares them as they were sent.
             Route route = request.path().rawPath().equals(mounted.path()) ? mounted : Route.OTHER;
             Answer answer = answer(request, route);
-            try {
-                send(request, response, answer);
-            } finally {
-                long took = System.nanoTime() - started;
-                metrics.request(route, answer.status, took);
+            long took = System.nanoTime() - started;
+            metrics.request(route, answer.status, took);
+            if (log.writesLines()) {
                 log.request(request.prologue().method().text(), route.path(), answer.status,
                         request.headers().contentLength().orElse(answer.bytesIn), answer.body.length, took);
             }
+            send(request, response, answer);
         };
     }
 
-    private static Answer answer(ServerRequest request, Route route) {
+    private Answer answer(ServerRequest request, Route route) {
         int bytesIn = 0;
         try {
             if (route == Route.OTHER) {
@@ -123,13 +124,13 @@ final class Routes {
         }
     }
 
-    private static byte[] compute(Route route, byte[] body) throws Refused {
+    private byte[] compute(Route route, byte[] body) throws Refused {
         try {
-            Json.Input input = Json.read(body, route == Route.WORK);
+            Codec.Input input = codec.read(body, route == Route.WORK);
             return switch (route) {
-                case UPPERCASE -> Json.uppercase(Strings.upper(input.s()));
-                case COUNT -> Json.count(Strings.count(input.s()));
-                case WORK -> Json.work(Strings.work(input.s(), input.factor()));
+                case UPPERCASE -> codec.uppercase(Strings.upper(input.s()));
+                case COUNT -> codec.count(Strings.count(input.s()));
+                case WORK -> codec.work(Strings.work(input.s(), input.factor()));
                 case OTHER -> throw new IllegalArgumentException("no answer for an unknown path");
             };
         } catch (RuntimeException defect) {

@@ -14,7 +14,7 @@ import java.lang.annotation.Annotation;
 import java.lang.reflect.Type;
 import rematch.strings.Refusal.Refused;
 
-/** What resource methods take and give, and the providers that turn it from bytes and into bytes: no data binding. */
+/** What resource methods take and give, and the providers that turn it from bytes and into bytes by the {@link Codec}. */
 final class Entities {
 
     /** A request's entity; {@code bytesIn} is the length of its body. */
@@ -53,6 +53,12 @@ final class Entities {
     /** Reads {@link Asked} entities; refuses what the contract refuses. */
     static final class Reader implements MessageBodyReader<Asked> {
 
+        private final Codec codec;
+
+        Reader(Codec codec) {
+            this.codec = codec;
+        }
+
         @Override
         public boolean isReadable(Class<?> type, Type generic, Annotation[] annotations, MediaType mediaType) {
             return Asked.class.isAssignableFrom(type);
@@ -64,7 +70,7 @@ final class Entities {
             byte[] body = Body.read(in, declaredBytes(headers));
             boolean takesFactor = type.equals(Task.class);
             try {
-                Json.Input input = Json.read(body, takesFactor);
+                Codec.Input input = codec.read(body, takesFactor);
                 return takesFactor
                         ? new Task(input.s(), input.factor(), body.length)
                         : new Text(input.s(), body.length);

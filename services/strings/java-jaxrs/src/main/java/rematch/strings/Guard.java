@@ -4,8 +4,13 @@ package rematch.strings;
 import org.glassfish.grizzly.http.server.HttpHandler;
 import org.glassfish.grizzly.http.server.Request;
 import org.glassfish.grizzly.http.server.Response;
+import org.glassfish.grizzly.http.util.FastHttpDateFormat;
+import org.glassfish.grizzly.http.util.Header;
 
-/** Stands before Jersey's container, which turns an address that {@link java.net.URI} cannot read into a 500. */
+/**
+ * Before Jersey's container: sets the {@code Date} that every other implementation's server sends by itself, and answers
+ * an address that {@link java.net.URI} cannot read with a 404, where the container would answer 500.
+ */
 final class Guard extends HttpHandler {
 
     private final HttpHandler container;
@@ -29,6 +34,7 @@ final class Guard extends HttpHandler {
 
     @Override
     public void service(Request request, Response response) throws Exception {
+        response.setHeader(Header.Date, FastHttpDateFormat.getCurrentDate());
         try {
             container.service(request, response);
         } catch (IllegalArgumentException unreadable) {

@@ -33,6 +33,7 @@ final class Routes {
     }
 
     static ResourceConfig application(Settings settings, AccessLog log, Metrics metrics) {
+        Codec codec = Codec.of(settings.craft());
         ResourceConfig config = new ResourceConfig()
                 .property(CommonProperties.FEATURE_AUTO_DISCOVERY_DISABLE, true)
                 .property(ServerProperties.WADL_FEATURE_DISABLE, true)
@@ -40,7 +41,7 @@ final class Routes {
                 .property(CommonProperties.PROVIDER_DEFAULT_DISABLE, "ALL")
                 // Answers say their length themselves, so Jersey need not buffer them to learn it.
                 .property(CommonProperties.OUTBOUND_CONTENT_LENGTH_BUFFER, 0)
-                .register(new Entities.Reader())
+                .register(new Entities.Reader(codec))
                 .register(new Entities.Writer())
                 .register(new Operations(metrics))
                 .register(new RefusedMapper());
@@ -50,7 +51,7 @@ final class Routes {
         if (settings.face() == Settings.Face.PUBLISHED) {
             return config.register(new PublishedWorkload(new Published(log)));
         }
-        return config.register(new Workload())
+        return config.register(new Workload(codec))
                 .register(new Gate())
                 .register(new Recorder(log, metrics))
                 .register(new DefectMapper());
@@ -60,22 +61,28 @@ final class Routes {
     @Path("/")
     public static final class Workload {
 
+        private final Codec codec;
+
+        Workload(Codec codec) {
+            this.codec = codec;
+        }
+
         @POST
         @Path("uppercase")
         public Response uppercase(Entities.Text text) {
-            return new Answer(Json.uppercase(Strings.upper(text.s())), text.bytesIn()).ok();
+            return new Answer(codec.uppercase(Strings.upper(text.s())), text.bytesIn()).ok();
         }
 
         @POST
         @Path("count")
         public Response count(Entities.Text text) {
-            return new Answer(Json.count(Strings.count(text.s())), text.bytesIn()).ok();
+            return new Answer(codec.count(Strings.count(text.s())), text.bytesIn()).ok();
         }
 
         @POST
         @Path("work")
         public Response work(Entities.Task task) {
-            return new Answer(Json.work(Strings.work(task.s(), task.factor())), task.bytesIn()).ok();
+            return new Answer(codec.work(Strings.work(task.s(), task.factor())), task.bytesIn()).ok();
         }
     }
 
@@ -173,7 +180,7 @@ final class Routes {
         }
     }
 
-    /** Counts, times and logs each request of a workload path when its answer is known. */
+    /** Counts, times and logs each request of a workload path when its answer is made and not yet sent. */
     private record Recorder(AccessLog log, Metrics metrics) implements ContainerResponseFilter {
 
         static final String STARTED = "rematch.started";

@@ -40,7 +40,7 @@ final class Metrics {
     Metrics() {
         Histogram histogram = Histogram.builder()
                 .name("http_request_duration_seconds")
-                .help("Time from the request's head to its answer.")
+                .help("Time from the first line of the handler until the answer is made, before it is sent.")
                 .labelNames("path")
                 .classicOnly()
                 .classicUpperBounds(UPPER_BOUNDS_S)

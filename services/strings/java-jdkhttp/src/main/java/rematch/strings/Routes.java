@@ -32,17 +32,19 @@ final class Routes {
 
     private final AccessLog log;
     private final Metrics metrics;
+    private final Codec codec;
     private final Published published;
 
-    private Routes(AccessLog log, Metrics metrics) {
+    private Routes(AccessLog log, Metrics metrics, Codec codec) {
         this.log = log;
         this.metrics = metrics;
+        this.codec = codec;
         this.published = new Published(log);
     }
 
     /** One context for everything: this server matches contexts by prefix, the contract matches whole paths. */
     static void mount(HttpServer server, Settings settings, AccessLog log, Metrics metrics) {
-        Routes routes = new Routes(log, metrics);
+        Routes routes = new Routes(log, metrics, Codec.of(settings.craft()));
         HttpHandler workload = settings.lean() ? routes::lean
                 : settings.face() == Settings.Face.PUBLISHED ? routes::published : routes::matched;
         server.createContext("/", exchange -> routes.handle(exchange, workload));
@@ -74,18 +76,17 @@ final class Routes {
         long started = System.nanoTime();
         Route route = Route.of(exchange.getRequestURI().getRawPath());
         Answer answer = answer(exchange, route);
-        try {
-            send(exchange, answer);
-        } finally {
-            long took = System.nanoTime() - started;
-            metrics.request(route, answer.status, took);
+        long took = System.nanoTime() - started;
+        metrics.request(route, answer.status, took);
+        if (log.writesLines()) {
             long declared = declaredBytes(exchange);
             log.request(exchange.getRequestMethod(), route.path(), answer.status,
                     declared >= 0 ? declared : answer.bytesIn, answer.body.length, took);
         }
+        send(exchange, answer);
     }
 
-    private static Answer answer(HttpExchange exchange, Route route) {
+    private Answer answer(HttpExchange exchange, Route route) {
         int bytesIn = 0;
         try {
             if (route == Route.OTHER) {
@@ -96,7 +97,7 @@ final class Routes {
             }
             byte[] body = Body.read(exchange.getRequestBody(), declaredBytes(exchange));
             bytesIn = body.length;
-            Json.Input input = Json.read(body, route == Route.WORK);
+            Codec.Input input = codec.read(body, route == Route.WORK);
             return Answer.ok(compute(route, input), bytesIn);
         } catch (Refused refused) {
             Refusal refusal = refused.refusal();
@@ -104,11 +105,11 @@ final class Routes {
         }
     }
 
-    private static byte[] compute(Route route, Json.Input input) {
+    private byte[] compute(Route route, Codec.Input input) {
         return switch (route) {
-            case UPPERCASE -> Json.uppercase(Strings.upper(input.s()));
-            case COUNT -> Json.count(Strings.count(input.s()));
-            case WORK -> Json.work(Strings.work(input.s(), input.factor()));
+            case UPPERCASE -> codec.uppercase(Strings.upper(input.s()));
+            case COUNT -> codec.count(Strings.count(input.s()));
+            case WORK -> codec.work(Strings.work(input.s(), input.factor()));
             case OTHER -> throw new IllegalArgumentException("no answer for an unknown path");
         };
     }

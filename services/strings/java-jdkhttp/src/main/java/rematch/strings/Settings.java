@@ -13,9 +13,12 @@ import java.util.Locale;
  * @param logFile null unless the sink is {@code FILE}
  * @param lean answer {@code POST /uppercase} with a constant and do nothing else: the framework's own cost
  */
-record Settings(String host, int port, Face face, boolean logging, Sink logSink, String logFile, boolean lean) {
+record Settings(String host, int port, Face face, Craft craft, boolean logging, Sink logSink, String logFile, boolean lean) {
 
     enum Face { PUBLISHED, MATCHED }
+
+    /** How the matched face reads and writes JSON. */
+    enum Craft { IDIOMATIC, TUNED }
 
     enum Sink { NULL, FILE, PIPE }
 
@@ -29,13 +32,14 @@ record Settings(String host, int port, Face face, boolean logging, Sink logSink,
     }
 
     private static final String KNOWN =
-            "--host, --port, --face, --logging, --log-sink, --log-file or --lean";
+            "--host, --port, --face, --craft, --logging, --log-sink, --log-file or --lean";
 
     /** Reads {@code --flag value} and {@code --flag=value}; the last of a repeated flag counts. */
     static Settings parse(String... args) throws BadFlag {
         String host = "127.0.0.1";
         int port = -1;
         Face face = Face.MATCHED;
+        Craft craft = Craft.TUNED;
         boolean logging = false;
         Sink sink = Sink.NULL;
         String logFile = null;
@@ -51,6 +55,7 @@ record Settings(String host, int port, Face face, boolean logging, Sink logSink,
                 case "--host" -> host = value(flag, inline, left);
                 case "--port" -> port = port(value(flag, inline, left));
                 case "--face" -> face = choice(Face.class, flag, value(flag, inline, left));
+                case "--craft" -> craft = choice(Craft.class, flag, value(flag, inline, left));
                 case "--logging" -> logging = onOff(flag, value(flag, inline, left));
                 case "--log-sink" -> sink = choice(Sink.class, flag, value(flag, inline, left));
                 case "--log-file" -> logFile = value(flag, inline, left);
@@ -64,7 +69,7 @@ record Settings(String host, int port, Face face, boolean logging, Sink logSink,
         if (logging && sink == Sink.FILE && logFile == null) {
             throw new BadFlag("--log-file is missing; --log-sink=file needs a path");
         }
-        return new Settings(host, port, face, logging, sink, logFile, lean);
+        return new Settings(host, port, face, craft, logging, sink, logFile, lean);
     }
 
     private static String value(String flag, String inline, Deque<String> left) throws BadFlag {
