@@ -103,21 +103,23 @@ def make_plan(
     host: str = "local",
     launcher: str = "process",
     pairs: Pairs | None = None,
+    blocks: int | None = None,
 ) -> Plan:
     """Return the plan that follows from (experiment, profile, seed).
 
-    Adding blocks to a profile leaves the order of the earlier blocks unchanged.
+    More blocks leave the order of the earlier ones unchanged.
 
     Args:
         pairs: cells with an A/A pair; default: every cell, under ``smoke`` the first one. A session that is
             continued passes what its recorded plan has.
+        blocks: how many; default: the profile's number.
     """
     chosen: Pairs = pairs or ("first cell" if profile == "smoke" else "every cell")
     block_of = configurations(experiment, profile)
     of_reference = [one for one in block_of if one.variant_name == experiment.reference]
     doubled = of_reference if chosen == "every cell" else of_reference[:1]
     trials: list[PlannedTrial] = []
-    for block in range(1, experiment.profiles[profile].blocks + 1):
+    for block in range(1, (blocks or experiment.profiles[profile].blocks) + 1):
         members = [(configuration, False) for configuration in block_of]
         members += [(configuration, True) for configuration in doubled]
         _block_rng(experiment.name, profile, seed, block).shuffle(members)
