@@ -27,7 +27,7 @@ help:  ## print this table
 	@echo "make test-fast only those that start no service"
 	@echo "make test-all  all tests, simulations at full size"
 	@echo "make setup     only set up, and print what is here and what is missing"
-	@echo "make generators  build more load generators: k6 with Go, oha with cargo"
+	@echo "make generators  build more load generators: k6 and vegeta with Go, oha with cargo, wrk2 with cc"
 	@echo "make lab       JupyterLab in the environment of this project"
 	@echo "make workshop  JupyterLab at the exercise notebooks"
 	@echo "make clean     remove what was built; recorded data, tools and the environment stay"
@@ -38,6 +38,7 @@ help:  ## print this table
 	@echo "EXPERIMENTS=a,b                  only these experiments"
 	@echo "HOST=name                        host that runs the services: local, or a name of hosts.toml"
 	@echo "PYTEST=\"WORDS\"                   words for pytest; BUSY=N: test beside N busy loops"
+	@echo "WRK2_SOURCE=FOLDER               source of wrk2 for make generators; without it, by git"
 	@echo "YES=1                            install missing packages without asking"
 
 setup:

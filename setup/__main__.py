@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from . import apt, go_wheel, jdk_debian, jmeter, python_env, source_builds
+from . import apt, go_wheel, jdk_debian, jmeter, python_env, source_builds, wrk2
 from .finders import PROJECT, toolchains
 from .lanes import Lanes
 from .say import SetupError, step, table, warn
@@ -104,7 +104,7 @@ def bring(names: Sequence[str], wished: Sequence[str], around: toolchains.Surrou
 
 def _bring_beside(lacking: set[str], extras: set[str], python_ready: bool) -> None:
     """Bring what no package offers; k6 is built and JMeter fetched beside the rest, as soon as they can be."""
-    build, fetch = partial(_bring_k6, lacking | extras), partial(_bring_jmeter, lacking)
+    build, fetch = partial(_bring_with_go, "k6", lacking | extras), partial(_bring_jmeter, lacking)
     with Lanes() as lanes:
         if "go" not in lacking:
             lanes.begin("k6", build)
@@ -123,6 +123,11 @@ def _bring_beside(lacking: set[str], extras: set[str], python_ready: bool) -> No
             if "k6" in lacking:
                 raise
             step(f"going on without k6: {error}")
+    _bring_with_go("vegeta", lacking)
+    try:
+        _bring_wrk2(extras)
+    except SetupError as error:
+        step(f"wrk2: unavailable: {error}")
     _bring_oha(lacking)
     try:
         _bring_glances(extras)
@@ -186,11 +191,17 @@ def _bring_jmeter(lacking: set[str]) -> None:
     jmeter.ensure_jmeter(PROJECT, fetch)
 
 
-def _bring_k6(lacking: set[str]) -> None:
-    if "k6" in lacking:
+def _bring_with_go(name: str, lacking: set[str]) -> None:
+    if name in lacking:
         around = toolchains.Surroundings(project=PROJECT)
         go = _path_of(toolchains.find_go(around))
-        source_builds.build_k6(PROJECT, go, toolchains.build_environment(around))
+        source_builds.build_with_go(name, PROJECT, go, toolchains.build_environment(around))
+
+
+def _bring_wrk2(lacking: set[str]) -> None:
+    if "wrk2" in lacking:
+        around = toolchains.Surroundings(project=PROJECT)
+        wrk2.build_wrk2(PROJECT, _path_of(toolchains.find_tool("cc", around)), os.environ)
 
 
 def _bring_glances(lacking: set[str]) -> None:

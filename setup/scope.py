@@ -20,8 +20,10 @@ BUILT = ("k6", "glances")
 #: sshd serves the tests of hosts over SSH, node runs the example service. Without them their tests say that they
 #: were not run, which is a failure in CI.
 WISHED_BY_TESTS = ("sshd", "node")
-#: oha is built by `make generators` only: it needs a compiler of Rust and more minutes.
-GENERATORS = ("k6", "oha")
+#: vegeta and oha are built by `make generators` only; oha needs a compiler of Rust and more minutes.
+GENERATORS = ("k6", "vegeta", "oha")
+#: Built by the same command where its source is at hand, done without elsewhere.
+WISHED_GENERATORS = ("wrk2",)
 
 
 def needs(purpose: Purpose, profile: str) -> tuple[str, ...]:
@@ -43,6 +45,8 @@ def wishes(purpose: Purpose, profile: str, *, root: bool = False) -> tuple[str, 
 
     ``root``: only root can start a Docker daemon, so nobody else's tests ask for one.
     """
+    if purpose == "generators":
+        return WISHED_GENERATORS
     if not set(MEASURING) <= set(needs(purpose, profile)):
         return ()
     for_tests = () if purpose == "paper" else WISHED_BY_TESTS

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is built from source into ``.tools``: k6 with Go, oha with cargo, the sampler's library with the C compiler.
+"""What is built from source into ``.tools``: k6 and vegeta with Go, oha with cargo, the sampler's library with
+the C compiler.
 
-What is fetched for it is pinned: k6 by the module file and the hashes in ``setup/k6``, oha by its version and
-the lock file inside its package, which cargo holds every dependency against.
+What is fetched for it is pinned: k6 and vegeta by the module files and hashes in ``setup/k6`` and ``setup/vegeta``,
+oha by its version and the lock file inside its package, which cargo holds every dependency against.
 """
 
 from __future__ import annotations
@@ -10,36 +11,65 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from .finders import toolchains
 from .say import SetupError, run, step
 
-K6_MODULE = Path("setup/k6")
-K6_PACKAGE = "go.k6.io/k6"
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GoProgram:
+    """A load generator in Go: the folder of its module file and hashes is ``setup/NAME``.
+
+    ``version_at``: the variable of its package that the linker sets to the version; None: it knows its own.
+    """
+
+    package: str
+    version: str
+    takes: str
+    version_at: str | None = None
 
 
-def build_k6(project: Path, go: Path, env: Mapping[str, str]) -> Path:
-    """Build the pinned k6 with the project's Go and return its program.
+GO_PROGRAMS: Mapping[str, GoProgram] = {
+    "k6": GoProgram(package="go.k6.io/k6", version=toolchains.K6_VERSION, takes="a minute or two"),
+    "vegeta": GoProgram(
+        package="github.com/tsenart/vegeta/v12",
+        version=toolchains.VEGETA_VERSION,
+        takes="half a minute",
+        version_at="main.Version",
+    ),
+}
+
+
+def go_module(name: str) -> Path:
+    """Return the folder of a generator's module file and hashes, relative to the project."""
+    return Path("setup") / name
+
+
+def build_with_go(name: str, project: Path, go: Path, env: Mapping[str, str]) -> Path:
+    """Build the pinned release of a row of ``GO_PROGRAMS`` with the project's Go and return its program.
 
     Raises:
         SetupError: its modules cannot be fetched, have other hashes than listed, or do not build.
     """
-    home = project / ".tools" / f"k6-{toolchains.K6_VERSION}"
-    step(f"building k6 {toolchains.K6_VERSION} (a minute or two, once)")
-    fresh = _fresh(home)
+    row = GO_PROGRAMS[name]
+    home = project / ".tools" / f"{name}-{row.version}"
+    step(f"building {name} {row.version} ({row.takes}, once)")
+    fresh = fresh_folder(home)
+    told = [] if row.version_at is None else ["-ldflags", f"-X {row.version_at}={row.version}"]
     run(
-        [go, "build", "-o", fresh / "bin/k6", K6_PACKAGE],
-        doing="building k6",
+        [go, "build", "-o", fresh / "bin" / name, *told, row.package],
+        doing=f"building {name}",
         env={
             **env,
             "GOFLAGS": f"{env.get('GOFLAGS', '')} -mod=readonly -buildvcs=false".strip(),
             "GOWORK": "off",
         },
-        cwd=project / K6_MODULE,
+        cwd=project / go_module(name),
         then="check that Go can reach its module proxy, then call this again",
     )
-    return _in_place(fresh, home) / "bin/k6"
+    return in_place(fresh, home) / "bin" / name
 
 
 def build_oha(project: Path, env: Mapping[str, str]) -> Path:
@@ -51,7 +81,7 @@ def build_oha(project: Path, env: Mapping[str, str]) -> Path:
     cargo = _cargo(env)
     home = project / ".tools" / f"oha-{toolchains.OHA_VERSION}"
     step(f"building oha {toolchains.OHA_VERSION} with cargo (seven CPU minutes, once)")
-    fresh = _fresh(home)
+    fresh = fresh_folder(home)
     run(
         [
             cargo,
@@ -68,7 +98,7 @@ def build_oha(project: Path, env: Mapping[str, str]) -> Path:
         env=env,
         then="check that cargo can reach its registry and is new enough, then call this again",
     )
-    return _in_place(fresh, home) / "bin/oha"
+    return in_place(fresh, home) / "bin/oha"
 
 
 def _cargo(env: Mapping[str, str]) -> str:
@@ -95,23 +125,25 @@ def build_glances(project: Path, compiler: Path) -> Path:
     """
     library = toolchains.tick_library(project / ".tools")
     step("building the sampler's library")
-    fresh = _fresh(library.parent)
+    fresh = fresh_folder(library.parent)
     fresh.mkdir(parents=True)
     run(
         [compiler, *toolchains.GLANCES_FLAGS, "-o", fresh / library.name, toolchains.GLANCES_SOURCE],
         doing="building the sampler's library",
         then="check that the headers of the C library are there (Debian: libc6-dev), then call this again",
     )
-    return _in_place(fresh, library.parent) / library.name
+    return in_place(fresh, library.parent) / library.name
 
 
-def _fresh(home: Path) -> Path:
+def fresh_folder(home: Path) -> Path:
+    """Return the name of the folder beside ``home`` in which it is made, with nothing there."""
     fresh = home.with_name(home.name + ".new")
     shutil.rmtree(fresh, ignore_errors=True)
     return fresh
 
 
-def _in_place(fresh: Path, home: Path) -> Path:
+def in_place(fresh: Path, home: Path) -> Path:
+    """Put what was made where it is looked for, whole, and return that folder."""
     shutil.rmtree(home, ignore_errors=True)
     fresh.rename(home)
     return home

@@ -15,7 +15,7 @@ import typer
 
 from harness.cli import completion
 from harness.cli.lines import counted, width, wrapped
-from harness.errors import RematchError
+from harness.errors import InputError, RematchError
 from harness.project import find_root
 
 if TYPE_CHECKING:
@@ -59,6 +59,13 @@ def measure_command(
         str, typer.Option(help="how services are started: process or container (docker)")
     ] = "process",
     seed: Annotated[int, typer.Option(help="random seed of the trial order")] = 1,
+    blocks: Annotated[
+        int | None, typer.Option(help="how many blocks, in place of the profile's number")
+    ] = None,
+    minutes: Annotated[
+        float | None,
+        typer.Option(help="as many whole blocks as fit into so many minutes by the estimate, at least one"),
+    ] = None,
     new: Annotated[bool, typer.Option("--new", help="begin a new session, with the next free seed")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="print the plan, every command and the time; start nothing")
@@ -76,7 +83,11 @@ def measure_command(
         rematch measure strings-rounds --profile full --dry-run
 
         rematch measure strings-rounds --profile quick --seed 2
+
+        rematch measure strings-rounds --profile quick --blocks 10
     """
+    if blocks is not None and minutes is not None:
+        raise InputError("--blocks and --minutes both say how much is measured", allowed="one of them")
     from harness.session import (
         Interrupted,
         Silent,
@@ -86,6 +97,8 @@ def measure_command(
         prepare,
         remarks,
         suitable_progress,
+        with_blocks,
+        within_minutes,
     )
 
     launcher = launcher_name(launcher)
@@ -98,10 +111,16 @@ def measure_command(
     )
     with contextlib.closing(assembly):
         prepared = prepare(assembly, experiment, profile=profile, host=label, seed=seed, launcher=launcher)
+        if blocks is not None:
+            prepared = with_blocks(prepared, blocks)
+        elif minutes is not None:
+            prepared = within_minutes(assembly, prepared, minutes)
+            print(_within(assembly, prepared, minutes), file=sys.stderr)
         again = f"rematch measure {experiment} --profile {profile} --host {host}"
         again += f" --load-host {load_host}" if load_host else ""
         again += (f" --database-host {database_host}" if database_host else "") + f" --seed {seed}"
         again += "" if launcher == "process" else f" --launcher {launcher}"
+        again += "" if prepared.blocks_asked is None else f" --blocks {prepared.blocks_asked}"
         for gone in prepared.unavailable:
             print(f"not measured: {gone.variant}: {gone.reason}", file=sys.stderr)
         planned = {trial.configuration.variant_name for trial in prepared.plan.trials}
@@ -120,6 +139,16 @@ def measure_command(
             )
             raise typer.Exit(stop.exit_code) from None
         _summarise(folder, as_json=as_json)
+
+
+def _within(assembly: Assembly, prepared: Prepared, minutes: float) -> str:
+    """Say how many blocks fit, or that not even the one does."""
+    from harness.session.dry_run import session_s
+    from harness.session.progress import in_words
+
+    n, expected_s = prepared.plan.n_blocks, session_s(assembly, prepared)
+    said = f"{counted(n, 'block')} in about {in_words(expected_s)}; asked for: {minutes:g} min"
+    return said if expected_s <= minutes * 60.0 else f"{said}, and one block is the least"
 
 
 def _summarise(folder: SessionFolder, *, as_json: bool) -> None:
@@ -153,6 +182,8 @@ def _print_plan(assembly: Assembly, prepared: Prepared, *, as_json: bool) -> Non
         said = {
             "session": f"{plan.experiment}/{prepared.session_id}",
             "expected_s": total_s,
+            "blocks": plan.n_blocks,
+            "blocks_of_profile": prepared.experiment.profiles[plan.profile].blocks,
             "large_host": prepared.experiment.profiles[plan.profile].large_host,
             "memory_to_be_measured": asked,
             "unavailable": {gone.variant: gone.reason for gone in prepared.unavailable},
@@ -181,11 +212,14 @@ def _print_plan(assembly: Assembly, prepared: Prepared, *, as_json: bool) -> Non
         print(wrapped("Heaps and limits that are multiples or another variant's memory are measured first:"))
         for name, what in asked.items():
             print(wrapped(f"{name}: {what}", indent="  ", hang="    "))
+    of_profile = prepared.experiment.profiles[plan.profile].blocks
+    instead = "" if prepared.blocks_asked is None else f" (the profile has {of_profile})"
     large = prepared.experiment.profiles[plan.profile].large_host
     where = "on a large host, for which it is meant" if large else "on two cores"
     print(
         wrapped(
-            f"{counted(len(plan.trials), 'trial')} in {counted(plan.n_blocks, 'block')}, shuffled within each block "
+            f"{counted(len(plan.trials), 'trial')} in {counted(plan.n_blocks, 'block')}{instead}, "
+            "shuffled within each block "
             f"(their order: --dry-run --json); about {in_words(total_s)} {where}."
         )
     )

@@ -109,21 +109,23 @@ def make_plan(
     host: str = "local",
     launcher: str = "process",
     pairs: Pairs | None = None,
+    blocks: int | None = None,
 ) -> Plan:
     """Return the plan that follows from (experiment, profile, seed).
 
-    Adding blocks to a profile leaves the order of the earlier blocks unchanged.
+    More blocks leave the order of the earlier ones unchanged.
 
     Args:
         pairs: cells with an A/A pair; default: every cell, under ``smoke`` the first one. A session that is
             continued passes what its recorded plan has.
+        blocks: how many; default: the profile's number.
     """
     chosen: Pairs = pairs or ("first cell" if profile == "smoke" else "every cell")
     block_of = by_process(configurations(experiment, profile), experiment.same_process)
     of_reference = [one for one in block_of if one[0].variant_name == experiment.reference]
     doubled = of_reference if chosen == "every cell" else of_reference[:1]
     trials: list[PlannedTrial] = []
-    for block in range(1, experiment.profiles[profile].blocks + 1):
+    for block in range(1, (blocks or experiment.profiles[profile].blocks) + 1):
         members = [(process, False) for process in block_of]
         members += [(process, True) for process in doubled]
         _block_rng(experiment.name, profile, seed, block).shuffle(members)

@@ -111,3 +111,10 @@ class SessionHeader(Frozen):
     def settle_s(self) -> float:
         """For how long each load of the session settles, in seconds: no metric counts that head."""
         return self.experiment.profiles[self.plan.profile].settle_s
+
+    @property
+    def blocks_asked(self) -> int | None:
+        """How many blocks were asked for in place of the profile's number; None: the profile's."""
+        noted = self.notes.get("blocks")
+        asked = noted.get("asked") if isinstance(noted, dict) else None
+        return asked if isinstance(asked, int) else None

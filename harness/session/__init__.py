@@ -2,9 +2,10 @@
 """Sessions: an experiment measured trial by trial, resumable, with progress."""
 
 from harness.session.availability import remarks
+from harness.session.blocks import within_minutes
 from harness.session.dry_run import expected_s, session_s
 from harness.session.measuring import measure
-from harness.session.planning import Prepared, prepare
+from harness.session.planning import Prepared, prepare, with_blocks
 from harness.session.progress import (
     CallbackProgress,
     PlainProgress,
@@ -33,4 +34,6 @@ __all__ = [
     "remarks",
     "session_s",
     "suitable_progress",
+    "with_blocks",
+    "within_minutes",
 ]

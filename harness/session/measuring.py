@@ -9,6 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pydantic import JsonValue
+
 from harness.definitions import contract_folder
 from harness.errors import RematchError, StoreError
 from harness.launchers.cgroup import sweep_groups
@@ -145,6 +147,12 @@ class _Session:
     def _begin(self, calibration: Calibration | None, memory: MemoryFit | None) -> SessionHeader:
         prepared = self.prepared
         found = {"calibration": calibration, "memory": memory}
+        notes: dict[str, JsonValue] = {
+            name: one.model_dump(mode="json") for name, one in found.items() if one is not None
+        }
+        if prepared.blocks_asked is not None:
+            of_profile = prepared.experiment.profiles[prepared.plan.profile].blocks
+            notes["blocks"] = {"asked": prepared.blocks_asked, "profile": of_profile}
         header = SessionHeader(
             session_id=prepared.session_id,
             experiment=prepared.experiment,
@@ -157,7 +165,7 @@ class _Session:
                 machines=self.assembly.stations.machines if self.assembly.stations is not None else {},
             ),
             unavailable=prepared.unavailable,
-            notes={name: one.model_dump(mode="json") for name, one in found.items() if one is not None},
+            notes=notes,
         )
         self.writer.write_header(header)
         return header

@@ -29,15 +29,19 @@ from harness.session.wiring import Assembly
 from harness.store import Store
 from harness.workloads import load_all_requests
 
+#: More is taken for a slip: even short blocks would take days.
+MOST_BLOCKS = 1000
+
 
 @dataclass(frozen=True, kw_only=True)
 class Prepared:
-    """A plan with everything it refers to."""
+    """A plan with everything it refers to. ``blocks_asked``: how many, in place of the profile's number."""
 
     study: Study
     plan: Plan
     session_id: str
     unavailable: tuple[Unavailable, ...]
+    blocks_asked: int | None = None
 
     @property
     def experiment(self) -> Experiment:
@@ -118,19 +122,38 @@ def planned_variants(prepared: Prepared) -> tuple[str, ...]:
 
 
 def _of(prepared: Prepared, experiment: Experiment) -> Prepared:
+    study = prepared.study.model_copy(update={"experiment": experiment})
+    return _planned_again(replace(prepared, study=study), seed=prepared.plan.seed)
+
+
+def with_blocks(prepared: Prepared, blocks: int) -> Prepared:
+    """Return the same plan with so many blocks in place of the profile's number.
+
+    Raises:
+        InputError: fewer than one, or more than ``MOST_BLOCKS``.
+    """
+    if not 1 <= blocks <= MOST_BLOCKS:
+        raise InputError(
+            "the number of blocks is out of range",
+            place="--blocks",
+            found=blocks,
+            allowed=f"1 to {MOST_BLOCKS}",
+        )
+    return _planned_again(replace(prepared, blocks_asked=blocks), seed=prepared.plan.seed)
+
+
+def _planned_again(prepared: Prepared, *, seed: int) -> Prepared:
     plan = prepared.plan
-    return replace(
-        prepared,
-        study=prepared.study.model_copy(update={"experiment": experiment}),
-        plan=plan_without(
-            experiment,
-            plan.profile,
-            prepared.unavailable,
-            host=plan.host,
-            seed=plan.seed,
-            launcher=plan.launcher,
-        ),
+    again = plan_without(
+        prepared.experiment,
+        plan.profile,
+        prepared.unavailable,
+        host=plan.host,
+        seed=seed,
+        launcher=plan.launcher,
+        blocks=prepared.blocks_asked,
     )
+    return replace(prepared, plan=again)
 
 
 def first_configurations(prepared: Prepared) -> list[Configuration]:
@@ -157,10 +180,11 @@ def plan_without(
     seed: int,
     launcher: str,
     pairs: Pairs | None = None,
+    blocks: int | None = None,
 ) -> Plan:
     """Return the plan of the variants and levels that are left; a level is named ``factor=level``.
 
-    ``pairs``: as :func:`harness.model.make_plan`.
+    ``pairs`` and ``blocks``: as of :func:`harness.model.make_plan`.
 
     Raises:
         InputError: the reference is not among them.
@@ -181,7 +205,7 @@ def plan_without(
     reduced = experiment.model_copy(
         update={"profiles": {**experiment.profiles, profile: definition.model_copy(update=changes)}}
     )
-    return make_plan(reduced, profile, seed, host=host, launcher=launcher, pairs=pairs)
+    return make_plan(reduced, profile, seed, host=host, launcher=launcher, pairs=pairs, blocks=blocks)
 
 
 def _levels_left(
@@ -206,12 +230,19 @@ def _levels_left(
 
 
 def refuse_other_plan(header: SessionHeader, prepared: Prepared) -> None:
-    """A session goes on only as what it began as.
+    """A session goes on only as what it began as; where no number of blocks is asked for, with its own.
 
     Raises:
-        InputError: definition or plan differ; says in what.
+        InputError: definition, plan or number of blocks differ; says in what.
     """
     plan = header.plan
+    if prepared.blocks_asked not in (None, plan.n_blocks):
+        raise InputError(
+            "this session began with another number of blocks",
+            file=f"{header.experiment.name}/{header.session_id}",
+            found=prepared.blocks_asked,
+            allowed=f"{plan.n_blocks}, another --seed, or --new",
+        )
     if header.unavailable != prepared.unavailable:
         gone = {one.variant: one.reason for one in prepared.unavailable}
         lost = sorted(set(gone) - {one.variant for one in header.unavailable})
@@ -228,6 +259,7 @@ def refuse_other_plan(header: SessionHeader, prepared: Prepared) -> None:
         seed=plan.seed,
         launcher=plan.launcher,
         pairs=plan.pairs,
+        blocks=prepared.blocks_asked or header.blocks_asked,
     )
     differences = list(_differences(header, prepared, again))
     if differences:
@@ -260,16 +292,5 @@ def with_free_seed(prepared: Prepared, store: Store) -> Prepared:
         plan.experiment, session_name(plan.profile, plan.host, plan.launcher, seed)
     ).folder.exists():
         seed += 1
-    return Prepared(
-        study=prepared.study,
-        plan=plan_without(
-            prepared.experiment,
-            plan.profile,
-            prepared.unavailable,
-            host=plan.host,
-            seed=seed,
-            launcher=plan.launcher,
-        ),
-        session_id=session_name(plan.profile, plan.host, plan.launcher, seed),
-        unavailable=prepared.unavailable,
-    )
+    name = session_name(plan.profile, plan.host, plan.launcher, seed)
+    return replace(_planned_again(prepared, seed=seed), session_id=name)

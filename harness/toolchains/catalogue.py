@@ -16,6 +16,9 @@ JMETER_VERSION = "5.6.3"
 #: What set-up builds into ``.tools``; another release on PATH is used where that is not there.
 K6_VERSION = "1.8.0"
 OHA_VERSION = "1.16.0"
+VEGETA_VERSION = "12.13.0"
+#: What every wrk2 says of itself; its project has no releases.
+WRK2_VERSION = "4.0.0"
 LATEX_FILES = ("IEEEtran.cls", "natbib.sty", "siunitx.sty", "booktabs.sty", "pgf.sty", "lmodern.sty")
 
 
@@ -144,14 +147,16 @@ WANTED: tuple[Wanted, ...] = (
         why="as one more open-loop generator",
         programs=("vegeta",),
         version_flag="-version",
-        elsewhere="a vegeta on PATH (nothing here installs it)",
+        pinned=VEGETA_VERSION,
+        elsewhere="make generators",
     ),
     Wanted(
         name="wrk2",
         why="as one more open-loop generator",
         programs=("wrk2", "wrk"),
         version_flag="-v",
-        elsewhere="a wrk2 on PATH (built from its source; nothing here installs it)",
+        pinned=WRK2_VERSION,
+        elsewhere="make generators WRK2_SOURCE=FOLDER (without it: by git)",
     ),
     Wanted(
         name="node",

@@ -153,9 +153,8 @@ def made_program(row: Wanted, around: Surroundings) -> Path | None:
 
 def _find_wrk(row: Wanted, around: Surroundings) -> Tool:
     """wrk or wrk2: both may be called ``wrk``, and only wrk2 has ``-R`` for a rate."""
-    for name in row.programs:
-        program = which(name, around)
-        if program is None:
+    for program in (made_program(row, around), *(which(name, around) for name in row.programs)):
+        if program is None or not program.exists():
             continue
         said = ask([str(program), row.version_flag], around=around) or ""
         if (_RATE_OPTION.search(said) is not None) == (row.name == "wrk2"):

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -178,6 +179,57 @@ def test_a_dry_run_leaves_no_data(tmp_path: Path, cli: Cli) -> None:
     code, out, _ = cli(root, "measure", "tiny", "--profile", "smoke", "--dry-run")
     assert code == 0 and "3 trials in 1 block," in out
     assert "3 trials" in out.rstrip().splitlines()[-2]  # the estimate is the last paragraph
+    assert not (root / "data").exists()
+
+
+def planned(root: Path, cli: Cli, *words: str) -> dict[str, Any]:
+    code, out, err = cli(root, "measure", "tiny", "--profile", "smoke", "--dry-run", "--json", *words)
+    assert code == 0, err
+    found: dict[str, Any] = json.loads(out)
+    return found
+
+
+def test_more_blocks_begin_with_the_trials_of_fewer(tmp_path: Path, cli: Cli) -> None:
+    root = make_session_project(tmp_path, blocks=2)
+    two, five = planned(root, cli), planned(root, cli, "--blocks", "5")
+    assert (two["blocks"], five["blocks"], five["blocks_of_profile"]) == (2, 5, 2)
+    assert len(five["trials"]) == len(two["trials"]) / 2 * 5
+    assert five["trials"][: len(two["trials"])] == two["trials"]
+    _, out, _ = cli(root, "measure", "tiny", "--profile", "smoke", "--dry-run", "--blocks", "5")
+    assert "in 5 blocks (the profile has 2)," in " ".join(out.split())
+
+
+def test_as_many_whole_blocks_are_planned_as_fit_into_the_minutes_and_one_at_least(
+    tmp_path: Path, cli: Cli
+) -> None:
+    root = make_session_project(tmp_path, blocks=2)
+    one_s, two_s = (planned(root, cli, "--blocks", n)["expected_s"] for n in "12")
+    for minutes in (0.001, 0.5, 1.0, 3.0, 10.5):
+        found = planned(root, cli, "--minutes", str(minutes))
+        n = found["blocks"]
+        assert n == 1 or found["expected_s"] <= minutes * 60
+        assert found["expected_s"] + (two_s - one_s) > minutes * 60, "one more would not fit"
+        assert found["expected_s"] == pytest.approx(one_s + (n - 1) * (two_s - one_s))
+    words = ("measure", "tiny", "--profile", "smoke", "--dry-run", "--minutes")
+    assert "1 block in about" in (said := cli(root, *words, "0.001")[2]) and "the least" in said
+    assert "asked for: 10.5 min" in (said := cli(root, *words, "10.5")[2]) and "the least" not in said
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--blocks", "0"), "--blocks: the number of blocks is out of range; found 0; allowed: 1 to 1000"),
+        (("--blocks", "1001"), "found 1001"),
+        (("--minutes", "0"), "--minutes: not a time to measure for; found 0.0; allowed: more than 0 minutes"),
+        (("--minutes", "nan"), "found nan"),
+        (("--blocks", "2", "--minutes", "3"), "both say how much is measured; allowed: one of them"),
+    ],
+)
+def test_an_amount_that_cannot_be_measured_is_one_line(
+    tmp_path: Path, cli: Cli, words: tuple[str, ...], says: str
+) -> None:
+    root = make_session_project(tmp_path)
+    assert says in cli.refused(root, "measure", "tiny", "--profile", "smoke", *words)
     assert not (root / "data").exists()
 
 

@@ -232,10 +232,15 @@ def test_measuring_needs_the_services_tools_and_a_load_generator(profile: str) -
     assert scope.wishes("paper", profile) == ("wrk", "cc", "k6", "glances")
 
 
-def test_oha_is_built_when_it_is_asked_for_and_never_else() -> None:
-    assert "oha" in scope.needs("generators", "quick")
-    for purpose in ("all", "paper", "test"):
-        assert "oha" not in (*scope.needs(purpose, "quick"), *scope.wishes(purpose, "quick"))
+@pytest.mark.parametrize("tool", ["oha", "vegeta", "wrk2"])
+def test_a_further_generator_is_built_when_it_is_asked_for_and_never_else(tool: str) -> None:
+    assert tool in (*scope.needs("generators", "quick"), *scope.wishes("generators", "quick"))
+    for purpose in ("all", "paper", "test", "lab", "workshop"):
+        assert tool not in (*scope.needs(purpose, "quick"), *scope.wishes(purpose, "quick"))
+
+
+def test_nothing_stops_where_wrk2_cannot_be_built() -> None:
+    assert "wrk2" not in scope.needs("generators", "quick")
 
 
 def test_k6_is_built_where_something_is_measured_and_a_machine_without_it_measures_the_rest() -> None:

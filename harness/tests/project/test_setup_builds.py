@@ -19,18 +19,23 @@ PROJECT = Path(__file__).resolve().parents[3]
 # --- load generators from source
 
 
-def test_k6_is_the_version_that_its_module_file_names_with_hashes() -> None:
-    module = (PROJECT / "setup/k6/go.mod").read_text(encoding="utf-8")
-    assert f"go.k6.io/k6 v{toolchains.K6_VERSION}\n" in module
-    hashes = (PROJECT / "setup/k6/go.sum").read_text(encoding="utf-8")
-    assert f"go.k6.io/k6 v{toolchains.K6_VERSION} h1:" in hashes
+@pytest.mark.parametrize("name", source_builds.GO_PROGRAMS)
+def test_a_generator_in_go_is_the_version_that_its_module_file_names_with_hashes(name: str) -> None:
+    row, folder = source_builds.GO_PROGRAMS[name], PROJECT / source_builds.go_module(name)
+    assert row.version == toolchains.wanted(name).pinned
+    assert f"require {row.package} v{row.version}\n" in (folder / "go.mod").read_text(encoding="utf-8")
+    assert f"{row.package} v{row.version} h1:" in (folder / "go.sum").read_text(encoding="utf-8")
+    assert f'import _ "{row.package}"' in (folder / "tools.go").read_text(encoding="utf-8")
 
 
-def without_k6(folder: Path, monkeypatch: pytest.MonkeyPatch, go_says: str) -> toolchains.Surroundings:
-    """A machine with a Go that says and does as told, and no k6."""
+def without_generators(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, go_says: str
+) -> toolchains.Surroundings:
+    """A machine with a Go that says and does as told, and no load generator."""
     fake_environment(folder / "project")
     monkeypatch.setattr("setup.python_env.environment_is_current", lambda project, python: True)
-    (folder / "project" / source_builds.K6_MODULE).mkdir(parents=True)
+    for name in source_builds.GO_PROGRAMS:
+        (folder / "project" / source_builds.go_module(name)).mkdir(parents=True)
     go = folder / "bin/go"
     go.parent.mkdir()
     go.write_text(
@@ -42,14 +47,16 @@ def without_k6(folder: Path, monkeypatch: pytest.MonkeyPatch, go_says: str) -> t
     return toolchains.Surroundings(project=folder / "project", system=folder / "system")
 
 
-def test_k6_is_built_into_the_tools_of_the_project_with_the_hashes_held_fast(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("name", source_builds.GO_PROGRAMS)
+def test_a_generator_in_go_is_built_into_the_tools_of_the_project_with_the_hashes_held_fast(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    build = f'echo "$GOFLAGS" > {tmp_path}/flags; mkdir -p "$(dirname "$3")"; printf "#!/bin/sh\necho k6 v{toolchains.K6_VERSION}\n" > "$3"; chmod +x "$3"'
-    place = without_k6(tmp_path, monkeypatch, build)
-    setup_main.bring((), ("k6",), place)
-    assert toolchains.find_tool("k6", place).path == (
-        tmp_path / "project" / f".tools/k6-{toolchains.K6_VERSION}/bin/k6"
+    version = source_builds.GO_PROGRAMS[name].version
+    build = f'echo "$GOFLAGS" > {tmp_path}/flags; mkdir -p "$(dirname "$3")"; printf "#!/bin/sh\necho {name} v{version}\n" > "$3"; chmod +x "$3"'
+    place = without_generators(tmp_path, monkeypatch, build)
+    setup_main.bring((name,), (), place)
+    assert toolchains.find_tool(name, place).path == (
+        tmp_path / "project" / f".tools/{name}-{version}/bin/{name}"
     )
     assert "-mod=readonly" in (tmp_path / "flags").read_text()
     assert not list((tmp_path / "project/.tools").glob("*.new"))
@@ -58,7 +65,7 @@ def test_k6_is_built_into_the_tools_of_the_project_with_the_hashes_held_fast(
 def test_a_k6_that_cannot_be_built_stops_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    place = without_k6(tmp_path, monkeypatch, "echo no such module >&2; exit 1")
+    place = without_generators(tmp_path, monkeypatch, "echo no such module >&2; exit 1")
     setup_main.bring((), ("k6",), place)
     said = capsys.readouterr()
     assert "going on without k6" in said.out

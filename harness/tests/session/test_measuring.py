@@ -18,18 +18,20 @@ import pytest
 
 from harness.errors import InputError, OrphanError, StoreError
 from harness.model import TrialRecord
-from harness.session import CallbackProgress, PlainProgress, ProgressState
+from harness.session import CallbackProgress, PlainProgress, ProgressState, measure, with_blocks
 from harness.session.orphans import RUNNING, RunningProcesses, start_ticks
 from harness.session.progress import in_words
 from harness.store import SessionFolder
 from harness.tests.support.instances import eventually
 from harness.tests.support.sessions import (
+    LIMITS,
     command_line,
     make_session_project,
     measure_tiny,
     running_below,
     said,
     tiny_folder,
+    tiny_session,
 )
 from harness.tests.support.small_disk import small_disk
 
@@ -131,6 +133,35 @@ def test_more_blocks_are_another_plan(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace("blocks = 1", "blocks = 2"))
     with pytest.raises(InputError, match="3 trials then, 6 now"):
         measure_tiny(root)
+
+
+def measure_blocks(root: Path, blocks: int | None, *, new: bool = False) -> SessionFolder:
+    assembly, prepared = tiny_session(root)
+    prepared = prepared if blocks is None else with_blocks(prepared, blocks)
+    return measure(assembly, prepared, limits=LIMITS, new=new)
+
+
+def test_so_many_blocks_as_are_asked_for_are_measured_and_the_header_says_so(tmp_path: Path) -> None:
+    root = make_session_project(tmp_path, blocks=1)
+    _, prepared = tiny_session(root)
+    header = measure_blocks(root, 2).header
+    assert header.plan.n_blocks == header.blocks_asked == 2
+    assert header.notes["blocks"] == {"asked": 2, "profile": 1}
+    assert header.experiment.profiles["smoke"].blocks == 1, "the definition is as it was written"
+    assert header.plan.trials[: len(prepared.plan.trials)] == prepared.plan.trials
+
+
+def test_a_session_of_so_many_blocks_goes_on_with_them_and_with_no_other_number(tmp_path: Path) -> None:
+    root = make_session_project(tmp_path, blocks=1)
+    folder = measure_blocks(root, 2)
+    before = [record.planned.trial_id for record in folder.records()]
+    for again in (2, None):
+        records = measure_blocks(root, again).records()
+        assert [record.planned.trial_id for record in records] == before
+    with pytest.raises(InputError, match=r"another number of blocks; found 3; allowed: 2, another --seed"):
+        measure_blocks(root, 3)
+    fresh = measure_blocks(root, 2, new=True)
+    assert fresh.key != folder.key and fresh.header.plan.n_blocks == 2
 
 
 def test_changed_source_is_refused_while_trials_are_left(tmp_path: Path) -> None:

@@ -225,7 +225,7 @@ def test_a_wrk_that_knows_a_rate_is_wrk2(
     assert {tool.name: tool.version for tool in tools if tool.usable} == found
 
 
-@pytest.mark.parametrize("name", ["k6", "oha"])
+@pytest.mark.parametrize("name", ["k6", "oha", "vegeta"])
 def test_a_generator_that_set_up_built_comes_before_another_on_path(tmp_path: Path, name: str) -> None:
     other = program(tmp_path / "bin" / name, f"{name} 1.99.9")
     tool = toolchains.find_tool(name, around(tmp_path, other.parent))
@@ -236,6 +236,12 @@ def test_a_generator_that_set_up_built_comes_before_another_on_path(tmp_path: Pa
     )
     tool = toolchains.find_tool(name, around(tmp_path, other.parent))
     assert (tool.path, tool.version, tool.state) == (own, pinned, "ok")
+
+
+def test_a_wrk2_that_set_up_built_comes_before_another_on_path(tmp_path: Path) -> None:
+    other = program(tmp_path / "bin/wrk2", WRK2, status=1)
+    own = program(tmp_path / f"project/.tools/wrk2-{toolchains.WRK2_VERSION}/bin/wrk2", WRK2, status=1)
+    assert toolchains.find_tool("wrk2", around(tmp_path, other.parent)).path == own
 
 
 def test_a_k6_from_before_its_first_release_is_too_old(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ class Vegeta:
 
     def require(self) -> None:
         """See ``LoadGenerator.require``."""
-        require_program("vegeta", self.program, "a vegeta on PATH")
+        require_program("vegeta", self.program, "make generators")
 
     def command(self, spec: LoadSpec) -> LoadCommand:
         """The attack, then the encoding of what it left."""

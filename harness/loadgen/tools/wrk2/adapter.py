@@ -52,7 +52,7 @@ class Wrk2:
 
     def require(self) -> None:
         """See ``LoadGenerator.require``."""
-        require_program("wrk2", self.program, "a wrk2 on PATH")
+        require_program("wrk2", self.program, "make generators WRK2_SOURCE=FOLDER")
 
     def command(self, spec: LoadSpec) -> LoadCommand:
         """wrk2 with a script made for this load; what it prints is what there is."""

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""wrk2, built with the C compiler: from a folder that is at hand, else from the pinned commit by git.
+
+Its project has no releases: every copy calls itself ``WRK2_VERSION``, and git's name of the commit is the checksum of
+what is fetched. LuaJIT is part of its source; the headers of OpenSSL are not.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from .finders import toolchains
+from .say import SetupError, step
+from .source_builds import fresh_folder, in_place
+
+REPOSITORY = "https://github.com/giltene/wrk2"
+COMMIT = "44a94c17d8e6a0bac8559b53da76848e430cb7a7"
+#: The variable that names the folder.
+SOURCE = "WRK2_SOURCE"
+HOW = f"make generators {SOURCE}=FOLDER builds it from a copy of {REPOSITORY}"
+#: git gives up a connection that is silent for so long, and any single command takes less than the limit.
+SILENT_S, LIMIT_S = 20, 600.0
+#: What an outer make hands on to an inner one, which has nothing to do with it.
+OUTER_MAKE = ("MAKEFLAGS", "MFLAGS", "MAKEOVERRIDES", "MAKELEVEL")
+
+
+def build_wrk2(project: Path, compiler: Path, environ: Mapping[str, str]) -> Path:
+    """Build wrk2 and return its program.
+
+    Raises:
+        SetupError: no source, or something that builds it is missing or fails; one line says what.
+    """
+    env = {name: value for name, value in environ.items() if name not in OUTER_MAKE}
+    make = shutil.which("make", path=env.get("PATH"))
+    if make is None:
+        raise SetupError("make is missing (Debian: make)")
+    _need_openssl(compiler, env)
+    home = project / ".tools" / f"wrk2-{toolchains.WRK2_VERSION}"
+    fresh = fresh_folder(home)
+    with tempfile.TemporaryDirectory(prefix="wrk2-") as folder:
+        source = _source(Path(folder) / "wrk2", env)
+        step(f"building wrk2 {toolchains.WRK2_VERSION} (half a minute, once)")
+        _quietly([make, "clean"], "its source cannot be cleaned", env, source)
+        _quietly([make], "it does not build", {**env, "CC": str(compiler)}, source)
+        (fresh / "bin").mkdir(parents=True)
+        shutil.copy2(source / "wrk", fresh / "bin/wrk2")
+    return in_place(fresh, home) / "bin/wrk2"
+
+
+def _source(copy: Path, env: Mapping[str, str]) -> Path:
+    """Copy or fetch the source: nothing is built in a folder of the user's."""
+    given = env.get(SOURCE)
+    if not given:
+        return _fetched(copy, env)
+    folder = Path(given).expanduser()
+    if not (folder / "src/wrk.c").is_file() or not (folder / "deps/luajit").is_dir():
+        raise SetupError(f"{SOURCE}={given} has no src/wrk.c and deps/luajit; {HOW}")
+    shutil.copytree(folder, copy, symlinks=True, ignore=shutil.ignore_patterns(".git"))
+    return copy
+
+
+def _fetched(copy: Path, env: Mapping[str, str]) -> Path:
+    git = shutil.which("git", path=env.get("PATH"))
+    if git is None:
+        raise SetupError(f"no source and no git to fetch it; {HOW}")
+    step("fetching the source of wrk2")
+    copy.mkdir()
+    quiet = {**env, "GIT_TERMINAL_PROMPT": "0", "GIT_CONFIG_NOSYSTEM": "1"}
+    patience = ("-c", "http.lowSpeedLimit=1", "-c", f"http.lowSpeedTime={SILENT_S}")
+    why = f"git cannot fetch its source; {HOW}"
+    _quietly([git, "init", "--quiet"], why, quiet, copy)
+    _quietly([git, *patience, "fetch", "--quiet", "--depth", "1", REPOSITORY, COMMIT], why, quiet, copy)
+    _quietly([git, "checkout", "--quiet", "FETCH_HEAD"], why, quiet, copy)
+    return copy
+
+
+def _need_openssl(compiler: Path, env: Mapping[str, str]) -> None:
+    why = "the headers of OpenSSL are missing (Debian: libssl-dev)"
+    _quietly([str(compiler), "-E", "-include", "openssl/ssl.h", "-x", "c", "/dev/null"], why, env, Path("/"))
+
+
+def _quietly(command: Sequence[str], why: str, env: Mapping[str, str], folder: Path) -> None:
+    """Run a command.
+
+    Raises:
+        SetupError: it fails or takes too long: ``why``, with the first error that it tells.
+    """
+    try:
+        done = subprocess.run(
+            command,
+            env=dict(env),
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=LIMIT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise SetupError(f"{why}: {command[0]} took more than {LIMIT_S:.0f} s") from error
+    if done.returncode:
+        lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+        first = next((line for line in lines if "error" in line or "fatal" in line), "")
+        raise SetupError(f"{why}: {first}" if first else why)
