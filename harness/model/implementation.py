@@ -65,5 +65,5 @@ class Implementation(Frozen):
     readiness: str = "/health"
     min_java: int | None = None
     settings: dict[str, str] = Field(default_factory=dict, description="variant setting -> flag")
-    forms: JavaForms = JavaForms()
+    forms: JavaForms = Field(default_factory=JavaForms)
     needs: tuple[BackingName, ...] = Field(default=(), description="backing services, told of by environment")

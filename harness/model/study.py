@@ -28,7 +28,7 @@ class Variant(Frozen):
     implementation: Name
     label: str | None = Field(default=None, description="how figures name it; default: its name")
     settings: dict[str, SettingValue] = Field(default_factory=dict)
-    runtime: RuntimeSettings = RuntimeSettings()
+    runtime: RuntimeSettings = Field(default_factory=RuntimeSettings)
     lean: bool = Field(default=False, description="bench baseline: the leanest handler")
 
     @property
