@@ -22,6 +22,8 @@ from harness.model.load import (
 )
 from harness.model.load_tools import GeneratorName
 
+_WHOLE_FROM_PER_S = 100.0
+
 
 class OpenShare(Frozen):
     """An open loop whose rate is a share of a measured capacity; all else as of ``OpenLoad``."""
@@ -70,7 +72,7 @@ class ScaledLoad(Frozen):
         profile: ClosedLoad | OpenLoad
         if isinstance(share, OpenShare):
             profile = OpenLoad(
-                rate_per_s=round(max(share.rate_share * capacity_per_s, 1.0), 1),
+                rate_per_s=_rate_per_s(share.rate_share * capacity_per_s),
                 **share.model_dump(exclude={"rate_share"}),  # all other fields are those of a load
             )
         else:
@@ -84,6 +86,12 @@ class ScaledLoad(Frozen):
             processes=self.processes,
             coordination=self.coordination,
         )
+
+
+def _rate_per_s(wanted_per_s: float) -> float:
+    """Round a rate: to a whole number where that is within half a percent, because some tools know no other."""
+    at_least = max(wanted_per_s, 1.0)
+    return float(round(at_least)) if at_least >= _WHOLE_FROM_PER_S else round(at_least, 1)
 
 
 class CalibrationSpec(Frozen):

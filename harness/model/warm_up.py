@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Callable, Sequence
 from typing import Literal, Self
@@ -26,6 +27,9 @@ class WarmUpSpec(Frozen):
         default=5, ge=2, le=60, description="so many windows are compared with as many before them"
     )
     tolerance: float = Field(default=0.03, gt=0, lt=1, description="between the medians of the two groups")
+    tolerance_noisy: float = Field(
+        default=0.10, gt=0, lt=1, description="the same where the windows themselves scatter more than that"
+    )
     compile_share: float = Field(
         default=0.05, gt=0, le=1, description="of the time, spent by the JIT compilers in the later group"
     )
@@ -88,8 +92,10 @@ def unsettled(windows: Sequence[WarmUpWindow], spec: WarmUpSpec) -> tuple[str, .
     """Return what is not settled yet, in words; empty: all is.
 
     Of two groups of ``spec.n_windows`` windows, the last and those before them, the medians of throughput and of CPU
-    time per request differ by no more than ``spec.tolerance``, and compilers worked for no more than
-    ``spec.compile_share`` of the later one. A quantity that cannot be read is left out.
+    time per request differ by no more than ``spec.tolerance``, or by no more than two standard errors of the difference
+    and ``spec.tolerance_noisy``; and compilers worked for no more than ``spec.compile_share`` of the later one. A
+    quantity that cannot be read is left out. The standard error is that of medians of normal scatter, from the median
+    absolute deviation within each group: a trend moves the medians by more than it scatters the groups.
     """
     n = spec.n_windows
     if len(windows) < 2 * n:
@@ -97,10 +103,11 @@ def unsettled(windows: Sequence[WarmUpWindow], spec: WarmUpSpec) -> tuple[str, .
     earlier, later = windows[-2 * n : -n], windows[-n:]
     found: list[str] = []
     for name, value in _COMPARED.items():
-        before, after = (_median(value, group) for group in (earlier, later))
-        if before is None or after is None:
+        groups = [_known(value, group) for group in (earlier, later)]
+        if not all(groups):
             continue
-        if before <= 0 or abs(after / before - 1) > spec.tolerance:
+        before, after = (statistics.median(group) for group in groups)
+        if before <= 0 or abs(after / before - 1) > _allowed(groups, before, spec):
             found.append(name)
     shares = [window.compile_share for window in later if window.compile_share is not None]
     if shares and statistics.fmean(shares) > spec.compile_share:
@@ -115,7 +122,26 @@ _COMPARED: dict[str, _Value] = {
 }
 
 
-def _median(value: _Value, windows: Sequence[WarmUpWindow]) -> float | None:
+def _known(value: _Value, windows: Sequence[WarmUpWindow]) -> list[float]:
+    """Return a quantity of each window; empty: it is not known of all."""
     found = [value(window) for window in windows]
     known = [one for one in found if one is not None]
-    return statistics.median(known) if len(known) == len(windows) else None
+    return known if len(known) == len(windows) else []
+
+
+def _allowed(groups: Sequence[Sequence[float]], before: float, spec: WarmUpSpec) -> float:
+    """Return by how much two groups may differ, as a share of the first one's median."""
+    errors = [_MEDIAN_ERROR * _deviation(group) / len(group) ** 0.5 for group in groups]
+    noise = 2 * math.hypot(*errors) / before
+    return max(spec.tolerance, min(spec.tolerance_noisy, noise))
+
+
+#: Of normal values: the standard deviation over the median absolute deviation, times that of a median over that of a
+#: mean.
+_MEDIAN_ERROR = 1.4826 * 1.2533
+
+
+def _deviation(group: Sequence[float]) -> float:
+    """The median absolute deviation."""
+    middle = statistics.median(group)
+    return statistics.median(abs(one - middle) for one in group)

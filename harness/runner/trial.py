@@ -3,8 +3,8 @@
 
 place -> backing services -> launch -> readiness of the real path -> conformance -> boundary ``first-response``
 -> warm-up -> boundary ``before-load`` -> load and samples -> boundary ``after-load`` -> stop
--> invariants -> backing services stopped -> record. A warm-up in windows comes before conformance.
-Trials that go on with the same process follow before it is stopped, from ``before-load`` to ``after-load``.
+-> invariants -> backing services stopped -> record. Trials that go on with the same process follow before it is
+stopped, from ``before-load`` to ``after-load``. After a warm-up in windows conformance comes last.
 A start-up trial has no load: after the first answer it stays idle, sampled, to boundary ``idle``.
 
 Whatever goes wrong with the service or the generator is an outcome and stands in the record.
@@ -118,8 +118,23 @@ def _go_through(steps: Sequence[Step], made: list[Notes]) -> None:
             for step in others:
                 made.append(going_on(notes))
                 _go_on(instance, *step, made[-1])
+        if configuration.warm_up is not None:
+            _check_late(instance, spec, context, made)
     if not others:
         notes.phases.append(Phase(name="cool-down", start=cool_down_began, end=now()))
+
+
+def _check_late(instance: Instance, spec: TrialSpec, context: TrialContext, made: Sequence[Notes]) -> None:
+    """Check the answers of a process whose loads are over: what it fails, all its trials fail."""
+    try:
+        _check_conformance(instance, spec, context, made[0])
+    except TrialFailure as failure:
+        for notes in made:
+            notes.outcome, notes.reason = Outcome(failure.outcome), failure.reason
+        raise
+    finally:
+        for notes in made:
+            notes.conformance = made[0].conformance
 
 
 def _go_on(instance: Instance, spec: TrialSpec, context: TrialContext, notes: Notes) -> None:
@@ -228,13 +243,18 @@ def _check_conformance(instance: Instance, spec: TrialSpec, context: TrialContex
 
 
 def _make_warm(instance: Instance, spec: TrialSpec, context: TrialContext, notes: Notes) -> None:
-    """Check its answers and warm it up. Windows begin with the first request of all, so the check follows them."""
+    """Check its answers and warm it up.
+
+    Windows begin with the first request of all, so the check comes when all loads are over: its wrong requests take
+    paths that a JIT compiler left out, and make a warm JVM compile again for many seconds.
+    """
     windows = spec.planned.configuration.warm_up
     if windows is not None:
         with phase("warm-up", notes):
             warm_up_in_windows(instance, windows, spec, context, notes)
-    _check_conformance(instance, spec, context, notes)
-    _warm_up(instance, spec, context, notes)
+    else:
+        _check_conformance(instance, spec, context, notes)
+        _warm_up(instance, spec, context, notes)
 
 
 def _warm_up(instance: Instance, spec: TrialSpec, context: TrialContext, notes: Notes) -> None:

@@ -66,6 +66,26 @@ def test_a_noisy_rate_that_does_not_move_settles_soon() -> None:
     assert max(lasted) <= 30
 
 
+@pytest.mark.parametrize("scatter", [0.05, 0.10, 0.15])
+def test_a_rate_that_scatters_widely_settles_all_the_same(scatter: float) -> None:
+    rng = np.random.default_rng(11)
+    lasted = []
+    for _ in range(200):
+        rates = list(rng.normal(1000.0, 1000.0 * scatter, 90))
+        lasted.append(next((n for n in range(10, 91) if not unsettled(windows(rates[:n]), SPEC)), 91))
+    assert np.median(lasted) <= 14
+    assert np.mean([n > 90 for n in lasted]) <= 0.02
+
+
+def test_a_rate_that_scatters_and_rises_is_called_settled_hardly_ever() -> None:
+    rng = np.random.default_rng(12)
+    called = 0
+    for _ in range(500):
+        rates = 1000.0 * 1.03 ** np.arange(10) * rng.normal(1.0, 0.05, 10)
+        called += not unsettled(windows(list(rates)), SPEC)
+    assert called / 500 <= 0.15
+
+
 def test_cold_ends_with_the_first_window_from_which_on_all_are_near_warm() -> None:
     rates = [100.0, 400.0, 700.0, 950.0, *[1000.0] * 10]
     cold = cold_start(record(windows(rates)))

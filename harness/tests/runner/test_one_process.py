@@ -85,7 +85,10 @@ def test_one_process_takes_all_its_loads_and_is_warmed_up_once(tmp_path: Path) -
         assert first.start_up is not None and second.start_up is None
         assert [phase.name for phase in first.phases].count("warm-up") == 1
         assert [phase.name for phase in second.phases] == ["measurement"]
-        assert first.phases[-1].end.monotonic_s <= second.phases[0].start.monotonic_s
+        names = [phase.name for phase in first.phases]
+        assert names == ["start-up", "warm-up", "measurement", "cool-down", "conformance"]
+        assert first.phases[3].end.monotonic_s <= second.phases[0].start.monotonic_s
+        assert second.phases[0].end.monotonic_s <= first.phases[4].start.monotonic_s
         assert first.warm_up == second.warm_up
         assert first.warm_up is not None and len(first.warm_up.windows) >= 4
         for window in first.warm_up.windows:
@@ -141,3 +144,13 @@ def test_what_makes_no_sense_is_refused_in_one_line(tmp_path: Path, changed: str
     with pytest.raises(Exception, match=words) as refused:
         prepare(with_wrk(tmp_path), "tiny", profile="smoke", host="local", seed=1)
     assert "\n" not in str(refused.value)
+
+
+def test_wrong_answers_are_found_after_the_loads_and_all_trials_of_the_process_have_them(
+    tmp_path: Path,
+) -> None:
+    folder = measured(two_loads(tmp_path, other="wrong_answers = 4"))
+    for first, second in pairs(folder, "other"):
+        assert first.outcome == second.outcome
+        assert first.outcome in (Outcome.NONCONFORMING, Outcome.OVERLOADED, Outcome.FAILED)
+        assert first.reason == second.reason or first.outcome != Outcome.NONCONFORMING
