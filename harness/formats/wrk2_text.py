@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read the text summary that wrk2 prints with ``--latency``: its HdrHistogram, corrected for late starts.
 
-wrk2 empties its histogram after a calibration of ten seconds: in a longer run the latencies are of
-what came after, while requests and errors are counted from the start. ``n_latencies`` tells how many.
+wrk2 empties its histogram after a calibration of ten seconds and 5 ms for each connection of a thread: in a longer
+run the latencies are of what came after, while requests and errors are counted from the start. The first answer of a
+thread after the end is counted, and is not in the histogram. ``n_latencies`` tells how many are.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def read_wrk2(path: Path) -> AggregateTable:
         raise InputError(str(problem), file=path, allowed="numbers as wrk2 prints them") from problem
     if parts is None or found is None:
         raise InputError(
-            "not a complete wrk summary2",
+            "not a complete wrk2 summary",
             file=path,
             place="the line '... requests in ..., ... read'" if parts is None else "the latency distribution",
             found=text.strip().split("\n", 1)[0][:80],
@@ -62,14 +63,17 @@ def read_wrk2(path: Path) -> AggregateTable:
         errors_by_kind=parts.errors_by_kind,
         duration_s=parts.duration_s,
         resolution_s=RESOLUTION_S,
-        notes=(
-            "wrk2 prints no single requests",
-            f"its latencies are of {n_latencies} of {total.n_requests} requests:"
-            " it empties its histogram ten seconds after the start",
-        )
-        if n_latencies < total.n_requests
-        else ("wrk2 prints no single requests",),
+        notes=("wrk2 prints no single requests", *_left_out(text, total.n_requests, n_latencies)),
     )
+
+
+def _left_out(text: str, n_requests: int, n_latencies: int) -> tuple[str, ...]:
+    if n_latencies >= n_requests:
+        return ()
+    said = f"its latencies are of {n_latencies} of {n_requests} requests"
+    if _CALIBRATION.search(text) is not None:
+        return (f"{said}: it empties its histogram ten seconds after the start",)
+    return (f"{said}: those answered after the end are not among them",)
 
 
 def _recorded(text: str) -> str | None:
@@ -83,9 +87,13 @@ def _recorded(text: str) -> str | None:
 
 def _latencies(spectrum: str, total: AggregateRow) -> tuple[AggregateRow, int]:
     mean, largest = _MEAN.search(spectrum), _MAX.search(spectrum)
-    if mean is None or largest is None:
+    n_latencies = int(largest.group(2)) if largest is not None else 0
+    if largest is None or (mean is None and n_latencies):
         raise ValueError("the lines '#[Mean ...' and '#[Max ...' below the distribution are missing")
-    n_latencies = int(largest.group(2))
+    if mean is None or not n_latencies:
+        return total.model_copy(
+            update={"latency_mean_s": None, "latency_max_s": None, "latency_quantiles_s": {}}
+        ), 0
     quantiles = {
         f"p{float(match.group(1)):g}": parse_time_s(match.group(2)) for match in _QUANTILE.finditer(spectrum)
     }
@@ -93,10 +101,6 @@ def _latencies(spectrum: str, total: AggregateRow) -> tuple[AggregateRow, int]:
     p95 = _P95.search(spectrum)
     if p95 is not None:
         quantiles["p95"] = float(p95.group(1)) / 1000
-    if not n_latencies:
-        return total.model_copy(
-            update={"latency_mean_s": None, "latency_max_s": None, "latency_quantiles_s": {}}
-        ), 0
     measured = {
         "latency_mean_s": float(mean.group(1)) / 1000,
         "latency_max_s": float(largest.group(1)) / 1000,

@@ -117,7 +117,8 @@ def read_wrk(path: Path) -> AggregateTable:
 
 def _total(text: str, n_requests: int) -> AggregateRow:
     spread, rate = _THREADS.search(text), _RATE.search(text)
-    some = n_requests > 0 and spread is not None
+    # wrk2 prints "-nanus" where its histogram was emptied and no answer came afterwards
+    some = n_requests > 0 and spread is not None and "nan" not in spread.group(1)
     return AggregateRow(
         name="",
         n_requests=n_requests,

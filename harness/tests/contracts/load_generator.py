@@ -68,14 +68,17 @@ def end(process: subprocess.Popen[bytes], how: signal.Signals = signal.SIGKILL) 
 
 
 def offer(generator: LoadGenerator, spec: LoadSpec) -> Offered:
-    """Offer a load from start to end."""
+    """Offer a load from start to end, and do what its tool wants done afterwards."""
     before = time.time()
     process = start(generator, spec)
     try:
         code = process.wait(timeout=PATIENCE_S)
     finally:
         end(process)
-    return Offered(code, spec.folder, before, time.time())
+    until = time.time()
+    for argv in generator.command(spec).after if code == 0 else ():
+        subprocess.run(argv, cwd=spec.folder, check=True, stdin=subprocess.DEVNULL, timeout=PATIENCE_S)
+    return Offered(code, spec.folder, before, until)
 
 
 def packed(folder: Path, into: Path) -> Path:
@@ -88,9 +91,14 @@ def packed(folder: Path, into: Path) -> Path:
 
 
 class LoadGeneratorContract:
-    """The rules. ``one_row_per_request``: the tool writes single requests, and while it runs."""
+    """The rules.
+
+    ``one_row_per_request``: the tool writes single requests, and while it runs; ``rows_at_the_end``: they can be
+    read when it has ended by itself.
+    """
 
     one_row_per_request = True
+    rows_at_the_end = False
     #: A load with many times more requests than a killed tool can have sent.
     endless: LoadProfile = ClosedLoad(users=2, duration_s=60)
 
@@ -100,8 +108,8 @@ class LoadGeneratorContract:
         raise NotImplementedError("the subclass brings the generator")
 
     @pytest.fixture
-    def small(self) -> ClosedLoad:
-        """A small closed load that the tool supports."""
+    def small(self) -> LoadProfile:
+        """A small load that the tool supports, a closed one where it has such."""
         return ClosedLoad(users=4, loops=25)
 
     @pytest.fixture
@@ -116,7 +124,7 @@ class LoadGeneratorContract:
         )
 
     def test_totals_rows_and_times_agree_with_what_the_server_counted(
-        self, generator: LoadGenerator, small: ClosedLoad, server: AnsweringServer, tmp_path: Path
+        self, generator: LoadGenerator, small: LoadProfile, server: AnsweringServer, tmp_path: Path
     ) -> None:
         either = Expectation.model_validate_json('{"status": 200, "one_of": [{"v": "HI"}, {"v": "HELLO"}]}')
         right, wrong, failing = (
@@ -133,9 +141,9 @@ class LoadGeneratorContract:
         assert server.types.keys() == {"application/json"}
         assert server.seen.keys() == {"/right", "/wrong", "/500"}
         assert server.seen["/right"] > max(server.seen["/wrong"], server.seen["/500"])
-        assert server.n_connections <= small.users + 2  # kept alive; wrk probes with one of its own
-        assert summary.offered_per_s is None
-        assert summary.n_dropped is None
+        self.check_connections(small, server)
+        assert summary.offered_per_s == (small.rate_per_s if isinstance(small, OpenLoad) else None)
+        assert (summary.n_dropped is None) == isinstance(small, ClosedLoad)
         assert 0 < summary.duration_s <= offered.after_epoch_s - offered.before_epoch_s
         assert summary.achieved_per_s == pytest.approx(summary.n_requests / summary.duration_s)
         assert summary.latency_mean_s is not None
@@ -143,9 +151,20 @@ class LoadGeneratorContract:
         if summary.has_requests:
             self.check_rows(offered, summary)
 
-    def check_counts(self, summary: LoadSummary, load: ClosedLoad, server: AnsweringServer) -> None:
+    def check_connections(self, load: LoadProfile, server: AnsweringServer) -> None:
+        """They are kept alive; wrk and wrk2 probe with one of their own."""
+        n = load.users if isinstance(load, ClosedLoad) else load.connections
+        assert server.n_connections <= n + 2
+
+    def n_whole(self, load: LoadProfile) -> int:
+        """How many requests a load is made of."""
+        if isinstance(load, OpenLoad):
+            return round(load.rate_per_s * load.duration_s)
+        return load.users * (load.loops or 0)
+
+    def check_counts(self, summary: LoadSummary, load: LoadProfile, server: AnsweringServer) -> None:
         """Rows: exact. Overridden by tools that cut off their last requests."""
-        assert summary.n_requests == load.users * (load.loops or 0) == server.seen.total()
+        assert summary.n_requests == self.n_whole(load) == server.seen.total()
         assert summary.n_errors == server.seen["/wrong"] + server.seen["/500"]
         assert summary.errors_by_kind == {
             "wrong body": server.seen["/wrong"],
@@ -190,7 +209,7 @@ class LoadGeneratorContract:
             end(process)
         n_seen = server.seen.total()
         assert n_seen >= 2000
-        if not self.one_row_per_request:
+        if self.rows_at_the_end or not self.one_row_per_request:
             with pytest.raises(TrialFailure, match=r"failed: .*ended before"):
                 generator.read(tmp_path / "o")
             return
@@ -200,7 +219,7 @@ class LoadGeneratorContract:
         assert summary.unreadable_lines <= 1
 
     def test_a_closed_port_gives_errors_or_a_reason_never_a_crash(
-        self, generator: LoadGenerator, small: ClosedLoad, tmp_path: Path
+        self, generator: LoadGenerator, small: LoadProfile, tmp_path: Path
     ) -> None:
         with socket.socket() as taken:  # bound and never listening: nobody else can take the port
             taken.bind(("127.0.0.1", 0))
@@ -212,7 +231,7 @@ class LoadGeneratorContract:
             return
         summary = generator.read(offered.folder)
         assert offered.exit_code == 0
-        assert summary.n_requests == summary.n_errors == small.users * (small.loops or 0)
+        assert summary.n_requests == summary.n_errors == self.n_whole(small)
         assert sum(summary.errors_by_kind.values()) == summary.n_errors
         assert all(name and "," not in name for name in summary.errors_by_kind)
         assert errors_by_kind(summary.errors_by_kind, generator.name)["refused"] == summary.n_errors

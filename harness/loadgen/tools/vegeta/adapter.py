@@ -103,6 +103,10 @@ class Vegeta:
         """Totals of ``samples.csv``; ``n_dropped``: arrivals of the schedule that left no row."""
         order, path = read_order(folder), existing(folder, SAMPLES)
         said = last_words(folder, "generator.stderr.txt", "generator.stdout.txt")
+        if not path.exists():
+            raise TrialFailure(
+                "failed", f"vegeta ended before its results could be encoded: no {SAMPLES}; it said: {said}"
+            )
         try:
             table = read_vegeta(path)
         except InputError as problem:

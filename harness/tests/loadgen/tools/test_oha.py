@@ -69,7 +69,7 @@ class TestOha(LoadGeneratorContract, OpenLoopContract):
         assert (table.start_epoch_s + table.latency_s).max() <= offered.after_epoch_s + step_s
 
     def test_a_closed_port_gives_errors_or_a_reason_never_a_crash(
-        self, generator: LoadGenerator, small: ClosedLoad, tmp_path: Path
+        self, generator: LoadGenerator, small: LoadProfile, tmp_path: Path
     ) -> None:
         with socket.socket() as taken:  # bound and never listening: nobody else can take the port
             taken.bind(("127.0.0.1", 0))

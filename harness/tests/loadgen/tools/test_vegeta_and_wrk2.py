@@ -151,7 +151,7 @@ def test_wrk2_has_whole_rates_and_seconds_only(rate_per_s: float, duration_s: fl
 
 @pytest.mark.parametrize("generator", [Vegeta(program=None), Wrk2(program=None)], ids=["vegeta", "wrk2"])
 def test_one_that_is_not_here_is_a_missing_tool(generator: Vegeta | Wrk2, tmp_path: Path) -> None:
-    with pytest.raises(MissingTool, match=f"{generator.name} is missing.*on PATH"):
+    with pytest.raises(MissingTool, match=f"{generator.name} is missing.*make generators"):
         generator.command(order_of(tmp_path, evenly(10, 1)))
 
 

@@ -29,8 +29,9 @@ class TestWrk(LoadGeneratorContract):
     def small(self) -> ClosedLoad:
         return ClosedLoad(users=4, duration_s=1)
 
-    def check_counts(self, summary: LoadSummary, load: ClosedLoad, server: AnsweringServer) -> None:
+    def check_counts(self, summary: LoadSummary, load: LoadProfile, server: AnsweringServer) -> None:
         """wrk leaves what is under way when its time is up, and cannot see a wrong body."""
+        assert isinstance(load, ClosedLoad)
         assert server.seen.total() - load.users <= summary.n_requests <= server.seen.total()
         assert server.seen["/500"] - load.users <= summary.n_errors <= server.seen["/500"]
         assert summary.errors_by_kind == {"status": summary.n_errors}

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""vegeta and wrk2, for real where they are here: both have a rate and no users, and look at the status alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.loadgen.base import LoadGenerator, LoadSpec
+from harness.loadgen.tools.vegeta.adapter import Vegeta
+from harness.loadgen.tools.wrk2.adapter import Wrk2
+from harness.model import LoadProfile, LoadSummary, OpenLoad, Request
+from harness.tests.contracts.load_generator import (
+    LoadGeneratorContract,
+    Offered,
+    OpenLoopContract,
+    offer,
+)
+from harness.tests.support.answering_server import AnsweringServer, request_to
+from harness.tests.support.available import program_or_not_asked_for
+
+AWKWARD = '{"s":"\\" ]] \\n é %s"}\n\t1'
+
+
+def evenly(rate_per_s: float, duration_s: float, connections: int) -> OpenLoad:
+    return OpenLoad(
+        rate_per_s=rate_per_s, duration_s=duration_s, arrivals="constant", connections=connections
+    )
+
+
+class OpenOnly(LoadGeneratorContract, OpenLoopContract):
+    spacings = ("constant",)
+    endless: LoadProfile = evenly(1000, 60, 4)
+
+    @pytest.fixture
+    def small(self) -> LoadProfile:
+        return evenly(100, 2, 4)
+
+    def one(
+        self, generator: LoadGenerator, folder: Path, server: AnsweringServer, load: OpenLoad, *asked: Request
+    ) -> LoadSummary:
+        spec = LoadSpec(profile=load, requests=asked, endpoint=server.endpoint, folder=folder)
+        assert offer(generator, spec).exit_code == 0
+        return generator.read(folder)
+
+    def test_awkward_bodies_reach_the_server_unchanged(
+        self, generator: LoadGenerator, server: AnsweringServer, tmp_path: Path
+    ) -> None:
+        asked = request_to("/right", body=AWKWARD)
+        assert self.one(generator, tmp_path, server, evenly(50, 1, 2), asked).n_errors == 0
+        assert server.bodies.keys() == {AWKWARD.encode()}
+
+    def test_a_mix_has_the_shares_of_its_weights(
+        self, generator: LoadGenerator, server: AnsweringServer, tmp_path: Path
+    ) -> None:
+        mix = request_to("/a", weight=3), request_to("/b")
+        summary = self.one(generator, tmp_path, server, evenly(200, 2, 4), *mix)
+        assert server.seen.keys() == {"/a", "/b"}
+        assert server.seen["/a"] == pytest.approx(3 * server.seen["/b"], abs=12)
+        assert summary.n_errors == 0
+
+
+class TestVegeta(OpenOnly):
+    """Its rows are in a form of its own until they are encoded, after the load."""
+
+    rows_at_the_end = True
+
+    @pytest.fixture
+    def generator(self) -> LoadGenerator:
+        return Vegeta(program=program_or_not_asked_for("vegeta"))
+
+    def check_counts(self, summary: LoadSummary, load: LoadProfile, server: AnsweringServer) -> None:
+        """A wrong body goes unnoticed, and the summary says that nobody looked."""
+        assert summary.n_requests == self.n_whole(load) == server.seen.total()
+        assert summary.n_errors == server.seen["/500"]
+        assert summary.errors_by_kind == {"status 500": server.seen["/500"]}
+        assert summary.bodies_checked is False
+        assert summary.n_dropped == 0
+
+    def check_connections(self, load: LoadProfile, server: AnsweringServer) -> None:
+        """One more for each arrival that finds all busy: how many is the machine's affair."""
+        assert server.n_connections < server.seen.total()
+
+    def check_rows(self, offered: Offered, summary: LoadSummary) -> None:
+        table = self.rows(offered.folder)
+        assert (table.n_requests, table.n_errors) == (summary.n_requests, summary.n_errors)
+        assert summary.start_epoch_s == table.start_epoch_s.min() >= offered.before_epoch_s - 0.002
+        assert (table.start_epoch_s + table.latency_s).max() <= offered.after_epoch_s + 0.002
+        labels = {label.rsplit("/", 1)[-1] for label in table.labels}
+        assert labels == {"right", "wrong", "500"}
+        failed = [label for label, ok in zip(table.label, table.ok, strict=True) if not ok]
+        assert len(failed) == summary.n_errors
+        assert all(label.endswith("/500") for label in failed)
+
+
+class TestWrk2(OpenOnly):
+    """Each connection has its share of the rate, and waits for its answer."""
+
+    one_row_per_request = False
+
+    @pytest.fixture
+    def generator(self) -> LoadGenerator:
+        return Wrk2(program=program_or_not_asked_for("wrk2"))
+
+    def check_counts(self, summary: LoadSummary, load: LoadProfile, server: AnsweringServer) -> None:
+        """It ends each thread at its first answer after the time, and leaves what is under way."""
+        assert isinstance(load, OpenLoad)
+        assert server.seen.total() - load.connections <= summary.n_requests <= server.seen.total()
+        assert server.seen["/500"] - load.connections <= summary.n_errors <= server.seen["/500"]
+        assert summary.errors_by_kind == {"status": summary.n_errors}
+        assert summary.bodies_checked is False
+        assert not summary.has_requests
+        assert summary.latency_quantiles_s["p50"] <= summary.latency_quantiles_s["p99"]
+        assert summary.latency_quantiles_s["p99"] <= summary.latency_quantiles_s["max"]
+
+    def test_connections_without_anything_to_do_are_not_counted_as_timeouts(
+        self, generator: LoadGenerator, server: AnsweringServer, tmp_path: Path
+    ) -> None:
+        """wrk2 takes every connection that sent nothing for the time limit for one: each here sends every 70 s."""
+        asked = request_to("/right")
+        command = generator.command(
+            LoadSpec(profile=evenly(1, 5, 70), requests=(asked,), endpoint=server.endpoint, folder=tmp_path)
+        )
+        assert float(command.argv[command.argv.index("--timeout") + 1].rstrip("s")) > 70
+        assert self.one(generator, tmp_path, server, evenly(1, 5, 70), asked).errors_by_kind == {}
+
+    def test_a_load_in_which_no_latency_was_kept_has_none(
+        self, generator: LoadGenerator, server: AnsweringServer, tmp_path: Path
+    ) -> None:
+        """The last answers come before the histogram is emptied: wrk2 prints means that are no numbers."""
+        summary = self.one(generator, tmp_path, server, evenly(10, 11, 100), request_to("/right"))
+        assert summary.n_requests >= 100
+        assert summary.n_latencies == 0
+        assert summary.latency_mean_s is None
+        assert summary.latency_quantiles_s == {}
