@@ -2,7 +2,8 @@
 """Warm-up by windows of saturating load, until the service is settled, or for as long as it may take at most.
 
 Each window is one run of a load tool for a whole number of seconds; between two of them lie some milliseconds. CPU and
-compile time of a window are those since the one before it ended, so that over all windows nothing is left out.
+compile time of a window are those since the one before it ended, so that over all windows nothing is left out. After
+each window the service is asked for its own metrics, as a scraper would.
 """
 
 from __future__ import annotations
@@ -20,9 +21,12 @@ from harness.model.warm_up import WarmClass, unsettled
 from harness.runner.context import LoadSlot, Notes, TrialContext, TrialSpec, watch
 from harness.runner.load_setup import in_words_of
 from harness.runner.outcome import crash
+from harness.runner.snapshots import save_metrics
 
 #: Of the trial's folder; its files are those of the last window.
 FOLDER = "warm-up"
+#: The service's own metrics after the last window.
+METRICS = "metrics.prom"
 #: Beyond its own time, for a tool to start and stop on a busy machine.
 EXTRA_S = 30.0
 
@@ -83,6 +87,8 @@ class _Windows:
         while True:
             start_s = time.monotonic() - began_s
             self._run(command)
+            # As the edges of the load do: a path first taken there would make a warm JVM compile again for seconds.
+            save_metrics(self.context.host.reach(self.instance.endpoint), self.ours / METRICS)
             after = self._reading()
             load = self.generator.read(self.ours)
             self.seen.append(
