@@ -68,8 +68,8 @@ def lines(values: Values) -> list[str]:
         *([] if unavailable == "none" else [f"Not measured: {unavailable}."]),
         text_of(values, "strings_warm.load"),
         f"**{text_of(values, 'status')}**: {text_of(values, 'machine.cores')} cores, "
-        f"{text_of(values, 'machine.memory')}, {text_of(values, 'tool.jdk')}, {text_of(values, 'tool.go')}, measured on "
-        f"{text_of(values, 'strings_warm.day')}.",
+        f"{text_of(values, 'machine.memory')}, {text_of(values, 'tool.jdk')}, {text_of(values, 'tool.go')}, "
+        f"measured on {text_of(values, 'strings_warm.day')}.",
         f"The reference, run twice in each block, has a ratio of "
         f"{text_of(values, 'strings_warm.throughput.aa', interval=True)} to itself in throughput. "
         f"Margin of equivalence: {text_of(values, 'strings_warm.throughput.margin')}.",

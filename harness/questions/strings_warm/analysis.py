@@ -15,6 +15,8 @@ from harness.model import Estimate
 
 #: Levels of the factor ``load``.
 SATURATION, RATE = "saturation", "rate"
+#: Levels of the factor ``craft``: as that community writes it, and by hand.
+IDIOMATIC, TUNED = "idiomatic", "tuned"
 #: JIT compilers at work during the measurement, over its length: elapsed time of all of them, so it can be above 1.
 COMPILE_SHARE = "compile_share"
 #: A process whose warm-up ended so is warm.
@@ -40,11 +42,6 @@ class ColdStart:
     n_requests: Estimate | None
     extra_cpu_s: Estimate | None
 
-    @property
-    def settled(self) -> bool:
-        """Whether every process settled."""
-        return self.n_settled == self.n
-
 
 @dataclass(frozen=True, kw_only=True)
 class Warm:
@@ -52,6 +49,7 @@ class Warm:
 
     ``saturation`` and ``rate``: the trials of each load, ``throughput_per_s`` of them per CPU of the service, with
     the column ``COMPILE_SHARE``; ``rate`` is empty where that load was not measured. ``cpus``: of the services.
+    All of it is of one craft.
     """
 
     evidence: Evidence
@@ -69,12 +67,12 @@ class Warm:
         return compare(trials, metric, reference=self.evidence.reference)
 
 
-def warm_services(evidence: Evidence | None) -> Warm | None:
-    """Return the experiment taken apart; ``None``: it was not measured."""
-    if evidence is None:
+def warm_services(evidence: Evidence | None, *, craft: str = IDIOMATIC) -> Warm | None:
+    """Return the trials of one craft taken apart; ``None``: it was not measured."""
+    trials = _of_craft(evidence, craft)
+    if evidence is None or trials is None:
         return None
-    trials = evidence.trials
-    cpus = _service_cpus(evidence)
+    cpus = _service_cpus(evidence)[trials.index]
     per_cpu = trials.assign(
         **{
             "throughput_per_s": trials["throughput_per_s"] / cpus,
@@ -86,22 +84,23 @@ def warm_services(evidence: Evidence | None) -> Warm | None:
         saturation=per_cpu[per_cpu["load"] == SATURATION],
         rate=per_cpu[per_cpu["load"] == RATE],
         cpus=tuple(sorted(set(cpus.dropna()))),
-        cold=_cold_starts(evidence),
+        cold=_cold_starts(evidence, trials),
     )
 
 
-def cold_windows(evidence: Evidence | None) -> pd.DataFrame | None:
+def cold_windows(evidence: Evidence | None, *, craft: str = IDIOMATIC) -> pd.DataFrame | None:
     """Return one row per window of the warm-up of every kept process; ``None``: not measured.
 
     Columns: those of the trial (``session_id trial_id variant label implementation language block``), ``window`` from
     1 on, ``at_s``, the middle of the window in seconds since the first request, ``per_s``, right answers per second,
     and ``cpu_s_per_request``.
     """
-    if evidence is None:
+    trials = _of_craft(evidence, craft)
+    if evidence is None or trials is None:
         return None
     about = ["session_id", "trial_id", "variant", "label", "implementation", "language", "block"]
     found = []
-    for _, row in _processes(evidence.trials).iterrows():
+    for _, row in _processes(trials).iterrows():
         windows = evidence.windows(str(row["session_id"]), str(row["trial_id"]))
         if windows is None or windows.empty:
             continue
@@ -119,6 +118,18 @@ def cold_windows(evidence: Evidence | None) -> pd.DataFrame | None:
     return pd.concat(found, ignore_index=True) if found else None
 
 
+def _of_craft(evidence: Evidence | None, craft: str) -> pd.DataFrame | None:
+    """The trials of one craft; of a session from before there were two, all of them are idiomatic."""
+    if evidence is None:
+        return None
+    mine = evidence.trials
+    if "craft" in evidence.factors:
+        mine = mine[mine["craft"] == craft]
+    elif craft != IDIOMATIC:
+        return None
+    return None if mine.empty else mine
+
+
 def _service_cpus(evidence: Evidence) -> pd.Series[float]:
     """How many CPUs the service of each trial was given, as its record says."""
     given = [
@@ -134,13 +145,13 @@ def _processes(trials: pd.DataFrame) -> pd.DataFrame:
     return trials[kept & trials["warm_up_s"].notna()]
 
 
-def _cold_starts(evidence: Evidence) -> dict[str, ColdStart]:
+def _cold_starts(evidence: Evidence, trials: pd.DataFrame) -> dict[str, ColdStart]:
     spec = evidence.header.experiment.profiles[evidence.header.plan.profile].warm_up
     if spec is None:
         return {}
     window_s = float(spec.window_s)
     found = {}
-    for name, mine in _processes(evidence.trials).groupby("variant", sort=False):
+    for name, mine in _processes(trials).groupby("variant", sort=False):
         settled = mine[mine["warm_class"] == SETTLED]
         # the first window begins with the first request, or a moment after it
         at_once = settled["cold_s"] < window_s / 2

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import pandas as pd
 
 from harness.analysis.stats.comparisons import Comparison
-from harness.model import BOUND_WORDS, Estimate, Verdict
+from harness.model import BOUND_WORDS, BoundBy, Estimate, Verdict
 from harness.model.digits import plain, span, whole_percent
 from harness.model.formatting import show
 from harness.questions.strings_warm.analysis import ColdStart
@@ -48,7 +49,6 @@ def where(cpus: Sequence[float]) -> str:
 def answer(
     found: Sequence[Comparison],
     labels: Mapping[str, str],
-    cold: Mapping[str, ColdStart],
     quantity: Quantity,
     place: str,
 ) -> str:
@@ -62,37 +62,20 @@ def answer(
     reference = labels[found[0].reference]
     groups: dict[str, list[str]] = {}
     for one in found:
-        why = refused(one, labels, cold)
-        kind = _kind(one) if why is None else "refused"
-        said = f"{labels[one.variant]} ({_times(one.ratio) if why is None else why})"
-        groups.setdefault(kind, []).append(said)
+        said = f"{labels[one.variant]} ({one.not_about or _times(one.ratio)})"
+        groups.setdefault(_kind(one), []).append(said)
     clauses: list[str] = []
     for kind in ("more", "less", "slightly more", "slightly less", "as much", "undecided", "refused"):
         if kind in groups:
             clauses.append(_clause(kind, groups[kind], quantity, reference, found, first=not clauses))
     n_blocks = max(one.n_blocks for one in found)
-    return f"{_capital(place)}, {'; '.join(clauses)}. Ratios with 95 % intervals over {n_blocks} blocks of fresh processes."
-
-
-def refused(
-    found: Comparison, labels: Mapping[str, str], cold: Mapping[str, ColdStart]
-) -> str | None:
-    """Return why a comparison says nothing of two warm services; ``None``: it does."""
-    if found.not_about is not None:
-        return found.not_about
-    unsettled = [
-        f"{labels[name]} did not settle in {cold[name].n - cold[name].n_settled} of {cold[name].n} processes"
-        for name in (found.variant, found.reference)
-        if name in cold and not cold[name].settled
-    ]
-    return " and ".join(unsettled) or None
+    sure = f"Ratios with 95 % intervals over {n_blocks} blocks of fresh processes."
+    return f"{_capital(place)}, {'; '.join(clauses)}. {sure}"
 
 
 def cold_answer(labels: Mapping[str, str], cold: Mapping[str, ColdStart]) -> str:
     """Return the sentence on what each variant needed to become warm; empty: none was warmed up in windows."""
-    said = [
-        f"{labels[name]} {until_warm(one)}{_extra(one)}" for name, one in cold.items() if name in labels
-    ]
+    said = [f"{labels[name]} {until_warm(one)}{_extra(one)}" for name, one in cold.items() if name in labels]
     if not said:
         return ""
     return f"Under full load from its first request on, each became warm after: {'; '.join(said)}."
@@ -109,7 +92,8 @@ def until_warm(cold: ColdStart) -> str:
     if not cold.later_s:
         said = first
     elif cold.within_first:
-        said = f"{first} in {cold.within_first} of {cold.n_settled}, {span(min(cold.later_s), max(cold.later_s), ' s')} in the others"
+        rest = span(min(cold.later_s), max(cold.later_s), " s")
+        said = f"{first} in {cold.within_first} of {cold.n_settled}, {rest} in the others"
     else:
         said = show(cold.seconds, like=1.0).interval
     return f"{said}; not settled within {limit}: {lost} of {cold.n}" if lost else said
@@ -123,10 +107,9 @@ def seconds_in_words(found: Estimate | None) -> str | None:
 def bound_in_words(trials: pd.DataFrame) -> str:
     """Return what bounded these trials, the most frequent first: ``the service (9 of 10), the generator (1 of 10)``."""
     told = trials["bound_by"].fillna("unknown").astype(str).value_counts()
-    words: Mapping[str, str] = dict(BOUND_WORDS)
     if len(told) == 1:
-        return words[str(told.index[0])]
-    return ", ".join(f"{words[str(by)]} ({n} of {len(trials)})" for by, n in told.items())
+        return BOUND_WORDS[cast(BoundBy, told.index[0])]
+    return ", ".join(f"{BOUND_WORDS[cast(BoundBy, by)]} ({n} of {len(trials)})" for by, n in told.items())
 
 
 def _kind(found: Comparison) -> str:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -65,9 +67,9 @@ def _curves(axes: Axes, mine: pd.DataFrame, look: VariantStyle) -> None:
     axes.set_xlabel("")
 
 
-def _marks(look: VariantStyle) -> dict[str, object]:
+def _marks(look: VariantStyle) -> dict[str, Any]:
     return {"marker": look.marker, "markerfacecolor": look.face, "markeredgecolor": look.colour}
 
 
-def _looks(look: VariantStyle) -> dict[str, object]:
+def _looks(look: VariantStyle) -> dict[str, Any]:
     return _marks(look) | {"color": look.colour, "linestyle": look.line}

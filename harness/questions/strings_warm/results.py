@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import cast
 
 import pandas as pd
 
 from harness.analysis.stats.comparisons import Comparison
 from harness.analysis.stats.pairing import inputs_of
-from harness.model import BOUND_WORDS, Estimate
+from harness.model import BOUND_WORDS, BoundBy, Estimate
 from harness.publish.comparisons import comparison_notes, noise_results
 from harness.publish.load_sentence import load_sentence
 from harness.publish.results import (
@@ -46,14 +47,17 @@ _AT_RATE = {"p50": "latency_p50_s", "p99": "latency_p99_s", "cpu": "cpu_s_per_re
 _UNITS = {"throughput_per_s": "1/s", "cpu_s_per_request": "s/request", "rss_after_bytes": "B"}
 
 
-def results(warm: Warm | None, variants: Mapping[str, str], *, reference: str) -> Tree:
+def results(
+    warm: Warm | None, variants: Mapping[str, str], *, reference: str, tuned: Warm | None = None
+) -> Tree:
     """Return what is said of every variant of the definition, measured or not.
 
     At saturation ``{throughput,cpu,memory,first}.mean.<variant>``, throughput per CPU of the service, and beside
     ``mean`` the comparison with the reference, with the noise of ``throughput``; ``at_rate.{p50,p99,cpu}`` likewise;
     ``cold.{seconds,requests,extra}.<variant>``, means over processes that settled, and ``cold.{until,used}.<variant>``
-    in words; ``compiling.<variant>``; ``bound.{saturation,rate}.<variant>``; and the sentences ``answer``,
-    ``answer_cpu``, ``answer_cold``, ``bounded``, ``load`` and ``unavailable``.
+    in words; ``compiling.<variant>``; ``tuned.{throughput,cpu}``, comparisons of tuned programs;
+    ``bound.{saturation,rate}.<variant>``; and the sentences ``answer``, ``answer_cpu``, ``answer_cold``, ``bounded``,
+    ``load`` and ``unavailable``.
     """
     others = [name for name in variants if name != reference]
     found = {branch: () if warm is None else warm.compared(metric) for branch, metric in _SATURATED.items()}
@@ -71,13 +75,17 @@ def results(warm: Warm | None, variants: Mapping[str, str], *, reference: str) -
         branch: _branch(rate, variants, others, metric, at_rate[branch])
         for branch, metric in _AT_RATE.items()
     }
+    tree["tuned"] = {
+        branch: _compared(others, () if tuned is None else tuned.compared(_SATURATED[branch]))
+        for branch in ("throughput", "cpu")
+    }
     tree["cold"] = _cold({} if warm is None else warm.cold, variants)
     tree["compiling"] = _compiling(saturation, variants)
     tree["bound"] = {
         load: _each(trials, variants, bound_in_words)
         for load, trials in (("saturation", saturation), ("rate", rate))
     }
-    return tree | _sentences(warm, variants, found)
+    return {**tree, **_sentences(warm, variants, found)}
 
 
 def _branch_of(tree: Mapping[str, Tree | Leaf], name: str) -> Tree:
@@ -95,7 +103,11 @@ def _branch(
 ) -> Tree:
     absent = Absent(unit=_UNITS.get(metric, "s"))
     mean = for_each(variants, {}, absent) if trials is None else means(trials, variants, metric)
-    return {"mean": mean, **for_each(others, {one.variant: one for one in found}, NO_COMPARISON)}
+    return {"mean": mean, **_compared(others, found)}
+
+
+def _compared(others: Sequence[str], found: Sequence[Comparison]) -> Mapping[str, Leaf]:
+    return for_each(others, {one.variant: one for one in found}, NO_COMPARISON)
 
 
 def _cold(cold: Mapping[str, ColdStart], variants: Mapping[str, str]) -> Tree:
@@ -164,16 +176,16 @@ def _sentences(
     place = where(warm.cpus)
     inputs = inputs_of(_kept(warm.saturation))
     said = {
-        "answer": answer(found["throughput"], variants, warm.cold, THROUGHPUT, place),
-        "answer_cpu": answer(found["cpu"], variants, warm.cold, CPU, place),
+        "answer": answer(found["throughput"], variants, THROUGHPUT, place),
+        "answer_cpu": answer(found["cpu"], variants, CPU, place),
         "answer_cold": cold_answer(variants, warm.cold),
         "bounded": _bounded(warm.saturation),
         "load": load_sentence(warm.evidence, pd.concat([warm.saturation, warm.rate])),
     }
-    gone = [f"{variants[one.variant]}: {one.reason}" for one in warm.evidence.header.unavailable if one.variant in variants]
+    gone = [one for one in warm.evidence.header.unavailable if one.variant in variants]
     return {
         **{name: Words(text, inputs) if text else NO_TEXT for name, text in said.items()},
-        "unavailable": "; ".join(gone) or "none",
+        "unavailable": "; ".join(f"{variants[one.variant]}: {one.reason}" for one in gone) or "none",
         "place": place,
     }
 
@@ -186,8 +198,9 @@ def _bounded(trials: pd.DataFrame) -> str:
     told = kept["bound_by"].fillna("unknown").astype(str)
     n_service = int((told == "service").sum())
     said = f"The service was the limit in {n_service} of {len(kept)} trials"
-    words: Mapping[str, str] = dict(BOUND_WORDS)
-    rest = [f"{words[str(by)]} in {n}" for by, n in told[told != "service"].value_counts().items()]
+    rest = [
+        f"{BOUND_WORDS[cast(BoundBy, by)]} in {n}" for by, n in told[told != "service"].value_counts().items()
+    ]
     return f"{said}{', ' if rest else ''}{', '.join(rest)}."
 
 
