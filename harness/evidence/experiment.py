@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from harness.analysis.stats.comparisons import Comparison, compare
 from harness.analysis.stats.summaries import summarise
 from harness.analysis.tables.layout import Source
-from harness.analysis.tables.load import load_requests, load_samples, load_trials
+from harness.analysis.tables.load import load_requests, load_samples, load_trials, load_windows
 from harness.analysis.tables.schema import factor_column
 from harness.analysis.tables.settled import settled_requests
 from harness.errors import InputError
@@ -206,6 +206,11 @@ class Evidence:
     def trial_samples(self, session_id: str, trial_id: str) -> pd.DataFrame | None:
         """Return one trial's samples as ``docs/data.md`` has them; ``None``: it left none."""
         return self._table(load_samples, session_id, trial_id)
+
+    def windows(self, session_id: str, trial_id: str) -> pd.DataFrame | None:
+        """Return the windows in which a trial's process was warmed up, as ``docs/data.md`` has them; ``None``: it has
+        none, or an earlier trial of the process has them."""
+        return self._table(load_windows, session_id, trial_id)
 
     def phases(self, trials: pd.DataFrame, variant: str) -> list[tuple[str, float, float]]:
         """Return (name, start, end) in seconds since launch of the phases of a variant's first kept trial."""

@@ -8,7 +8,7 @@ Every trial is a dot; nothing is a bar of means, but for shares that add up to a
 
 import sys
 
-from harness.figures.comparisons import forest, pareto
+from harness.figures.comparisons import forest, forests, pareto
 from harness.figures.latency import ecdf, percentiles
 from harness.figures.loops import open_and_closed
 from harness.figures.style import describe, save, show_figures_in, stamp
@@ -19,6 +19,7 @@ __all__ = [
     "describe",
     "ecdf",
     "forest",
+    "forests",
     "open_and_closed",
     "pareto",
     "percentiles",

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -13,7 +13,17 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from harness.analysis.stats.aa_noise import AANoise
 from harness.analysis.stats.comparisons import Comparison
 from harness.errors import InputError, NothingToDraw
-from harness.figures.style import BAND, FAINT, INK, cannot_be_said, canvas, label_ends, log_scale, styled
+from harness.figures.style import (
+    BAND,
+    FAINT,
+    INK,
+    PAGE_INCHES,
+    cannot_be_said,
+    canvas,
+    label_ends,
+    log_scale,
+    styled,
+)
 from harness.figures.variant_style import VariantStyle, ordered, variant_styles
 from harness.model import Estimate, Verdict
 from harness.model.digits import percent, plain
@@ -50,31 +60,74 @@ def forest(comparisons: Sequence[Comparison], trials: pd.DataFrame, *, quantity:
     reference = comparisons[0].reference
     for axes, cell in zip(panels[:, 0], cells, strict=True):
         rows = sorted((c for c in comparisons if _cell(c) == cell), key=lambda c: -order.index(c.variant))
-        bands = [row.band for row in rows if row.band is not None]
-        if bands:
-            axes.axvspan(*max(bands, key=lambda band: band[1]), color=BAND, linewidth=0)
-        axes.axvline(1, color=INK, linewidth=0.7)
         axes.set_title(cell, loc="left", pad=3)
-        _itself(axes, rows[0].noise, styles[reference])
-        for y, row in enumerate(rows, start=1):
-            look = styles[row.variant]
-            if row.ratio.value is None:
-                cannot_be_said(axes, y)
-                continue
-            _interval(axes, y, row.ratio, look, look.face, about=row.about_services)
-            _word(axes, y, _says(row))
-        names = [f"{styles[reference].label}, again", *(styles[row.variant].label for row in rows)]
+        names = _rows_of_ratios(axes, rows, styles)
         axes.set_yticks(range(len(names)), names)
-        axes.set_ylim(-0.6, len(names) - 0.4)
-        axes.set_xscale("log")
-        axes.grid(axis="y", visible=False)
-    last = panels[-1, 0]
-    # A ratio seldom spans a decade: powers of ten alone would leave the axis with one number.
-    last.xaxis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 5, 7)))
-    last.xaxis.set_major_formatter(FuncFormatter(_plain_ratio))
-    last.xaxis.set_minor_formatter(NullFormatter())
-    last.set_xlabel(f"{quantity}, ratio to {styles[reference].label} (log scale)")
+    _ratio_axis(panels[-1, 0])
+    panels[-1, 0].set_xlabel(f"{quantity}, ratio to {styles[reference].label} (log scale)")
     return figure
+
+
+@styled
+def forests(comparisons: Mapping[str, Sequence[Comparison]], trials: pd.DataFrame) -> Figure:
+    """Return ratios to the reference side by side, one panel per metric, drawn as by ``forest``.
+
+    Args:
+        comparisons: what the ratio is of, such as "throughput" -> the comparisons of that metric in one cell; the same
+            variants in each.
+        trials: only for labels and looks.
+
+    Raises:
+        NothingToDraw: no metric has a comparison.
+    """
+    shown = {quantity: found for quantity, found in comparisons.items() if found}
+    if not shown:
+        raise NothingToDraw("no comparison to draw", place=", ".join(comparisons))
+    styles, order = variant_styles(trials), ordered(trials)
+    variants = {one.variant for found in shown.values() for one in found}
+    height = 0.75 + 0.2 * (1 + len(variants))
+    figure, panels = canvas(1, len(shown), width=PAGE_INCHES, height=height, sharey=True)
+    for axes, (quantity, found) in zip(panels[0], shown.items(), strict=True):
+        rows = sorted(found, key=lambda c: -order.index(c.variant))
+        names = _rows_of_ratios(axes, rows, styles)
+        axes.set_title(quantity, loc="left", pad=3)
+        _ratio_axis(axes)
+    panels[0, 0].set_yticks(range(len(names)), names)
+    reference = next(iter(shown.values()))[0].reference
+    figure.supxlabel(f"ratio to {styles[reference].label} (log scale)", fontsize=7)
+    return figure
+
+
+def _rows_of_ratios(
+    axes: Axes, rows: Sequence[Comparison], styles: Mapping[str, VariantStyle]
+) -> Sequence[str]:
+    """Draw the reference against itself and above it each comparison; return the names of the rows."""
+    bands = [row.band for row in rows if row.band is not None]
+    if bands:
+        axes.axvspan(*max(bands, key=lambda band: band[1]), color=BAND, linewidth=0)
+    axes.axvline(1, color=INK, linewidth=0.7)
+    reference = styles[rows[0].reference]
+    _itself(axes, rows[0].noise, reference)
+    for y, row in enumerate(rows, start=1):
+        look = styles[row.variant]
+        if row.ratio.value is None:
+            cannot_be_said(axes, y)
+            continue
+        _interval(axes, y, row.ratio, look, look.face, about=row.about_services)
+        _word(axes, y, _says(row))
+    axes.set_ylim(-0.6, len(rows) + 0.6)
+    axes.set_xscale("log")
+    axes.grid(axis="y", visible=False)
+    return [f"{reference.label}, again", *(styles[row.variant].label for row in rows)]
+
+
+def _ratio_axis(axes: Axes) -> None:
+    # A ratio seldom spans a decade: powers of ten alone would leave the axis with one number.
+    low, high = axes.get_xlim()
+    steps = (1, 1.5, 2, 3, 5, 7) if high / low < 10 else (1, 2, 5) if high / low < 100 else (1,)
+    axes.xaxis.set_major_locator(LogLocator(subs=steps))
+    axes.xaxis.set_major_formatter(FuncFormatter(_plain_ratio))
+    axes.xaxis.set_minor_formatter(NullFormatter())
 
 
 def _itself(axes: Axes, noise: AANoise, look: VariantStyle) -> None:

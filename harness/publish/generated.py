@@ -11,7 +11,7 @@ import difflib
 import fcntl
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,8 @@ _MERGED = (VALUES, FIGURES)
 KINDS = ("values", "tables", "figures")
 
 Contribution = dict[str, Any]
+#: Every published value by key, as in ``values.json``.
+Values = Mapping[str, Mapping[str, Any]]
 
 
 def update(generated: Path, notebook: str, entries: Sequence[tuple[str, str, Contribution]]) -> None:
@@ -91,6 +93,17 @@ def merge(root: Path) -> None:
 def read_values(root: Path) -> dict[str, dict[str, Any]]:
     """Return every published value by key; empty when nothing was published."""
     return _read(root / GENERATED / VALUES) or {}
+
+
+def text_of(values: Values, key: str, *, interval: bool = False) -> str:
+    """Return what was published under a key in words; ``interval``: with its interval.
+
+    Raises:
+        UnknownKey: nothing was.
+    """
+    if key not in values:
+        raise UnknownKey(f"{key} was not published; execute the notebooks first: make paper")
+    return str(values[key]["interval_text" if interval else "text"])
 
 
 def trace(root: Path, key: str) -> dict[str, Any]:

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The README's headline: one figure and one table, written from the published numbers."""
+"""The README's headline: one figure and one table, written from the published numbers.
+
+It is that of the services which have warmed up, on CPUs of their own; where those were not measured, that of the
+published closed loop.
+"""
 
 from __future__ import annotations
 
@@ -10,27 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import InputError, UnknownKey
-from harness.publish.generated import read_values
+from harness.publish import headline_rounds, headline_warm
+from harness.publish.generated import GENERATED, read_values
 
 BEGIN = "<!-- headline: written by `python -m harness paper --readme` -->"
 END = "<!-- /headline -->"
-FIGURE = "strings.throughput.forest"
 PICTURE = Path("docs") / "headline.png"
-_ROWS = {
-    "go_kit": "Go kit, as published",
-    "java_helidon": "Java, Helidon SE",
-    "java_jaxrs": "Java, JAX-RS on Jersey",
-    "java_jdkhttp": "Java, the JDK's server",
-}
-REFERENCE = "go_nethttp"
-#: head of a column, with the better direction -> (ratio to the reference, value of the reference)
-_COLUMNS = {
-    "throughput ↑": ("strings.throughput.ratio", "strings.throughput.rate"),
-    "CPU per request ↓": ("strings.cpu.ratio", "strings.cpu.mean"),
-    "time to first answer ↓": ("startup.first.ratio", "startup.first"),
-    "memory after the load ↓": ("memory.ratio", "memory.after"),
-}
-VERDICT = "strings.throughput.verdict"
 
 
 def write_headline(root: Path) -> Path:
@@ -46,60 +35,21 @@ def write_headline(root: Path) -> Path:
     block = re.compile(re.escape(BEGIN) + ".*?" + re.escape(END), re.DOTALL)
     if not block.search(text):
         raise InputError("the headline's markers are missing", file=readme, allowed=f"{BEGIN} ... {END}")
-    figure = _figure(root)
-    shutil.copyfile(root / "paper" / "generated" / _png(figure), root / PICTURE)
-    readme.write_text(block.sub(lambda _: f"{BEGIN}\n{_block(values, figure)}\n{END}", text), "utf-8")
+    headline = headline_warm if headline_warm.MEASURED in values else headline_rounds
+    figure = _figure(root, headline.FIGURE)
+    picture = [f"![{figure['alt']}]({PICTURE.as_posix()})", "", f"*{figure['caption']}*", ""]
+    lines = [BEGIN, *picture, *headline.lines(values), END]
+    shutil.copyfile(root / GENERATED / _png(figure), root / PICTURE)
+    readme.write_text(block.sub(lambda _: "\n".join(lines), text), "utf-8")
     return readme
 
 
-def _block(values: dict[str, dict[str, Any]], figure: dict[str, Any]) -> str:
-    cores, memory = _text(values, "machine.cores"), _text(values, "machine.memory")
-    lines = [
-        f"![{figure['alt']}]({PICTURE.as_posix()})",
-        "",
-        f"*{figure['caption']}*",
-        "",
-        f"Trials with {_text(values, 'headline.cell')}. {_text(values, 'headline.load')}",
-        _text(values, "headline.generator"),
-        _text(values, "headline.warm_up"),
-        "",
-        f"First row: Go's `net/http`, the reference, in absolute values. Below: ratios to it, with 95 % intervals over "
-        f"{_text(values, 'strings_rounds.blocks')} blocks of fresh processes. "
-        "↑: higher is better; ↓: lower is better.",
-        "",
-        "| | " + " | ".join(_COLUMNS) + " | throughput is |",
-        "|---|" + "--:|" * len(_COLUMNS) + "---|",
-    ]
-    absolute = (_text(values, f"{value}.{REFERENCE}", interval=True) for _, value in _COLUMNS.values())
-    lines.append("| Go, `net/http` | " + " | ".join(absolute) + " | the reference |")
-    for variant, name in _ROWS.items():
-        cells = (_text(values, f"{ratio}.{variant}", interval=True) for ratio, _ in _COLUMNS.values())
-        lines.append(
-            f"| {name} | " + " | ".join(cells) + f" | {_text(values, f'{VERDICT}.{variant}')} Go's |"
-        )
-    lines += [
-        "",
-        f"**{_text(values, 'status')}**: {cores} cores, {memory}, {_text(values, 'tool.jdk')}, "
-        f"{_text(values, 'tool.go')}, measured on {_text(values, 'strings_rounds.day')}.",
-        f"The reference, run twice in each block ({_text(values, 'strings.throughput.noise_cell')}), has a ratio of "
-        f"{_text(values, 'strings.throughput.aa', interval=True)} to itself in throughput. "
-        f"Margin of equivalence: {_text(values, 'strings.throughput.margin')}.",
-    ]
-    return "\n".join(lines)
-
-
-def _text(values: dict[str, dict[str, Any]], key: str, *, interval: bool = False) -> str:
-    if key not in values:
-        raise UnknownKey(f"{key} was not published; execute the notebooks first: make paper")
-    return str(values[key]["interval_text" if interval else "text"])
-
-
-def _figure(root: Path) -> dict[str, Any]:
-    path = root / "paper" / "generated" / "figures.json"
+def _figure(root: Path, key: str) -> dict[str, Any]:
+    path = root / GENERATED / "figures.json"
     figures = json.loads(path.read_text("utf-8")) if path.exists() else {}
-    if FIGURE not in figures:
-        raise UnknownKey(f"the figure {FIGURE} was not published; execute the notebooks first: make paper")
-    found: dict[str, Any] = figures[FIGURE]
+    if key not in figures:
+        raise UnknownKey(f"the figure {key} was not published; execute the notebooks first: make paper")
+    found: dict[str, Any] = figures[key]
     return found
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
 
 from harness.evidence import Evidence
-from harness.model import Configuration
+from harness.model import Configuration, PlannedTrial
 from harness.publish.cells import Cell
 from harness.publish.display import Published
 from harness.publish.load_words import (
@@ -89,7 +89,7 @@ def runtime_cells(evidence: Evidence) -> list[Mapping[str, Cell] | None]:
         words([v.runtime for v in variants.values() if languages.get(v.implementation) == language])
         for language, words in (("java", java_in_words), ("go", go_in_words))
     )
-    cpus = sorted({v.runtime.cpus or evidence.machine.n_cpus for v in variants.values()})
+    cpus = sorted(_cpu_limits(evidence))
     return [
         {
             "experiment": evidence.experiment,
@@ -99,6 +99,23 @@ def runtime_cells(evidence: Evidence) -> list[Mapping[str, Cell] | None]:
         }
         for of_java, of_go in zip_longest(java or ["none"], go or ["none"])
     ]
+
+
+def _cpu_limits(evidence: Evidence) -> set[int]:
+    """How many processors the runtimes were told to use: what the record of each configuration's first trial has, and
+    what is asked for where it has none."""
+    found: set[int] = set()
+    for session in evidence.sessions:
+        first: dict[str, PlannedTrial] = {}
+        finished = session.finished()
+        for trial in session.header.plan.trials:
+            if trial.trial_id in finished:
+                first.setdefault(trial.configuration.key, trial)
+        for trial in first.values():
+            instance = session.record(trial.trial_id).instance
+            told = None if instance is None else instance.cpu_limit
+            found.add(told or trial.configuration.variant.runtime.cpus or evidence.machine.n_cpus)
+    return found or {evidence.machine.n_cpus}
 
 
 def _configurations(evidence: Evidence) -> Iterable[Configuration]:

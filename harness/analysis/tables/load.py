@@ -87,6 +87,17 @@ def load_native_memory(
     return Processed(root, experiment, source).read_table("native_memory", session, trial)
 
 
+def load_windows(
+    root: Path, experiment: str, session: str, trial: str, *, source: Source = "measured"
+) -> pd.DataFrame:
+    """Return the windows of a process's warm-up, one row each, columns as in ``docs/data.md``.
+
+    Raises:
+        InputError: the process was not warmed up in windows, or the trial is not its first one; or not tidied yet.
+    """
+    return Processed(root, experiment, source).read_table("windows", session, trial)
+
+
 def load_exclusions(root: Path, experiment: str, *, source: Source = "measured") -> ExperimentTidied:
     """Return how many trials were planned, made and left out, and why.
 

@@ -11,13 +11,12 @@ from harness.analysis.stats.comparisons import compare
 from harness.analysis.stats.summaries import summarise
 from harness.evidence import Evidence
 from harness.evidence.load_course import COMPILING, FIRST, LAST, load_course
-from harness.model import ClosedLoad, Estimate, Experiment, Load
+from harness.model import Estimate, Experiment
 from harness.model.digits import percent, span
 from harness.model.formatting import NOT_MEASURED, show
-from harness.publish.load_words import TOOL_NAMES, load_in_words, number
+from harness.publish.load_sentence import load_sentence
+from harness.publish.load_words import TOOL_NAMES, number
 from harness.publish.results import Tree
-from harness.publish.settings import runtime_cells
-from harness.publish.versions import tool_versions
 
 #: Compiler threads at work for less than this share of the load are no warm-up any more.
 STILL_WARMING_SHARE = 0.05
@@ -34,7 +33,7 @@ def headline(evidence: Evidence, main: Mapping[str, str]) -> Tree:
     trials = load_course(evidence, evidence.cell(**main))
     return {
         "cell": cell_in_words(evidence.header.experiment, main),
-        "load": _load_sentence(evidence, trials),
+        "load": load_sentence(evidence, trials),
         "generator": _generator_sentence(evidence, trials),
         "warm_up": _warm_up_sentence(evidence, trials),
         **{
@@ -62,29 +61,6 @@ def cell_in_words(experiment: Experiment, cell: Mapping[str, str]) -> str:
         else:
             said.append(f"{factor.replace('_', ' ')} {name}")
     return ", ".join(said) or "the one combination there is"
-
-
-def _load_sentence(evidence: Evidence, trials: pd.DataFrame) -> str:
-    versions = tool_versions(evidence.sessions)
-    keys = set(trials["configuration"])
-    plan = [t.configuration for session in evidence.sessions for t in session.header.plan.trials]
-    asked = {c.load.generator: c.load for c in plan if c.key in keys and c.load is not None}
-    loads = {tool: load_in_words(load, step=_step(load, trials)) for tool, load in asked.items()}
-    offered = " and ".join(
-        f"{TOOL_NAMES[tool]} {', '.join(versions.get(tool, ['of unknown version']))} ({words})"
-        for tool, words in loads.items()
-    )
-    rows = [row for row in runtime_cells(evidence) if row is not None]
-    java = "; ".join(str(row["java"]) for row in rows if row["java"])
-    go = "; ".join(str(row["go"]) for row in rows if row["go"])
-    return f"Load: {offered or 'none'}. Java: {java} (collector, largest heap). Go: {go}. CPUs: {rows[0]['cpus']}."
-
-
-def _step(load: Load, trials: pd.DataFrame) -> str:
-    """What a user does again and again: a request where a pass has no more than one."""
-    profile = load.profile
-    passes = profile.users * profile.loops if isinstance(profile, ClosedLoad) and profile.loops else 0
-    return "request" if passes and (trials["n_requests"].dropna() <= passes).all() else "pass"
 
 
 def _generator_sentence(evidence: Evidence, trials: pd.DataFrame) -> str:

@@ -31,7 +31,7 @@ from harness.analysis.warmup.curves import warm_up_curve
 from harness.formats.detect import read_any
 from harness.formats.table import RequestTable
 from harness.model import Estimate
-from harness.questions import bank, clients, gc_peaks, startup, validity, warm_up
+from harness.questions import bank, clients, gc_peaks, startup, strings_warm, validity, warm_up
 from harness.questions.forms import forms
 from harness.questions.gc_peaks.analysis import Timeline
 from harness.questions.placement import places
@@ -145,6 +145,22 @@ def warming() -> list[object]:
     ]
 
 
+def warming_windows() -> pd.DataFrame:
+    """Two processes of each of three variants: two programs in one language, and one of them in another form."""
+    rows = [
+        {
+            "session_id": "s", "trial_id": f"{variant}{block}", "block": block, "variant": variant, "label": variant,
+            "implementation": variant.removesuffix("-native"), "language": variant.partition("-")[0], "window": window,
+            "at_s": 1.1 * window - 0.5 + 0.01 * block, "per_s": warm * (1 - cold / window) * (1 + 0.02 * block),
+            "cpu_s_per_request": 1 / (warm * (1 - cold / window)),
+        }
+        for variant, warm, cold in (("go-kit", 9e3, 0.0), ("java-helidon", 1e4, 0.8), ("java-helidon-native", 7e3, 0.0))
+        for block in (1, 2)
+        for window in range(1, 12 + block)
+    ]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
 def forms_of(trials: pd.DataFrame) -> pd.DataFrame:
     return trials.assign(idle_rss_bytes=trials["rss_after_bytes"], artifact_bytes=8e6, runtime_bytes=5e7)
 
@@ -166,6 +182,10 @@ def drawn() -> dict[str, Callable[[], Figure]]:
     """Every public figure function, drawn from small data: real where the project has some."""
     trials, load = made_up_trials().query("language != 'rust'"), under_growing_load()
     ratios = compare(trials, "throughput_per_s", reference="go-nethttp", by=["logging"])
+    by_metric = {
+        name: compare(trials[trials["logging"] == "off"], metric, reference="go-nethttp")
+        for name, metric in (("throughput per core", "throughput_per_s"), ("memory", "rss_after_bytes"))
+    }
     knees = {"go-gorilla": knee_at(100, 95, 110), "java-spring": knee_at(150, 140, None)}
     sweep, sessions = sweep_trials((1, 2, 4, 8), shared=(8,)), place_trials()
     first = str(sessions["session_id"].iloc[0])
@@ -182,10 +202,12 @@ def drawn() -> dict[str, Callable[[], Figure]]:
             trials, "throughput_per_s", by=["logging"], label="1/s", errors=True
         ),
         "by_part": lambda: clients.by_part(parts(), "latency_mean_s", label="mean latency / ms", factor=1e3),
+        "cold_curves": lambda: strings_warm.cold_curves(warming_windows()),
         "coverage": lambda: validity.coverage(run_verify("tost", 40)),
         "ecdf": lambda: figures.ecdf(real_latencies(), trials),
         "explained": lambda: gc_peaks.explained(rows),
         "forest": lambda: figures.forest(ratios, trials, quantity="throughput"),
+        "forests": lambda: figures.forests(by_metric, trials[trials["logging"] == "off"]),
         "forms": lambda: forms(forms_of(trials)),
         "memory_timeline": lambda: startup.memory_timeline(
             samples(), trials, phases=[("start-up", 0.0, 0.5)]

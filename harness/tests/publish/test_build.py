@@ -11,7 +11,7 @@ import pytest
 
 from harness.errors import InputError, MissingTool
 from harness.model.formatting import NOT_COMPARED, NOT_MEASURED
-from harness.pipeline import StageParameters
+from harness.pipeline import StageParameters, analysis_notebooks
 from harness.pipeline.steps import tidy_all
 from harness.publish import clear, read_values
 from harness.publish.build import PaperFailed, build_paper, explain
@@ -27,7 +27,7 @@ NAMES = re.compile(
     r"bibliography\w*|rule|dimexpr)\*?(?:\[[^]]*\])?\{[^}]*\}"
 )
 
-NOTEBOOKS = sorted(path.stem for path in (ROOT / "notebooks").glob("[3-9]?-*.ipynb"))
+NOTEBOOKS = [one.name for one in analysis_notebooks(ROOT)]
 
 
 def typed_digits(text: str) -> list[str]:

@@ -10,20 +10,25 @@ from pathlib import Path
 import pytest
 
 from harness.errors import InputError, UnknownKey
+from harness.model.formatting import NOT_MEASURED
+from harness.publish import headline_rounds as rounds
+from harness.publish import headline_warm as warm
 from harness.publish import readme
 from harness.tests.support.synthetic import ROOT
 
 
-def a_project(root: Path, *, missing: str | None = None) -> Path:
+def a_project(
+    root: Path, *, missing: str | None = None, also: dict[str, dict[str, str]] | None = None
+) -> Path:
     generated = root / "paper" / "generated"
     (generated / "figures").mkdir(parents=True)
     (root / "docs").mkdir()
     (generated / "figures" / "forest.png").write_bytes(b"a picture")
     figure = {"alt": "a forest", "caption": "Ratios.", "files": ["figures/forest.pdf", "figures/forest.png"]}
-    (generated / "figures.json").write_text(json.dumps({readme.FIGURE: figure}))
-    keys = [f"{ratio}.{row}" for ratio, _ in readme._COLUMNS.values() for row in readme._ROWS]
-    keys += [f"{value}.{readme.REFERENCE}" for _, value in readme._COLUMNS.values()]
-    keys += [f"{readme.VERDICT}.{row}" for row in readme._ROWS]
+    (generated / "figures.json").write_text(json.dumps({rounds.FIGURE: figure, warm.FIGURE: figure}))
+    keys = [f"{ratio}.{row}" for ratio, _ in rounds.COLUMNS.values() for row in rounds.ROWS]
+    keys += [f"{value}.{rounds.REFERENCE}" for _, value in rounds.COLUMNS.values()]
+    keys += [f"{rounds.VERDICT}.{row}" for row in rounds.ROWS]
     keys += [f"headline.{name}" for name in ("cell", "load", "generator", "warm_up")]
     keys += [
         "machine.cores",
@@ -37,7 +42,7 @@ def a_project(root: Path, *, missing: str | None = None) -> Path:
     values = {
         key: {"text": f"<{key}>", "interval_text": f"<{key}> (a to b)"} for key in keys if key != missing
     }
-    (generated / "values.json").write_text(json.dumps(values))
+    (generated / "values.json").write_text(json.dumps(values | (also or {})))
     (root / "README.md").write_text(f"before\n{readme.BEGIN}\nyesterday\n{readme.END}\nafter\n")
     return root
 
@@ -78,16 +83,52 @@ def test_the_headline_says_load_generator_and_warm_up_and_gives_the_reference_in
     for key in ("headline.cell", "headline.load", "headline.generator", "headline.warm_up"):
         assert f"<{key}>" in text
     (row,) = (line for line in text.splitlines() if line.startswith("| Go, `net/http`"))
-    for _, value in readme._COLUMNS.values():
-        assert f"<{value}.{readme.REFERENCE}> (a to b)" in row
+    for _, value in rounds.COLUMNS.values():
+        assert f"<{value}.{rounds.REFERENCE}> (a to b)" in row
     assert "<strings.throughput.verdict.java_helidon> Go's" in text
 
 
 def test_every_column_says_which_direction_is_better() -> None:
-    better = {head.split()[0]: head[-1] for head in readme._COLUMNS}
+    better = {head.split()[0]: head[-1] for head in rounds.COLUMNS}
     assert better == {"throughput": "\N{UPWARDS ARROW}"} | dict.fromkeys(
         ("CPU", "time", "memory"), "\N{DOWNWARDS ARROW}"
     )
+
+
+def warm_values(**said: str) -> dict[str, dict[str, str]]:
+    """What ``29-strings-warm`` publishes for the headline; ``said``: other texts, by the last words of their keys."""
+    keys = [
+        warm.MEASURED,
+        *warm.SENTENCES,
+        "strings_warm.unavailable",
+        "strings_warm.load",
+        "strings_warm.blocks",
+    ]
+    keys += ["strings_warm.day", "strings_warm.throughput.aa", "strings_warm.throughput.margin"]
+    keys += [f"{column}.{row}" for column in warm.COLUMNS.values() for row in warm.ROWS]
+    texts = {key: said.get(key.removeprefix("strings_warm."), f"<{key}>") for key in keys}
+    return {key: {"text": text, "interval_text": text} for key, text in texts.items()}
+
+
+def test_where_warm_services_were_measured_the_headline_is_theirs(tmp_path: Path) -> None:
+    text = readme.write_headline(a_project(tmp_path, also=warm_values())).read_text()
+    lines = text.splitlines()
+    assert "<strings.throughput.ratio.java_helidon>" not in text and "<headline.load>" not in text
+    below = lines[next(i for i, line in enumerate(lines) if line.startswith("*Ratios.")) + 1 :]
+    assert next(line for line in below if line) == "<strings_warm.answer>"
+    (row,) = (line for line in lines if line.startswith("| Java, Helidon SE |"))
+    assert row.count("<strings_warm.") == len(warm.COLUMNS)
+    assert "Not measured: <strings_warm.unavailable>." in text
+
+
+def test_a_variant_that_was_not_measured_has_no_row_and_a_sentence_without_words_is_left_out(
+    tmp_path: Path,
+) -> None:
+    values = warm_values(answer_cpu=NOT_MEASURED, unavailable="none")
+    values["strings_warm.throughput.mean.helidon_native"]["reason"] = NOT_MEASURED
+    text = readme.write_headline(a_project(tmp_path, also=values)).read_text()
+    assert "native image" not in text and NOT_MEASURED not in text and "Not measured:" not in text
+    assert "| Java, Helidon SE |" in text
 
 
 def test_the_readme_states_no_count_of_tests_and_no_time_outside_what_commands_write() -> None:

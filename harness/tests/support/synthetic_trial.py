@@ -24,6 +24,9 @@ from harness.model import (
     ResourceReading,
     StartUp,
     TrialRecord,
+    WarmUpRecord,
+    WarmUpSpec,
+    WarmUpWindow,
 )
 from harness.tests.support import synthetic_files, synthetic_pauses
 
@@ -53,6 +56,12 @@ LAYERS_BYTES, GROUP_BYTES = (40 * 2**20, 2 * 2**20), 15 * 2**20
 _AROUND_LOAD = ("before-load", "after-load")
 
 
+#: What the JIT compilers of a made-up JVM that is warm work during its load, in seconds.
+COMPILED_S = 0.001
+#: What the first window of a made-up JVM lacks of its warm throughput, and windows until most of that is gone.
+COLD_SHARE, COLD_WINDOWS = 0.7, 2.0
+
+
 def made_trial(
     experiment: str, trial: PlannedTrial, session: str, folder: Path, rng: np.random.Generator
 ) -> TrialRecord:
@@ -68,6 +77,8 @@ def made_trial(
     speed, memory, first_s = speed * noise, memory_mib * noise * 2**20, first_s * noise
     first_s *= 0.5 if cell.variant.runtime.aot_cache else 1.0
     begun = trial.position * 10.0
+    is_jvm = name.startswith("java") and cell.variant.runtime.form != "native"
+    compiles = is_jvm and cell.warm_up is not None
 
     def clock(second: float) -> ClockReading:
         return ClockReading(wall_epoch_s=EPOCH + begun + second, monotonic_s=begun + second)
@@ -80,6 +91,7 @@ def made_trial(
             cpu_s=first_s * 1.3,
             n_threads=9,
             n_descriptors=20,
+            compile_s=5.0 + (COMPILED_S if which == "after-load" else 0.0) if compiles else None,
         )
         tells = paused and name.startswith("go") and which == "after-load"
         told = synthetic_pauses.AFTER_LOAD if tells else None
@@ -147,6 +159,7 @@ def made_trial(
             cpu_s_at_first_response=first_s * 1.3,
             rss_bytes_at_first_response=int(memory * 0.4),
         ),
+        warm_up=None if cell.warm_up is None else _warm_up(cell.warm_up, speed, is_jvm),
         load=LoadSummary(
             n_requests=n_requests,
             n_errors=0,
@@ -173,6 +186,24 @@ def made_trial(
         if loaded
         else None,
     )
+
+
+def _warm_up(spec: WarmUpSpec, per_s: float, is_jvm: bool) -> WarmUpRecord:
+    """A JVM begins slowly and becomes warm; everything else is warm at once."""
+    windows = []
+    for place in range(min(2 * spec.n_windows + 5, spec.at_most_s)):
+        slower = 1 - COLD_SHARE * float(np.exp(-place / COLD_WINDOWS)) if is_jvm else 1.0
+        windows.append(
+            WarmUpWindow(
+                start_s=place * 1.1 * spec.window_s,
+                duration_s=float(spec.window_s),
+                n_requests=int(per_s * slower * spec.window_s),
+                n_errors=0,
+                cpu_s=0.9 * spec.window_s,
+                compile_s=(1 - slower) * spec.window_s if is_jvm else None,
+            )
+        )
+    return WarmUpRecord(spec=spec, windows=tuple(windows), end="settled")
 
 
 def in_container(record: TrialRecord) -> TrialRecord:

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The answer in sentences: who did more, by how much and how surely, what bounded it, and what becoming warm took.
+
+Directions are those of the verdicts; where there is none, the sentence says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import pandas as pd
+
+from harness.analysis.stats.comparisons import Comparison
+from harness.model import BOUND_WORDS, BoundBy, Estimate, Verdict
+from harness.model.digits import plain, span, whole_percent
+from harness.model.formatting import show
+from harness.questions.strings_warm.analysis import ColdStart
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quantity:
+    """Words for a metric: "answered more requests per second than", "used less CPU time per request than"."""
+
+    verb: str
+    more: str
+    less: str
+    what: str
+    subject: str
+
+
+THROUGHPUT = Quantity(
+    verb="answered", more="more", less="fewer", what="requests per second", subject="throughput"
+)
+CPU = Quantity(
+    verb="used", more="more", less="less", what="CPU time per request", subject="CPU time per request"
+)
+
+
+def where(cpus: Sequence[float]) -> str:
+    """Return where the services ran: "warm and on one core each"."""
+    if len(cpus) != 1:
+        return "warm"
+    cores = "one core" if cpus[0] == 1 else f"{plain(cpus[0])} cores"
+    return f"warm and on {cores} each"
+
+
+def answer(
+    found: Sequence[Comparison],
+    labels: Mapping[str, str],
+    quantity: Quantity,
+    place: str,
+) -> str:
+    """Return one sentence on all variants, grouped by what their verdicts say; empty: there is no comparison.
+
+    Args:
+        found: comparisons of one metric with one reference. place: see ``where``.
+    """
+    if not found:
+        return ""
+    reference = labels[found[0].reference]
+    groups: dict[str, list[str]] = {}
+    for one in found:
+        said = f"{labels[one.variant]} ({one.not_about or _times(one.ratio)})"
+        groups.setdefault(_kind(one), []).append(said)
+    clauses: list[str] = []
+    for kind in ("more", "less", "slightly more", "slightly less", "as much", "undecided", "refused"):
+        if kind in groups:
+            clauses.append(_clause(kind, groups[kind], quantity, reference, found, first=not clauses))
+    n_blocks = max(one.n_blocks for one in found)
+    sure = f"Ratios with 95 % intervals over {n_blocks} blocks of fresh processes."
+    return f"{_capital(place)}, {'; '.join(clauses)}. {sure}"
+
+
+def cold_answer(labels: Mapping[str, str], cold: Mapping[str, ColdStart]) -> str:
+    """Return the sentence on what each variant needed to become warm; empty: none was warmed up in windows."""
+    said = [f"{labels[name]} {until_warm(one)}{_extra(one)}" for name, one in cold.items() if name in labels]
+    if not said:
+        return ""
+    return f"Under full load from its first request on, each became warm after: {'; '.join(said)}."
+
+
+def until_warm(cold: ColdStart) -> str:
+    """Return the seconds until a variant's processes were warm: ``14.2 s (12.1 to 16.7)``, ``< 1 s``, and how many
+    processes did not settle."""
+    lost = cold.n - cold.n_settled
+    limit = f"{plain(int(cold.at_most_s))} s"
+    if not cold.n_settled or cold.seconds is None:
+        return f"not settled within {limit}, {lost} of {cold.n}"
+    first = f"< {cold.window_s:g} s"
+    if not cold.later_s:
+        said = first
+    elif cold.within_first:
+        rest = span(min(cold.later_s), max(cold.later_s), " s")
+        said = f"{first} in {cold.within_first} of {cold.n_settled}, {rest} in the others"
+    else:
+        said = show(cold.seconds, like=1.0).interval
+    return f"{said}; not settled within {limit}: {lost} of {cold.n}" if lost else said
+
+
+def seconds_in_words(found: Estimate | None) -> str | None:
+    """Return a mean of CPU seconds with its interval, in seconds whatever its size."""
+    return None if found is None or found.value is None else show(found, like=1.0).interval
+
+
+def bound_in_words(trials: pd.DataFrame) -> str:
+    """Return what bounded these trials, the most frequent first: ``the service (9 of 10), the generator (1 of 10)``."""
+    told = trials["bound_by"].fillna("unknown").astype(str).value_counts()
+    if len(told) == 1:
+        return BOUND_WORDS[cast(BoundBy, told.index[0])]
+    return ", ".join(f"{BOUND_WORDS[cast(BoundBy, by)]} ({n} of {len(trials)})" for by, n in told.items())
+
+
+def _kind(found: Comparison) -> str:
+    more = found.ratio.value is not None and found.ratio.value > 1
+    return {
+        Verdict.DIFFERENT: "more" if more else "less",
+        Verdict.DIFFERENT_BUT_NEGLIGIBLE: "slightly more" if more else "slightly less",
+        Verdict.EQUIVALENT: "as much",
+        Verdict.INCONCLUSIVE: "undecided",
+        Verdict.NOT_ABOUT_SERVICES: "refused",
+    }[found.verdict]
+
+
+def _clause(
+    kind: str,
+    names: Sequence[str],
+    quantity: Quantity,
+    reference: str,
+    found: Sequence[Comparison],
+    *,
+    first: bool,
+) -> str:
+    """One group of variants; the first clause names quantity and reference, the others refer to it."""
+    who = _listed(names)
+    than = f" {quantity.what} than {reference}" if first else ""
+    if kind in ("more", "less", "slightly more", "slightly less"):
+        word = quantity.more if kind.endswith("more") else quantity.less
+        slightly = "negligibly " if kind.startswith("slightly") else ""
+        return f"{who} {quantity.verb} {slightly}{word}{than}"
+    if kind == "as much":
+        margin = max((one.margin or 0.0) for one in found if one.verdict == Verdict.EQUIVALENT)
+        as_much = "as many" if quantity.less == "fewer" else "as much"
+        what = f" {quantity.what} as {reference}" if first else ""
+        return f"{who} {quantity.verb} {as_much}{what} within {whole_percent(margin)}"
+    if kind == "undecided":
+        verb = "is" if len(names) == 1 else "are"
+        other = f"{reference} in {quantity.subject}" if first else "it"
+        return f"{who} {verb} not shown to differ from {other}"
+    against = f" against {reference}" if first else ""
+    return f"nothing can be said of the {quantity.subject}{against} of {who}"
+
+
+def _times(ratio: Estimate) -> str:
+    """``1.20 times, 1.10 to 1.30``; without an interval the ratio alone."""
+    shown = show(ratio)
+    if shown.reason is not None:
+        return shown.reason
+    return f"{shown.text} times, {shown.bounds}" if shown.bounds else f"{shown.text} times"
+
+
+def _extra(cold: ColdStart) -> str:
+    used = seconds_in_words(cold.extra_cpu_s)
+    return "" if used is None else f", with {used} of extra CPU time"
+
+
+def _listed(words: Sequence[str]) -> str:
+    return " and ".join(words) if len(words) < 3 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Warm services: the answer follows the verdicts, nothing is said where the gate refuses, and cold starts are counted."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from harness.analysis.stats.comparisons import Comparison, compare
+from harness.evidence import Evidence
+from harness.evidence.opening import open_evidence
+from harness.model import Verdict
+from harness.pipeline import StageParameters
+from harness.pipeline.steps import tidy_all
+from harness.publish.results import Absent, Words, leaves
+from harness.questions.strings_warm import cold_windows, quantities, results, warm_services
+from harness.questions.strings_warm.analysis import ColdStart
+from harness.questions.strings_warm.answer import THROUGHPUT, answer, until_warm, where
+from harness.tests.figures.test_style import made_up_trials
+from harness.tests.support.synthetic import make_project
+
+EXPERIMENT = "strings-warm"
+
+
+@pytest.fixture(scope="module")
+def evidence(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
+    """A made-up quick session: JVMs begin slowly, all others at once, and every process settles."""
+    root: Path = make_project(tmp_path_factory.mktemp("warm"), experiments=(EXPERIMENT,))
+    settings = StageParameters(experiments=EXPERIMENT)
+    tidy_all(settings, root=root)
+    return open_evidence(settings, EXPERIMENT, root=root)
+
+
+def comparison(verdict: Verdict, variant: str, ratio: float, not_about: str | None = None) -> Comparison:
+    trials = made_up_trials().query("logging == 'off' and language != 'rust'")
+    found = next(iter(compare(trials, "throughput_per_s", reference="go-nethttp")))
+    estimate = found.ratio.model_copy(update={"value": ratio, "low": 0.9 * ratio, "high": 1.1 * ratio})
+    return found.model_copy(
+        update={
+            "variant": variant, "verdict": verdict, "ratio": estimate, "not_about": not_about, "margin": 0.05,
+        }
+    )  # fmt: skip
+
+
+LABELS = {"go-nethttp": "Go", "a": "A", "b": "B", "c": "C", "d": "D", "e": "E"}
+
+
+def said(*found: Comparison) -> str:
+    return answer(found, LABELS, THROUGHPUT, where((1.0,)))
+
+
+def test_directions_are_those_of_the_verdicts_and_each_group_is_named_once() -> None:
+    text = said(
+        comparison(Verdict.DIFFERENT, "a", 1.2), comparison(Verdict.DIFFERENT, "b", 0.5),
+        comparison(Verdict.INCONCLUSIVE, "c", 1.3), comparison(Verdict.EQUIVALENT, "d", 1.01),
+        comparison(Verdict.DIFFERENT, "e", 0.4),
+    )  # fmt: skip
+    assert text.startswith("Warm and on one core each, A (1.20 times, 1.08 to 1.32) answered more requests")
+    assert "more requests per second than Go; B (" in text
+    assert re.search(r"B \([^)]*\) and E \([^)]*\) answered fewer;", text)
+    assert re.search(r"D \([^)]*\) answered as many within 5 %;", text)
+    assert re.search(r"C \([^)]*\) is not shown to differ from it\.", text)
+    assert "95 % intervals over 5 blocks" in text
+
+
+def test_where_the_gate_refuses_the_reason_stands_in_place_of_the_ratio() -> None:
+    why = "not warm: 5 of 10 trials had not settled, or still compiled"
+    text = said(comparison(Verdict.NOT_ABOUT_SERVICES, "a", 1.2, why))
+    assert f"nothing can be said of the throughput against Go of A ({why})." in text
+    assert "1.2" not in text and "more" not in text and "fewer" not in text
+
+
+def test_without_a_comparison_nothing_is_said() -> None:
+    assert answer((), LABELS, THROUGHPUT, where(())) == ""
+    assert where((4.0,)) == "warm and on 4 cores each" and where((1.0, 2.0)) == "warm"
+
+
+def cold(n_settled: int, later_s: tuple[float, ...]) -> ColdStart:
+    return ColdStart(
+        n=10, n_settled=n_settled, window_s=1.0, at_most_s=90.0, within_first=n_settled - len(later_s),
+        later_s=later_s, seconds=None if not n_settled else comparison(Verdict.DIFFERENT, "a", 7.0).ratio,
+        n_requests=None, extra_cpu_s=None,
+    )  # fmt: skip
+
+
+def test_who_was_warm_in_the_first_window_and_who_never_settled_are_told_and_counted() -> None:
+    assert until_warm(cold(10, ())) == "< 1 s"
+    assert until_warm(cold(10, (1.1, 2.2))).startswith("< 1 s in 8 of 10, ")
+    assert until_warm(cold(8, ())) == "< 1 s; not settled within 90 s: 2 of 10"
+    assert until_warm(cold(0, ())) == "not settled within 90 s, 10 of 10"
+    assert "(" in until_warm(cold(7, (7.0,) * 7)) and "3 of 10" in until_warm(cold(7, (7.0,) * 7))
+
+
+def test_cold_jvms_take_seconds_and_cpu_and_others_none(evidence: Evidence) -> None:
+    warm = warm_services(evidence)
+    assert warm is not None
+    assert {one.n for one in warm.cold.values()} == {evidence.header.plan.n_blocks}
+    helidon, go, native = (warm.cold[name] for name in ("java-helidon", "go-nethttp", "helidon-native"))
+    assert until_warm(go) == until_warm(native) == "< 1 s"
+    assert helidon.within_first == 0 and helidon.seconds is not None and helidon.extra_cpu_s is not None
+    assert (helidon.seconds.value or 0) > 1 and (helidon.extra_cpu_s.value or 0) > 0
+    assert go.extra_cpu_s is not None and (go.extra_cpu_s.value or 0) < (helidon.extra_cpu_s.value or 0)
+
+
+def test_throughput_is_per_cpu_of_the_service_and_both_loads_are_kept_apart(evidence: Evidence) -> None:
+    warm = warm_services(evidence)
+    assert warm is not None and warm.cpus == (2.0,)
+    per_cpu = warm.saturation["throughput_per_s"] * 2
+    pd.testing.assert_series_equal(
+        per_cpu, evidence.cell(load="saturation")["throughput_per_s"], check_names=False
+    )
+    assert set(warm.rate["load"]) == {"rate"}
+    assert all(one.n_blocks == 5 for found in quantities(warm).values() for one in found)
+
+
+def test_the_tree_has_the_same_leaves_whatever_was_measured(evidence: Evidence) -> None:
+    warm = warm_services(evidence)
+    full = dict(leaves(results(warm, evidence.variants, reference="go-nethttp")))
+    none = dict(leaves(results(None, evidence.variants, reference="go-nethttp")))
+    assert set(full) == set(none)
+    assert all(isinstance(leaf, Absent) for path, leaf in none.items() if path[0] != "name")
+    assert isinstance(full["compiling", "go-nethttp"], Absent) and not isinstance(
+        full["compiling", "java-helidon"], Absent
+    )
+    spoken = full["answer_cold",]
+    assert isinstance(spoken, Words) and "Go net/http < 1 s" in spoken.text and spoken.inputs
+
+
+def test_a_craft_that_was_not_measured_is_nothing(evidence: Evidence) -> None:
+    assert warm_services(evidence, craft="tuned") is None and cold_windows(evidence, craft="tuned") is None
+    assert warm_services(None) is None and cold_windows(None) is None
+
+
+def test_windows_of_every_kept_process_stand_in_the_order_of_time(evidence: Evidence) -> None:
+    windows = cold_windows(evidence)
+    assert windows is not None
+    assert windows["trial_id"].nunique() == 5 * len(evidence.variants)
+    for _, mine in windows.groupby("trial_id"):
+        assert list(mine["window"]) == list(range(1, len(mine) + 1)) and mine["at_s"].is_monotonic_increasing
+    first = windows[windows["window"] == 1].groupby("language")["per_s"].median()
+    last = windows[windows["window"] == windows["window"].max()].groupby("language")["per_s"].median()
+    assert (last / first)["java"] > (last / first)["go"]
