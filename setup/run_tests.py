@@ -7,11 +7,10 @@ at full size and tests of a minute each. ``--busy N`` runs beside N busy loops: 
 may fail because the machine is busy. Further words go to pytest.
 
 Services are found by their ``service.toml`` and say themselves how they are
-tested. Two lanes run beside each other: Maven in one (its repository does not
-bear two writers), everything else in the other, and pytest at its end: Maven takes
-longer, but runs only what changed since it passed. Below pytest's summary stands what
-failed before or beside it, with its reason once more: a log is often read from its end,
-or has nothing but its end.
+tested. Two lanes run beside pytest: Maven in one (its repository does not bear two
+writers), every other check in the second. All three wait often, for processes, databases
+and the disk. Below pytest's summary stands what failed beside it, with its reason once
+more: a log is often read from its end, or has nothing but its end.
 """
 
 from __future__ import annotations
@@ -76,7 +75,7 @@ class Failure:
         lines = [line.rstrip() for line in self.said.splitlines() if line.strip()]
         telling = [line for line in lines if TELLING.search(line)]
         shown = telling[:TELLING_LINES] or lines[-TELLING_LINES:]
-        return "\n".join((f"FAILED before pytest: {self.name}", *(f"    {line[:300]}" for line in shown)))
+        return "\n".join((f"FAILED beside pytest: {self.name}", *(f"    {line[:300]}" for line in shown)))
 
 
 def source_checks(project: Path) -> list[Check]:
@@ -222,18 +221,21 @@ def busy_loops(n: int) -> Iterator[list[int]]:
 
 
 def run_all(env: Mapping[str, str], words: Sequence[str], passed: Passed, *, fast: bool) -> int:
-    """Run two lanes, and pytest at the end of the second; status 1 when anything failed."""
+    """Run pytest, and two lanes of checks beside it; status 1 when anything failed."""
     failed: list[Failure] = []
     services = [] if fast else service_checks(PROJECT)
     maven, others = lanes(without_absent([*source_checks(PROJECT), *services], env))
-    beside = (others, env) if fast else (maven, for_maven(env))
-    lane = threading.Thread(target=run_lane, args=(*beside, failed, passed))
-    lane.start()
-    run_lane([] if fast else others, env, failed)
+    beside = [
+        threading.Thread(target=run_lane, args=(others, env, failed)),
+        threading.Thread(target=run_lane, args=(maven, for_maven(env), failed, passed)),
+    ]
+    for lane in beside:
+        lane.start()
     step("pytest")
     folders = [f"harness/tests/{name}" for name in FAST] if fast else []
     status = run_pytest(env, [*folders, *words])
-    lane.join()
+    for lane in beside:
+        lane.join()
     for failure in failed:
         print(failure.reason(), flush=True)
     return 1 if failed or status != 0 else 0

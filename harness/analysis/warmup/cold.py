@@ -10,16 +10,17 @@ from harness.model import WarmUpRecord, WarmUpWindow
 
 #: Warm is this close to the throughput of the settled windows.
 NEAR = 0.10
-#: A window counts by the median of itself and its neighbours: a single one that something else disturbed does not.
-NEIGHBOURS = 1
+#: A window counts with those after it, so many together: a single quick one is not the end of cold. What is slow later
+#: is the machine's, not the service's: a service that was warm stays so.
+TOGETHER = 3
 
 
 @dataclass(frozen=True, kw_only=True)
 class ColdStart:
     """What a process needed to become warm. ``None``: it did not within its warm-up, or it cannot be told.
 
-    ``seconds``, ``n_requests`` and ``cpu_s`` are of the windows before the first one from which on throughput is
-    within 10 % of warm; 0: that was the first window, so less than ``resolution_s``. ``extra_cpu_s`` is what all
+    ``seconds``, ``n_requests`` and ``cpu_s`` are of the windows before the first one whose throughput is within 10 %
+    of warm, alone and in the median with the next two; 0: that was the first window, so less than ``resolution_s``. ``extra_cpu_s`` is what all
     windows used beyond the warm CPU time of as many requests.
     """
 
@@ -52,15 +53,12 @@ def cold_start(record: WarmUpRecord) -> ColdStart:
 
 
 def _first_warm(windows: tuple[WarmUpWindow, ...], enough_per_s: float) -> int:
-    """Return the index of the first window from which on none is too slow."""
+    """Return the index of the first window that is fast enough, itself and in the median with those after it."""
     rates = [window.per_s for window in windows]
-    for at in range(len(rates) - 1, -1, -1):
-        around = rates[max(0, at - NEIGHBOURS) : at + NEIGHBOURS + 1]
-        # the first window of all has one neighbour: between two, it speaks for itself
-        level = rates[0] if at == 0 else statistics.median(around)
-        if level < enough_per_s:
-            return min(at + 1, len(rates) - 1)
-    return 0
+    for at, rate in enumerate(rates):
+        if min(rate, statistics.median(rates[at : at + TOGETHER])) >= enough_per_s:
+            return at
+    return len(rates) - 1  # the settled windows themselves scatter so widely
 
 
 def _extra_cpu_s(windows: tuple[WarmUpWindow, ...], n: int) -> float | None:

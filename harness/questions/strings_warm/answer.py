@@ -42,7 +42,9 @@ def where(cpus: Sequence[float]) -> str:
     """Return where the services ran: "warm and on one core each"."""
     if len(cpus) != 1:
         return "warm"
-    cores = "one core" if cpus[0] == 1 else f"{plain(cpus[0])} cores"
+    cores = (
+        "one core" if cpus[0] == 1 else f"{plain(int(cpus[0]) if cpus[0].is_integer() else cpus[0])} cores"
+    )
     return f"warm and on {cores} each"
 
 

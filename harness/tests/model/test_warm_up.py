@@ -86,7 +86,7 @@ def test_a_rate_that_scatters_and_rises_is_called_settled_hardly_ever() -> None:
     assert called / 500 <= 0.15
 
 
-def test_cold_ends_with_the_first_window_from_which_on_all_are_near_warm() -> None:
+def test_cold_ends_with_the_first_window_that_is_near_warm_and_stays_there() -> None:
     rates = [100.0, 400.0, 700.0, 950.0, *[1000.0] * 10]
     cold = cold_start(record(windows(rates)))
     assert cold.seconds == pytest.approx(3 * 1.02)
@@ -94,6 +94,11 @@ def test_cold_ends_with_the_first_window_from_which_on_all_are_near_warm() -> No
     assert cold.cpu_s == pytest.approx(2.7)
     # 14 windows of .9 s, less the warm cost of all their requests
     assert cold.extra_cpu_s == pytest.approx(14 * 0.9 - sum(rates) * 0.9 / 1000)
+
+
+def test_a_single_quick_window_is_not_the_end_of_cold() -> None:
+    rates = [100.0, 950.0, 300.0, 500.0, 980.0, *[1000.0] * 10]
+    assert cold_start(record(windows(rates))).seconds == pytest.approx(4 * 1.02)
 
 
 def test_warm_from_the_first_window_is_zero_and_a_late_disturbance_does_not_change_it() -> None:

@@ -32,8 +32,9 @@ class Bringers:
 
     def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(python_env, "make_environment", lambda *_: self.bring("python"))
-        for name in ("go", "jdk", "jmeter", "k6", "oha"):
+        for name in ("go", "jdk", "jmeter", "wrk2", "oha"):
             monkeypatch.setattr(setup_main, f"_bring_{name}", lambda _, name=name: self.bring(name))
+        monkeypatch.setattr(setup_main, "_bring_with_go", lambda name, _: self.bring(name))
 
     def bring(self, name: str) -> None:
         self.began.append(name)
