@@ -20,8 +20,8 @@ class ColdStart:
     """What a process needed to become warm. ``None``: it did not within its warm-up, or it cannot be told.
 
     ``seconds``, ``n_requests`` and ``cpu_s`` are of the windows before the first one whose throughput is within 10 %
-    of warm, alone and in the median with the next two; 0: that was the first window, so less than ``resolution_s``. ``extra_cpu_s`` is what all
-    windows used beyond the warm CPU time of as many requests.
+    of warm, alone and in the median with the next two; 0: that was the first window, so less than ``resolution_s``.
+    ``extra_cpu_s`` is what all windows used beyond the warm CPU time of as many requests.
     """
 
     resolution_s: float
