@@ -127,6 +127,8 @@ def _configurations(evidence: Evidence) -> Iterable[Configuration]:
 
 
 def _warm_up(cell: Configuration) -> str:
+    if cell.warm_up is not None:
+        return f"until settled, {number(cell.warm_up.at_most_s)} s at most"
     if not cell.warm_up_requests:
         return "none"
     users = f" by {number(cell.warm_up_users)} users" if cell.warm_up_users > 1 else ""

@@ -39,8 +39,9 @@ from harness.questions.placement.analysis import place_rows
 from harness.questions.scaling import against_cores
 from harness.questions.scaling.analysis import scaling_rows
 from harness.store import Store
-from harness.tests.figures.test_style import curves, knee_at, made_up_trials, under_growing_load
+from harness.tests.figures.test_style import curves, knee_at, under_growing_load
 from harness.tests.questions.test_scaling import place_trials, sweep_trials
+from harness.tests.support.made_up_trials import made_up_trials
 from harness.tests.support.synthetic import ROOT
 from harness.verify.simulated import run_verify
 

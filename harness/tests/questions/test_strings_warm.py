@@ -19,7 +19,7 @@ from harness.publish.results import Absent, Words, leaves
 from harness.questions.strings_warm import cold_windows, quantities, results, warm_services
 from harness.questions.strings_warm.analysis import ColdStart
 from harness.questions.strings_warm.answer import THROUGHPUT, answer, until_warm, where
-from harness.tests.figures.test_style import made_up_trials
+from harness.tests.support.made_up_trials import made_up_trials
 from harness.tests.support.synthetic import make_project
 
 EXPERIMENT = "strings-warm"
