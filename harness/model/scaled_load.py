@@ -20,9 +20,7 @@ from harness.model.load import (
     WhenBusy,
     refuse_lone_pause,
 )
-from harness.model.load_tools import GeneratorName
-
-_WHOLE_FROM_PER_S = 100.0
+from harness.model.load_tools import BY_NAME, GeneratorName
 
 
 class OpenShare(Frozen):
@@ -72,7 +70,7 @@ class ScaledLoad(Frozen):
         profile: ClosedLoad | OpenLoad
         if isinstance(share, OpenShare):
             profile = OpenLoad(
-                rate_per_s=_rate_per_s(share.rate_share * capacity_per_s),
+                rate_per_s=_rate_per_s(share.rate_share * capacity_per_s, self.generator),
                 **share.model_dump(exclude={"rate_share"}),  # all other fields are those of a load
             )
         else:
@@ -88,10 +86,10 @@ class ScaledLoad(Frozen):
         )
 
 
-def _rate_per_s(wanted_per_s: float) -> float:
-    """Round a rate: to a whole number where that is within half a percent, because some tools know no other."""
+def _rate_per_s(wanted_per_s: float, generator: GeneratorName) -> float:
+    """Round a rate to what the tool can offer."""
     at_least = max(wanted_per_s, 1.0)
-    return float(round(at_least)) if at_least >= _WHOLE_FROM_PER_S else round(at_least, 1)
+    return float(round(at_least)) if BY_NAME[generator].whole_rates else round(at_least, 1)
 
 
 class CalibrationSpec(Frozen):

@@ -90,7 +90,7 @@ def until_warm(cold: ColdStart) -> str:
     limit = f"{plain(int(cold.at_most_s))} s"
     if not cold.n_settled or cold.seconds is None:
         return f"not settled within {limit}, {lost} of {cold.n}"
-    first = f"< {cold.window_s:g} s"
+    first = f"< {plain(int(cold.window_s))} s"
     if not cold.later_s:
         said = first
     elif cold.within_first:

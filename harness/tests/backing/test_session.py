@@ -48,12 +48,14 @@ MD5 = 'backing = { authentication = "md5" }'
 #: What definitions could not say when the first sessions were measured.
 UNUSED: dict[str, Any] = {
     "warm_up_users": True,
+    "same_process": True,
     "variants": {"__all__": {"runtime": {"form", "memory_limit", "pin", "flight_recording"}}},
     "profiles": {
         "__all__": {
             "scaled_loads": True,
             "calibration": True,
             "settle_s": True,
+            "warm_up": True,
             "loads": {
                 "__all__": {
                     "processes": True,

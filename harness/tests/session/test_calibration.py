@@ -183,3 +183,10 @@ def test_a_calibration_is_never_written_twice(tmp_path: Path) -> None:
             writer.write_calibration(found)
     finally:
         writer.close()
+
+
+def test_a_tool_that_knows_whole_rates_only_is_given_one() -> None:
+    load = ScaledLoad.model_validate({**OPEN, "generator": "wrk2"})
+    profile = load.at(1234.56).profile
+    assert isinstance(profile, OpenLoad)
+    assert profile.rate_per_s == int(profile.rate_per_s)

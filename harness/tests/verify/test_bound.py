@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What bounds a trial, made for real: each kind is named, and a busy machine is named instead of the truth."""
+"""What bounds a trial, made for real: each kind is named; on a busy machine that, or nothing, but no other part."""
 
 from __future__ import annotations
 
@@ -21,6 +21,6 @@ def test_each_kind_is_named_or_else_the_machine_that_others_used(kind: str) -> N
         trials = machinery.trials(kind)
         trial = next(trials)
         trials.close()
-    assert trial.bound.by == TRUTH[kind] or (trial.disturbed and trial.bound.by == "machine")
+    assert trial.bound.by == TRUTH[kind] or (trial.disturbed and trial.bound.by in ("machine", "unknown"))
     if kind == "a slowed generator" and not trial.disturbed:
         assert not trial.flagged  # the flag looks at pinned CPUs and the session's headroom alone
