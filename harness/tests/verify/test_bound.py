@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What bounds a trial, made for real: each kind is named; on a busy machine that, or nothing, but no other part."""
+"""What bounds a trial, made for real: each kind is named where nothing else disturbed it."""
 
 from __future__ import annotations
 
+from itertools import islice
+
 import pytest
 
+from harness.tests.support.available import cannot_tell
 from harness.verify.real.bound import Machinery
 
 TRUTH = {
@@ -15,12 +18,18 @@ TRUTH = {
 }
 
 
+#: Trials that other processes disturb are set aside, so many at most, as `rematch verify bound` does.
+TRIES = 5
+
+
 @pytest.mark.parametrize("kind", TRUTH)
-def test_each_kind_is_named_or_else_the_machine_that_others_used(kind: str) -> None:
+def test_each_kind_is_named_in_a_trial_that_nothing_disturbed(kind: str) -> None:
     with Machinery() as machinery:
         trials = machinery.trials(kind)
-        trial = next(trials)
+        trial = next((one for one in islice(trials, TRIES) if not one.disturbed), None)
         trials.close()
-    assert trial.bound.by == TRUTH[kind] or (trial.disturbed and trial.bound.by in ("machine", "unknown"))
-    if kind == "a slowed generator" and not trial.disturbed:
+    if trial is None:
+        cannot_tell(f"other processes disturbed {TRIES} of {TRIES} trials")
+    assert trial.bound.by == TRUTH[kind]
+    if kind == "a slowed generator":
         assert not trial.flagged  # the flag looks at pinned CPUs and the session's headroom alone
