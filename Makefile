@@ -19,7 +19,7 @@ SETUP = python=$$($(FIND_PYTHON)) || { echo "Python >= 3.11 is required to run a
 PARAMETERS = -p profile $(PROFILE) $(if $(SEED),-p seed $(SEED)) $(if $(EXPERIMENTS),-p experiments "$(EXPERIMENTS)") $(if $(filter command,$(origin HOST)),-p host "$(HOST)")
 
 .DEFAULT_GOAL := help
-.PHONY: help setup generators outdated paper test test-fast test-all lab workshop check clean
+.PHONY: help setup generators toolchains outdated paper test test-fast test-all lab workshop check clean
 
 help:  ## print this table
 	@echo "make paper     set up, measure, execute the notebooks, build paper/main.pdf"
@@ -28,6 +28,7 @@ help:  ## print this table
 	@echo "make test-all  all tests, simulations at full size"
 	@echo "make setup     only set up, and print what is here and what is missing"
 	@echo "make generators  build more load generators: k6 and vegeta with Go, oha with cargo, wrk2 with cc"
+	@echo "make toolchains  fetch other releases of Go and of the JDK, for the experiments that compare them"
 	@echo "make outdated  list the packages, modules and tools that have a newer release"
 	@echo "make lab       JupyterLab in the environment of this project"
 	@echo "make workshop  JupyterLab at the exercise notebooks"
@@ -47,6 +48,9 @@ setup:
 
 generators:
 	@$(SETUP) --for generators
+
+toolchains:
+	@$(SETUP) --for toolchains
 
 outdated:
 	@$(SETUP) --for test --brief

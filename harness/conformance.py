@@ -31,20 +31,34 @@ SHOWN = 80
 __all__ = ["answer_fault", "applicable", "check", "judge", "load_cases", "load_requests"]
 
 
-def applicable(cases: Iterable[Case], face: Face, language: str) -> tuple[Case, ...]:
-    """Return the cases that a service of ``language`` must fulfil in ``face``."""
-    return tuple(case for case in cases if case.face == face and case.language in (None, language))
+def applicable(
+    cases: Iterable[Case], face: Face, language: str, service: str | None = None
+) -> tuple[Case, ...]:
+    """Return the cases that a service of ``language`` must fulfil in ``face``; ``service``: its name."""
+    return tuple(
+        case
+        for case in cases
+        if case.face == face
+        and case.language in (None, language)
+        and (case.services is None or service in case.services)
+    )
 
 
 def check(
-    endpoint: Endpoint, cases: Iterable[Case], face: Face, language: str, timeout_s: float = 10.0
+    endpoint: Endpoint,
+    cases: Iterable[Case],
+    face: Face,
+    language: str,
+    service: str | None = None,
+    *,
+    timeout_s: float = 10.0,
 ) -> ConformanceResult:
     """Ask every applicable case, in order, over one keep-alive connection; return what failed.
 
     A service that hangs or is gone fails its case in words; nothing is raised for that.
     """
     failures = []
-    chosen = applicable(cases, face, language)
+    chosen = applicable(cases, face, language, service)
     source = {name: case.name for case in chosen for name in case.capture}
     values: dict[str, Scalar] = {}
     with Connection(endpoint, timeout_s) as connection:

@@ -15,6 +15,9 @@ from harness.errors import InputError
 #: Both must stand in a folder for it to be the root.
 MARKERS = ("pyproject.toml", "harness/model")
 ROOT_VARIABLE = "REMATCH_ROOT"
+#: Definitions of experiments, and beside them the ledgers of published claims, which are none.
+EXPERIMENTS = Path("harness") / "experiments"
+LEDGERS = ("claims", "runtime-claims")
 
 
 def find_root(start: Path | None = None) -> Path:
@@ -45,6 +48,12 @@ def find_root(start: Path | None = None) -> Path:
         file=here,
         allowed=f"a folder that holds {' and '.join(MARKERS)}, or {ROOT_VARIABLE} set to one",
     )
+
+
+def experiment_paths(root: Path) -> dict[str, Path]:
+    """Return name -> file of every experiment that comes with the project; the ledgers of claims are left out."""
+    files = sorted((root / EXPERIMENTS).glob("*.toml"))
+    return {path.stem: path for path in files if path.stem not in LEDGERS}
 
 
 def _is_root(folder: Path) -> bool:

@@ -6,9 +6,9 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar, get_args
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -20,7 +20,7 @@ from harness.model import Captures, Expectation, Frozen, Request
 
 CASES, REQUESTS = "cases.jsonl", "requests.jsonl"
 T = TypeVar("T", bound=Frozen)
-Face = Literal["published", "matched"]
+Face = Literal["published", "repaired", "matched"]
 
 
 class BodyRepeat(Frozen):
@@ -77,9 +77,18 @@ class Case(Frozen):
     name: str
     face: Face
     language: str | None = Field(default=None, description="only for services of this language")
+    services: tuple[str, ...] | None = Field(
+        default=None, min_length=1, description="only for services of these names"
+    )
     request: CaseRequest
     capture: Captures = Field(default_factory=dict, description="name -> JSON pointer into the answer")
     expect: Expectation
+
+
+def face_of(settings: Mapping[str, object]) -> Face:
+    """Return the face that these settings of a variant ask for; without one, the matched face."""
+    faces: tuple[Face, ...] = get_args(Face)
+    return next((face for face in faces if settings.get("face") == face), "matched")
 
 
 def load_cases(contract_folder: Path) -> tuple[Case, ...]:
@@ -91,9 +100,9 @@ def load_cases(contract_folder: Path) -> tuple[Case, ...]:
     file = contract_folder / CASES
     numbered = [(number, _parse(Case, file, number, line)) for number, line in _lines(file)]
     cases = tuple(case for _, case in numbered)
-    seen: dict[tuple[str, str, str | None], int] = {}
+    seen: dict[tuple[str, str, str | None, tuple[str, ...] | None], int] = {}
     for number, case in enumerate(cases, start=1):
-        if seen.setdefault((case.face, case.name, case.language), number) != number:
+        if seen.setdefault((case.face, case.name, case.language, case.services), number) != number:
             raise InputError(
                 "two cases of one name",
                 file=file,
@@ -152,14 +161,16 @@ def _as_written(request: Request, line: str) -> Request:
 
 
 def _case_fault(cases: Sequence[Case]) -> FlowFault | None:
-    """Names run along the cases that a service is asked: those of its face, for all or for its language."""
+    """Names run along the cases that a service is asked: of its face, for all or for its language and services."""
     if not any(case.capture for case in cases):
         return None
     for index, case in enumerate(cases):
         before = [
             other
             for other in cases[:index]
-            if other.face == case.face and other.language in (None, case.language)
+            if other.face == case.face
+            and other.language in (None, case.language)
+            and other.services in (None, case.services)
         ]
         known = {name for other in before for name in other.capture}
         fault = name_fault(index, case.request.needs(), case.capture, expects(case.expect), known)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from . import apt, go_wheel, jdk_debian, jmeter, python_env, source_builds, wrk2
+from . import apt, go_wheel, jdk_debian, jmeter, other_toolchains, python_env, source_builds, wrk2
 from .finders import PROJECT, toolchains
 from .lanes import Lanes
 from .say import SetupError, step, table, warn
@@ -35,6 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     wishes(options.purpose, options.profile, root=os.geteuid() == 0),
                     around,
                 )
+                if options.purpose == "toolchains":
+                    other_toolchains.bring_others(PROJECT)
             return report(needs(options.purpose, options.profile), full=not options.brief)
         except SetupError as error:
             warn(f"set-up stopped: {error}")

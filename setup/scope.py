@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-Purpose = Literal["all", "paper", "test", "lab", "workshop", "generators"]
-PURPOSES: tuple[Purpose, ...] = ("all", "paper", "test", "lab", "workshop", "generators")
+Purpose = Literal["all", "paper", "test", "lab", "workshop", "generators", "toolchains"]
+PURPOSES: tuple[Purpose, ...] = ("all", "paper", "test", "lab", "workshop", "generators", "toolchains")
 PROFILES = ("smoke", "quick", "full", "sample")
 
 MEASURING = ("go", "jdk", "maven", "jmeter", "postgres")
@@ -35,6 +35,8 @@ def needs(purpose: Purpose, profile: str) -> tuple[str, ...]:
         return ()
     if purpose == "generators":
         return ("go", *GENERATORS)
+    if purpose == "toolchains":
+        return ("go", "jdk")
     if purpose == "paper":
         return WRITING if profile == "sample" else (*MEASURING, *WRITING)
     return (*MEASURING, *WRITING, *CHECKING)

@@ -20,7 +20,7 @@ from pathlib import Path
 PROC = Path("/proc")
 
 #: How long the members of a group may take to vanish after SIGKILL before we say so.
-GONE_WITHIN_S = 10.0
+GONE_WITHIN_S = 30.0
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.agent.process_tree import TICKS_PER_S, TreeReader, cpu_clock
-from harness.agent.processes import kill_group, read_stat, signal_group
+from harness.agent.processes import GONE_WITHIN_S, kill_group, read_stat, signal_group
 from harness.errors import HostError
 
 #: Taken over from the starter's own environment when they are set there.
@@ -138,7 +138,7 @@ class Spawned:
                 kill_group(self.pid, self.start_ticks)
                 raise
         left = kill_group(self.pid, self.start_ticks)
-        exit_code = self.wait(1.0)
+        exit_code = self.wait(GONE_WITHIN_S)
         if left or exit_code is None:
             raise HostError(
                 f"process group {self.pid} does not end after SIGKILL; still there: {left or self.pid}"

@@ -47,6 +47,8 @@ from harness.analysis.stats.quantiles import bootstrap_quantile as bootstrap_qua
 from harness.analysis.stats.quantiles import quantile_ci as quantile_ci
 from harness.analysis.stats.randomization import RandomizationTest as RandomizationTest
 from harness.analysis.stats.randomization import randomization_test as randomization_test
+from harness.analysis.stats.rank_intervals import RankInterval as RankInterval
+from harness.analysis.stats.rank_intervals import rank_intervals as rank_intervals
 from harness.analysis.stats.sample_size import PlannedRepetitions as PlannedRepetitions
 from harness.analysis.stats.sample_size import VarianceComponents as VarianceComponents
 from harness.analysis.stats.sample_size import plan_repetitions as plan_repetitions

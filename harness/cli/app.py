@@ -9,7 +9,20 @@ import sys
 
 import typer
 
-from harness.cli import archiving, bench, check, list, measure, paper, report, results, trace, verify
+from harness.cli import (
+    archiving,
+    bench,
+    check,
+    claims,
+    compare,
+    list,
+    measure,
+    paper,
+    report,
+    results,
+    trace,
+    verify,
+)
 from harness.cli.tidy import tidy_command
 from harness.errors import RematchError
 
@@ -26,7 +39,7 @@ app = typer.Typer(
         "2. `rematch list`: list experiments and variants\n"
         "3. `rematch measure smoke --profile smoke`: run a short session, in minutes\n"
         "4. `rematch results smoke`: print its results (verdicts need quick or full)\n\n"
-        "Result files of other load tests: `rematch report FILE`.\n\n"
+        "Result files of other load tests: `rematch report FILE`, `rematch compare A... -- B...`.\n\n"
         "`make paper` runs all of it and builds the PDF."
     ),
 )
@@ -34,8 +47,12 @@ app.command("check", short_help="List available and missing tools; check the mac
 app.command("list", short_help="List experiments, variants and profiles.")(list.list_all)
 app.command("measure", short_help="Measure an experiment, or resume a session.")(measure.measure_command)
 app.command("results", short_help="Compare variants: ratio, interval, verdict.")(results.results_command)
+app.command("claims", short_help="List published claims with their verdicts.")(claims.claims_command)
 app.command("tidy", short_help="Convert raw records to tables; list exclusions.")(tidy_command)
 app.command("report", short_help="Analyse result files of any load test.")(report.report_command)
+app.command("compare", cls=compare.ArmsCommand, short_help="Compare two arms of load-test runs.")(
+    compare.compare_command
+)
 app.command("verify", short_help="Run simulations that validate the statistics.")(verify.verify_command)
 app.command("bench", short_help="Benchmark the harness.")(bench.bench_command)
 app.command("trace", short_help="Show a published number and its records.")(trace.trace)

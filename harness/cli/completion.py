@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from harness.errors import RematchError
-from harness.project import find_root
+from harness.project import EXPERIMENTS, LEDGERS, experiment_paths, find_root
 
 PROFILES = ("smoke", "quick", "full")
 
@@ -15,10 +15,10 @@ PROFILES = ("smoke", "quick", "full")
 def experiments(incomplete: str) -> list[str]:
     """Names of the experiments that begin like ``incomplete``."""
     try:
-        folder = find_root() / "harness" / "experiments"
+        names = experiment_paths(find_root())
     except RematchError:
         return []
-    return sorted(path.stem for path in folder.glob("*.toml") if path.stem.startswith(incomplete))
+    return [name for name in names if name.startswith(incomplete)]
 
 
 def measured(incomplete: str) -> list[str]:
@@ -90,3 +90,17 @@ def benchmarks(incomplete: str) -> list[str]:
     from harness.bench import BENCHMARKS
 
     return [name for name in (*BENCHMARKS, "all") if name.startswith(incomplete)]
+
+
+def claims(incomplete: str) -> list[str]:
+    """Names of the claims of both ledgers."""
+    import tomllib
+
+    names: list[str] = []
+    for ledger in LEDGERS:
+        try:
+            text = (find_root() / EXPERIMENTS / f"{ledger}.toml").read_text("utf-8")
+            names += tomllib.loads(text).get("claims", {})
+        except (OSError, ValueError, RematchError):
+            continue
+    return [name for name in names if name.startswith(incomplete)]

@@ -14,6 +14,7 @@ from harness.errors import InputError
 from harness.project import find_root
 
 if TYPE_CHECKING:
+    from harness.analysis.stats.session_agreement import SessionAgreement
     from harness.evidence.results import Results
     from harness.store import SessionFolder
 
@@ -38,6 +39,10 @@ def results_command(
             autocompletion=completion.metrics,
         ),
     ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(help="another session: also print on which verdicts the two agree"),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
     """Compare every variant of a session with the reference: ratio, interval and verdict by metric.
@@ -51,6 +56,8 @@ def results_command(
         rematch results strings-rounds --metric p99 --metric cpu
 
         rematch results strings-rounds --session bundled/quick-local-1 --json
+
+        rematch results strings-warm --session quick-local-2 --against quick-local-1
     """
     from harness.evidence.results import metrics_named
 
@@ -58,12 +65,20 @@ def results_command(
     root = find_root()
     folder = choose_session(root, experiment, session)
     found = read_results(root, folder, [one.name for one in wanted])
+    agreed = None
+    if against is not None:
+        agreed = compared_sessions(root, folder, choose_session(root, experiment, against))
     if as_json:
-        print(json.dumps(as_plain(found), indent=1, allow_nan=False))
+        plain = as_plain(found) | (
+            {} if agreed is None else {"against": agreement_as_plain(against or "", agreed)}
+        )
+        print(json.dumps(plain, indent=1, allow_nan=False))
     else:
-        from harness.cli.results_text import print_results
+        from harness.cli.results_text import print_agreement, print_results
 
         print_results(found)
+        if agreed is not None:
+            print_agreement(against or "", agreed)
     if not found.n_kept:
         raise typer.Exit(1)
 
@@ -117,6 +132,55 @@ def read_results(root: Path, folder: SessionFolder, metrics: list[str]) -> Resul
     tidy(root, [name])
     evidence = Evidence(root=root, experiment=name, sessions=(folder,))
     return results_of(evidence, metrics_named(metrics))
+
+
+def compared_sessions(root: Path, folder: SessionFolder, other: SessionFolder) -> SessionAgreement:
+    """Return the verdicts of one session beside those of another one of the same experiment.
+
+    Raises:
+        InputError: they are the same session, or no trial of the other is finished.
+    """
+    from harness.evidence import Evidence
+    from harness.evidence.other_sessions import session_agreement
+
+    if other.key == folder.key:
+        raise InputError(
+            "a session agrees with itself", place="--against", found=other.key, allowed="another one"
+        )
+    read_results(root, other, [])
+    name = folder.folder.parent.name
+    first, second = (Evidence(root=root, experiment=name, sessions=(one,)) for one in (folder, other))
+    return session_agreement(first, second)
+
+
+def agreement_as_plain(session: str, found: SessionAgreement) -> dict[str, Any]:
+    """Return the agreement of two sessions as plain values for JSON."""
+    return {
+        "session": session,
+        "counts": found.counts(),
+        "counts_changed": found.counts(changed=True),
+        "share": found.share,
+        "changed": list(found.changed),
+        "pairs": [
+            {
+                "variant": pair.first.variant,
+                "metric": pair.first.metric,
+                "levels": pair.first.levels,
+                "kind": pair.kind,
+                "changed": pair.changed,
+                **{
+                    which: {
+                        "verdict": one.verdict.value,
+                        "ratio": one.ratio.value,
+                        "low": one.ratio.low,
+                        "high": one.ratio.high,
+                    }
+                    for which, one in (("first", pair.first), ("second", pair.second))
+                },
+            }
+            for pair in found.pairs
+        ],
+    }
 
 
 def as_plain(found: Results) -> dict[str, Any]:

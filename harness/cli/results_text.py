@@ -6,15 +6,26 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from harness.analysis.stats.session_agreement import SessionAgreement
 from harness.cli.lines import counted, table, tally, wrapped
-from harness.evidence.results import CellResult, Metric, MetricResult, Results, VariantResult
+from harness.evidence.results import METRICS, CellResult, Metric, MetricResult, Results, VariantResult
 from harness.model import Verdict
 from harness.model.digits import whole_percent
 from harness.model.formatting import DASH, NOT_ABOUT, show
 from harness.publish.flags import FLAG_WORDS
+from harness.publish.session_agreement import counts_in_words
 
 #: Exclusion reasons that are printed; all of them stand in the JSON.
 REASONS_SHOWN = 3
+_NAMES = {metric.column: metric.name for metric in METRICS}
+#: Verdicts where a column has little room.
+_SHORT = {
+    Verdict.DIFFERENT: "different",
+    Verdict.EQUIVALENT: "equivalent",
+    Verdict.DIFFERENT_BUT_NEGLIGIBLE: "negligible",
+    Verdict.INCONCLUSIVE: "undecided",
+    Verdict.NOT_ABOUT_SERVICES: "not about them",
+}
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 
 
@@ -32,6 +43,35 @@ def print_results(found: Results) -> None:
     if found.n_kept:
         print()
         _print_notes(found)
+
+
+def print_agreement(session: str, found: SessionAgreement) -> None:
+    """Print on how many verdicts two sessions agree, and each verdict on which they do not."""
+    print()
+    print(wrapped(f"Against {session}: {counts_in_words(found.counts())}."))
+    if found.n(changed=True):
+        said = counts_in_words(found.counts(changed=True))
+        print(wrapped(f"Of programs built from other sources ({', '.join(found.changed)}): {said}."))
+    shown = [
+        level for level in _levels(found) if len({pair.first.levels.get(level) for pair in found.pairs}) > 1
+    ]
+    for kind in ("contradict", "one undecided"):
+        rows = [
+            (
+                pair.first.variant,
+                ", ".join((_NAMES[pair.first.metric], *(pair.first.levels[level] for level in shown))),
+                *(f"{show(one.ratio).text} {_SHORT[one.verdict]}" for one in (pair.first, pair.second)),
+            )
+            for pair in found.pairs
+            if pair.kind == kind
+        ]
+        if rows:
+            print(f"{kind}:")
+            print(table(("variant", "metric", "here", "there"), rows, indent="  "))
+
+
+def _levels(found: SessionAgreement) -> list[str]:
+    return list(dict.fromkeys(level for pair in found.pairs for level in pair.first.levels))
 
 
 def print_conclusion(found: Results) -> None:
@@ -219,7 +259,7 @@ def _verdict(row: VariantResult, metric: Metric, *, conclusive: bool) -> str:
     return {
         Verdict.EQUIVALENT: f"equivalent (within {whole_percent(found.margin or 0)})",
         Verdict.DIFFERENT_BUT_NEGLIGIBLE: f"differs by less than {whole_percent(found.margin or 0)}",
-        Verdict.NOT_ABOUT_SERVICES: NOT_ABOUT,
+        Verdict.NOT_ABOUT_SERVICES: "no verdict",
     }.get(found.verdict, "not shown to differ")
 
 

@@ -12,8 +12,8 @@ from harness.errors import InputError
 from harness.model import BackingSettings, Experiment, Implementation, RuntimeSettings
 
 #: Settings that mean nothing to a Go program; naming one in a Go variant is a mistake worth a word.
-_JVM_ONLY = ("gc", "heap_max", "heap_min", "aot_cache", "form", "nmt", "jvm_flags")
-_GO_ONLY = ("gogc", "gomemlimit")
+_JVM_ONLY = ("java", "gc", "heap_max", "heap_min", "aot_cache", "form", "nmt", "jvm_flags")
+_GO_ONLY = ("gogc", "gomemlimit", "goexperiment", "go")
 
 
 def check_variants(experiment: Experiment, known: Mapping[str, Implementation], path: Path) -> None:
@@ -65,6 +65,8 @@ def check_levels(experiment: Experiment, mixes: Mapping[str, object], path: Path
             place = f"factors.{factor}.{name}"
             if level.mix is not None and level.mix not in mixes:
                 raise unknown("mix", level.mix, mixes, file=path, place=f"{place}.mix")
+            if level.warm_up_mix is not None and level.warm_up_mix not in mixes:
+                raise unknown("mix", level.warm_up_mix, mixes, file=path, place=f"{place}.warm_up_mix")
             to_model(RuntimeSettings, level.runtime, path, at=f"{place}.runtime.")
             to_model(BackingSettings, level.backing, path, at=f"{place}.backing.")
 

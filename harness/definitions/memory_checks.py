@@ -98,12 +98,16 @@ def _check_profile(name: str, profile: ProfileDefinition, experiment: Experiment
                 place=f"profiles.{name}.variants",
                 allowed=f"{other} as well, or neither",
             )
-    asked = experiment.variants[experiment.reference].runtime.memory_asked
-    if profile.calibration is not None and asked is not None:
-        raise InputError(
-            "the capacity is that of the reference, whose memory is measured only after it",
-            file=path,
-            place=f"profiles.{name}.calibration",
-            found=f"{experiment.reference}: {asked}",
-            allowed="a reference of which all is known",
-        )
+    if profile.calibration is None:
+        return
+    of_all = profile.calibration.among or planned
+    for saturated in (experiment.reference,) if profile.calibration.of == "reference" else of_all:
+        asked = experiment.variants[saturated].runtime.memory_asked
+        if asked is not None:
+            raise InputError(
+                f"the capacity is that of {saturated}, whose memory is measured only after it",
+                file=path,
+                place=f"profiles.{name}.calibration",
+                found=f"{saturated}: {asked}",
+                allowed="variants of which all is known: of, among",
+            )

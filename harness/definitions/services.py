@@ -31,7 +31,10 @@ def load_implementations(root: Path, workload: str) -> dict[str, Implementation]
     """
     found: dict[str, Implementation] = {}
     for path in map(short, sorted((root / SERVICES / workload).glob("*/service.toml"))):
-        implementation = to_model(Implementation, read_toml(path), path)
+        data = read_toml(path)
+        if "toolchain" in data:
+            raise unknown("key", "toolchain", set(Implementation.model_fields) - {"toolchain"}, file=path)
+        implementation = to_model(Implementation, data, path)
         for place, said, meant in (
             ("name", implementation.name, path.parent.name),
             ("workload", implementation.workload, workload),

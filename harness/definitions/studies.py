@@ -14,8 +14,7 @@ from harness.definitions.services import load_implementations, load_requests
 from harness.definitions.strict_files import read_toml, short, to_model, unknown
 from harness.errors import InputError
 from harness.model import BackingSettings, Experiment, Frozen, Implementation, ProfileName, Request
-
-EXPERIMENTS = Path("harness") / "experiments"
+from harness.project import EXPERIMENTS, experiment_paths
 
 
 class Study(Frozen):
@@ -40,7 +39,7 @@ class Study(Frozen):
 
 def experiment_files(root: Path) -> dict[str, Path]:
     """Return name -> file of every experiment that comes with the project."""
-    return {path.stem: short(path) for path in sorted((root / EXPERIMENTS).glob("*.toml"))}
+    return {name: short(path) for name, path in experiment_paths(root).items()}
 
 
 def load_study(root: Path, name: str) -> Study:
@@ -82,8 +81,8 @@ def _definition_sha256(experiment: Experiment) -> str:
     if "backing" in data:
         _drop_if(BackingSettings().authentication, data["backing"], "authentication")
     for variant in data["variants"].values():
-        _drop_if(None, variant["runtime"], "form", "memory_limit", "pin")
-        _drop_if(False, variant["runtime"], "flight_recording")
+        _drop_if(None, variant["runtime"], "form", "memory_limit", "pin", "goexperiment", "go", "java")
+        _drop_if(False, variant["runtime"], "flight_recording", "lock_recording")
     for profile in data["profiles"].values():
         for load in (*profile["loads"].values(), *profile["scaled_loads"].values()):
             _drop_if(1, load, "processes")
@@ -96,10 +95,12 @@ def _definition_sha256(experiment: Experiment) -> str:
         _drop_if(None, profile, "calibration", "warm_up")
         if "calibration" in profile:
             _drop_if("reference", profile["calibration"], "of")
+            _drop_if([], profile["calibration"], "among")
         _drop_if(0.0, profile, "settle_s")
     for levels in data["factors"].values():
         for level in levels.values():
             _drop_if({}, level, "backing")
+            _drop_if(None, level, "warm_up_mix", "warm_up_connections")
     return hashlib.sha256(json.dumps(data, separators=(",", ":"), ensure_ascii=False).encode()).hexdigest()
 
 

@@ -7,6 +7,7 @@ then returns nothing. Trials that did not end well are kept: overload is what th
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 import numpy as np
@@ -98,7 +99,7 @@ def effect_between(
 def calibration_of(evidence: Evidence | None) -> Calibration | None:
     """Return the capacity the session's loads are shares of; ``None``: its loads are plain numbers."""
     noted = None if evidence is None else evidence.header.notes.get("calibration")
-    return None if noted is None else Calibration.model_validate(noted)
+    return None if noted is None else Calibration.model_validate_json(json.dumps(noted))
 
 
 def describe_calibration(evidences: Sequence[Evidence | None]) -> str:

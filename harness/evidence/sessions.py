@@ -10,6 +10,9 @@ from harness.errors import InputError
 from harness.evidence.parameters import ALL, StageParameters
 from harness.store import SessionFolder, Store
 
+#: Measured first: README and abstract answer from it, and a run that is interrupted later has it.
+HEADLINE = "strings-warm"
+
 
 def session_of(root: Path, settings: StageParameters, experiment: str) -> SessionFolder:
     """Return the session that these parameters measure or resume."""
@@ -17,23 +20,31 @@ def session_of(root: Path, settings: StageParameters, experiment: str) -> Sessio
 
 
 def sessions_read(root: Path, settings: StageParameters, experiment: str) -> tuple[SessionFolder, ...]:
-    """Return the sessions an analysis reads: the measured one, or those that come with the project.
+    """Return the session an analysis reads: the measured one, or the newest of those that come with the project.
 
-    With the profile ``newest``: the newest complete session measured here, else those that come with the project.
+    With the profile ``newest``: the newest complete session measured here, else the newest that comes with the
+    project. Sessions are not pooled: what differs between them is no scatter of blocks. Others are read for their
+    agreement (:mod:`harness.evidence.other_sessions`).
     """
     newest = newest_session(root, experiment) if settings.newest else None
+    if newest is None and (settings.bundled or settings.newest):
+        newest = newest_session(root, experiment, bundled=True)
     if newest is not None:
         return (newest,)
     if settings.bundled or settings.newest:
-        return Store(root).sessions(experiment, bundled=True)
+        return Store(root).sessions(experiment, bundled=True)  # none of them is complete
     session = session_of(root, settings, experiment)
     return (session,) if session.exists else ()
 
 
-def newest_session(root: Path, experiment: str) -> SessionFolder | None:
-    """Return the complete session of any profile, host and seed that was begun here last; ``None``: there is none."""
+def newest_session(root: Path, experiment: str, *, bundled: bool = False) -> SessionFolder | None:
+    """Return the complete session of any profile, host and seed that was begun last; ``None``: there is none.
+
+    Args:
+        bundled: of those that come with the project, not of those measured here.
+    """
     begun: dict[float, SessionFolder] = {}
-    for session in Store(root).sessions(experiment, bundled=False):
+    for session in Store(root).sessions(experiment, bundled=bundled):
         try:
             if session.complete:
                 begun[session.header.provenance.started_epoch_s] = session
@@ -65,9 +76,8 @@ def chosen_experiments(root: Path, settings: StageParameters) -> tuple[str, ...]
         return settings.chosen(measured_experiments(root, settings) if settings.experiments == ALL else known)
     if settings.experiments != ALL:
         return settings.chosen(known)
-    return tuple(
-        name for name in known if load_study(root, name).experiment.measured_unasked(settings.profile)
-    )
+    mine = [name for name in known if load_study(root, name).experiment.measured_unasked(settings.profile)]
+    return tuple(sorted(mine, key=lambda name: name != HEADLINE))
 
 
 def _experiments(root: Path, bundled: bool | None) -> tuple[str, ...]:

@@ -191,7 +191,10 @@ def stamp(figure: Figure, words: str) -> None:
 
 
 def save(figure: Figure, stem: Path) -> tuple[Path, Path, Path]:
-    """Write ``stem``.pdf, .svg and .png; the same figure gives the same bytes. Returns the three paths."""
+    """Write ``stem``.pdf, .svg and .png; the same figure gives the same bytes. Returns the three paths.
+
+    The figure is laid out once, for the PDF: the others have its proportions.
+    """
     stem.parent.mkdir(parents=True, exist_ok=True)
     paths = tuple(stem.with_name(f"{stem.name}.{ending}") for ending in ("pdf", "svg", "png"))
     without_date: Iterable[dict[str, Any]] = (
@@ -199,9 +202,12 @@ def save(figure: Figure, stem: Path) -> tuple[Path, Path, Path]:
         {"Date": None, "Creator": None},
         {"Software": None},
     )
+    engine = figure.get_layout_engine()
     with mpl.rc_context(_settings()):  # parts of a figure are made only when it is drawn
         for path, metadata in zip(paths, without_date, strict=True):
             figure.savefig(path, metadata=metadata)
+            figure.set_layout_engine(None)
+        figure.set_layout_engine(engine)
     return paths[0], paths[1], paths[2]
 
 

@@ -56,18 +56,6 @@ def open_jtl(
     )
 
 
-def iter_jtl(path: Path) -> Iterator[RequestChunk]:
-    """Yield a file of any size in stretches of some 100,000 rows, in bounded memory.
-
-    Rows of transaction controllers are marked, not left out: whether they sum up other rows
-    is known at the end only.
-
-    Raises:
-        InputError: as ``read_jtl``, but a file without one readable row yields none.
-    """
-    yield from open_jtl(path).chunks
-
-
 def _chunks(path: Path, layout: Layout, notes: SourceNotes) -> Iterator[RequestChunk]:
     pieces = read_text_pieces(path, notes)
     if layout.header is None:

@@ -9,7 +9,7 @@ time and memory whatever the file's size.
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -138,3 +138,29 @@ def _number(fields: list[str], index: int | None) -> float:
         return float(fields[index])
     except ValueError:
         return float("nan")
+
+
+def read_texts(
+    path: Path, layout: Layout, names: Sequence[str], n_rows: int = SIDE_ROWS
+) -> dict[str, set[str]]:
+    """Return what stands in columns of the first ``n_rows`` lines: name of the column -> its different values.
+
+    Columns that the file does not have, and empty values, are left out.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    header = layout.header or ()
+    places = {name: header.index(name) for name in names if name in header}
+    found: dict[str, set[str]] = {}
+    if not places:
+        return found
+    for n, fields in enumerate(_fields(path, layout)):
+        if n >= n_rows:
+            break
+        if parse_row(fields, layout) is None:
+            continue
+        for name, place in places.items():
+            if fields[place]:
+                found.setdefault(name, set()).add(fields[place])
+    return found

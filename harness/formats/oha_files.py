@@ -51,7 +51,8 @@ def looks_like_oha_csv(head: str) -> bool:
 
 def looks_like_sqlite(path: Path) -> bool:
     """A SQLite file, gzipped or not."""
-    return next(iter(_raw(path)), b"").startswith(SQLITE_MAGIC)
+    # Only its first bytes: a gzip stream that ends early is an error to who reads further.
+    return next(_raw(path, len(SQLITE_MAGIC)), b"").startswith(SQLITE_MAGIC)
 
 
 def read_oha_csv(path: Path) -> RequestTable:
@@ -150,13 +151,13 @@ def statuses(path: Path) -> dict[int, int]:
         connection.close()
 
 
-def _raw(path: Path) -> Iterator[bytes]:
-    """The file's bytes, unpacked when it is gzipped."""
+def _raw(path: Path, piece_bytes: int = PIECE_BYTES) -> Iterator[bytes]:
+    """The file's bytes in pieces, unpacked when it is gzipped."""
     try:
         with path.open("rb") as stream:
             packed = stream.read(2) == b"\x1f\x8b"
         with gzip.open(path, "rb") if packed else path.open("rb") as stream:
-            yield from iter(lambda: stream.read(PIECE_BYTES), b"")
+            yield from iter(lambda: stream.read(piece_bytes), b"")
     except (OSError, EOFError, zlib.error) as problem:
         raise InputError(f"cannot be read ({problem})", file=path) from problem
 

@@ -25,6 +25,7 @@ _QUANTILE = re.compile(r"^\s*(\d+\.\d+)%\s+(\S+)$", re.MULTILINE)
 _P95 = re.compile(r"^\s+([\d.]+)\s+0\.950000\s", re.MULTILINE)
 _MEAN = re.compile(r"^#\[Mean\s+=\s+([\d.]+),", re.MULTILINE)
 _MAX = re.compile(r"^#\[Max\s+=\s+([\d.]+), Total count\s+=\s+(\d+)\]", re.MULTILINE)
+_THREADS = re.compile(r"^\s+(\d+) threads and \d+ connections$", re.MULTILINE)
 _CALIBRATION = re.compile(r"^\s+Thread calibration: ", re.MULTILINE)
 
 
@@ -65,6 +66,12 @@ def read_wrk2(path: Path) -> AggregateTable:
         resolution_s=RESOLUTION_S,
         notes=("wrk2 prints no single requests", *_left_out(text, total.n_requests, n_latencies)),
     )
+
+
+def read_threads(path: Path) -> int | None:
+    """Return how many threads a summary names; ``None``: it names none."""
+    found = _THREADS.search(b"".join(read_text_pieces(path, SourceNotes())).decode())
+    return None if found is None else int(found.group(1))
 
 
 def _left_out(text: str, n_requests: int, n_latencies: int) -> tuple[str, ...]:

@@ -27,13 +27,15 @@ COLLECTORS = {
 }
 
 #: Which runtime settings mean something to which runtime; ``cpus`` and ``gc_log`` are for all.
-ONLY_GO = ("gogc", "gomemlimit")
-ONLY_JVM = ("gc", "heap_max", "heap_min", "aot_cache", "form", "nmt", "flight_recording", "jvm_flags")
+ONLY_GO = ("gogc", "gomemlimit", "goexperiment", "go")
+ONLY_JVM = (
+    "java", "gc", "heap_max", "heap_min", "aot_cache", "form", "nmt", "flight_recording", "lock_recording", "jvm_flags",
+)  # fmt: skip
 
 #: What the other forms of a Java program do not have.
 FORMS_WITHOUT = {
-    "jlink": ("aot_cache", "flight_recording"),
-    "native": ("aot_cache", "nmt", "flight_recording", "jvm_flags"),
+    "jlink": ("java", "aot_cache", "flight_recording", "lock_recording"),
+    "native": ("java", "aot_cache", "nmt", "flight_recording", "lock_recording", "jvm_flags"),
 }
 
 
@@ -131,7 +133,8 @@ def runtime_arguments(
         return RuntimeArguments(argv=native_flags(runtime, cpu_limit))
     if implementation.runtime == "jvm":
         logs = jvm_log_flags() if runtime.gc_log else ()
-        logs += recording_flags() if runtime.flight_recording else ()
+        if runtime.flight_recording or runtime.lock_recording:
+            logs += recording_flags(compilations=runtime.flight_recording, locks=runtime.lock_recording)
         cache = (f"-XX:AOTCache={aot_cache}",) if aot_cache is not None else ()
         return RuntimeArguments(argv=(*jvm_flags(runtime, cpu_limit, java_major or 0), *cache, *logs))
     return RuntimeArguments()
@@ -185,14 +188,24 @@ def jvm_log_flags() -> tuple[str, ...]:
     return (f"-Xlog:gc*,safepoint:file={GC_LOG}:timemillis,uptimenanos,level,tags:filecount=0",)
 
 
-def recording_flags() -> tuple[str, ...]:
-    """Nothing but compilations of a millisecond and longer, and deoptimisations: what no log tells with its length."""
-    wanted = (
-        "+jdk.Compilation#enabled=true",
-        "+jdk.Compilation#threshold=1ms",
-        "+jdk.Deoptimization#enabled=true",
-        "+jdk.Deoptimization#stackTrace=false",
-    )
+#: Compilations of a millisecond and longer, and deoptimisations: what no log tells with its length.
+_COMPILATIONS = (
+    "+jdk.Compilation#enabled=true",
+    "+jdk.Compilation#threshold=1ms",
+    "+jdk.Deoptimization#enabled=true",
+    "+jdk.Deoptimization#stackTrace=false",
+)
+#: Threads that waited for a monitor; shorter waits end before the thread is put to sleep.
+_LOCKS = (
+    "+jdk.JavaMonitorEnter#enabled=true",
+    "+jdk.JavaMonitorEnter#threshold=10us",
+    "+jdk.JavaMonitorEnter#stackTrace=false",
+)
+
+
+def recording_flags(*, compilations: bool = True, locks: bool = False) -> tuple[str, ...]:
+    """Return the flags of a flight recording of these events and no others."""
+    wanted = (*(_COMPILATIONS if compilations else ()), *(_LOCKS if locks else ()))
     options = (f"filename={RECORDING}", "settings=none", "dumponexit=true", *wanted)
     return (f"-XX:StartFlightRecording:{','.join(options)}", "-Xlog:jfr+startup=error")
 

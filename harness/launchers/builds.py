@@ -8,6 +8,7 @@ build is whole.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -19,10 +20,11 @@ from harness.agent.processes import alive, this_process
 from harness.errors import HostError, MissingTool, RematchError
 from harness.hosts.base import Command, Host
 from harness.launchers.arguments import expand
+from harness.launchers.chosen import build_environment, build_words, go_refuses
 from harness.launchers.sources import artifact_sha256, copy_artifact, copy_sources, source_sha256
 from harness.launchers.tools import Tools
 from harness.model import BuildRecord, Frozen, Implementation
-from harness.toolchains import WANTED, Surroundings, how_to_get, wanted
+from harness.toolchains import WANTED, Surroundings, how_to_get, one_maven, wanted
 
 BUILD_FILE = "build.json"
 #: How the names of what is made of a build later begin; it lies in the build's folder.
@@ -54,7 +56,8 @@ class Builder:
         self._host, self._root, self._tools = host, root, tools
         self._environment = dict(os.environ if environment is None else environment)
         self._cache = root / ".cache" / "builds"
-        self._go_version: str | None = None
+        self._go_versions: dict[str, str] = {}
+        self._go_refusals: dict[str, str | None] = {}
         self._versions: dict[str, str | None] = {}
 
     def source_folder(self, implementation: Implementation) -> Path:
@@ -100,6 +103,8 @@ class Builder:
         """Where the build of this source (its hash; default: as it stands now) is or would be kept."""
         source = source or source_sha256(self.source_folder(implementation))
         identity = [source, implementation.artifact, *implementation.build, self._toolchain(implementation)]
+        identity += build_words(implementation, self.source_folder(implementation))
+        identity += [f"{name}={value}" for name, value in build_environment(implementation).items()]
         key = hashlib.sha256("\0".join(identity).encode()).hexdigest()[:12]
         return self._cache / f"{implementation.name}-{key}"
 
@@ -134,10 +139,14 @@ class Builder:
         pid, ticks = this_process()
         work = self._cache / f".tmp-{implementation.name}-{pid}-{ticks}"
         shutil.rmtree(work, ignore_errors=True)
-        try:
-            self._make(implementation, work)
-        finally:
-            shutil.rmtree(work, ignore_errors=True)
+        uses_maven = implementation.build[:1] in (("mvn",), ("{mvn}",))
+        with one_maven(self._root) if uses_maven else contextlib.nullcontext():
+            if uses_maven and (found := self.find(implementation)) is not None:
+                return found  # another process built it while this one waited
+            try:
+                self._make(implementation, work)
+            finally:
+                shutil.rmtree(work, ignore_errors=True)
         built = self.find(implementation)
         if built is None:
             raise RematchError(f"{implementation.name}: its sources changed while it was built; start again")
@@ -189,7 +198,8 @@ class Builder:
         }
         file = self.service_toml(implementation)
         argv = expand(implementation.build, values, file=file, place="build")
-        return (values.get(argv[0], argv[0]), *argv[1:]) if argv else ()
+        words = build_words(implementation, self.source_folder(implementation))
+        return (values.get(argv[0], argv[0]), *argv[1:2], *words, *argv[2:]) if argv else ()
 
     def _build_environment(self, implementation: Implementation) -> dict[str, str]:
         environment = dict(self._environment)
@@ -198,19 +208,31 @@ class Builder:
             environment["JAVA_HOME"] = str(jdk.home)
         # the same source gives the same bytes: no stamp of the commit it happened to be built at
         environment["GOFLAGS"] = " ".join([environment.get("GOFLAGS", ""), "-buildvcs=false"]).strip()
-        return environment
+        return environment | build_environment(implementation)
+
+    def refused(self, implementation: Implementation) -> str | None:
+        """Return why the Go release or experiment that a variant names cannot be had here, or ``None``."""
+        key = str(build_environment(implementation))
+        if self._tools.go is None or implementation.runtime != "go":
+            return None
+        if key not in self._go_refusals:
+            self._go_refusals[key] = go_refuses(implementation, self._tools.go, self._host, self._environment)
+        return self._go_refusals[key]
 
     def _toolchain(self, implementation: Implementation) -> str:
         if implementation.runtime == "jvm":
             jdk = self._tools.jdk_for(implementation.min_java)
             return f"jdk {jdk.version}" if jdk is not None else "jdk"
         if implementation.runtime == "go" and self._tools.go is not None:
-            if self._go_version is None:
+            told = build_environment(implementation)
+            if str(told) not in self._go_versions:
                 command = Command(
-                    argv=(str(self._tools.go), "version"), folder=self._root, environment=self._environment
+                    argv=(str(self._tools.go), "version"),
+                    folder=self._root,
+                    environment=self._environment | told,
                 )
-                self._go_version = self._host.run(command, 60.0).stdout.strip()
-            return self._go_version
+                self._go_versions[str(told)] = self._host.run(command, 60.0).stdout.strip()
+            return self._go_versions[str(told)]
         return self._program_version(implementation) or ""
 
     def _runtime_version(self, implementation: Implementation, artifact: Path) -> str | None:

@@ -22,6 +22,7 @@ from harness.hosts.measuring import MeasuringHost
 from harness.launchers.arguments import cpu_limit, expand, native_start, runtime_arguments, setting_flags
 from harness.launchers.base import LaunchSpec, masked
 from harness.launchers.build_images import BuildImages
+from harness.launchers.chosen import with_toolchain
 from harness.launchers.container_instance import (
     ContainerInstance,
     cpuset_of,
@@ -90,6 +91,10 @@ class ContainerLauncher:
             return foreign
         if variant.runtime.aot_cache:
             return "an AOT cache belongs to the JDK that made it, and the container has another one"
+        if with_toolchain(implementation, variant.runtime).toolchain is not None:
+            return (
+                "a toolchain that a variant names is that of plain processes; the container has another one"
+            )
         return self._process.unfit(
             implementation, variant.model_copy(update={"runtime": _without_limit(variant)})
         )

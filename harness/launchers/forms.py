@@ -24,7 +24,7 @@ from harness.launchers.arguments import expand
 from harness.launchers.builds import Built
 from harness.launchers.jlink import RUNTIME, WORDS, link_argv, modules_argv, read_modules
 from harness.launchers.native import IMAGE, image_argv, label, peak_rss_bytes, write_registrations
-from harness.launchers.sources import copy_sources
+from harness.launchers.sources import LOADED_BY_NAME, copy_sources
 from harness.launchers.tools import Tools
 from harness.model import FormBuild, Implementation, PreparedImage, RuntimeSettings
 from harness.toolchains import Jdk, Surroundings, how_to_get, wanted
@@ -179,7 +179,8 @@ class Forms:
         configuration = None
         if needs.native_registers:
             configuration = work / "registered"
-            write_registrations(sorted(built.folder.rglob("*.jar")), needs.native_registers, configuration)
+            jars = [jar for jar in sorted(built.folder.rglob("*.jar")) if jar.parent.name != LOADED_BY_NAME]
+            write_registrations(jars, needs.native_registers, configuration)
         image = work / IMAGE
         argv = image_argv(tool, built.artifact, image, configuration=configuration, further=further)
         return argv, work

@@ -17,6 +17,7 @@ from harness.launchers.accepted_flags import AcceptedFlags
 from harness.launchers.arguments import cpu_limit, jvm_flags, misfit
 from harness.launchers.base import LaunchSpec, masked
 from harness.launchers.builds import MADE_LATER, Builder, Built
+from harness.launchers.chosen import oldest_java, with_toolchain
 from harness.launchers.exit_reason import STDERR, STDOUT, TAIL_BYTES, memory_complaint, port_complaint
 from harness.launchers.forms import Forms, form_of
 from harness.launchers.limits import Enclosure, enclose
@@ -72,7 +73,12 @@ class ProcessLauncher:
 
     def unavailable(self, implementation: Implementation, variant: Variant) -> str | None:
         missing = self.builder.missing_program(implementation) if self._elsewhere is None else None
-        return self.unfit(implementation, variant) or (None if missing is None else str(missing))
+        implementation = with_toolchain(implementation, variant.runtime)
+        return (
+            self._toolchain_problem(implementation)
+            or self.unfit(implementation, variant)
+            or (None if missing is None else str(missing))
+        )
 
     def unfit(self, implementation: Implementation, variant: Variant) -> str | None:
         """As ``unavailable``, but for a program of PATH that starts it: a container contains that."""
@@ -88,6 +94,19 @@ class ProcessLauncher:
         if problem is None and implementation.runtime == "jvm":
             return self._jvm_unavailable(implementation, variant)
         return problem
+
+    def _toolchain_problem(self, implementation: Implementation) -> str | None:
+        """Why the toolchain that a variant names cannot be had, in words of its own; ``None``: it can, or none is."""
+        named = implementation.toolchain
+        if named is None:
+            return None
+        oldest = oldest_java(implementation)
+        if named.java is not None and named.java < (oldest or 0):
+            return f"its sources and libraries need Java {oldest} or newer, not {named.java}"
+        if named.java is not None and self.runtimes.jdk(implementation) is None:
+            where = "here" if self._elsewhere is None else f"on {self.host.name}"
+            return f"no JDK {named.java} {where}; install it with: make toolchains"
+        return self.builder.refused(implementation)
 
     def _foreign_machine(self, implementation: Implementation, variant: Variant) -> str | None:
         """Why what is built here cannot run there: it is another kind of processor."""
@@ -126,6 +145,7 @@ class ProcessLauncher:
     def build(
         self, implementation: Implementation, variant: Variant, backing: BackingSettings | None = None
     ) -> BuildRecord:
+        implementation = with_toolchain(implementation, variant.runtime)
         built = self.builder.build(implementation)
         form = form_of(variant.runtime)
         if form is not None:
@@ -142,7 +162,8 @@ class ProcessLauncher:
         )
 
     def launch(self, spec: LaunchSpec) -> ProcessInstance:
-        implementation, variant, source = spec.implementation, spec.variant, spec.build.source_sha256
+        variant, source = spec.variant, spec.build.source_sha256
+        implementation = with_toolchain(spec.implementation, variant.runtime)
         built = self.builder.find(implementation, source)
         if built is None:
             raise TrialFailure(

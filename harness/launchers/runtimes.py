@@ -52,8 +52,8 @@ class Runtimes:
         A form was made by the latter, and brings along what it needs of it.
         """
         if self._elsewhere is None or form is not None:
-            return self._tools.jdk_for(implementation.min_java)
-        return Tools(jdks=self._elsewhere.jdks).jdk_for(implementation.min_java)
+            return self._tools.jdk_that_runs(implementation)
+        return Tools(jdks=self._elsewhere.jdks).jdk_that_runs(implementation)
 
     def java_major(self, implementation: Implementation, form: Form | None = None) -> int:
         """Return the release of that JDK, 0 where there is none."""
@@ -89,8 +89,9 @@ class Runtimes:
             return version_of(self._host, program, {})
         jdk = self.jdk(implementation)
         # of a trimmed runtime, too, it is the JDK that made it
-        made_elsewhere = self._elsewhere is not None and build.form is None
-        if not made_elsewhere or implementation.runtime != "jvm" or jdk is None:
+        named = implementation.toolchain is not None and implementation.toolchain.java is not None
+        another = (self._elsewhere is not None or named) and build.form is None
+        if not another or implementation.runtime != "jvm" or jdk is None:
             return built.runtime_version
         return f"{jdk.version} ({jdk.vendor})" if jdk.vendor else jdk.version
 

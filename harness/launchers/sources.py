@@ -65,11 +65,16 @@ def copy_sources(folder: Path, target: Path) -> None:
         shutil.copy2(folder / relative, target / relative)
 
 
+#: Folder beside a service's jar with jars that it loads by name where a setting asks for them. They are copied with
+#: it, and are no part of its class path, its size or its other forms.
+LOADED_BY_NAME = "loggers"
+
+
 def copy_artifact(folder: Path, artifact: str, target: Path) -> int:
     """Copy the artifact; return its bytes.
 
     An artifact is a file, or a folder with all its files. A jar comes with the files that its manifest's
-    class path names.
+    class path names, and with those of ``LOADED_BY_NAME`` beside it, which are not counted.
 
     Raises:
         InputError: the build did not leave what it should.
@@ -88,6 +93,9 @@ def copy_artifact(folder: Path, artifact: str, target: Path) -> int:
         (target / relative).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(source, target / relative)
         total += source.stat().st_size
+    beside = (Path(artifact).parent / LOADED_BY_NAME).as_posix()
+    if artifact.endswith(".jar") and (folder / beside).is_dir():
+        shutil.copytree(folder / beside, target / beside, dirs_exist_ok=True)
     return total
 
 

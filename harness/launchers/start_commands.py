@@ -18,6 +18,7 @@ from harness.launchers.arguments import (
     setting_flags,
 )
 from harness.launchers.builds import MADE_LATER, Builder
+from harness.launchers.chosen import with_toolchain
 from harness.launchers.exit_reason import STDERR, STDOUT
 from harness.launchers.forms import Forms, form_of, program_in
 from harness.launchers.runtimes import Runtimes
@@ -47,6 +48,7 @@ class StartCommands:
         Raises:
             InputError: the variant does not fit the implementation, or ``service.toml`` is wrong.
         """
+        implementation = with_toolchain(implementation, variant.runtime)
         built = self._builder.folder(implementation, source_sha256)
         artifacts = self._host.install(built, without=MADE_LATER) if built.is_dir() else built
         form, program = form_of(variant.runtime), None

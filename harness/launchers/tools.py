@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.model import Implementation
 from harness.toolchains import Jdk, Surroundings, Tool, find_jdks, find_tool
 
 #: What a launcher builds and starts services with, beside a JDK.
@@ -28,6 +29,13 @@ class Tools:
         The same one serves every variant of equal needs, whatever JDK is on PATH.
         """
         return next((jdk for jdk in self.jdks if jdk.major >= (min_java or 0)), None)
+
+    def jdk_that_runs(self, implementation: Implementation) -> Jdk | None:
+        """Return the JDK of the release that a variant names, else the one that is new enough; ``None``: none is."""
+        named = implementation.toolchain
+        if named is None or named.java is None:
+            return self.jdk_for(implementation.min_java)
+        return next((jdk for jdk in self.jdks if jdk.major == named.java), None)
 
 
 def find_tools(around: Surroundings) -> Tools:

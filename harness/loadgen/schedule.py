@@ -15,7 +15,7 @@ def plain_only(tool: str, profile: LoadProfile, *, waits: bool = False) -> str |
     if not isinstance(profile, OpenLoad):
         return f"{tool} knows no stages of users: use k6" if profile.stages else None
     if profile.parts > 1:
-        return f"{tool} offers one load and ends: use k6 for parts = {profile.parts}"
+        return f"{tool} offers one load and ends: use k6 for parts = {profile.parts}, or same_process"
     if profile.busy == "wait" and not waits:
         return f"{tool} makes one more connection when all are busy: use k6, oha or wrk2 for busy = wait"
     return None

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from harness.errors import MemoryFitFailed, TrialFailure
+from harness.memory_sizing.go_limit import over_limit
 from harness.memory_sizing.probe import Asked, ProbeSpec, held_bytes
 from harness.memory_sizing.spec import FitSpec
 from harness.model import BuildRecord, HeapProbe, Outcome, TrialRecord, Variant
@@ -19,6 +21,7 @@ from harness.runner import TrialContext, TrialSpec
 from harness.runner.outcome import kinds_of_errors
 from harness.runner.short_trial import rehearse, unplanned
 
+MIB = 2**20
 #: What another program on the machine may bring about as well as too small a heap.
 _TOO_SLOW = (Outcome.OVERLOADED, Outcome.TIMED_OUT)
 
@@ -33,10 +36,13 @@ class Attempts:
     n_trials: int = field(default=0, init=False)
 
     def heap(self, name: str, heap_mib: int) -> HeapProbe:
-        """Have a variant with a heap asked from within the harness."""
+        """Have a variant with a heap, or a Go variant with a limit, asked from within the harness."""
         began_s, problem = time.monotonic(), None
+        searched = self.order.searched
+        if self._has_limit(name):
+            searched = replace(searched, keeps_to_bytes=heap_mib * MIB)
         try:
-            self._asked(name, {"heap_max": f"{heap_mib}m"}, self.order.searched)
+            self._asked(name, self.bounded_by(name, heap_mib), searched)
         except TrialFailure as failure:
             problem = failure
         return HeapProbe(
@@ -48,11 +54,19 @@ class Attempts:
         )
 
     def heap_under_load(self, name: str, heap_mib: int) -> HeapProbe:
-        """Give a variant with a heap what a trial would, by the load's own generator; another schedule each time."""
+        """Give a variant with a heap or limit what a trial would, by the load's own generator; another schedule each
+        time."""
         began_s = time.monotonic()
         self.n_trials += 1
-        record = rehearse(self._trial(name, {"heap_max": f"{heap_mib}m"}), self.parts)
+        metrics: list[str] = []
+
+        def look(folder: Path) -> None:
+            metrics.extend(file.read_text("utf-8") for file in folder.glob("boundary-after-load.prom"))
+
+        record = rehearse(self._trial(name, self.bounded_by(name, heap_mib)), self.parts, look=look)
         reason = fault(record)
+        if reason is None and self._has_limit(name):
+            reason = over_limit(next(iter(metrics), None), heap_mib * MIB)
         return HeapProbe(
             heap_mib=heap_mib,
             worked=reason is None,
@@ -61,6 +75,13 @@ class Attempts:
             took_s=time.monotonic() - began_s,
             asked_by=self.order.load.generator,
         )
+
+    def bounded_by(self, name: str, mib: int) -> dict[str, str]:
+        """Return the runtime setting that gives a variant so much memory."""
+        return {"gomemlimit": f"{mib}MiB"} if self._has_limit(name) else {"heap_max": f"{mib}m"}
+
+    def _has_limit(self, name: str) -> bool:
+        return self.order.experiment.variants[name].runtime.limit_multiple is not None
 
     def held_bytes(self, name: str, settings: Mapping[str, str]) -> int:
         """Return what a variant holds, resident, when it was asked for a while.
@@ -94,7 +115,7 @@ class Attempts:
     def _trial(self, name: str, settings: Mapping[str, str]) -> TrialSpec:
         order, variant = self.order, self._variant(name, settings)
         configuration = order.configuration.model_copy(
-            update={"variant_name": name, "variant": variant, "load": order.tried}
+            update={"variant_name": name, "variant": variant, "load": order.tried, "warm_up": None}
         )
         return TrialSpec(
             planned=unplanned("memory", configuration),

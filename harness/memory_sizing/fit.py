@@ -2,16 +2,18 @@
 """Equal memory, measured before the first trial: least heaps, and limits at what other variants hold.
 
 A comparison of collectors is one of memory unless memory is the same, so an experiment may say of a Java
-variant that its heap is a multiple of the least one (``heap_max = "2x"``), and of a Go variant that it has
-as much as a Java one (``gomemlimit = "rss of NAME"``, ``gogc = "off"``).
+variant that its heap is a multiple of the least one (``heap_max = "2x"``), of a Go variant the same of its limit
+(``gomemlimit = "2x"``), or that it has as much as a Java one (``gomemlimit = "rss of NAME"``), both with
+``gogc = "off"``.
 
 The least heap is searched for each program with each collector on its own, because collectors need different
 room for the same work: ZGC has no 1.3 times of what Serial can live in. What the heaps come to, and
 what each variant held, is in the record, so collectors can be compared at one size as well.
 To live in a heap is to start, to answer as many requests at one moment as the load has connections, and to answer a
 number of requests of the mix rightly at the rate of the load (at most ``MOST_PER_S``) without falling behind it by
-more than ``MOST_LATE_S`` once it is no longer cold; so a program that does little but collect does not live. That much
-is asked from within the harness, in seconds. What was found is then tried under the load's own generator, as trials
+more than ``MOST_LATE_S`` once it is no longer cold; so a program that does little but collect does not live. A Go
+program must also keep to its limit, which is soft (``go_limit``). That much is asked from within the harness, in
+seconds. What was found is then tried under the load's own generator, as trials
 are, and grows until it holds there twice in a row. The search tells of seconds: what needs more after minutes shows in
 the trials.
 """
@@ -22,7 +24,7 @@ import math
 import time
 from collections.abc import Iterable, Iterator, Mapping
 
-from harness.memory_sizing.attempts import Attempts
+from harness.memory_sizing.attempts import MIB, Attempts
 from harness.memory_sizing.least_heap import enlarged, least_heap
 from harness.memory_sizing.spec import MOST_LATE_S, FitSpec, alike, asked_of
 from harness.model import BuildRecord, HeapProbe, HeldMemory, LeastHeap, LimitProbe, MatchedLimit, MemoryFit
@@ -92,15 +94,17 @@ def _built(names: Iterable[str], spec: FitSpec) -> dict[str, BuildRecord]:
 def _least(names: tuple[str, ...], attempts: Attempts) -> LeastHeap:
     order, name = attempts.order, names[0]
     variant = order.experiment.variants[name]
-    what = f"{variant.implementation} with the collector {variant.runtime.gc or 'of its choice'}"
+    limit = variant.runtime.limit_multiple is not None
+    memory = "least limit" if limit else "least heap"
+    what = f"{variant.build_name} with the collector {variant.runtime.gc or 'of its choice'}"
     generator = order.load.generator
 
     def asked(mib: int) -> HeapProbe:
-        order.say(f"least heap of {what}: {mib} MiB")
+        order.say(f"{memory} of {what}: {mib} MiB")
         return attempts.heap(name, mib)
 
     def under_load(mib: int) -> HeapProbe:
-        order.say(f"least heap of {what}, under the load of {generator}: {mib} MiB")
+        order.say(f"{memory} of {what}, under the load of {generator}: {mib} MiB")
         return attempts.heap_under_load(name, mib)
 
     within = least_heap(asked, what=what)
@@ -108,6 +112,7 @@ def _least(names: tuple[str, ...], attempts: Attempts) -> LeastHeap:
     return LeastHeap(
         implementation=variant.implementation,
         collector=variant.runtime.gc,
+        setting="gomemlimit" if limit else "heap_max",
         variants=names,
         least_mib=found.least_mib,
         step_mib=found.step_mib,
@@ -117,9 +122,14 @@ def _least(names: tuple[str, ...], attempts: Attempts) -> LeastHeap:
 
 
 def _heaps(found: LeastHeap, spec: FitSpec) -> Settings:
-    """Return variant -> its multiple of the least heap."""
-    multiples = {name: spec.experiment.variants[name].runtime.heap_multiple or 1.0 for name in found.variants}
-    return {name: {"heap_max": f"{heap_mib(each, found.least_mib)}m"} for name, each in multiples.items()}
+    """Return variant -> its multiple of the least heap or limit."""
+    multiples = {
+        name: spec.experiment.variants[name].runtime.memory_multiple or 1.0 for name in found.variants
+    }
+    sizes = {name: heap_mib(each, found.least_mib) for name, each in multiples.items()}
+    if found.setting == "gomemlimit":
+        return {name: {"gomemlimit": f"{mib}MiB"} for name, mib in sizes.items()}
+    return {name: {"heap_max": f"{mib}m"} for name, mib in sizes.items()}
 
 
 def _held(name: str, resolved: Mapping[str, Mapping[str, str]], attempts: Attempts) -> HeldMemory:
@@ -130,7 +140,6 @@ def _held(name: str, resolved: Mapping[str, Mapping[str, str]], attempts: Attemp
     return HeldMemory(variant=name, heap_max=heap_max, rss_bytes=rss_bytes)
 
 
-MIB = 2**20
 #: As close as one correction of a limit need come.
 CLOSE_ENOUGH = 0.02
 LEAST_LIMIT_MIB = 4

@@ -18,6 +18,7 @@ from harness.conformance import check
 from harness.errors import TrialFailure
 from harness.launchers.base import Instance, LaunchSpec
 from harness.loadgen.flow import readiness_request
+from harness.memory_sizing.go_limit import refuse_over_limit
 from harness.model import BuildRecord, Implementation, Outcome, Request, Variant
 from harness.model.endpoint import Endpoint
 from harness.runner import placement_of
@@ -26,7 +27,7 @@ from harness.runner.outcome import crash
 from harness.runner.snapshots import save_metrics
 from harness.runner.start_up import ServiceSpec, bring_up_service, stop_service
 from harness.runner.warm_up import User, warm_up
-from harness.workloads import Case, Face
+from harness.workloads import Case, face_of
 
 #: So long may pass between the end of a connection and that of its process.
 DYING_S = 0.5
@@ -43,7 +44,7 @@ class Asked:
     at the same moment, ``BURSTS`` times: after any stall of service or generator the requests of an open load do, and
     who has no room for them does not live under it. ``as_trial``: before all that it goes through what a trial has
     before its load, which is memory too: the contract's cases, its own metrics, and ``warm_up_requests`` one after
-    another.
+    another. ``keeps_to_bytes``: the limit that a Go runtime must keep to; see ``go_limit``.
     """
 
     requests: tuple[Request, ...]
@@ -55,6 +56,7 @@ class Asked:
     warm_up_requests: int = 0
     as_trial: tuple[Case, ...] = ()
     ready_s: float = 5.0
+    keeps_to_bytes: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,12 +116,14 @@ def _asked(spec: ProbeSpec, context: TrialContext, there: Path, started: list[In
     endpoint = context.host.reach(instance.endpoint)
     try:
         if asked.as_trial:
-            face: Face = "published" if spec.variant.settings.get("face") == "published" else "matched"
-            check(endpoint, asked.as_trial, face, spec.implementation.language)
+            face = face_of(spec.variant.settings)
+            check(endpoint, asked.as_trial, face, spec.implementation.language, spec.implementation.name)
             save_metrics(endpoint, spec.folder / "metrics.prom")
         if asked.warm_up_requests:
             warm_up(endpoint, asked.requests, asked.warm_up_requests)
         _ask(endpoint, asked)
+        if asked.keeps_to_bytes is not None:
+            refuse_over_limit(endpoint, spec.folder, asked.keeps_to_bytes)
         held = context.host.resources(watch(instance)).rss_bytes
     except TrialFailure as failure:
         ended = failure.outcome == Outcome.FAILED and _ends(instance)

@@ -132,14 +132,14 @@ def asked_of(experiment: Experiment, names: tuple[str, ...]) -> dict[str, str]:
 
 
 def alike(experiment: Experiment, names: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """Return those of the variants whose heap is a multiple, together where they differ in nothing but that.
+    """Return those of the variants whose heap or limit is a multiple, together where they differ in nothing but that.
 
-    They share a least heap: it belongs to the program with all its settings but the multiple.
+    They share a least one: it belongs to the program with all its settings but the multiple.
     """
     found: dict[tuple[str, str], tuple[str, ...]] = {}
     for name in names:
         variant = experiment.variants[name]
-        if variant.runtime.heap_multiple is not None:
+        if variant.runtime.memory_multiple is not None:
             key = _without_multiple(variant)
             found[key] = (*found.get(key, ()), name)
     return list(found.values())
@@ -157,7 +157,7 @@ def fit_s(experiment: Experiment, names: tuple[str, ...], trial_s: float) -> flo
 
 
 def _without_multiple(variant: Variant) -> tuple[str, str]:
-    runtime = variant.runtime.model_copy(update={"heap_max": None})
+    runtime = variant.runtime.model_copy(update={"heap_max": None, "gomemlimit": None})
     return variant.implementation, variant.model_copy(
         update={"runtime": runtime, "label": None}
     ).model_dump_json()

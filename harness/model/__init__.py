@@ -5,7 +5,7 @@ from harness.model.backing import BackingName, BackingSettings
 from harness.model.base import Frozen
 from harness.model.bound import BOUND_WORDS, Bound, BoundBy
 from harness.model.estimate import Estimate, Support, Verdict, support_of
-from harness.model.implementation import Implementation, JavaForms, PreparedImage
+from harness.model.implementation import Implementation, JavaForms, PreparedImage, Toolchain
 from harness.model.load import ClosedLoad, Load, LoadProfile, OpenLoad
 from harness.model.load_summary import AnswerCount, LoadSummary
 from harness.model.load_tools import LOAD_TOOLS, GeneratorName, LoadTool
@@ -19,6 +19,7 @@ from harness.model.readings import (
     ResourceReading,
 )
 from harness.model.request import Captures, Expectation, Request
+from harness.model.request_log import RequestLogRecord
 from harness.model.runtime import RuntimeSettings
 from harness.model.scaled_load import (
     Calibration,
@@ -33,6 +34,7 @@ from harness.model.session import (
     FormBuild,
     Machine,
     Provenance,
+    Registration,
     SessionHeader,
     Unavailable,
 )
@@ -122,7 +124,9 @@ __all__ = [
     "ProfileDefinition",
     "ProfileName",
     "Provenance",
+    "Registration",
     "Request",
+    "RequestLogRecord",
     "ResourceReading",
     "RuntimeSettings",
     "ScaledLoad",
@@ -131,6 +135,7 @@ __all__ = [
     "StoredFile",
     "StoredReading",
     "Support",
+    "Toolchain",
     "TrialRecord",
     "Unavailable",
     "Variant",

@@ -38,6 +38,10 @@ _SCALES: dict[str, tuple[tuple[float, float, str], ...]] = {
 }
 
 
+#: What the words of a difference begin with.
+HIGHER, LOWER = "higher than", "lower than"
+
+
 class Shown(Frozen):
     """A number in words fit for print; plain Unicode, to be escaped for LaTeX."""
 
@@ -98,7 +102,7 @@ def verdict_words(said: Verdict, ratio: Estimate, margin: float | None, not_abou
     Args:
         not_about: why the ratio does not speak of the services, such as "bound by the generator (9 of 10 trials)".
     """
-    side = "higher than" if ratio.value is not None and ratio.value > 1 else "lower than"
+    side = HIGHER if ratio.value is not None and ratio.value > 1 else LOWER
     return {
         Verdict.DIFFERENT: side,
         Verdict.DIFFERENT_BUT_NEGLIGIBLE: f"negligibly {side}",

@@ -50,6 +50,14 @@ class JavaForms(Frozen):
     )
 
 
+class Toolchain(Frozen):
+    """What a variant names in the place of what is found: see ``RuntimeSettings``. ``None``: what is found."""
+
+    go: str | None = None
+    goexperiment: str | None = None
+    java: int | None = None
+
+
 class Implementation(Frozen):
     """One source folder that fulfils a workload, as its ``service.toml`` describes it."""
 
@@ -64,6 +72,15 @@ class Implementation(Frozen):
     start: tuple[str, ...] = Field(min_length=1)
     readiness: str = "/health"
     min_java: int | None = None
+    oldest_java: int | None = Field(
+        default=None,
+        description="the oldest release that its sources compile for, where that is older than min_java",
+    )
     settings: dict[str, str] = Field(default_factory=dict, description="variant setting -> flag")
     forms: JavaForms = Field(default_factory=JavaForms)
     needs: tuple[BackingName, ...] = Field(default=(), description="backing services, told of by environment")
+    toolchain: Toolchain | None = Field(
+        default=None,
+        exclude=True,
+        description="never of a file: what the variant that is built or started names",
+    )

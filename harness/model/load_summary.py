@@ -61,3 +61,7 @@ class LoadSummary(Frozen):
     answers: dict[str, AnswerCount] = Field(
         default_factory=dict, description="by the request's name in the mix; empty: the tool does not tell"
     )
+
+    def quantile_s(self, q: float) -> float | None:
+        """Return the quantile that the tool printed, ``q`` from 0 to 1; ``None``: it printed no such one."""
+        return self.latency_quantiles_s.get(f"p{q * 100:g}")

@@ -25,7 +25,8 @@ class LoadTool:
     ``title``: its name as it writes it. ``has_rows``: one row per request, not totals alone. ``checks_bodies``:
     it compares answers' bodies under load. ``saturates``: lean enough to saturate a service from as many CPUs as the
     service has, in a closed loop. ``whole_rates``: it offers whole numbers of requests per second only.
-    ``resolution_s``: the smallest step of its latencies, in seconds.
+    ``resolution_s``: the smallest step of its latencies, in seconds. ``latencies_after_s``: how much of a longer load
+    its latencies leave out, from the start on.
     ``only_loop``: the loop of a tool that has one only, and how it shows; ``None``: it has both.
     ``threads_option``: the word of its command that is followed by its number of threads; ``None``: it has none.
     ``error_words``: its own words for errors, in lower case, and the kind of each.
@@ -39,6 +40,7 @@ class LoadTool:
     saturates: bool = False
     whole_rates: bool = False
     resolution_s: float
+    latencies_after_s: float = 0.0
     only_loop: tuple[Literal["closed", "open"], str] | None = None
     threads_option: str | None = None
     error_words: Mapping[str, ErrorKind] = field(default_factory=dict)
@@ -89,6 +91,7 @@ LOAD_TOOLS: tuple[LoadTool, ...] = (
         has_rows=False,
         whole_rates=True,
         resolution_s=1e-6,
+        latencies_after_s=10.0,
         only_loop=("open", "wrk2 counts every latency from when the request was due"),
         threads_option="-t",
         error_words=_WRK_WORDS,

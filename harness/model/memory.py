@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
 from harness.model.base import Frozen
@@ -11,13 +13,13 @@ from harness.model.load_tools import GeneratorName
 
 
 class HeapProbe(Frozen):
-    """One fresh process with one heap: whether it did its work in it.
+    """One fresh process with one heap, or of Go one limit: whether it did its work in it.
 
     ``asked_by``: the load generator whose load it had; ``None``: it was asked from within the harness, as all were
     in sessions in which no generator took part in the search.
     """
 
-    heap_mib: int = Field(ge=1, description="-Xmx")
+    heap_mib: int = Field(ge=1, description="-Xmx, or GOMEMLIMIT")
     worked: bool
     reason: str | None = Field(default=None, description="why not")
     fell_behind: bool = Field(
@@ -28,11 +30,15 @@ class HeapProbe(Frozen):
 
 
 class LeastHeap(Frozen):
-    """The least heap that one program with one collector was seen to do its work in, by all who asked."""
+    """The least heap that one program with one collector was seen to do its work in, by all who asked.
+
+    Of a Go program the least limit that it kept to.
+    """
 
     implementation: str
     collector: str | None = Field(description="as in runtime.gc; None: the runtime's own choice")
-    variants: tuple[str, ...] = Field(description="whose heaps are multiples of it")
+    setting: Literal["heap_max", "gomemlimit"] = "heap_max"
+    variants: tuple[str, ...] = Field(description="whose heaps or limits are multiples of it")
     least_mib: int = Field(ge=1)
     step_mib: int = Field(ge=1, description="the next smaller heap that was tried is not farther below")
     steady: bool = Field(description="of who asks: no smaller heap worked, and no larger one failed")

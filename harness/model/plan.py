@@ -23,7 +23,7 @@ from harness.model.backing import BackingSettings
 from harness.model.base import Frozen
 from harness.model.load import Load
 from harness.model.runtime import RuntimeSettings
-from harness.model.study import Experiment, Level, ProfileDefinition, ProfileName, Variant
+from harness.model.study import Connections, Experiment, Level, ProfileDefinition, ProfileName, Variant
 from harness.model.warm_up import WarmUpSpec
 
 #: The cells that have a duplicate of the reference in each block.
@@ -44,6 +44,8 @@ class Configuration(Frozen):
     warm_up_users: int = Field(
         default=1, ge=1, description="who send them, each over a connection of their own"
     )
+    warm_up_mix: str | None = Field(default=None, description="of these requests; None: the load's own")
+    warm_up_connections: Connections = "kept"
     warm_up: WarmUpSpec | None = Field(default=None, description="windows of load until it is settled")
     kind: str
     idle_s: float = 0.0
@@ -190,6 +192,8 @@ def _configuration(
     settings, runtime = dict(base.settings), base.runtime.model_dump()
     backing = None if experiment.backing is None else experiment.backing.model_dump()
     mix, load_name, warm_up = experiment.mix, experiment.load, experiment.warm_up_requests
+    warm_up_mix: str | None = None
+    warm_up_connections: Connections = "kept"
     for level in levels:
         settings |= level.settings
         runtime |= level.runtime
@@ -197,6 +201,8 @@ def _configuration(
         mix = level.mix or mix
         load_name = level.load or load_name
         warm_up = warm_up if level.warm_up_requests is None else level.warm_up_requests
+        warm_up_mix = level.warm_up_mix or warm_up_mix
+        warm_up_connections = level.warm_up_connections or warm_up_connections
     variant = base.model_copy(
         # By way of JSON: a level's runtime comes from a file, where a tuple is a list.
         update={"settings": settings, "runtime": RuntimeSettings.model_validate_json(json.dumps(runtime))}
@@ -211,6 +217,8 @@ def _configuration(
         load=profile.load(load_name) if load_name else None,
         warm_up_requests=warm_up,
         warm_up_users=experiment.warm_up_users,
+        warm_up_mix=warm_up_mix,
+        warm_up_connections=warm_up_connections,
         warm_up=profile.warm_up,
         kind=experiment.kind,
         idle_s=profile.idle_s,

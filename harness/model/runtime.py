@@ -22,7 +22,24 @@ class RuntimeSettings(Frozen):
     gogc: int | Literal["off"] | None = None
     gomemlimit: str | None = Field(
         default=None,
-        description='GOMEMLIMIT; or "rss of NAME": what that Java variant holds, measured before the first trial',
+        description='GOMEMLIMIT; or "rss of NAME": what that Java variant holds; or "2x": of the least limit that the '
+        "program keeps to; both measured before the first trial",
+    )
+    goexperiment: str | None = Field(
+        default=None,
+        pattern=r"^[a-z0-9]+(,[a-z0-9]+)*$",
+        description="GOEXPERIMENT when a Go program is built; None: the release's own choice",
+    )
+    go: str | None = Field(
+        default=None,
+        pattern=r"^1\.\d+\.\d+$",
+        description="the Go release that builds a Go program; None: the one that is found",
+    )
+    java: int | None = Field(
+        default=None,
+        ge=17,
+        description="the release of the JDK that runs a Java program, compiled for the oldest one that its sources "
+        "allow; None: the preferred one",
     )
     gc: Literal["serial", "parallel", "g1", "z", "shenandoah"] | None = None
     pin: Literal["limit", "none"] | None = Field(
@@ -49,6 +66,10 @@ class RuntimeSettings(Frozen):
         default=False,
         description="a JVM's own recording of compilations and deoptimisations, kept as recording.json",
     )
+    lock_recording: bool = Field(
+        default=False,
+        description="a JVM's own recording of threads that waited for a monitor, kept as contention.txt",
+    )
     gc_log: bool = True
     jvm_flags: tuple[str, ...] = ()
 
@@ -64,15 +85,20 @@ class RuntimeSettings(Frozen):
     @field_validator("gomemlimit")
     @classmethod
     def _a_size_or_what_another_holds(cls, said: str | None) -> str | None:
-        if said is not None and not re.fullmatch(rf"off|\d+([KMGT]i)?B?|{_HELD_BY}\S+", said):
-            raise ValueError('must be a size such as "64MiB", or what another variant holds: "rss of NAME"')
+        if said is not None and not re.fullmatch(rf"off|\d+([KMGT]i)?B?|\d+(\.\d+)?x|{_HELD_BY}\S+", said):
+            raise ValueError(
+                'must be a size such as "64MiB", a multiple of the least limit such as "2x", or what another variant '
+                'holds: "rss of NAME"'
+            )
+        if said is not None and said.endswith("x") and not said.startswith(_HELD_BY) and float(said[:-1]) < 1:
+            raise ValueError('must be at least "1x": no program keeps to less than its least limit')
         return said
 
     @model_validator(mode="after")
     def _measured_memory_is_all_that_bounds(self) -> Self:
         if self.heap_multiple is not None and (self.aot_cache or self.heap_min is not None):
             raise ValueError("a heap that is a multiple goes with neither aot_cache nor heap_min")
-        if self.memory_of is not None and self.gogc != "off":
+        if (self.memory_of is not None or self.limit_multiple is not None) and self.gogc != "off":
             raise ValueError(
                 f'gomemlimit = "{self.gomemlimit}" needs gogc = "off": a growth rule stays below it'
             )
@@ -82,6 +108,17 @@ class RuntimeSettings(Frozen):
     def heap_multiple(self) -> float | None:
         """How many times the least heap ``heap_max`` is; ``None``: it is a size, or none is said."""
         return float(self.heap_max[:-1]) if self.heap_max is not None and self.heap_max[-1] == "x" else None
+
+    @property
+    def limit_multiple(self) -> float | None:
+        """How many times the least limit ``gomemlimit`` is; ``None``: it is something else, or none is said."""
+        said = self.gomemlimit or ""
+        return float(said[:-1]) if re.fullmatch(r"\d+(\.\d+)?x", said) else None
+
+    @property
+    def memory_multiple(self) -> float | None:
+        """How many times the least heap or limit its memory is; ``None``: it is no multiple."""
+        return self.limit_multiple if self.heap_multiple is None else self.heap_multiple
 
     @property
     def memory_of(self) -> str | None:
@@ -94,4 +131,5 @@ class RuntimeSettings(Frozen):
         """What of it must be measured before anything can be started with it; ``None``: nothing must."""
         if self.heap_multiple is not None:
             return f"heap_max = {self.heap_max}"
-        return f"gomemlimit = {self.gomemlimit}" if self.memory_of is not None else None
+        asked = self.memory_of is not None or self.limit_multiple is not None
+        return f"gomemlimit = {self.gomemlimit}" if asked else None

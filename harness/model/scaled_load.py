@@ -97,12 +97,16 @@ class CalibrationSpec(Frozen):
 
     The reference variant's first configuration meets users who never pause, with the trials' own
     generator: what the two reach together on this machine, correct answers only. With ``of = "slowest"`` each
-    variant's first configuration does, warmed up as trials are, by any generator; the least capacity is taken.
+    variant's first configuration does (of those in ``among``), warmed up as trials are, by any generator; the least
+    capacity is taken.
     """
 
     generator: GeneratorName
     of: Literal["reference", "slowest"] = Field(
         default="reference", description="whose capacity: the reference's, or the least of all variants"
+    )
+    among: tuple[str, ...] = Field(
+        default=(), description="of = slowest: only these variants are asked; empty: all are"
     )
     users: int = Field(default=16, ge=1, le=MOST_USERS)
     duration_s: float = Field(default=4.0, gt=0)

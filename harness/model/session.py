@@ -95,6 +95,15 @@ class Unavailable(Frozen):
     reason: str
 
 
+class Registration(Frozen):
+    """What was fixed before the first trial: the plan, when to stop, and the rules by which verdicts are made."""
+
+    n_blocks: int
+    stopping: str
+    rules: dict[str, float] = Field(description="name of a rule of the verdicts -> its value then")
+    sha256: str = Field(description="of these, the plan and the definition, as canonical JSON")
+
+
 class SessionHeader(Frozen):
     """Written first, never changed: the definition, the plan and the provenance."""
 
@@ -105,6 +114,9 @@ class SessionHeader(Frozen):
     plan: Plan
     provenance: Provenance
     unavailable: tuple[Unavailable, ...] = ()
+    registration: Registration | None = Field(
+        default=None, description="None: measured before plans were registered"
+    )
     notes: dict[str, JsonValue] = Field(default_factory=dict)
 
     @property

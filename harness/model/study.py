@@ -20,6 +20,8 @@ from harness.model.warm_up import WarmUpSpec
 NOMINAL_PER_S = 100.0
 Name = str
 ProfileName = Literal["smoke", "quick", "full"]
+#: Of the requests of a warm-up: one after another on a connection, or each on one of its own.
+Connections = Literal["kept", "fresh"]
 
 
 class Variant(Frozen):
@@ -33,10 +35,17 @@ class Variant(Frozen):
 
     @property
     def build_name(self) -> str:
-        """The key of ``builds.json``: the implementation, after it ``+aot`` with an AOT cache, or ``+form``."""
-        form = self.runtime.form
-        made = "+aot" if self.runtime.aot_cache else f"+{form}" if form not in (None, "jvm") else ""
-        return f"{self.implementation}{made}"
+        """The key of ``builds.json``: the implementation, after it ``+aot`` with an AOT cache, or ``+form``, and the
+        toolchain where the variant names one: ``go-nethttp+go1.25.14+nogreenteagc``, ``java-jaxrs+java21``."""
+        runtime = self.runtime
+        form = None if runtime.form == "jvm" else runtime.form
+        made = (
+            "aot" if runtime.aot_cache else form,
+            None if runtime.go is None else f"go{runtime.go}",
+            runtime.goexperiment,
+            None if runtime.java is None else f"java{runtime.java}",
+        )
+        return "+".join([self.implementation, *(one for one in made if one is not None)])
 
 
 class Level(Frozen):
@@ -47,6 +56,12 @@ class Level(Frozen):
     mix: str | None = None
     load: str | None = Field(default=None, description="name of one of the profile's loads")
     warm_up_requests: int | None = Field(default=None, ge=0)
+    warm_up_mix: str | None = Field(
+        default=None, description="of the warm-up's requests; None: the load's own"
+    )
+    warm_up_connections: Connections | None = Field(
+        default=None, description="fresh: each request of the warm-up on a connection of its own; None: kept"
+    )
     backing: dict[str, Any] = Field(default_factory=dict, description="changes to the experiment's [backing]")
 
 
@@ -222,6 +237,11 @@ class Experiment(Frozen):
             raise ValueError(f"{where}.variants: must contain the reference {self.reference!r}")
         for factor, levels in profile.levels.items():
             self._check_levels(f"{where}.levels", factor, levels)
+        for variant in () if profile.calibration is None else profile.calibration.among:
+            if variant not in (profile.variants or self.variants):
+                raise ValueError(
+                    f"{where}.calibration.among: {variant!r} is not among the profile's variants"
+                )
         for cell in profile.cells or ():
             if set(cell) != set(self.factors):
                 raise ValueError(f"{where}.cells: {cell} must name each of {sorted(self.factors)} once")

@@ -12,6 +12,7 @@ from harness.model.base import Frozen
 from harness.model.load_summary import LoadSummary
 from harness.model.plan import PlannedTrial
 from harness.model.readings import ClockReading, HostClock, MachineWindow, ResourceReading
+from harness.model.request_log import RequestLogRecord
 from harness.model.started import BackingRecord, InstanceRecord
 from harness.model.warm_up import WarmUpRecord
 
@@ -187,6 +188,10 @@ class TrialRecord(Frozen):
     conformance: ConformanceResult | None = None
     warm_up: WarmUpRecord | None = Field(default=None, description="of its process; None: not in windows")
     load: LoadSummary | None = None
+    request_log: RequestLogRecord | None = Field(
+        default=None,
+        description="of its process; None: it logs no requests, or its lines go where nobody counts them",
+    )
     generator: GeneratorRecord | None = Field(default=None, description="of several: all together")
     generators: tuple[GeneratorRecord, ...] = Field(
         default=(), description="each of several, in order; empty where one offered the whole load"

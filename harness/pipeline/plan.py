@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from harness.definitions import load_study
+from harness.definitions import experiment_files, load_study
 from harness.evidence.parameters import ALL, StageParameters
 from harness.evidence.sessions import chosen_experiments, session_of
 from harness.model import make_plan as plan_trials
@@ -28,7 +28,19 @@ def make_plan(settings: StageParameters, *, root: Path | None = None) -> StagePl
     stages = [*_measuring(here, settings, chosen), _tidy(here, settings, chosen)]
     stages += [_analysis(here, settings, chosen, notebook) for notebook in analysis_notebooks(here)]
     stages.append(PlannedStage(name="paper", kind="paper", state="to do", why="", expected_s=None))
-    return StagePlan(root=here, settings=settings, stages=_judged(here, settings, stages))
+    return StagePlan(
+        root=here,
+        settings=settings,
+        stages=_judged(here, settings, stages),
+        left_out=_left_out(here, settings, chosen),
+    )
+
+
+def _left_out(root: Path, settings: StageParameters, chosen: tuple[str, ...]) -> tuple[str, ...]:
+    """The experiments that this profile measures only when they are named."""
+    if settings.bundled or settings.experiments != ALL:
+        return ()
+    return tuple(sorted(set(experiment_files(root)) - set(chosen)))
 
 
 def _measuring(root: Path, settings: StageParameters, chosen: tuple[str, ...]) -> list[PlannedStage]:

@@ -40,6 +40,15 @@ class StagePlan:
     root: Path
     settings: StageParameters
     stages: tuple[PlannedStage, ...]
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def note(self) -> str:
+        """Which experiments are measured only when they are named, and how; empty: none is left out."""
+        if not self.left_out:
+            return ""
+        names = ", ".join(self.left_out)
+        return f"Not measured unless named (parameter experiments, or make paper EXPERIMENTS=a,b): {names}."
 
     @property
     def results(self) -> Path:
@@ -55,10 +64,10 @@ class StagePlan:
         return alone + max([sum(beside) / places_here(), *beside])
 
     def _repr_html_(self) -> str:
-        return StageTable.of(self.stages).html()
+        return StageTable.of(self.stages, note=self.note).html()
 
     def __repr__(self) -> str:
-        return "\n".join(StageTable.of(self.stages).lines())
+        return "\n".join(StageTable.of(self.stages, note=self.note).lines())
 
 
 def places_here() -> int:

@@ -12,8 +12,12 @@ from harness.import_closure import closure, module_path
 from harness.pipeline import fingerprint
 from harness.pipeline.fingerprint import Remembered, expected_s, in_short, read_memory
 from harness.pipeline.stage import PlannedStage
+from harness.project import EXPERIMENTS
 from harness.publish.generated import GENERATED
 from harness.store import Store
+
+#: Who imports it reads the ledgers of claims.
+LEDGER_READER = "harness.definitions.claims"
 
 
 def judge(root: Path, settings: StageParameters, stage: PlannedStage) -> PlannedStage:
@@ -36,13 +40,21 @@ def depends(root: Path, stage: PlannedStage) -> dict[str, str]:
     if stage.kind == "tidy":
         found |= fingerprint.of_files(root, _raw_files(root, stage))
     elif stage.kind == "analysis":
-        found |= fingerprint.of_files(root, [*_tables(root, stage), root / "data" / "published"])
+        published = root / "data" / "published"
+        found |= fingerprint.of_files(root, [*_tables(root, stage), published, *_ledgers(root, stage)])
     elif stage.kind == "paper":
         paths = [
             path for module in closure(root, {"harness.publish.build"}) if (path := module_path(root, module))
         ]
         found |= fingerprint.of_files(root, [*paths, *_paper_sources(root), root / GENERATED])
     return found
+
+
+def _ledgers(root: Path, stage: PlannedStage) -> list[Path]:
+    """The ledgers of claims with the definitions that they name, where the stage's notebook reads them."""
+    if stage.notebook is None or LEDGER_READER not in stage.notebook.imported(root):
+        return []
+    return [root / EXPERIMENTS]
 
 
 def outputs(root: Path, stage: PlannedStage) -> dict[str, str]:

@@ -53,11 +53,12 @@ class StageTable:
     """All stages. Rows change while the work goes on."""
 
     rows: dict[str, Row] = field(default_factory=dict)
+    note: str = ""
 
     @classmethod
-    def of(cls, stages: Iterable[StageLike]) -> StageTable:
-        """Return the table of these stages, none of them begun."""
-        return cls({s.name: Row(s.name, s.state, s.why, s.expected_s) for s in stages})
+    def of(cls, stages: Iterable[StageLike], *, note: str = "") -> StageTable:
+        """Return the table of these stages, none of them begun, with a note below it."""
+        return cls({s.name: Row(s.name, s.state, s.why, s.expected_s) for s in stages}, note)
 
     def html(self) -> str:
         """Return the table for a notebook."""
@@ -67,12 +68,13 @@ class StageTable:
             '<table style="text-align:left"><thead><tr>'
             + "".join(f'<th style="text-align:left">{head}</th>' for head in heads)
             + f"</tr></thead><tbody>{body}</tbody></table>"
+            + (f"<p>{html.escape(self.note)}</p>" if self.note else "")
         )
 
     def lines(self) -> Sequence[str]:
         """Return the table for a terminal, one line a stage."""
         width = max((len(name) for name in self.rows), default=0)
-        return [self.line(name, width) for name in self.rows]
+        return [*(self.line(name, width) for name in self.rows), *([self.note] if self.note else [])]
 
     def line(self, name: str, width: int = 26) -> str:
         """Return one stage for a terminal."""

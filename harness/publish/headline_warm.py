@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from harness.model.formatting import NOT_MEASURED
+from harness.model.formatting import HIGHER, LOWER, NOT_MEASURED
 from harness.publish.generated import Values, text_of
 
 #: Published where anything of it was measured.
@@ -18,21 +18,33 @@ ROWS = {
     "java_jaxrs": "Java, JAX-RS on Jersey",
     "java_jdkhttp": "Java, the JDK's server",
 }
+#: Published where the collectors were measured, too: memory is then what is enough for each, and not what a heap of
+#: some size came to.
+COLLECTORS_MEASURED = "collectors.measured"
+MEMORY, MEMORY_ENOUGH = "memory after the load ↓", "memory for 95 % of the best throughput ↓"
+ENOUGH_SENTENCE = "collectors.answer_memory"
+ENOUGH = {"go_nethttp": "collectors.enough.memory.go", "java_helidon": "collectors.enough.memory.java"}
 #: head of a column, with the better direction -> what is said there of each variant
 COLUMNS = {
+    "rank": "strings_warm.rank",
     "throughput per core ↑": "strings_warm.throughput.mean",
     "CPU per request ↓": "strings_warm.cpu.mean",
     "until warm ↓": "strings_warm.cold.until",
     "extra CPU until warm ↓": "strings_warm.cold.used",
     "time to first answer ↓": "strings_warm.first.mean",
-    "memory after the load ↓": "strings_warm.memory.mean",
+    MEMORY: "strings_warm.memory.mean",
     "bound by": "strings_warm.bound.saturation",
+}
+#: What every variant that was measured has.
+THERE = "strings_warm.throughput.mean"
+#: path of a mean -> that of the comparisons with the reference
+COMPARED = {
+    f"strings_warm.{branch}.mean": f"strings_warm.{branch}"
+    for branch in ("throughput", "cpu", "first", "memory")
 }
 #: Sentences, the answer first; one that says nothing is left out.
 SENTENCES = (
-    "strings_warm.answer",
-    "strings_warm.answer_cpu",
-    "strings_warm.answer_cold",
+    "strings_warm.short",
     "strings_warm.bounded",
 )
 
@@ -43,23 +55,36 @@ def lines(values: Values) -> list[str]:
     Raises:
         UnknownKey: one of the numbers was not published.
     """
-    told = [text_of(values, key) for key in SENTENCES]
+    collectors = COLLECTORS_MEASURED in values
+    told = [text_of(values, key) for key in (*SENTENCES, *([ENOUGH_SENTENCE] if collectors else []))]
+    columns = {
+        (MEMORY_ENOUGH if collectors and head == MEMORY else head): key for head, key in COLUMNS.items()
+    }
     there = {
         variant: name
         for variant, name in ROWS.items()
-        if values.get(f"{next(iter(COLUMNS.values()))}.{variant}", {}).get("reason") != NOT_MEASURED
+        if values.get(f"{THERE}.{variant}", {}).get("reason") != NOT_MEASURED
     }
     found = [
         *(sentence for sentence in told if sentence != NOT_MEASURED),
         "",
         f"Means with 95 % intervals over {text_of(values, 'strings_warm.blocks')} blocks of fresh processes. "
+        "Rank: the places in the order of throughput that are not ruled out, for all at once. "
+        f"In each second line the ratio to {ROWS[REFERENCE]}, paired by block. "
         "↑: higher is better; ↓: lower is better. Extra CPU: beyond that of as many requests to the warm service.",
         "",
-        "| | " + " | ".join(COLUMNS) + " |",
-        "|---|" + "".join("--:|" if head[-1] in "↑↓" else "---|" for head in COLUMNS),
+        "| | " + " | ".join(columns) + " |",
+        "|---|" + "".join("--:|" if head[-1] in "↑↓" else "---|" for head in columns),
     ]
     for variant, name in there.items():
-        cells = [_cell(values, f"{key}.{variant}") for key in COLUMNS.values()]
+        cells = [
+            _cell(values, ENOUGH.get(variant))
+            if head == MEMORY_ENOUGH
+            else "<br>".join(
+                (_cell(values, f"{key}.{variant}"), *_ratio(values, head, COMPARED.get(key), variant))
+            )
+            for head, key in columns.items()
+        ]
         found.append(f"| {name} | {' | '.join(cells)} |")
     unavailable = text_of(values, "strings_warm.unavailable")
     return [
@@ -73,9 +98,25 @@ def lines(values: Values) -> list[str]:
         f"The reference, run twice in each block, has a ratio of "
         f"{text_of(values, 'strings_warm.throughput.aa', interval=True)} to itself in throughput. "
         f"Margin of equivalence: {text_of(values, 'strings_warm.throughput.margin')}.",
+        text_of(values, "strings_warm.agreement"),
     ]
 
 
-def _cell(values: Values, key: str) -> str:
+def _ratio(values: Values, head: str, compared: str | None, variant: str) -> list[str]:
+    """The ratio to the reference with what its verdict says; none of the reference itself, or where none was made."""
+    if compared is None or variant == REFERENCE:
+        return []
+    ratio = _cell(values, f"{compared}.ratio.{variant}")
+    if ratio == "–":
+        return []
+    words = text_of(values, f"{compared}.verdict.{variant}")
+    if words not in (HIGHER, LOWER):
+        return [f"×{ratio}, {words} Go's"]
+    return [f"×{ratio}, {'better' if (words == HIGHER) == (head[-1] == '↑') else 'worse'}"]
+
+
+def _cell(values: Values, key: str | None) -> str:
+    if key is None:
+        return "–"
     said = text_of(values, key, interval=True)
     return "–" if said == NOT_MEASURED else said

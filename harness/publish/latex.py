@@ -100,8 +100,14 @@ def render_table(
     notes: Sequence[str],
     wide: bool,
     numeric: Sequence[bool],
+    widths: Sequence[float | None],
 ) -> str:
-    """Return a booktabs table. Cells are plain text; a row that is ``None`` is a small gap."""
+    """Return a booktabs table. Cells are plain text; a row that is ``None`` is a small gap.
+
+    Args:
+        widths: of each column, as a share of the table's width; such a column is set in lines. ``None``: as wide as
+            its text.
+    """
     return (
         environment()
         .from_string(_TABLE)
@@ -110,12 +116,19 @@ def render_table(
             star="*" if wide else "",
             caption=escape(caption),
             label=key,
-            columns="".join("r" if right else "l" for right in numeric),
+            columns="".join(
+                _wrapped(width) if width is not None else "r" if right else "l"
+                for right, width in zip(numeric, widths, strict=True)
+            ),
             header=[escape(head) for head in header],
             rows=[None if row is None else [escape(cell) for cell in row] for row in rows],
             notes=[escape(note) for note in notes],
         )
     )
+
+
+def _wrapped(width: float) -> str:
+    return rf">{{\raggedright\arraybackslash}}p{{{width}\linewidth}}"
 
 
 def render_values(

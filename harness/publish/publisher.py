@@ -256,6 +256,7 @@ class Publisher:
         notes: Sequence[str] = (),
         wide: bool = False,
         right: Sequence[str] = (),
+        widths: Mapping[str, float] | None = None,
     ) -> Published:
         """Publish a table as ``tables/<key>.tex``; without rows it says that nothing was measured.
 
@@ -266,6 +267,7 @@ class Publisher:
                 ``None`` (and an estimate without value) as a dash, with the reason below the table.
                 A row that is ``None`` leaves a small gap.
             wide: over both columns of the page. right: columns of text to be set flush right.
+            widths: columns of long text -> share of the table's width; their text is set in lines.
         """
         if isinstance(rows, Mapping):
             rows = rows_of(rows, columns)
@@ -290,6 +292,7 @@ class Publisher:
                 notes=below,
                 wide=wide,
                 numeric=numeric,
+                widths=[(widths or {}).get(name) for name in columns],
             ),
         )
         self._put(

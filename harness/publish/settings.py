@@ -132,7 +132,8 @@ def _warm_up(cell: Configuration) -> str:
     if not cell.warm_up_requests:
         return "none"
     users = f" by {number(cell.warm_up_users)} users" if cell.warm_up_users > 1 else ""
-    return f"{number(cell.warm_up_requests)}{users}"
+    fresh = ", each on a fresh connection" if cell.warm_up_connections == "fresh" else ""
+    return f"{number(cell.warm_up_requests)}{users}{fresh}"
 
 
 def _placements(opened: Sequence[Evidence]) -> list[str]:

@@ -7,7 +7,11 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from harness.analysis.stats.registration import changed_since
+from harness.definitions import load_study
+from harness.errors import InputError
 from harness.evidence import Evidence
+from harness.model import SessionHeader
 from harness.publish.cells import Cell
 from harness.publish.display import Published
 from harness.publish.publisher import Publisher, slug
@@ -19,12 +23,13 @@ SHORT = 12
 
 
 def sources_table(publisher: Publisher, opened: Sequence[Evidence]) -> Published:
-    """Publish the table ``session.sources`` (a row per session) and ``session.{count,days,sources}``.
+    """Publish the table ``session.sources`` (a row per session) and ``session.{count,days,sources,registered}``.
 
     Also ``<experiment>.day``, the day of each experiment's newest session. A commit that is not in this
     repository is named so: nobody can check it out.
     """
     rows: list[Mapping[str, Cell] | None] = []
+    definitions = {one.experiment: _definition_now(publisher.root, one.experiment) for one in opened}
     states: dict[str, list[str]] = {}
     days = []
     for evidence in opened:
@@ -41,6 +46,7 @@ def sources_table(publisher: Publisher, opened: Sequence[Evidence]) -> Published
                     "commit": commit,
                     "changes": _CHANGES[provenance.dirty],
                     "found": _FOUND[_known(publisher.root, provenance.commit)],
+                    "registered": _registered(session.header, definitions[evidence.experiment]),
                 }
             )
             if said:
@@ -50,16 +56,20 @@ def sources_table(publisher: Publisher, opened: Sequence[Evidence]) -> Published
         publisher.text("session.count", str(len(days)))
         publisher.text("session.days", " to ".join(dict.fromkeys((min(days), max(days)))))
         publisher.text("session.sources", "; ".join(doubtful) or "all without uncommitted changes")
+        publisher.text("session.registered", _registrations([str(row["registered"]) for row in rows if row]))
         for evidence in opened:
             newest = max(evidence.sessions, key=lambda s: s.header.provenance.started_epoch_s)
             publisher.text(f"{slug(evidence.experiment)}.day", day_of(newest))
     return publisher.table(
         "session.sources",
         {"experiment": "experiment", "title": "what it is about", "day": "measured", "commit": "source",
-         "changes": "changes", "found": "commit found"},
+         "changes": "changes", "found": "commit found",
+         "registered": "registered"},
         rows,
         caption="Sessions, with the commit of the source that each was measured with, as recorded when it began. "
-        "Changes: whether tracked files differed from the commit then. Commit found: whether this repository has it.",
+        "Changes: whether tracked files differed from the commit then. Commit found: whether this repository has it. "
+        "Registered: whether plan, margins and rule of stopping were fixed with a hash before the first trial, and "
+        "what has changed since.",
         wide=True,
     )  # fmt: skip
 
@@ -71,7 +81,33 @@ def day_of(session: SessionFolder) -> str:
 
 
 _CHANGES = {None: "not recorded", True: "yes", False: "none"}
+_UNREGISTERED, _UNCHANGED = "no", "yes, unchanged"
 _FOUND = {None: "not known", True: "yes", False: "no"}
+
+
+def _definition_now(root: Path, experiment: str) -> str | None:
+    """The hash of an experiment's definition; None: there is none that can be read."""
+    try:
+        return load_study(root, experiment).definition_sha256
+    except InputError:
+        return None
+
+
+def _registered(header: SessionHeader, definition_sha256: str | None) -> str:
+    if header.registration is None:
+        return _UNREGISTERED
+    return "; ".join(changed_since(header, definition_sha256)) or _UNCHANGED
+
+
+def _registrations(told: Sequence[str]) -> str:
+    """How many sessions registered their plan, and in how many of them nothing has changed, in a sentence."""
+    n = sum(one != _UNREGISTERED for one in told)
+    if not n:
+        return "No session registered its plan before its first trial"
+    same = sum(one == _UNCHANGED for one in told)
+    what = "plan, margins and rule of stopping before the first trial"
+    since = "nothing has changed since" if same == n else f"nothing has changed since in {same} of them"
+    return f"{n} of {len(told)} sessions registered {what}; {since}"
 
 
 def _known(root: Path, commit: str | None) -> bool | None:

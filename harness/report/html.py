@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 from jinja2 import Environment
+from markupsafe import Markup
 
 from harness.analysis.attribution.spans import Span
 from harness.analysis.load.coordinated_omission import with_missing_requests
@@ -23,6 +24,12 @@ from harness.report.rows import LABEL_STATISTICS, label_cells, label_latencies, 
 FloatArray = npt.NDArray[np.float64]
 _STALLS_SHOWN = 200
 _PAGE = Path(__file__).with_name("templates") / "report.html.jinja"
+_STYLE = Path(__file__).with_name("templates") / "page.css"
+
+
+def page_style() -> Markup:
+    """Return the style of every page: light, dark and printed."""
+    return Markup(_STYLE.read_text(encoding="utf-8"))
 
 
 def render_html(
@@ -54,7 +61,7 @@ def render_html(
         _PAGE.read_text(encoding="utf-8")
     )
     return page.render(
-        report=report, plots=plots, tiles=_tiles(report), latencies=latency_rows(report),
+        style=page_style(), report=report, plots=plots, tiles=_tiles(report), latencies=latency_rows(report),
         summary=report_words.summary(report), when=report_words.when(report),
         resolution=resolution(report.resolution_ms),
         kinds=[(f"{n:,}", percent(n / max(report.requests, 1)), kind) for kind, n in report.errors_by_kind.items()],

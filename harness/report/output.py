@@ -86,12 +86,21 @@ def _write_page(
         pauses=pauses,
         course=course,
     )
+    write_page(target, page, "--html")
+
+
+def write_page(target: Path, page: str, option: str) -> None:
+    """Write a page to the file that an option names.
+
+    Raises:
+        InputError: it cannot be written; names the file and the option.
+    """
     try:
         target.write_text(page, encoding="utf-8")
     except OSError as error:
         raise InputError(
             f"cannot be written: {error.strerror}",
             file=target,
-            place="--html",
+            place=option,
             allowed="a file in a folder that exists",
         ) from error

@@ -51,19 +51,27 @@ def gather_file(
     Raises:
         InputError: the file cannot be read, or its time stamps lie beyond the year 2100.
     """
-    sides = None
-    units = None
-    if isinstance(opened, RequestStream):
-        sides = read_sides(opened.path, opened.layout) if opened.source == "jmeter" else None
-        header = opened.layout.header
-        name = header[opened.layout.latency] if header else "elapsed"
-        units = Units(
-            opened.layout.latency_units_per_s,
-            file=opened.path.name,
-            column=name,
-            can_be_said=opened.source == "jmeter",
-        )
+    sides, units = columns_beside(opened)
     return gather(stretches(opened), gc_log, sides=sides, units=units, plots=plots)
+
+
+def columns_beside(opened: RequestStream | RequestTable) -> tuple[JtlSides | None, Units | None]:
+    """Return the columns that only checks need, and the unit of the latencies; ``None``: the file has no such thing.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    if not isinstance(opened, RequestStream):
+        return None, None
+    is_jmeter = opened.source == "jmeter"
+    header = opened.layout.header
+    units = Units(
+        opened.layout.latency_units_per_s,
+        file=opened.path.name,
+        column=header[opened.layout.latency] if header else "elapsed",
+        can_be_said=is_jmeter,
+    )
+    return read_sides(opened.path, opened.layout) if is_jmeter else None, units
 
 
 def gather(

@@ -36,6 +36,7 @@ from harness.model import (
     Phase,
     PlannedTrial,
     Request,
+    RequestLogRecord,
     StartUp,
     StoredReading,
     WarmUpRecord,
@@ -138,6 +139,8 @@ class TrialSpec:
     generator_version: str | None = None
     warm_up_generator: LoadGenerator | None = None
     requests: tuple[Request, ...]
+    #: Of the warm-up; ``None``: those of the load.
+    warm_up_requests: tuple[Request, ...] | None = None
     cases: tuple[Case, ...]
     folder: Path
     seed: int
@@ -172,6 +175,7 @@ class Notes:
     conformance: ConformanceResult | None = None
     warm_up: WarmUpRecord | None = None
     load: LoadSummary | None = None
+    request_log: RequestLogRecord | None = None
     generator: GeneratorRecord | None = None
     generators: tuple[GeneratorRecord, ...] = ()
     coordinator: CoordinatorRecord | None = None

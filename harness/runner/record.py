@@ -14,6 +14,7 @@ from harness.runner.backing_phase import lay_together
 from harness.runner.context import Notes, TrialSpec, now, tidy_values, tidy_words
 from harness.runner.load_phase import OWN_SAMPLES, headroom_ratio
 from harness.runner.outcome import trial_flags
+from harness.runner.request_log import count_lines
 from harness.runner.start_up import SERVICE_STDERR
 from harness.sampling import merge
 
@@ -62,9 +63,12 @@ def trial_record(spec: TrialSpec, notes: Notes) -> TrialRecord:
         extra["memory_asked"] = spec.memory_asked
     if spec.planned.configuration.variant.lean:
         extra["conformance"] = "not checked: a lean handler answers a constant"
-    log = spec.folder / REQUEST_LOG
+    log, request_log = spec.folder / REQUEST_LOG, notes.request_log
     if log.is_file():
         extra["request_log_bytes"] = log.stat().st_size
+        if request_log is not None and request_log.sink == "file":
+            counted = {"lines": count_lines(log), "bytes": log.stat().st_size}
+            request_log = request_log.model_copy(update=counted)
         log.unlink()
     return TrialRecord(
         experiment=spec.experiment,
@@ -95,6 +99,7 @@ def trial_record(spec: TrialSpec, notes: Notes) -> TrialRecord:
         conformance=notes.conformance,
         warm_up=notes.warm_up,
         load=notes.load,
+        request_log=request_log,
         generator=generator,
         generators=notes.generators if len(notes.generators) > 1 else (),
         coordinator=notes.coordinator,

@@ -8,6 +8,8 @@ in the way that trials ask.
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
+from pathlib import Path
 
 from harness.model import ClosedLoad, Configuration, LoadProfile, PlannedTrial, TrialRecord
 from harness.runner import TrialContext, TrialSpec, run_trial
@@ -16,12 +18,19 @@ MAX_REQUESTS = 50_000
 MAX_S = 3.0
 
 
-def rehearse(spec: TrialSpec, context: TrialContext) -> TrialRecord:
-    """Take a fresh instance through one configuration; ``order.folder`` is made anew before, and gone afterwards."""
+def rehearse(
+    spec: TrialSpec, context: TrialContext, *, look: Callable[[Path], None] = lambda _folder: None
+) -> TrialRecord:
+    """Take a fresh instance through one configuration; ``order.folder`` is made anew before, and gone afterwards.
+
+    ``look`` is given the folder before that.
+    """
     shutil.rmtree(spec.folder, ignore_errors=True)
     (spec.folder / "load").mkdir(parents=True)
     try:
-        return run_trial(spec, context)
+        record = run_trial(spec, context)
+        look(spec.folder)
+        return record
     finally:
         shutil.rmtree(spec.folder, ignore_errors=True)
 

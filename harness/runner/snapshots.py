@@ -9,6 +9,7 @@ from typing import Literal
 from harness.agent.http_exchange import Connection, ExchangeError, request_bytes
 from harness.agent.sampler import Watched
 from harness.errors import HostError
+from harness.formats.jfr_contention import CONTENTION
 from harness.hosts.base import Command, Host
 from harness.hosts.local import LocalHost
 from harness.hosts.measuring import MeasuringHost
@@ -98,4 +99,20 @@ def keep_recording(host: Host, jfr: Path, there: Path, folder: Path) -> bool:
     if completed.exit_code != 0 or not completed.stdout.lstrip().startswith("{"):
         return False
     (folder / PRINTED).write_text(completed.stdout, "utf-8")
+    return True
+
+
+def keep_contention(host: Host, jfr: Path, there: Path, folder: Path) -> bool:
+    """Write what ``jfr view`` says of waits for monitors in the recording in ``there``; return whether it did.
+
+    As of :func:`keep_recording`; a JDK before 21 has no such view.
+    """
+    words = ("view", "--width", "200", "--cell-height", "1", "contention-by-class", str(there / RECORDING))
+    try:
+        completed = host.run(Command(argv=(str(jfr), *words), folder=there), PRINT_WITHIN_S)
+    except HostError:
+        return False
+    if completed.exit_code != 0:
+        return False
+    (folder / CONTENTION).write_text(completed.stdout, "utf-8")
     return True

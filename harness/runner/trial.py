@@ -31,11 +31,12 @@ from harness.runner.load_phase import machine_during_load, measure
 from harness.runner.outcome import crash
 from harness.runner.pinning import Placement, Policy, check_pinned, cpus_allowed, place, place_on_two
 from harness.runner.record import SAMPLES, keep_logs, trial_record
-from harness.runner.snapshots import BoundaryName, keep_recording, take_boundary
+from harness.runner.request_log import RequestLog
+from harness.runner.snapshots import BoundaryName, keep_contention, keep_recording, take_boundary
 from harness.runner.start_up import ServiceSpec, bring_up_service, stop_service
 from harness.runner.warm_up import warm_up
 from harness.runner.warm_up_windows import warm_up_in_windows
-from harness.workloads import Face
+from harness.workloads import face_of
 
 __all__ = ["Limits", "TrialContext", "TrialSpec", "placement_of", "run_trial", "run_trials"]
 
@@ -98,12 +99,18 @@ def _go_through(steps: Sequence[Step], made: list[Notes]) -> None:
         sampler = context.host.sampler(there / SAMPLES, there / "machine.csv", context.sampling_hz)
         cleanup.callback(_stop_sampler, sampler, notes)
         bring_up_backing(spec, context, sampler, notes, cleanup)
+        request_log = RequestLog(spec, context, notes)
+        request_log.open(sampler, cleanup)
         with phase("start-up", notes):
             instance = _bring_up(spec, context, sampler, notes)
-            if configuration.variant.runtime.flight_recording:  # written as the JVM ends
-                jfr = Path(instance.record.argv[0]).with_name("jfr")
+            jfr = Path(instance.record.argv[0]).with_name("jfr")  # recordings are written as the JVM ends
+            if configuration.variant.runtime.flight_recording:
                 cleanup.callback(keep_recording, context.host, jfr, there, spec.folder)
+            if configuration.variant.runtime.lock_recording:
+                cleanup.callback(keep_contention, context.host, jfr, there, spec.folder)
             cleanup.callback(_stop_instance, instance, context, notes)
+            cleanup.callback(request_log.ask, instance)
+            request_log.launched()
         _boundary("first-response", instance, spec, context, notes)
         if configuration.kind == "startup":
             _stay_idle(instance, spec, context, notes)
@@ -228,12 +235,14 @@ def _check_conformance(instance: Instance, spec: TrialSpec, context: TrialContex
     """Hold the instance against its contract. A lean handler answers a constant: its record has no conformance."""
     if spec.planned.configuration.variant.lean:
         return
-    face: Face = "matched"
-    if spec.planned.configuration.variant.settings.get("face") == "published":
-        face = "published"
+    face = face_of(spec.planned.configuration.variant.settings)
     with phase("conformance", notes):
         notes.conformance = check(
-            context.host.reach(instance.endpoint), spec.cases, face, spec.implementation.language
+            context.host.reach(instance.endpoint),
+            spec.cases,
+            face,
+            spec.implementation.language,
+            spec.implementation.name,
         )
     if instance.exited() is not None:
         raise crash(instance.exited(), "while its answers were checked", notes.service_folder, context.host)
@@ -258,10 +267,16 @@ def _make_warm(instance: Instance, spec: TrialSpec, context: TrialContext, notes
 
 
 def _warm_up(instance: Instance, spec: TrialSpec, context: TrialContext, notes: Notes) -> None:
-    wanted, users = spec.planned.configuration.warm_up_requests, spec.planned.configuration.warm_up_users
-    if wanted:
+    configuration = spec.planned.configuration
+    if configuration.warm_up_requests:
         with phase("warm-up", notes):
-            warm_up(context.host.reach(instance.endpoint), spec.requests, wanted, users=users)
+            warm_up(
+                context.host.reach(instance.endpoint),
+                spec.requests if spec.warm_up_requests is None else spec.warm_up_requests,
+                configuration.warm_up_requests,
+                users=configuration.warm_up_users,
+                fresh=configuration.warm_up_connections == "fresh",
+            )
 
 
 def _stay_idle(instance: Instance, spec: TrialSpec, context: TrialContext, notes: Notes) -> None:

@@ -26,9 +26,17 @@ GoOn = Callable[[], bool]
 
 
 def warm_up(
-    endpoint: Endpoint, requests: tuple[Request, ...], n: int, *, users: int = 1, timeout_s: float = 10.0
+    endpoint: Endpoint,
+    requests: tuple[Request, ...],
+    n: int,
+    *,
+    users: int = 1,
+    fresh: bool = False,
+    timeout_s: float = 10.0,
 ) -> None:
     """Send ``n`` requests over a keep-alive connection for each user; check every answer.
+
+    ``fresh``: each request has a connection of its own, as where a new process sends it.
 
     Users divide the requests among them as evenly as can be, and each waits for its own answers only. A plain
     mix is sent in turn by weight. A flow is gone through in order by each user, with what its answers gave,
@@ -45,7 +53,8 @@ def warm_up(
         whose = f" of user {user + 1}" if users > 1 else ""
         try:
             with Connection(endpoint, timeout_s) as connection:
-                User(connection, endpoint, whose, lambda: not stop.is_set()).send(requests, share)
+                user_here = User(connection, endpoint, whose, lambda: not stop.is_set(), fresh=fresh)
+                user_here.send(requests, share)
         except BaseException:
             stop.set()
             raise
@@ -69,9 +78,11 @@ class User:
         whose: str,
         go_on: GoOn,
         what: str = "warm-up request",
+        *,
+        fresh: bool = False,
     ) -> None:
         self._connection, self._endpoint, self._whose, self._go_on = connection, endpoint, whose, go_on
-        self._what = what
+        self._what, self._fresh = what, fresh
 
     def send(self, requests: tuple[Request, ...], n: int) -> None:
         (self._flow if is_flow(requests) else self._mix)(requests, n)
@@ -111,6 +122,9 @@ class User:
             raise TrialFailure(
                 Outcome.FAILED, f"no answer to {self._name(number, request)}: {problem}"
             ) from problem
+        finally:
+            if self._fresh:
+                self._connection.close()
 
     def _judged(self, answer: Answer, number: int, request: Request, values: Values) -> dict[str, Scalar]:
         fault, taken = judge(answer, request.expect, request.capture, values)

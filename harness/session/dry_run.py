@@ -73,7 +73,7 @@ def _memory_s(assembly: Assembly, prepared: Prepared) -> float:
         return 0.0
     load = tried(first.load, experiment.profiles[prepared.plan.profile].settle_s)
     variant = experiment.variants[next(iter(asked))]
-    trial = first.model_copy(update={"variant": variant, "load": load})
+    trial = first.model_copy(update={"variant": variant, "load": load, "warm_up": None})
     one_s = expected_s(assembly, prepared.study, trial)
     return fit_s(experiment, planned_variants(prepared), one_s)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
+from harness.analysis.stats.registration import register
 from harness.definitions import contract_folder
 from harness.errors import RematchError, StoreError
 from harness.launchers.cgroup import sweep_groups
@@ -165,6 +166,7 @@ class _Session:
                 machines=self.assembly.stations.machines if self.assembly.stations is not None else {},
             ),
             unavailable=prepared.unavailable,
+            registration=register(prepared.plan, prepared.study.definition_sha256),
             notes=notes,
         )
         self.writer.write_header(header)
@@ -226,6 +228,9 @@ class _Session:
             warm_up_generator=self.preparation.warm_up_generator(configuration),
             generator_version=self.assembly.versions().get(load.generator) if load else None,
             requests=self.prepared.study.requests[configuration.mix],
+            warm_up_requests=(
+                self.prepared.study.requests[configuration.warm_up_mix] if configuration.warm_up_mix else None
+            ),
             cases=cases,
             folder=folder.folder,
             contract=self._contract(),

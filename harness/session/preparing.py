@@ -91,6 +91,8 @@ class Preparation:
         firsts = first_configurations(prepared)
         if order.of == "reference":
             firsts = firsts[:1]
+        elif order.among:
+            firsts = [one for one in firsts if one.variant_name in order.among]
         with explained(self.writer.session.folder):
             try:
                 found = least_of([self._calibrated(configuration, order) for configuration in firsts])

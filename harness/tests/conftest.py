@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
-from harness.tests.support.available import CANNOT_TELL, NOT_ASKED_FOR, NOT_RUN, PROJECT
-from setup.one_maven import one_maven
+from harness.tests.support.available import CANNOT_TELL, NOT_ASKED_FOR, NOT_RUN
 
 TESTS = Path(__file__).parent
 #: Files that take longest, begun first so that no worker is left with one at the end.
@@ -23,11 +20,13 @@ LONGEST = (
     "whole/test_notebooks.py",
     "whole/test_four_placements.py",
     "publish/test_build.py",
+    "verify/test_bound.py",
     "publish/test_agreement.py",
     "session/test_remote_session.py",
     "loadgen/tools/test_jmeter.py",
     "cli/test_results.py",
     "verify/test_peaks.py",
+    "verify/test_simulated.py",
     "memory_sizing/test_attempts.py",
     "figures/test_every_figure.py",
     "session/test_measuring.py",
@@ -46,14 +45,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the files that take longest first, then those that build with Maven, each whole."""
     places = {TESTS / name: place for place, name in enumerate((*LONGEST, *WITH_MAVEN))}
     items.sort(key=lambda item: places.get(item.path, len(places)))
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _one_maven(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Keep Maven to one process: `make test` runs services' own tests beside these."""
-    file = request.path
-    with one_maven(PROJECT) if file in {TESTS / name for name in WITH_MAVEN} else nullcontext():
-        yield
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -69,6 +69,13 @@ def test_every_case_is_checked_when_the_service_dies_on_the_way(project: Project
     assert all("got no answer" in line for line in result.failures)
 
 
+def test_a_case_with_services_is_for_those_alone() -> None:
+    named = CASES[0].model_copy(update={"name": "named", "services": ("go-kit", "go-nethttp")})
+    cases = (*CASES, named)
+    for service, there in (("go-kit", True), ("java-helidon", False), (None, False)):
+        assert (named in applicable(cases, named.face, "go", service)) == there
+
+
 def test_a_case_without_language_is_for_all() -> None:
     names = [(case.name, case.language) for case in applicable(CASES, "matched", "go")]
     assert ("only-in-java", "java") not in names
@@ -139,10 +146,13 @@ def test_a_lost_answer_of_a_good_request_gets_no_second_chance() -> None:
         ("{", r"cases\.jsonl: line 3: not JSON: .*column 2; found '\{'"),
         ("[]", r"cases\.jsonl: line 3: "),
         ('{"name": "a"}', r"line 3: face: Field required"),
-        ('{"name": "a", "face": "matt"}', r"line 3: face: .*'published' or 'matched'; found 'matt'"),
+        (
+            '{"name": "a", "face": "matt"}',
+            r"line 3: face: .*'published', 'repaired' or 'matched'; found 'matt'",
+        ),
         (
             '{"name":"a","face":"matched","colour":1,"request":{"method":"GET","path":"/"},"expect":{"status":1}}',
-            r"line 3: colour: .*allowed: name, face, language, request, capture, expect",
+            r"line 3: colour: .*allowed: name, face, language, services, request, capture, expect",
         ),
         (
             '{"name":"a","face":"matched","request":{"method":"GET","path":"/","body":"","body_base64":""},'

@@ -15,6 +15,8 @@ from .catalogue import (
     K6_VERSION,
     LATEX_FILES,
     OHA_VERSION,
+    OTHER_GO,
+    OTHER_JAVA,
     VEGETA_VERSION,
     WANTED,
     WRK2_VERSION,
@@ -36,6 +38,7 @@ from .jmeter import (
     read_manifest,
 )
 from .native_sampler import GLANCES_FLAGS, GLANCES_SOURCE, find_tick_library, tick_library
+from .one_maven import one_maven
 from .probe import which
 from .tool import Jdk, State, Surroundings, Tool, parse_version
 
@@ -49,6 +52,8 @@ __all__ = [
     "LATEX_FILES",
     "MANIFEST",
     "OHA_VERSION",
+    "OTHER_GO",
+    "OTHER_JAVA",
     "VEGETA_VERSION",
     "WANTED",
     "WRK2_VERSION",
@@ -76,6 +81,7 @@ __all__ = [
     "list_tree",
     "made_program",
     "maven_options",
+    "one_maven",
     "parse_version",
     "read_jdk",
     "read_manifest",

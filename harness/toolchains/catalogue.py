@@ -12,6 +12,9 @@ from .tool import Surroundings
 #: The measured reference; any JDK of at least JAVA_MINIMUM builds and starts the services.
 JAVA_REFERENCE = 25
 JAVA_MINIMUM = 21
+#: Other releases that experiments name and `make toolchains` fetches, where they can be had.
+OTHER_JAVA = (17, 21)
+OTHER_GO = ("1.24.13", "1.25.14", "1.26.8", "1.27.4")
 JMETER_VERSION = "5.6.3"
 #: What set-up builds into ``.tools``; another release on PATH is used where that is not there.
 K6_VERSION = "1.8.0"

@@ -23,17 +23,18 @@ class Law:
 
     def __init__(self, values: FloatArray) -> None:
         self.sorted = np.sort(values)
+        n = len(values)
+        #: Log of the chance to be at least as large, and normal score, by how many values are smaller.
+        self._log_survival = np.log((np.arange(n, -1, -1) + 0.5) / (n + 1))
+        self._score = -scipy.special.ndtri(np.clip(np.exp(self._log_survival), 1e-12, 1 - 1e-12))
 
     def log_survival(self, value: FloatArray) -> FloatArray:
         """Log of the chance to be at least ``value``, same shape."""
-        n = len(self.sorted)
-        above = n - np.searchsorted(self.sorted, value, side="left")
-        return np.asarray(np.log((above + 0.5) / (n + 1)))
+        return np.asarray(self._log_survival[self.sorted.searchsorted(value)])
 
     def score(self, value: FloatArray) -> FloatArray:
         """Normal score, same shape; beyond the largest value seen it stays at the largest's."""
-        survival = np.exp(self.log_survival(value))
-        return np.asarray(-scipy.special.ndtri(np.clip(survival, 1e-12, 1 - 1e-12)))
+        return np.asarray(self._score[self.sorted.searchsorted(value)])
 
 
 class Ordinary:

@@ -16,7 +16,8 @@ def memory_fit(header: SessionHeader) -> MemoryFit | None:
 
 
 def memory_words(header: SessionHeader, variant: str) -> str | None:
-    """Return ``1.3x: 13 MiB``, ``as G1, 3x: 87 MiB``, ``64 MiB``, ``GOGC 100``; ``None``: nothing was said of it."""
+    """Return ``1.3x: 13 MiB`` of a heap or limit, ``as G1, 3x: 87 MiB``, ``64 MiB``, ``GOGC 100``; ``None``: nothing
+    was said of it."""
     runtime = header.experiment.variants[variant].runtime
     fit = memory_fit(header)
     asked = None if fit is None else fit.asked.get(variant)
@@ -26,6 +27,8 @@ def memory_words(header: SessionHeader, variant: str) -> str | None:
     if runtime.gomemlimit is not None:
         other = next((one.memory_of for one in fit.limits if one.variant == variant), None) if fit else None
         label = None if other is None else header.experiment.variants[other].label or other
+        if asked is not None and other is None:
+            return f"{asked.removeprefix('gomemlimit = ')}: {_spaced(runtime.gomemlimit)}"
         return f"{'limit' if label is None else f'as {label}'}: {_spaced(runtime.gomemlimit)}"
     return None if runtime.gogc is None else f"GOGC {runtime.gogc}"
 

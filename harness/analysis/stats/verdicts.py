@@ -65,6 +65,7 @@ def decide(
     p_adjusted: float | None = None,
     family_size: int = 1,
     not_about: str | None = None,
+    p_has_least: bool = True,
 ) -> Decision:
     """Return verdict, margin and p-value of one comparison, from the same rule.
 
@@ -81,6 +82,7 @@ def decide(
         n_blocks: pairs of trials. margin: wanted, as a share. noise: as a share; None: not measured.
         p_adjusted: of sign flips, adjusted over ``family_size`` comparisons; None: none was made.
         not_about: why the ratio does not speak of the services; None: it does.
+        p_has_least: so few blocks cannot give a smaller p, as with sign flips; false: the p is of a t test.
 
     Raises:
         InputError: the margin is not positive and finite.
@@ -92,7 +94,8 @@ def decide(
         why = f"{n_blocks} blocks, fewer than {FEWEST_FOR_P}"
     elif widened > max(margin, MOST_NOISE):
         why = f"noise {widened * 100:.0f} %, above {MOST_NOISE * 100:.0f} %"
-    p = p_adjusted if p_can_tell(n_blocks, family_size) and not_about is None else None
+    tells = p_can_tell(n_blocks, family_size) if p_has_least else n_blocks >= FEWEST_FOR_P
+    p = p_adjusted if tells and not_about is None else None
     different = n_blocks >= FEWEST_FOR_P and _leaves_out_one(ratio) and (p is None or p <= ALPHA)
     equivalent = why is None and _within(equivalence, widened)
     return Decision(

@@ -11,7 +11,13 @@ import pandas as pd
 from harness.analysis.tables.bound import AroundIt, Asked, Connections, Part, Seen, what_bounds
 from harness.analysis.tables.database_use import FILE as DATABASE_FILE
 from harness.analysis.tables.database_use import read_database
-from harness.analysis.tables.resource_columns import cpu_in_window, generators_cpu, load_window, phase_of
+from harness.analysis.tables.resource_columns import (
+    LOG_READER,
+    cpu_in_window,
+    generators_cpu,
+    load_window,
+    phase_of,
+)
 from harness.errors import InputError
 from harness.model import LOAD_TOOLS, Bound, ClosedLoad, LoadSummary, Provenance, TrialRecord
 from harness.store import SessionFolder
@@ -83,7 +89,7 @@ def _parts(
         ),
         Part(
             name="generator",
-            cores=_per_second(generators_cpu(samples, window), window) if known else None,  # type: ignore[arg-type]  # known says so
+            cores=_per_second(_load_side_cpu(samples, window), window) if known else None,  # type: ignore[arg-type]  # known says so
             cpus=_load_cpus(provenance, generator.cpu_affinity if generator else (), service_cpus, record),
             most=_threads(record),
         ),
@@ -99,6 +105,13 @@ def _parts(
         cpus = _cpus(provenance, "database", sorted(pinned)) or _all_cpus(provenance, record)
         parts.append(Part(name="backing", cores=_per_second(total, window), cpus=cpus))
     return tuple(parts)
+
+
+def _load_side_cpu(samples: pd.DataFrame, window: Window) -> float | None:
+    """CPU seconds of the generators, and of the reader of a request log, which has the same CPUs."""
+    reader = cpu_in_window(samples, LOG_READER, window)
+    generators = generators_cpu(samples, window)
+    return generators if generators is None or reader is None else generators + reader
 
 
 def _per_second(cpu_s: float | None, window: Window | None) -> float | None:

@@ -8,6 +8,9 @@ import pandas as pd
 
 from harness.model import ContainerRecord, GroupReading, Phase, ResourceReading, TrialRecord
 
+#: Role in the samples of the process that reads a request log from a pipe.
+LOG_READER = "log-reader"
+
 
 def load_window(record: TrialRecord, settle_s: float) -> tuple[float, float] | None:
     """Return when the part of the load that counts ran, on the monotonic clock of the samples.
@@ -69,6 +72,26 @@ def generators_cpu(samples: pd.DataFrame, window: tuple[float, float]) -> float 
         begin, end = np.interp(window, rows["monotonic_s"], rows["cpu_s"])
         total += float(end - begin)
     return total
+
+
+def request_log_columns(
+    record: TrialRecord, samples: pd.DataFrame | None, *, settle_s: float
+) -> dict[str, object]:
+    """Return what became of the lines of the request log; none of a service that writes none that are counted."""
+    log = record.request_log
+    if log is None:
+        return {}
+    window, cores = load_window(record, settle_s), None
+    if window is not None and samples is not None and window[1] > window[0]:
+        used = cpu_in_window(samples, LOG_READER, window)
+        cores = None if used is None else used / (window[1] - window[0])
+    return {
+        "log_requests": log.requests,
+        "log_lines": log.lines,
+        "log_lines_lost": log.lost,
+        "log_bytes": log.bytes,
+        "log_reader_cores": cores,
+    }
 
 
 def cpu_in_window(samples: pd.DataFrame, role: str, window: tuple[float, float]) -> float | None:

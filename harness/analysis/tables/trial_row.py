@@ -15,6 +15,7 @@ from harness.analysis.tables.resource_columns import (
     memory_columns,
     processor_columns,
     reading_at,
+    request_log_columns,
 )
 from harness.analysis.tables.schema import factor_column
 from harness.analysis.tables.settled import settled_answers
@@ -64,6 +65,7 @@ def trial_row(
         )
         | memory_columns(record, samples, settle_s=settle_s)
         | _start_up(record)
+        | request_log_columns(record, samples, settle_s=settle_s)
         | warm_up_columns(record)
         | _surroundings(record)
     )
@@ -186,7 +188,7 @@ def _latency_of_summary(record: TrialRecord) -> dict[str, object]:
     n_latencies = load.n_requests if load.n_latencies is None else load.n_latencies
     for column, q in LATENCIES.items():
         if quantile_refused(n_latencies, q) is None:
-            row[column] = load.latency_quantiles_s.get(f"p{q * 100:g}")
+            row[column] = load.quantile_s(q)
     row["latency_max_s"] = load.latency_quantiles_s.get("max", load.latency_quantiles_s.get("p100"))
     return row
 

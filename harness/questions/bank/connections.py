@@ -41,10 +41,19 @@ class Judged(Frozen):
 
 
 def at_one_load(table: pd.DataFrame | None) -> pd.DataFrame | None:
-    """Return the trials at the highest load offered and at the stock limit of the server, where both vary."""
+    """Return the matched trials at the highest load offered and at the stock limit of the server, where these vary.
+
+    Where trials differ in how passwords are checked, those with MD5 have it in their level of ``connections``:
+    ``per-statement-md5``.
+    """
     if table is None:
         return None
     kept = table
+    if "face" in kept:
+        kept = kept[kept["face"] == "matched"]
+    if "authentication" in kept:
+        md5 = kept["authentication"] == "md5"
+        kept = kept.assign(connections=kept["connections"].where(~md5, kept["connections"] + "-md5"))
     if "server" in kept and STOCK in set(kept["server"]):
         kept = kept[kept["server"] == STOCK]
     if "users" in kept and kept["users"].nunique() > 1 and kept["offered_per_s"].notna().any():

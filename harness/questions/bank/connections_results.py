@@ -7,12 +7,13 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from harness.analysis.stats.comparisons import Comparison
+from harness.analysis.stats.comparisons import Comparison, compare
 from harness.analysis.stats.verdicts import FEWEST_FOR_P
 from harness.analysis.tables.success_shares import wanted
 from harness.evidence.load_response import every
-from harness.model import Outcome, Verdict
+from harness.model import BackingSettings, Outcome, Verdict
 from harness.model.formatting import show
+from harness.publish.bounds import bounds
 from harness.publish.case import Case
 from harness.publish.cells import Cell
 from harness.publish.leaves import each, mean_of, means
@@ -24,6 +25,7 @@ from harness.questions.bank.connections import (
     effect_with_all,
     pooled_claim,
 )
+from harness.questions.bank.published import GO, JAVA
 from harness.questions.bank.results import POOL, response_rows
 
 FACTOR = "connections"
@@ -31,6 +33,10 @@ FACTOR = "connections"
 OTHERS = ("per-statement", "per-statement-md5", "pool-1", "pool-100")
 #: Of the trials that were not overloaded: word in the key -> column.
 _SURVIVORS = {"p99": "latency_p99_s", "cpu": "cpu_s_per_request"}
+#: word in the key -> a variant, and the one that it is an alternative to
+_ALTERNATIVES = {"pgx": ("go-pgx", GO), "virtual": ("java-spring-virtual", JAVA)}
+_ALTERNATIVE = {"mean": "latency_mean_s", "p99": "latency_p99_s", "cpu": "cpu_s_per_request"}
+_CHECKED = {"scram-sha-256": "SCRAM", "md5": "MD5"}
 _SAID = {
     Verdict.DIFFERENT: "a difference",
     Verdict.DIFFERENT_BUT_NEGLIGIBLE: "a negligible difference",
@@ -47,17 +53,50 @@ def connection_results(case: Case) -> Tree:
     All trials count, at the highest load and the stock limit of the server. ``passes``: how many a trial asks for;
     ``serve``: the time to serve them all, of trials in which all were answered rightly, and ``serve_words``, which
     say so where there are none; ``share``: of passes, those answered rightly; ``overloaded``: so many of so many
-    trials; ``survivors``: the trials that were not, which latencies and CPU times are of.
+    trials; ``survivors``: the trials that were not, which latencies and CPU times are of; ``bound``: what bounded
+    them, and ``database``: what the database used of the CPUs that it had. ``pgx`` and ``virtual``: of the pool of
+    twenty and of a connection for every statement, the other driver over lib/pq, and virtual threads over platform
+    ones. ``authentication``: how passwords were checked at the levels without ``md5`` in their names.
     """
     trials = at_one_load(case.response)
     passes = passes_words(trials)
     levels = {level: _level(trials, level, case.variants) for level in (POOL, *OTHERS)}
     return {
-        "connections": {"passes": passes or NO_TEXT, "warm_up": case.warm_up, **levels},
+        "connections": {
+            "passes": passes or NO_TEXT,
+            "warm_up": case.warm_up,
+            "authentication": authentication(case),
+            **levels,
+        },
         "pooled": _pooled(trials, "per-statement", case.variants),
         "pooled_md5": _pooled(trials, "per-statement-md5", case.variants),
         **{level: _survivors(trials, level, case.variants) for level in OTHERS},
+        **{word: _alternative(trials, *pair) for word, pair in _ALTERNATIVES.items()},
     }
+
+
+def authentication(case: Case) -> Leaf:
+    """Return how the database checked passwords where a level does not say it."""
+    if case.evidence is None:
+        return NO_TEXT
+    backing = case.evidence.header.experiment.backing or BackingSettings()
+    return _CHECKED[backing.authentication]
+
+
+def _alternative(trials: pd.DataFrame | None, other: str, base: str) -> Tree:
+    """One variant over another of the same language, of trials that were not overloaded."""
+    mine = None if trials is None else trials[trials["variant"].isin([base, other])]
+    return {
+        word: {level: _against(mine, level, column, other, base) for level in (POOL, OTHERS[0])}
+        for word, column in _ALTERNATIVE.items()
+    }
+
+
+def _against(trials: pd.DataFrame | None, level: str, column: str, other: str, base: str) -> Leaf:
+    mine = None if trials is None else trials[trials[FACTOR] == level]
+    if mine is None or set(mine["variant"]) != {base, other}:
+        return NO_COMPARISON
+    return next(iter(compare(mine, column, reference=base)), None) or NO_COMPARISON
 
 
 def connection_rows(case: Case) -> list[Mapping[str, Cell] | None]:
@@ -96,6 +135,8 @@ def _level(trials: pd.DataFrame | None, level: str, variants: Mapping[str, str])
         "serve_words": each(mine, variants, _serve_words, NO_TEXT),
         "overloaded": each(mine, variants, lambda some: _of(_n_overloaded(some), some), NO_TEXT),
         "survivors": each(mine, variants, lambda some: _of(_n_kept(some), some), NO_TEXT),
+        "bound": bounds(mine, variants),
+        "database": means(all_in, variants, "backing_share"),
     }
 
 
@@ -113,7 +154,8 @@ def _pooled(trials: pd.DataFrame | None, level: str, variants: Mapping[str, str]
     return {
         **compared,
         "serve": {**compared["serve"], "words": words},
-        **claim_results(pooled_claim(found, variants)),
+        # the claim is of the article's two programs
+        **claim_results(pooled_claim({name: found[name] for name in (GO, JAVA) if name in found}, variants)),
     }
 
 

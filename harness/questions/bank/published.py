@@ -29,9 +29,12 @@ VARIANTS = {"go": GO, "java": JAVA}
 COLUMNS = (
     "source", "users",
     *(f"{language}_{what}" for language in ("java", "go")
-      for what in ("latency_mean_ms", "errors_percent", "answered_per_s", "most_active")),
+      for what in ("latency_mean_ms", "errors_percent", "answered_per_s", "most_active", "latency_max_ms", "duration_s",
+                   "errors")),
 )  # fmt: skip
 RAMP_UP_S, STEPS = 60.0, 3
+#: Shares are printed with two decimals.
+_ROUNDED_PERCENT = 0.0051
 #: A load of ours is beside a published one when it is as heavy within this factor.
 AS_HEAVY = 1.3
 
@@ -43,7 +46,8 @@ def published_bank(*, root: Path | None = None) -> pd.DataFrame:
     the most that Go answered rightly in a second under any of them.
 
     Raises:
-        InputError: wrong columns, a number that is not one, or more answered than was offered.
+        InputError: wrong columns, a number that is not one, errors that make another share of the requests, or more
+            answered than was offered.
     """
     path = (root or find_root()) / FILE
     frame = pd.read_csv(path, comment="#")
@@ -60,6 +64,9 @@ def published_bank(*, root: Path | None = None) -> pd.DataFrame:
         for name in VARIANTS
     }
     for name in VARIANTS:
+        percent = 100 * frame[f"{name}_errors"] / (frame["users"] * STEPS)
+        if (abs(percent - frame[f"{name}_errors_percent"]) > _ROUNDED_PERCENT).any():
+            raise InputError("errors make another share", file=path, place=f"{name}_errors")
         if (frame[f"{name}_answered_per_s"] > offered).any():
             raise InputError("more answered than offered", file=path, place=f"{name}_answered_per_s")
     return frame.assign(offered_per_s=offered, **right, load=offered / right["go_right_per_s"].max())

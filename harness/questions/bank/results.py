@@ -11,6 +11,7 @@ from harness.analysis.tables.error_kinds import ERROR_KINDS
 from harness.evidence.load_response import at_most_load, every
 from harness.evidence.parameters import StageParameters
 from harness.model import TrialRecord
+from harness.publish.bounds import bound_in_words, bounds
 from harness.publish.case import Case, Cases
 from harness.publish.cells import Cell, gapped
 from harness.publish.leaves import mean_of, means, ratios
@@ -22,6 +23,7 @@ from harness.questions.bank.published import JAVA, capacity_effect
 EXPERIMENTS = ("bank-original", "bank-rematch", "bank-connections", "bank-table", "bank-admission")
 #: The way to hold connections that the text speaks of.
 POOL = "pool-20"
+MATCHED = "matched"
 #: word in the key -> column of the load response: at the highest load, overloaded trials included
 _AT_MOST_LOAD = {
     "error_share": "error_share", "drain": "drain_s", "recovery": "recovery_s", "backlog": "highest_backlog",
@@ -36,6 +38,7 @@ _TABLE = {"serve": "serve_s", "mean": "latency_mean_s", "cpu": "cpu_s_per_reques
 _COLUMNS = (
     "offered_per_s", "sustained_per_s", "serve_s", "right_share", "latency_mean_s", "latency_p99_s",
     "cpu_s_per_request", "error_share", "drain_s", "recovery_under_load_s", "most_connections", "rss_max_bytes",
+    "backing_share",
 )  # fmt: skip
 _WORDS = {
     "refused": "refused", "timeout": "timeout", "server": "5xx", "client": "4xx", "wrong_answer": "wrong",
@@ -56,10 +59,20 @@ def open_cases(settings: StageParameters, *experiments: str) -> Cases[Case]:
 
 
 def results(cases: Cases[Case]) -> Tree:
-    """Return what holds for all experiments: the capacity that was found before them, and what the databases held
-    after their loads (``kept``)."""
+    """Return what holds for all experiments: the capacity that was found before them, what the databases held after
+    their loads (``kept``), and ``bound``, what bounded the trials of each."""
     records = [record for evidence in cases.evidence for *_, record in evidence.with_records()]
-    return {"calibration": cases.calibration, **kept(records)}
+    return {"calibration": cases.calibration, "bound": bounded(cases), **kept(records)}
+
+
+def bounded(cases: Cases[Case]) -> Leaf:
+    """Return what bounded the trials of each experiment, in one sentence; duplicates apart, excluded ones included."""
+    said = []
+    for evidence in cases.evidence:
+        mine = evidence.trials[~evidence.trials["duplicate"].astype(bool)]
+        if "bound_by" in mine and mine["bound_by"].notna().any():
+            said.append(f"{evidence.experiment}: {bound_in_words(mine)}")
+    return "; ".join(said) or NO_TEXT
 
 
 def kept(records: Sequence[TrialRecord]) -> Tree:
@@ -89,25 +102,61 @@ def original_results(case: Case) -> Tree:
         **{word: for_each(case.variants, found, Absent(unit="1/s")) for word, found in bends.items()},
         **{word: means(all_in, case.variants, column) for word, column in _AT_MOST_LOAD.items()},
         "capacity": {JAVA: capacity_effect(response) or NO_COMPARISON},
+        "bound": bounds(all_in, case.variants),
+        "database": means(all_in, case.variants, "backing_share"),
     }
+
+
+def pooled_levels(case: Case) -> dict[str, str]:
+    """Return the levels that the text on the rematch speaks of: a pool of twenty, and the matched banks where there
+    are others."""
+    return {"connections": POOL} | ({"face": MATCHED} if _has_faces(case) else {})
 
 
 def rematch_results(case: Case) -> Tree:
     """Return the banks with a pool of twenty against the reference, the cell that the text speaks of, and whether
-    Java is alike in it."""
-    main = case.last_cell(connections=POOL)
-    found = {word: case.ratios(metric, connections=POOL) for word, metric in _RATIOS.items()}
+    Java is alike in it; and under ``repaired`` the rematch's own programs against each other."""
+    levels = pooled_levels(case)
+    main = case.last_cell(**levels)
+    found = {word: case.ratios(metric, **levels) for word, metric in _RATIOS.items()}
     of_java = {
         word: next((one for one in found[word] if (one.variant, one.levels) == (JAVA, main)), None)
         for word in ("mean", "p99")
     }
+    there = None if case.evidence is None else case.cell(**main)
     return {
         "name": case.variants,
         "warm_up": case.warm_up,
         "main_cell": ", ".join(f"{factor} {level}" for factor, level in main.items()) or NO_TEXT,
         **{word: ratios(compared, case.others, main) for word, compared in found.items()},
+        "bound": bounds(there, case.variants),
+        "database": means(there, case.variants, "backing_share"),
+        "repaired": {word: {JAVA: _repaired(case, metric)} for word, metric in _RATIOS.items()},
         **claim_results(alike_claim(of_java)),
     }
+
+
+def rematch_rows(case: Case) -> list[Mapping[str, Cell] | None]:
+    """Return the rows of ``response_rows`` by ``face`` (without, all are matched), ``connections``, ``users``."""
+    table = case.response
+    if table is not None and "face" not in table:
+        table = table.assign(face=MATCHED)
+    return response_rows(table, case.variants, by=["face", "connections", "users"])
+
+
+def _has_faces(case: Case) -> bool:
+    return case.trials is not None and "face" in case.trials
+
+
+def _repaired(case: Case, metric: str) -> Leaf:
+    """Java over Go, both as the rematch had them, at the highest load."""
+    if not _has_faces(case):
+        return NO_COMPARISON
+    cell = case.last_cell(face="repaired")
+    if cell.get("face") != "repaired":
+        return NO_COMPARISON
+    found = case.ratios(metric, **cell)
+    return next((one for one in found if one.variant == JAVA), None) or NO_COMPARISON
 
 
 def table_results(case: Case) -> Tree:
@@ -120,6 +169,8 @@ def table_results(case: Case) -> Tree:
     return {
         "grown": level_effects(no_index, case.variants, metrics=_TABLE, **grown),
         "indexed": level_effects(full, case.variants, metrics=_TABLE, **indexed),
+        "bound": bounds(no_index, case.variants),
+        "database": means(no_index, case.variants, "backing_share"),
     }
 
 
@@ -153,6 +204,7 @@ def response_rows(
             "trials": len(mine),
             "ended": ", ".join(f"{n} {end}" for end, n in mine["outcome"].value_counts().items()),
             "kinds": _kinds(mine),
+            "bound": _bound(mine),
         }
         | {column: _mean(every(mine), column) for column in _COLUMNS}
         for key, mine in table[~table["duplicate"].astype(bool)].groupby([*by, "variant"], sort=False)
@@ -165,6 +217,14 @@ def _mean(trials: pd.DataFrame, column: str) -> Cell:
     if column != "serve_s" or found.value is not None:
         return found
     return found.model_copy(update={"warnings": ("no time to serve, as passes failed in every trial",)})
+
+
+def _bound(trials: pd.DataFrame) -> str | None:
+    """What bounded trials, in the few words that a table has room for: ``database 3, service 2``."""
+    if "bound_by" not in trials:
+        return None
+    told = trials["bound_by"].fillna("unknown").replace("backing", "database").value_counts()
+    return ", ".join(f"{by} {n}" for by, n in told.items())
 
 
 def _kinds(trials: pd.DataFrame) -> str | None:

@@ -2,9 +2,16 @@
 """Connection reuse and memory of clients of an upstream API."""
 
 from harness.questions.clients.figures import by_part
-from harness.questions.clients.published import percentiles_beside, published_clients, published_rows
+from harness.questions.clients.published import (
+    histogram_rows,
+    percentiles_beside,
+    published_clients,
+    published_histograms,
+    published_rows,
+)
 from harness.questions.clients.results import (
     branch_results,
+    calls_results,
     cold_results,
     face_results,
     face_rows,
@@ -12,10 +19,13 @@ from harness.questions.clients.results import (
     parts_results,
     parts_rows,
     results,
+    tool_results,
+    tool_rows,
     use_rows,
 )
 
 __all__ = [
-    "branch_results", "by_part", "cold_results", "face_results", "face_rows", "open_cases", "parts_results",
-    "parts_rows", "percentiles_beside", "published_clients", "published_rows", "results", "use_rows",
+    "branch_results", "by_part", "calls_results", "cold_results", "face_results", "face_rows", "histogram_rows",
+    "open_cases", "parts_results", "parts_rows", "percentiles_beside", "published_clients", "published_histograms",
+    "published_rows", "results", "tool_results", "tool_rows", "use_rows",
 ]  # fmt: skip

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -12,9 +12,9 @@ from harness.analysis.load.load_segments import COLUMN as PART
 from harness.errors import InputError
 from harness.model import Estimate
 from harness.project import find_root
-from harness.publish.cells import Cell
+from harness.publish.cells import Cell, gapped
 from harness.publish.results import as_is
-from harness.questions.clients.results import ClientCase, parts_rows, percentile_rows
+from harness.questions.clients.results import RUN, ClientCase, parts_rows, percentile_rows
 from harness.questions.clients.usage import PERCENTILES
 
 FOLDER = Path("data") / "published"
@@ -23,12 +23,18 @@ NUMBERS = (
     *(column.replace("_s", "_ms") for column in PERCENTILES),
 )  # fmt: skip
 COLUMNS = ("source", "stack", "load", *NUMBERS)
+#: Of wrk2's own histograms.
+HISTOGRAM_COLUMNS = (
+    "source", "path", "stack", "load", "p50_ms", "p75_ms", "p90_ms", "p99_ms", "p999_ms", "p9999_ms", "max_ms",
+    "mean_ms", "sd_ms", "recorded", "requests",
+)  # fmt: skip
 #: Their words for what we call a variant; a native image is measured by `forms-clients`, not here.
 LABELS = {
     "go-nethttp": "Go",
     "java-quarkus": "Quarkus, JVM",
     "java-quarkus-native": "Quarkus, native",
     "java-vertx": "Vert.x",
+    "java-panache-reactive": "Quarkus, Panache reactive",
 }
 
 
@@ -38,15 +44,46 @@ def published_clients(name: str, *, root: Path | None = None) -> pd.DataFrame:
     Raises:
         InputError: no such table, other columns, or what is no number above zero.
     """
+    return _published(name, COLUMNS, NUMBERS, root)
+
+
+def published_histograms(*, root: Path | None = None) -> pd.DataFrame:
+    """Return what the histograms of the published tool say, a row a load.
+
+    Raises:
+        InputError: see ``published_clients``.
+    """
+    return _published("clients-wrk2", HISTOGRAM_COLUMNS, HISTOGRAM_COLUMNS[4:], root)
+
+
+def histogram_rows(published: pd.DataFrame) -> list[Mapping[str, Cell] | None]:
+    """Return rows for ``Publisher.table``: path, service, load, and of what share of its answers the latencies are."""
+    rows: list[Mapping[str, Cell]] = [
+        {
+            "path": str(row["path"]),
+            "variant": LABELS[str(row["stack"])],
+            RUN: None if pd.isna(row["load"]) else str(row["load"]),
+            "requests": int(row["requests"]),
+            "recorded": int(row["recorded"]),
+            "share": as_is(float(row["recorded"] / row["requests"]), "share", "published"),
+            "mean_s": _plain(row["mean_ms"] / 1e3, "s"),
+            "max_s": _plain(row["max_ms"] / 1e3, "s"),
+        }
+        for _, row in published.iterrows()
+    ]
+    return gapped(rows, "path")
+
+
+def _published(name: str, columns: Sequence[str], numbers: Sequence[str], root: Path | None) -> pd.DataFrame:
     path = (root or find_root()) / FOLDER / f"{name}.csv"
     if not path.is_file():
-        raise InputError("no published numbers", file=path, allowed="clients-hello, clients-db")
+        raise InputError("no published numbers", file=path, allowed="clients-hello, clients-db, clients-wrk2")
     frame = pd.read_csv(path, comment="#", dtype={"load": "str"})
-    if tuple(frame.columns) != COLUMNS:
+    if tuple(frame.columns) != tuple(columns):
         raise InputError(
-            "wrong columns", file=path, found=", ".join(frame.columns), allowed=", ".join(COLUMNS)
+            "wrong columns", file=path, found=", ".join(frame.columns), allowed=", ".join(columns)
         )
-    for column in NUMBERS:
+    for column in numbers:
         values = pd.to_numeric(frame[column], errors="coerce")
         if (values.isna() & frame[column].notna()).any() or (values <= 0).any():
             raise InputError("must be positive numbers", file=path, place=column)
@@ -68,12 +105,12 @@ def published_rows(published: pd.DataFrame, case: ClientCase) -> list[Mapping[st
 
 
 def percentiles_beside(published: pd.DataFrame, case: ClientCase) -> list[Mapping[str, Cell] | None]:
-    """Return the rows of ``percentile_rows``, then what was published."""
+    """Return the rows of ``percentile_rows``, then what was published, which is of the second half of each load."""
     ours: list[Mapping[str, Cell] | None] = [{**row, "who": "here"} for row in percentile_rows(case)]
     best = published[published["load"] == "best"]
     gap = [None] if ours and len(best) else []
     theirs = [
-        {"variant": LABELS[str(row["stack"])], "who": "published, best of five"}
+        {"variant": LABELS[str(row["stack"])], "who": "published, best of five", "window": "second half"}
         | {column: _plain(row[column.replace("_s", "_ms")] / 1e3, "s") for column in PERCENTILES}
         for _, row in best.iterrows()
     ]

@@ -11,6 +11,8 @@ import pandas as pd
 from harness.analysis.load.load_segments import COLUMN as PART
 from harness.analysis.stats.comparisons import Comparison, compare
 from harness.analysis.stats.pairing import unit_of
+from harness.errors import InputError
+from harness.evidence.load_parts import parts_table
 from harness.evidence.load_response import every
 from harness.evidence.parameters import StageParameters
 from harness.model import Estimate
@@ -18,10 +20,12 @@ from harness.publish.case import Case, Cases
 from harness.publish.cells import Cell, gapped
 from harness.publish.leaves import each, mean_of, means, ratios
 from harness.publish.results import Absent, Tree, level_effects
-from harness.questions.clients.analysis import parts_table
-from harness.questions.clients.usage import PERCENTILES, use_table
+from harness.questions.clients.usage import PERCENTILES, SECOND_HALF, use_table
 
-EXPERIMENTS = ("clients-hello", "clients-db", "clients-cold-start", "clients-branch", "clients-faces")
+EXPERIMENTS = (
+    "clients-hello", "clients-db", "clients-cold-start", "clients-branch", "clients-faces", "clients-calls",
+    "clients-hello-tools",
+)  # fmt: skip
 #: word in the key -> column: of a whole load against the reference, and of each variant alone
 _RATIOS = {"memory": "rss_after_bytes", "start": "time_to_first_response_s", "cpu": "cpu_s_per_request"}
 _MEANS = {"rss": "rss_after_bytes", "first": "time_to_first_response_s"}
@@ -30,14 +34,23 @@ _PART = {"mean": "latency_mean_s", "p99": "latency_p99_s", "cpu": "service_cores
 _COLD = {"mean": "latency_mean_s", "p99": "latency_p99_s", "longest": "latency_max_s"}
 _BRANCH = {"throughput": "throughput_per_s", "cpu": "cpu_s_per_request"}
 _FACE = {"mean": "latency_mean_s", "p99": "latency_p99_s", "cpu": "cpu_s_per_request"}
+_CALLS = {"mean": "latency_mean_s", "p99": "latency_p99_s", "cpu": "cpu_s_per_request"}
 _MOST = {"connections": "most_connections", "cores": "most_cores"}
 #: Columns that tables have means of: of what each service used, and by face.
 _USE = ("most_connections", "most_active", "most_cores", "rss_max_bytes")
 _FACES = ("latency_mean_s", "latency_p99_s", "cpu_s_per_request", "rss_max_bytes", "upstream_opened")
 #: Column -> why no trial of a variant has a number in it.
 _WHY = {"upstream_opened": "only Go counts them"} | {
-    column: f"no trial has requests enough for p{share * 100:.6g}" for column, share in PERCENTILES.items()
+    column: f"no trial has requests enough for p{share * 100:.6g}"
+    for column, share in (PERCENTILES | SECOND_HALF).items()
 }
+#: Of a load's last part, the windows that percentiles are of: column -> column in the tables.
+_WINDOWS = {
+    "all of it": dict(zip(PERCENTILES, PERCENTILES, strict=True)),
+    "second half": dict(zip(SECOND_HALF, PERCENTILES, strict=True)),
+}
+#: Factors of the loads that one process is offered by one tool or the other.
+TOOL, RUN = "tool", "run"
 
 
 class ClientCase(Case):
@@ -153,22 +166,78 @@ def face_rows(case: ClientCase) -> list[Mapping[str, Cell] | None]:
 
 
 def percentile_rows(case: ClientCase) -> list[Mapping[str, Cell]]:
-    """Return rows for ``Publisher.table``: variant and percentiles, means over trials of each trial's own.
+    """Return rows for ``Publisher.table``: variant, window of the load's last part, and percentiles, means over
+    trials of each trial's own.
 
-    What so few requests cannot tell is a dash, and the table says why.
+    What so few requests cannot tell is a dash, and the table says why. Trials of different tools are never one row.
     """
-    return _rows(case, PERCENTILES)
+    return _percentile_rows(case, ("variant",))
+
+
+def tool_rows(case: ClientCase) -> list[Mapping[str, Cell] | None]:
+    """Return rows for ``Publisher.table``: the same by tool and by load of the process.
+
+    A tool that leaves out its first seconds has one window, any other one two.
+    """
+    return gapped(_percentile_rows(case, (TOOL, "variant", RUN)), TOOL, "variant")
+
+
+def tool_results(case: ClientCase) -> Tree:
+    """Return tool -> of each variant the last load of a process over the first, each tool by its own numbers."""
+    trials, loads = case.trials, list(case.definition.factors[RUN])
+    measured = [] if trials is None else [load for load in loads if load in set(trials[RUN])]
+    first, last = (measured[0], measured[-1]) if measured else (loads[0], loads[-1])
+    return {
+        tool: level_effects(
+            None if trials is None else trials[trials[TOOL] == tool], case.variants,
+            factor=RUN, base=first, other=last, metrics={"cpu": "cpu_s_per_request", "mean": "latency_mean_s"},
+        )
+        for tool in case.definition.factors[TOOL]
+    }  # fmt: skip
+
+
+def calls_results(case: ClientCase) -> Tree:
+    """Return of each variant both calls at once over one after the other."""
+    return level_effects(
+        case.trials, case.variants, factor="calls", base="sequential", other="parallel", metrics=_CALLS
+    )
+
+
+def _percentile_rows(case: ClientCase, by: Sequence[str]) -> list[Mapping[str, Cell]]:
+    if case.used is None:
+        return []
+    _refuse_several_tools(case.used, by)
+    rows: list[Mapping[str, Cell]] = []
+    for names, mine in case.used.groupby(list(by), sort=False):
+        named = dict(zip(by, map(str, names), strict=True))
+        named["variant"] = case.variants.get(named["variant"], named["variant"])
+        rows += [
+            {**named, "window": window} | {name: _mean(mine, column) for column, name in columns.items()}
+            for window, columns in _WINDOWS.items()
+            if mine[next(iter(columns))].notna().any()
+        ]
+    return rows
 
 
 def _rows(case: ClientCase, columns: Iterable[str], *, by: str = "variant") -> list[Mapping[str, Cell]]:
     if case.used is None:
         return []
+    _refuse_several_tools(case.used, (by,))
     return [
         {by: str(level), "variant": case.variants.get(str(name), str(name))}
         | {column: _mean(mine, column) for column in columns}
         for name, of_variant in case.used.groupby("variant", sort=False)
         for level, mine in of_variant.groupby(by, sort=False)
     ]
+
+
+def _refuse_several_tools(trials: pd.DataFrame, by: Sequence[str]) -> None:
+    """What different load tools told of a variant is never one number."""
+    tools = sorted(set(trials["generator"].dropna()))
+    if TOOL not in by and len(tools) > 1:
+        raise InputError(
+            "several load tools in one row", found=", ".join(tools), allowed=f"one, or a row for each {TOOL}"
+        )
 
 
 def _most(case: ClientCase, column: str) -> Tree:

@@ -8,10 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from harness.analysis.attribution.memory_labels import memory_fit
 from harness.analysis.attribution.rows import AttributionRow
 from harness.evidence import Evidence
-from harness.model import MemoryFit
 from harness.model.formatting import NOT_MEASURED
 from harness.publish.cells import Cell
-from harness.publish.load_words import COLLECTORS, TOOL_NAMES
+from harness.publish.memory_words import asked_words, least_words
 from harness.publish.results import NO_COMPARISON, NO_TEXT, Absent, Tree, for_each
 from harness.questions.gc_peaks.equal_memory import MemoryPair
 
@@ -90,24 +89,6 @@ def results(
 def _part(name: str) -> str:
     """Return a variant's name without dots: in a comparison's name these separate variant and levels."""
     return name.replace(".", "_")
-
-
-def least_words(fit: MemoryFit) -> str:
-    """Return ``8 MiB with Serial, 10 MiB with G1``; a search whose outcomes contradict each other says so."""
-    return ", ".join(
-        f"{one.least_mib} MiB with {COLLECTORS.get(one.collector or '', one.collector or 'the default')}"
-        + ("" if one.steady else " (at least: repeated attempts disagreed)")
-        for one in fit.least
-    )
-
-
-def asked_words(fit: MemoryFit) -> str:
-    """Return how programs were asked while their least heaps were searched: from within, and by which generator."""
-    within = "from within the harness, in bursts and at the rate of the load"
-    if fit.tried is None:
-        return f"{within}, and by no load generator"
-    by = TOOL_NAMES.get(fit.tried.generator, fit.tried.generator)
-    return f"{within}, and then by {by} in short trials, of which two in a row had to hold"
 
 
 def pair_rows(pairs: Sequence[MemoryPair]) -> list[Mapping[str, Cell] | None]:

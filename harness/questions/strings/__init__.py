@@ -5,6 +5,12 @@ from harness.publish.comparisons import comparison_columns, comparison_notes, ma
 from harness.questions.strings.headline import headline
 from harness.questions.strings.published import published_results, published_rounds, published_rows
 from harness.questions.strings.results import payload_sizes, results
+from harness.questions.strings.sequels import (
+    published_round3,
+    published_sequel,
+    round3_results,
+    sequel_results,
+)
 
 __all__ = [
     "comparison_columns",
@@ -14,7 +20,11 @@ __all__ = [
     "noise_results",
     "payload_sizes",
     "published_results",
+    "published_round3",
     "published_rounds",
     "published_rows",
+    "published_sequel",
     "results",
+    "round3_results",
+    "sequel_results",
 ]

@@ -57,7 +57,8 @@ def cell_in_words(experiment: Experiment, cell: Mapping[str, str]) -> str:
             )
         elif level is not None and level.warm_up_requests is not None:
             n = level.warm_up_requests
-            said.append(f"{number(n)} warm-up requests" if n else "no warm-up requests")
+            fresh = " on fresh connections" if level.warm_up_connections == "fresh" else ""
+            said.append(f"{number(n)} warm-up requests{fresh}" if n else "no warm-up requests")
         else:
             said.append(f"{factor.replace('_', ' ')} {name}")
     return ", ".join(said) or "the one combination there is"

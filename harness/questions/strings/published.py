@@ -59,10 +59,11 @@ def published_rounds(*, root: Path | None = None) -> pd.DataFrame:
     for column in ("latency_mean_ms", "throughput_per_s"):
         if not pd.api.types.is_numeric_dtype(frame[column]) or not (frame[column] > 0).all():
             raise InputError("must be positive numbers", file=path, place=column)
-    return frame.assign(**_audit(frame))
+    return frame.assign(**audit(frame))
 
 
-def _audit(frame: pd.DataFrame) -> dict[str, pd.Series]:
+def audit(frame: pd.DataFrame) -> dict[str, pd.Series]:
+    """Return what follows from printed latencies and throughputs, as columns."""
     latency_s = frame["latency_mean_ms"] / 1e3
     audits = [
         audit_plan(threads=USERS, loops=LOOPS, ramp_up_s=RAMP_UP_S, mean_response_s=mean)
@@ -80,8 +81,8 @@ def _audit(frame: pd.DataFrame) -> dict[str, pd.Series]:
 
 
 def published_results(audited: pd.DataFrame) -> Tree:
-    """Return what the audit of the published rounds says, and each round's ratio of Helidon over Go, warm and without
-    logging, the comparison the article leads with."""
+    """Return what the audit of the published rounds says, each round's ratio of Helidon over Go, warm and without
+    logging, the comparison the article leads with, and what a log line left of each program's throughput."""
     ratio = audited["audit_ratio"]
     return {
         "audit": {
@@ -95,7 +96,10 @@ def published_results(audited: pd.DataFrame) -> Tree:
             ),
             "busy_users": as_is(float(audited["busy_users"].min()), "1", "fewest users busy at once"),
         },
-        **{f"round{number}": {"ratio": _ratio(rows)} for number, rows in audited.groupby("round")},
+        **{
+            f"round{number}": {"ratio": _ratio(rows), "log": _log(rows)}
+            for number, rows in audited.groupby("round")
+        },
     }
 
 
@@ -126,3 +130,19 @@ def _ratio(rows: pd.DataFrame) -> Estimate:
         estimand="throughput of Helidon on the JVM over Go, warm, no logging",
         warnings=("no interval can be had from one trial",),
     )
+
+
+def _log(rows: pd.DataFrame) -> Tree:
+    """Throughput with a log line over that without, no warm-up in both."""
+    cold = rows[rows["warm_up"] == "none"].set_index(["logging", "application"])["throughput_per_s"]
+    return {
+        word: Estimate(
+            value=float(cold["on", name] / cold["off", name]),
+            unit="ratio",
+            method="published, one trial each",
+            n_trials=1,
+            estimand=f"throughput of {name} with a log line over that without",
+            warnings=("no interval can be had from one trial",),
+        )
+        for word, name in (("go", "Go"), ("jvm", "Helidon JVM"), ("native", "Helidon native"))
+    }

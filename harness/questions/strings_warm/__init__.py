@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """How do string services compare when they have warmed up, each on CPUs of its own, and what did that take?"""
 
-from harness.questions.strings_warm.analysis import cold_windows, warm_services
-from harness.questions.strings_warm.figures import cold_curves
+from harness.evidence.warm import cold_windows, warm_services
+from harness.figures.cold import cold_curves
 from harness.questions.strings_warm.results import notes, quantities, results
 
 __all__ = ["cold_curves", "cold_windows", "notes", "quantities", "results", "warm_services"]

@@ -3,205 +3,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import cast
-
-import pandas as pd
+from collections.abc import Mapping, Sequence
 
 from harness.analysis.stats.comparisons import Comparison
 from harness.analysis.stats.pairing import inputs_of
-from harness.model import BOUND_WORDS, BoundBy, Estimate
-from harness.publish.comparisons import comparison_notes, noise_results
-from harness.publish.load_sentence import load_sentence
-from harness.publish.results import (
-    NO_COMPARISON,
-    NO_TEXT,
-    Absent,
-    Leaf,
-    Tree,
-    Words,
-    for_each,
-    means,
-)
-from harness.questions.strings_warm.analysis import COMPILE_SHARE, RATE, ColdStart, Warm
-from harness.questions.strings_warm.answer import (
-    CPU,
-    THROUGHPUT,
-    answer,
-    bound_in_words,
-    cold_answer,
-    seconds_in_words,
-    until_warm,
-    where,
-)
-
-#: branch -> column of the trials, at saturation
-_SATURATED = {
-    "throughput": "throughput_per_s",
-    "cpu": "cpu_s_per_request",
-    "memory": "rss_after_bytes",
-    "first": "time_to_first_response_s",
-}
-#: the same at an equal rate
-_AT_RATE = {"p50": "latency_p50_s", "p99": "latency_p99_s", "cpu": "cpu_s_per_request"}
-_UNITS = {"throughput_per_s": "1/s", "cpu_s_per_request": "s/request", "rss_after_bytes": "B"}
+from harness.analysis.stats.rank_intervals import rank_intervals
+from harness.evidence.warm import Warm
+from harness.publish.comparisons import comparison_notes
+from harness.publish.results import NO_TEXT, Tree, Words, for_each
+from harness.publish.session_agreement import agreement_text
+from harness.publish.warm_results import compared, kept, warm_tree
+from harness.publish.warm_words import where
+from harness.questions.strings_warm.short_answer import short_answer
 
 
 def results(
     warm: Warm | None, variants: Mapping[str, str], *, reference: str, tuned: Warm | None = None
 ) -> Tree:
-    """Return what is said of every variant of the definition, measured or not.
+    """Return what is said of every variant of the definition, measured or not: the tree of ``warm_tree``.
 
-    At saturation ``{throughput,cpu,memory,first}.mean.<variant>``, throughput per CPU of the service, and beside
-    ``mean`` the comparison with the reference, with the noise of ``throughput``; ``at_rate.{p50,p99,cpu}`` likewise;
-    ``cold.{seconds,requests,extra}.<variant>``, means over processes that settled, and ``cold.{until,used}.<variant>``
-    in words; ``compiling.<variant>``; ``tuned.{throughput,cpu}``, comparisons of tuned programs;
-    ``bound.{saturation,rate}.<variant>``; and the sentences ``answer``, ``answer_cpu``, ``answer_cold``, ``bounded``,
-    ``load`` and ``unavailable``.
+    Beside it ``tuned.{throughput,cpu}``, comparisons of tuned programs, ``rank.<variant>`` in throughput, and the
+    sentences ``short`` and ``agreement``, with other sessions.
     """
     others = [name for name in variants if name != reference]
-    found = {branch: () if warm is None else warm.compared(metric) for branch, metric in _SATURATED.items()}
-    at_rate = {
-        branch: () if warm is None else warm.compared(metric, load=RATE)
-        for branch, metric in _AT_RATE.items()
-    }
-    saturation = None if warm is None else warm.saturation
-    rate = None if warm is None or warm.rate.empty else warm.rate
-    tree: dict[str, Tree | Leaf] = {"name": variants}
-    for branch, metric in _SATURATED.items():
-        tree[branch] = _branch(saturation, variants, others, metric, found[branch])
-    tree["throughput"] = {**_branch_of(tree, "throughput"), **noise_results(found["throughput"], {})}
-    tree["at_rate"] = {
-        branch: _branch(rate, variants, others, metric, at_rate[branch])
-        for branch, metric in _AT_RATE.items()
-    }
-    tree["tuned"] = {
-        branch: _compared(others, () if tuned is None else tuned.compared(_SATURATED[branch]))
-        for branch in ("throughput", "cpu")
-    }
-    tree["cold"] = _cold({} if warm is None else warm.cold, variants)
-    tree["compiling"] = _compiling(saturation, variants)
-    tree["bound"] = {
-        load: _each(trials, variants, bound_in_words)
-        for load, trials in (("saturation", saturation), ("rate", rate))
-    }
-    return {**tree, **_sentences(warm, variants, found)}
-
-
-def _branch_of(tree: Mapping[str, Tree | Leaf], name: str) -> Tree:
-    branch = tree[name]
-    assert isinstance(branch, Mapping)
-    return branch
-
-
-def _branch(
-    trials: pd.DataFrame | None,
-    variants: Mapping[str, str],
-    others: Sequence[str],
-    metric: str,
-    found: Sequence[Comparison],
-) -> Tree:
-    absent = Absent(unit=_UNITS.get(metric, "s"))
-    mean = for_each(variants, {}, absent) if trials is None else means(trials, variants, metric)
-    return {"mean": mean, **_compared(others, found)}
-
-
-def _compared(others: Sequence[str], found: Sequence[Comparison]) -> Mapping[str, Leaf]:
-    return for_each(others, {one.variant: one for one in found}, NO_COMPARISON)
-
-
-def _cold(cold: Mapping[str, ColdStart], variants: Mapping[str, str]) -> Tree:
-    def numbers(what: Callable[[ColdStart], Estimate | None], unit: str) -> Mapping[str, Leaf]:
-        return for_each(
-            variants, {name: what(one) for name, one in cold.items()}, Absent(unit=unit, why=_why(cold))
-        )
-
-    def words(what: Callable[[ColdStart], str | None]) -> Mapping[str, Leaf]:
-        return for_each(variants, {name: _words(what(one), one) for name, one in cold.items()}, NO_TEXT)
-
     return {
-        "seconds": numbers(lambda one: one.seconds, "s"),
-        "requests": numbers(lambda one: one.n_requests, "1"),
-        "extra": numbers(lambda one: one.extra_cpu_s, "s"),
-        "until": words(until_warm),
-        "used": words(lambda one: seconds_in_words(one.extra_cpu_s)),
-        "settled": words(lambda one: f"{one.n_settled} of {one.n}"),
+        **warm_tree(warm, variants, reference=reference),
+        "tuned": {
+            branch: compared(others, () if tuned is None else tuned.compared(metric))
+            for branch, metric in (("throughput", "throughput_per_s"), ("cpu", "cpu_s_per_request"))
+        },
+        "rank": for_each(variants, _ranks(warm), NO_TEXT),
+        "short": _short(warm, variants) or NO_TEXT,
+        "agreement": agreement_text(None if warm is None else warm.evidence, variants),
     }
 
 
-def _why(cold: Mapping[str, ColdStart]) -> str:
-    return "no process settled" if cold else Absent().why
-
-
-def _words(text: str | None, cold: ColdStart) -> Words | None:
-    inputs = () if cold.seconds is None else cold.seconds.inputs
-    return None if text is None else Words(text, inputs)
-
-
-def _compiling(trials: pd.DataFrame | None, variants: Mapping[str, str]) -> Mapping[str, Leaf]:
-    """JIT compilers at work, over the length of the measurement; none: the program has no such compiler."""
-    if trials is None:
-        return for_each(variants, {}, Absent(unit="share"))
-    told = means(trials.dropna(subset=[COMPILE_SHARE]), variants, COMPILE_SHARE)
-    there = set(trials["variant"])
-    return {
-        name: Absent(unit="share", why="it has no JIT compiler")
-        if isinstance(leaf, Absent) and name in there
-        else leaf
-        for name, leaf in told.items()
-    }
-
-
-def _each(
-    trials: pd.DataFrame | None, variants: Mapping[str, str], say: Callable[[pd.DataFrame], str]
-) -> Mapping[str, Leaf]:
-    if trials is None:
-        return for_each(variants, {}, NO_TEXT)
-    kept = _kept(trials)
-    found = {str(name): Words(say(mine), inputs_of(mine)) for name, mine in kept.groupby("variant")}
-    return for_each(variants, found, NO_TEXT)
-
-
-def _kept(trials: pd.DataFrame) -> pd.DataFrame:
-    return trials[~trials["excluded"].astype(bool) & ~trials["duplicate"].astype(bool)]
-
-
-def _sentences(
-    warm: Warm | None, variants: Mapping[str, str], found: Mapping[str, Sequence[Comparison]]
-) -> Mapping[str, Leaf]:
+def _short(warm: Warm | None, variants: Mapping[str, str]) -> Words | None:
     if warm is None:
-        return dict.fromkeys(
-            ("answer", "answer_cpu", "answer_cold", "bounded", "load", "unavailable", "place"), NO_TEXT
-        )
-    place = where(warm.cpus)
-    inputs = inputs_of(_kept(warm.saturation))
-    said = {
-        "answer": answer(found["throughput"], variants, THROUGHPUT, place),
-        "answer_cpu": answer(found["cpu"], variants, CPU, place),
-        "answer_cold": cold_answer(variants, warm.cold),
-        "bounded": _bounded(warm.saturation),
-        "load": load_sentence(warm.evidence, pd.concat([warm.saturation, warm.rate])),
-    }
-    gone = [one for one in warm.evidence.header.unavailable if one.variant in variants]
-    return {
-        **{name: Words(text, inputs) if text else NO_TEXT for name, text in said.items()},
-        "unavailable": "; ".join(f"{variants[one.variant]}: {one.reason}" for one in gone) or "none",
-        "place": place,
-    }
+        return None
+    trials = warm.saturation
+    languages = dict(zip(trials["variant"].astype(str), trials["language"].astype(str), strict=True))
+    said = short_answer(
+        warm.compared("throughput_per_s"),
+        warm.compared("rss_after_bytes"),
+        warm.cold,
+        variants,
+        languages,
+        place=where(warm.cpus),
+    )
+    return Words(said, inputs_of(kept(trials))) if said else None
 
 
-def _bounded(trials: pd.DataFrame) -> str:
-    """What bounded all trials at saturation, in one sentence."""
-    kept = _kept(trials)
-    if kept.empty:
-        return ""
-    told = kept["bound_by"].fillna("unknown").astype(str)
-    n_service = int((told == "service").sum())
-    said = f"The service was the limit in {n_service} of {len(kept)} trials"
-    rest = [
-        f"{BOUND_WORDS[cast(BoundBy, by)]} in {n}" for by, n in told[told != "service"].value_counts().items()
-    ]
-    return f"{said}{', ' if rest else ''}{', '.join(rest)}."
+def _ranks(warm: Warm | None) -> Mapping[str, Words]:
+    """The rank interval of each variant in throughput, among those whose throughput speaks of the service."""
+    if warm is None:
+        return {}
+    refused = {one.variant for one in warm.compared("throughput_per_s") if one.not_about is not None}
+    trials = warm.saturation[~warm.saturation["variant"].isin(refused)]
+    inputs = inputs_of(kept(trials))
+    found = rank_intervals(trials, "throughput_per_s", higher_is_better=True)
+    return {one.variant: Words(one.text, inputs) for one in found if one.n_variants > 1}
 
 
 def quantities(warm: Warm) -> Mapping[str, Sequence[Comparison]]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from harness.cli import main, remote_roles
+from harness.cli import remote_roles
+from harness.tests.support.command import run_here
 from harness.tests.support.sessions import make_session_project
 from harness.tests.support.sshd import Sshd
 from harness.toolchains import Jdk
@@ -30,7 +30,7 @@ Check = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Check:
+def check(tmp_path: Path) -> Check:
     """Run the command for a host described so; return exit code, stdout, stderr."""
 
     def run(sshd: Sshd, *words: str, **more: object) -> tuple[int, str, str]:
@@ -40,12 +40,7 @@ def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
         if not root.exists():
             make_session_project(root)
         (root / "hosts.toml").write_text("\n".join(["[hosts.bighost]", *lines]))
-        monkeypatch.setenv("REMATCH_ROOT", str(root))
-        monkeypatch.setattr(sys, "argv", ["rematch", "check", *words])
-        with pytest.raises(SystemExit) as end:
-            main()
-        out, err = capsys.readouterr()
-        return int(end.value.code or 0), out, err
+        return run_here(root, "check", *words)
 
     return run
 

@@ -14,8 +14,9 @@ import pytest
 from typer.testing import CliRunner
 
 import harness.session
-from harness.cli import app, completion, main
+from harness.cli import app, completion
 from harness.project import find_root
+from harness.tests.support.command import run_here
 from harness.tests.support.sessions import (
     REPOSITORY,
     make_session_project,
@@ -24,25 +25,17 @@ from harness.tests.support.sessions import (
     tiny_folder,
 )
 
-COMMANDS = ("check", "list", "measure", "results", "tidy", "report", "trace")
+COMMANDS = ("check", "list", "measure", "results", "tidy", "report", "compare", "trace")
 
 
 class Cli:
     """The command line on a project of one's own, within this process: starting one takes seconds."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-        self._monkeypatch, self._capsys = monkeypatch, capsys
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(harness.session, "assemble", lambda root, **_: tiny_assembly(root))
 
     def __call__(self, root: Path, *arguments: str) -> tuple[int, str, str]:
-        self._monkeypatch.setenv("REMATCH_ROOT", str(root))
-        self._monkeypatch.chdir(root)
-        self._monkeypatch.setattr(sys, "argv", ["rematch", *arguments])
-        self._capsys.readouterr()
-        with pytest.raises(SystemExit) as end:
-            main()
-        out, err = self._capsys.readouterr()
-        return int(end.value.code or 0), out, err
+        return run_here(root, *arguments)
 
     def refused(self, root: Path, *arguments: str) -> str:
         """Run a command that must end with exit code 2 and one line on stderr; return the line."""
@@ -54,8 +47,8 @@ class Cli:
 
 
 @pytest.fixture
-def cli(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
-    return Cli(monkeypatch, capsys)
+def cli(monkeypatch: pytest.MonkeyPatch) -> Cli:
+    return Cli(monkeypatch)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

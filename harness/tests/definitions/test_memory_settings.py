@@ -33,6 +33,9 @@ def test_a_heap_is_a_size_or_a_multiple_and_a_limit_a_size_or_what_another_holds
     assert (java.heap_multiple, java.memory_of, java.memory_asked) == (1.3, None, "heap_max = 1.3x")
     go = RuntimeSettings(gogc="off", gomemlimit="rss of g1-1.3x")
     assert (go.heap_multiple, go.memory_of) == (None, "g1-1.3x")
+    limit = RuntimeSettings(gogc="off", gomemlimit="2x")
+    assert (limit.limit_multiple, limit.memory_multiple, limit.memory_of) == (2.0, 2.0, None)
+    assert limit.memory_asked == "gomemlimit = 2x"
     for plain in (RuntimeSettings(heap_max="64m"), RuntimeSettings(gomemlimit="64MiB"), RuntimeSettings()):
         assert plain.memory_asked is None
 
@@ -50,6 +53,8 @@ def test_a_heap_is_a_size_or_a_multiple_and_a_limit_a_size_or_what_another_holds
         ('heap_max = "1.3x"', 'heap_max = "2x", aot_cache = true', ["neither aot_cache nor heap_min"]),
         (GO, 'gogc = "off", gomemlimit = "like g1"', ['"64MiB"', '"rss of NAME"', "'like g1'"]),
         (GO, 'gogc = 100, gomemlimit = "rss of g1-3x"', ['needs gogc = "off"']),
+        (GO, 'gogc = 100, gomemlimit = "2x"', ['needs gogc = "off"']),
+        (GO, 'gogc = "off", gomemlimit = "0.9x"', ['at least "1x"']),
         (GO, 'gogc = "off", gomemlimit = "rss of g1-4x"', ["unknown variant", "runtime.gomemlimit", "g1-3x"]),
         (
             GO,
@@ -88,6 +93,19 @@ def test_a_capacity_is_not_measured_with_a_reference_whose_memory_is_not_known_y
     )
     path.write_text(text + scaled + rest.partition("[profiles.quick]")[2])
     with pytest.raises(InputError, match="whose memory is measured only after it.*g1-3x: heap_max = 3x"):
+        load_study(ROOT, str(path))
+
+
+def test_a_capacity_of_some_variants_is_not_measured_with_one_whose_memory_is_not_known_yet(
+    tmp_path: Path,
+) -> None:
+    text = (ROOT / "harness/experiments/collectors.toml").read_text()
+    path = tmp_path / "collectors.toml"
+    path.write_text(text.replace('among = ["go-gogc-100"]', 'among = ["go-gogc-100", "g1-6x"]'))
+    with pytest.raises(InputError, match="whose memory is measured only after it.*g1-6x: heap_max = 6x"):
+        load_study(ROOT, str(path))
+    path.write_text(text.replace('among = ["go-gogc-100"]', 'among = ["nobody"]'))
+    with pytest.raises(InputError, match="nobody.*is not among the profile's variants"):
         load_study(ROOT, str(path))
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from harness.errors import InputError
 from harness.formats import source
 from harness.formats.detect import read_any
-from harness.formats.jtl import iter_jtl, read_jtl
+from harness.formats.jtl import open_jtl, read_jtl
 from harness.formats.jtl_layout import JMETER_COLUMNS
 from harness.formats.table import RequestTable
 
@@ -373,7 +373,7 @@ def test_chunks_hold_all_rows_in_order(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(source, "BLOCK_BYTES", 500)
     monkeypatch.setattr(source, "PIECE_BYTES", 100)
     path = write(tmp_path, HEADER + "\n" + "".join(f"{i},{i},l{i % 3},200,true,,0\n" for i in range(200)))
-    chunks = list(iter_jtl(path))
+    chunks = list(open_jtl(path).chunks)
     assert len(chunks) > 5
     assert np.concatenate([chunk.start_epoch_s for chunk in chunks]).tolist() == [
         i / 1000 for i in range(200)

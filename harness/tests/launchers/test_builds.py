@@ -4,26 +4,36 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import subprocess
+import time
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
+from harness.definitions.services import load_implementations
 from harness.errors import InputError, MissingTool, RematchError
 from harness.hosts.base import Command, Host
 from harness.hosts.local import LocalHost
 from harness.launchers import aot
 from harness.launchers.base import LaunchSpec
-from harness.launchers.builds import Builder
+from harness.launchers.builds import Builder, Built
+from harness.launchers.chosen import build_words, with_toolchain
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.sources import copy_artifact, source_sha256
 from harness.launchers.tools import Tools
 from harness.model import BackingSettings, Implementation, RuntimeSettings, Variant
+from harness.project import find_root
 from harness.runner.start_up import wait_first_response
+from harness.session import assemble
 from harness.session.wiring import training_of
 from harness.tests.contracts.launcher import HELLO
+from harness.tests.support.available import only_when_long
 from harness.tests.support.fake_backing import FakeDatabase, ask
-from harness.tests.support.tiny_java import make_java_project, reference_jdk
-from harness.toolchains import Jdk
+from harness.tests.support.tiny_java import TINY, make_java_project, reference_jdk
+from harness.toolchains import Jdk, Surroundings, build_environment, one_maven
 
 TOY = Implementation(
     name="toy",
@@ -110,6 +120,26 @@ def test_what_a_killed_build_left_does_not_count_and_is_swept(builder: Builder, 
     half.rmdir()
     builder.build(TOY)
     assert not left.exists()
+
+
+def test_a_build_with_maven_waits_for_another_and_takes_what_that_one_made(
+    source: Path, tmp_path: Path
+) -> None:
+    maven, ran = tmp_path / "mvn", tmp_path / "ran"
+    maven.write_text(f"#!/bin/sh\necho built >> {ran}\n. ./build.sh\n")
+    maven.chmod(0o755)
+    toy, tools = TOY.model_copy(update={"build": ("{mvn}", "package")}), Tools(maven=maven)
+    first = Builder(LocalHost(), tmp_path, tools).build(toy)
+    aside = first.folder.rename(tmp_path / "aside")
+    found: list[Built] = []
+    other = Thread(target=lambda: found.append(Builder(LocalHost(), tmp_path, tools).build(toy)))
+    with one_maven(tmp_path):
+        other.start()
+        time.sleep(0.2)  # it would begin meanwhile
+        aside.rename(first.folder)
+    other.join()
+    assert found == [first]
+    assert ran.read_text() == "built\n"
 
 
 def test_what_earlier_builds_made_beside_the_sources_is_not_source(source: Path) -> None:
@@ -271,6 +301,94 @@ def test_the_first_jdk_that_is_new_enough_is_used() -> None:
     jdks = tuple(Jdk(home=Path(v), version=v, vendor=None) for v in ("17.0.1", "25.0.1", "26.0.0"))
     tools = Tools(jdks=jdks)
     assert [tools.jdk_for(least) for least in (None, 21, 26, 27)] == [*jdks, None]
+
+
+def test_a_variant_that_names_a_jdk_runs_on_that_one_and_is_compiled_for_the_oldest_by_the_usual_one() -> (
+    None
+):
+    jdks = tuple(Jdk(home=Path(v), version=v, vendor=None) for v in ("25.0.1", "21.0.2", "17.0.1"))
+    tools = Tools(jdks=jdks)
+    program = TINY.model_copy(update={"min_java": 21, "oldest_java": 17})
+
+    def named(java: int) -> Implementation:
+        return with_toolchain(program, RuntimeSettings(java=java))
+
+    assert [tools.jdk_that_runs(named(java)) for java in (17, 21, 25, 26)] == [
+        jdks[2],
+        jdks[1],
+        jdks[0],
+        None,
+    ]
+    assert tools.jdk_that_runs(program) == tools.jdk_for(program.min_java) == jdks[0]
+    assert (
+        build_words(named(25), Path("."))
+        == ("-Dmaven.compiler.release=17", "-Dmaven.test.skip=true")
+        == build_words(named(17), Path("."))
+    )
+    assert build_words(program, Path(".")) == ()
+
+
+def programs_for_older_releases() -> list[Implementation]:
+    folders = sorted(path.name for path in (find_root() / "services").iterdir() if path.is_dir())
+    return [
+        one
+        for workload in folders
+        for one in load_implementations(find_root(), workload).values()
+        if one.oldest_java
+    ]
+
+
+@only_when_long("programs compiled for the oldest release of Java that they name")
+@pytest.mark.parametrize("program", programs_for_older_releases(), ids=lambda one: one.name)
+def test_a_program_can_be_compiled_for_the_oldest_release_that_it_names(
+    program: Implementation, tmp_path: Path
+) -> None:
+    root = find_root()
+    folder = root / "services" / program.workload
+    shutil.copytree(folder, tmp_path / program.workload, ignore=shutil.ignore_patterns("target"))
+    words = build_words(with_toolchain(program, RuntimeSettings(java=25)), folder / program.name)
+    with one_maven(root):
+        done = subprocess.run(
+            ("mvn", "-B", "-q", "package", *words),
+            cwd=tmp_path / program.workload / program.name,
+            env=build_environment(Surroundings(project=root, environ=os.environ)),
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-2000:]
+
+
+def test_a_toolchain_that_cannot_be_had_makes_a_variant_unavailable_and_says_how_to_get_it(
+    java: tuple[ProcessLauncher, Implementation],
+) -> None:
+    launcher, implementation = java
+
+    def why(said: int) -> str:
+        variant = Variant(implementation="tiny", runtime=RuntimeSettings(java=said))
+        return launcher.unavailable(implementation, variant) or ""
+
+    assert why(17).startswith("its sources and libraries need Java ")
+    assert why(99) == "no JDK 99 here; install it with: make toolchains"
+    assert why(25) == ""
+
+
+def test_a_go_experiment_is_another_build_and_one_that_go_does_not_know_is_unavailable() -> None:
+    root = find_root()
+    launcher = assemble(root).launcher
+    assert isinstance(launcher, ProcessLauncher)
+    program = load_implementations(root, "strings")["go-nethttp"]
+
+    def variant(**settings: str) -> Variant:
+        return Variant(implementation="go-nethttp", runtime=RuntimeSettings.model_validate(settings))
+
+    former, unknown = variant(goexperiment="nogreenteagc"), variant(goexperiment="nosuchthing")
+    assert launcher.unavailable(program, former) is None
+    assert "nosuchthing" in (launcher.unavailable(program, unknown) or "")
+    assert "Go 1.2.3 is not here" in (launcher.unavailable(program, variant(go="1.2.3")) or "")
+    assert former.build_name == "go-nethttp+nogreenteagc"
+    plain, other = (
+        launcher.builder.folder(with_toolchain(program, one.runtime)) for one in (variant(), former)
+    )
+    assert plain != other
 
 
 def _run(host: LocalHost, folder: Path, *argv: str) -> None:

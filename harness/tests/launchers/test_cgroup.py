@@ -21,7 +21,7 @@ from harness.runner.start_up import wait_first_response
 from harness.runner.warm_up import warm_up
 from harness.tests.contracts.launcher import HELLO
 from harness.tests.support.available import needs
-from harness.tests.support.instances import Project
+from harness.tests.support.instances import OBEYS_WITHIN_S, Project
 from harness.tests.support.sessions import REPOSITORY
 
 WHY_NOT = find_parents()
@@ -32,7 +32,7 @@ SMALL = RuntimeSettings(cpus=1, memory_limit="64m")
 
 @pytest.fixture
 def project(tmp_path: Path) -> Iterator[Project]:
-    made = Project(tmp_path, grace_s=0.5)
+    made = Project(tmp_path, grace_s=OBEYS_WITHIN_S)
     yield made
     made.close()
 

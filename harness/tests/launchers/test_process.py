@@ -18,12 +18,12 @@ from harness.model import Implementation, Outcome, RuntimeSettings, Variant
 from harness.runner.start_up import wait_first_response
 from harness.runner.warm_up import warm_up
 from harness.tests.contracts.launcher import HELLO
-from harness.tests.support.instances import Project
+from harness.tests.support.instances import OBEYS_WITHIN_S, Project
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Iterator[Project]:
-    made = Project(tmp_path, grace_s=0.5)
+    made = Project(tmp_path, grace_s=OBEYS_WITHIN_S)
     yield made
     made.close()
 

@@ -87,6 +87,8 @@ _NO_MEASUREMENT = {
     "questions/scaling/figures.py": {"g"},
     "figures/style.py": {"g"},
     "questions/placement/analysis.py": {".1%"},
+    "questions/claims/judging.py": {"g"},  # limits, as the ledger of claims has them
+    "questions/claims/words.py": {"g"},
     "figures/trials.py": {"g"},
     "evidence/requests.py": {"g"},
     "report/text.py": {"g", ".3f", "9.3f", "8.1f", ".1f"},

@@ -88,13 +88,15 @@ def test_no_other_module_names_a_tool(tool: LoadTool) -> None:
 
 #: JMeter is also a folder that stands for one of this machine in records, a peer in a benchmark, and the only one
 #: whose files may have passed through other hands; Locust is also a package whose version a session records; and
-#: both measured the published memory of one question.
+#: both measured the published memory of one question, and numbers are printed as each of them would.
 _OF_JMETER = {
-    *("session/wiring.py", "bench/ingest.py", "report/requests.py"),
+    *("session/wiring.py", "bench/ingest.py", "report/requests.py", "compare/reading.py"),
+    *("cli/compare.py", "compare/other_tools.py"),
     "questions/gc_peaks/equal_memory_results.py",
 }
 _OF_LOCUST = {
     *("cli/check_remote.py", "publish/versions.py", "provenance.py"),
+    *("cli/compare.py", "compare/other_tools.py"),
     "questions/gc_peaks/equal_memory_results.py",
 }
 

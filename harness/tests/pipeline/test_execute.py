@@ -75,13 +75,16 @@ def write_notebook(path: Path, source: str) -> None:
 
 
 class Shown:
-    """Keeps the states of all stages, each time they are shown."""
+    """Keeps the states of all stages, each time they are shown; makes a file once a failure is among them."""
 
-    def __init__(self) -> None:
+    def __init__(self, failure_shown: Path | None = None) -> None:
         self.states: list[dict[str, str]] = []
+        self._failure_shown = failure_shown
 
     def show(self, table: StageTable, *lines: str) -> None:
         self.states.append({name: row.state for name, row in table.rows.items()})
+        if self._failure_shown is not None and "failed" in self.states[-1].values():
+            self._failure_shown.touch()
 
     def at_once(self) -> int:
         """The most stages that were ever shown at work together."""
@@ -150,9 +153,9 @@ def test_where_there_is_one_place_each_begins_when_the_one_before_has_ended(
 def test_after_a_failure_nothing_is_begun_the_rest_ends_and_the_first_of_the_plan_is_named(
     scripts: Callable[..., StagePlan], tmp_path: Path
 ) -> None:
-    after_c = "until [ -e c ]; do sleep 0.02; done; sleep 0.2;"
-    plan = scripts(a=f"{after_c} exit 1", b=f"{after_c} touch b", c="touch c; exit 1", d="touch d")
-    shown = Shown()
+    until_shown = "until [ -e shown ]; do sleep 0.02; done;"
+    plan = scripts(a=f"{until_shown} exit 1", b=f"{until_shown} touch b", c="exit 1", d="touch d")
+    shown = Shown(tmp_path / "shown")
     with pytest.raises(StageFailed) as caught:
         run(plan, progress=shown, places=3)
     assert str(caught.value) == (

@@ -51,7 +51,7 @@ def test_the_plan_says_what_is_done_what_is_to_do_and_why(project: Path) -> None
 
 def test_experiments_outside_the_paper_are_measured_only_when_named(project: Path) -> None:
     usual = stages_of(make_plan(StageParameters(profile="quick"), root=project))
-    assert "measure strings-rounds" in usual
+    assert "measure strings-warm" in usual
     assert not {"measure gc-peaks", "measure gc-loops", "measure aa", "measure headroom"} & set(usual)
     assert usual["41-gc-peaks"].state == usual["42-gc-loops"].state == "skipped"
     assert usual["60-validity"].state == "to do"
@@ -266,3 +266,14 @@ def test_an_experiment_may_be_measured_unasked_under_some_profiles_only(project:
     assert some <= by_profile["quick"]
     assert not {"bank-original", "clients-branch"} & by_profile["quick"]
     assert {*some, "bank-original", "bank-connections", "clients-db", "clients-branch"} <= by_profile["full"]
+
+
+def test_the_headline_is_measured_first_and_what_is_left_out_is_named(project: Path) -> None:
+    plan = make_plan(StageParameters(profile="quick"), root=project)
+    measured = [stage.name for stage in plan.stages if stage.kind == "measure"]
+    assert measured[0] == "measure strings-warm"
+    assert {"bank-original", "clients-branch"} <= set(plan.left_out)
+    assert not {name.removeprefix("measure ") for name in measured} & set(plan.left_out)
+    for shown in (repr(plan), plan._repr_html_()):
+        assert "Not measured unless named" in shown and "bank-original" in shown
+    assert make_plan(StageParameters(profile="quick", experiments="bank-rematch"), root=project).note == ""

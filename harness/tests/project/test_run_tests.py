@@ -6,6 +6,7 @@ from __future__ import annotations
 import fcntl
 import subprocess
 import sys
+import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -15,8 +16,8 @@ import pytest
 from harness.tests.conftest import LONGEST, TESTS, WITH_MAVEN
 from harness.tests.support.instances import eventually
 from harness.tests.support.sessions import REPOSITORY
+from harness.toolchains import one_maven
 from setup import run_tests
-from setup.one_maven import one_maven
 from setup.tested import Passed
 
 
@@ -69,6 +70,18 @@ def test_only_mavens_lane_compiles_less_so_what_tests_build_is_built_as_users_bu
     assert quick == {name for name in ran.checks if "mvn" in name} != set()
 
 
+def test_what_go_compiles_for_a_service_it_compiles_for_its_tests_and_vets_once(ran: Ran) -> None:
+    words = run_tests.QUICK_GO.split()
+    for file in REPOSITORY.glob("services/*/*/service.toml"):
+        build = tomllib.loads(file.read_text("utf-8")).get("build", ())
+        if build[:1] == ["go"]:
+            assert {"-trimpath", f"-tags={build[build.index('-tags') + 1]}"} < set(words), file
+    assert run_tests.main([]) == 0
+    flags = {name: env.get("GOFLAGS", "") for name, env in ran.environments.items()}
+    assert all(run_tests.QUICK_GO in said for name, said in flags.items() if ": go " in name)
+    assert run_tests.QUICK_GO not in flags["pytest"]
+
+
 def test_words_on_the_command_line_go_to_one_undivided_pytest(ran: Ran) -> None:
     assert run_tests.main(["-k", "one", "-x"]) == 0
     assert ran.words == [("-k", "one", "-x")]
@@ -87,7 +100,7 @@ def test_the_files_that_begin_first_are_there() -> None:
 
 def test_two_mavens_of_a_project_wait_for_each_other(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from setup.one_maven import one_maven\n"
+        "import sys; from pathlib import Path; from harness.toolchains import one_maven\n"
         "with one_maven(Path(sys.argv[1])): print('inside', flush=True); input()"
     )
     words = [sys.executable, "-c", code, str(tmp_path)]
@@ -96,7 +109,7 @@ def test_two_mavens_of_a_project_wait_for_each_other(tmp_path: Path) -> None:
     ) as one:
         assert one.stdout is not None
         assert one.stdout.readline() == "inside\n"
-        with (tmp_path / ".cache/maven.lock").open("w") as lock, pytest.raises(BlockingIOError):
+        with (tmp_path / ".cache/builds/maven.lock").open("w") as lock, pytest.raises(BlockingIOError):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         one.kill()
     with one_maven(tmp_path):

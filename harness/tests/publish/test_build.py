@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from harness.pipeline.steps import tidy_all
 from harness.publish import clear, read_values
 from harness.publish.build import PaperFailed, build_paper, explain
 from harness.tests.support.in_process import execute_in_process
+from harness.tests.support.kept import fonts_cut_once, simulated_once
 from harness.tests.support.synthetic import ROOT, make_project, make_session
 
 PAPER = ROOT / "paper"
@@ -71,6 +73,12 @@ def test_verdicts_are_never_typed() -> None:
     text = "\n".join(path.read_text("utf-8") for path in SOURCES if path.stem not in general)
     assert not re.search(r"\b(faster|slower|outperforms|beats|wins)\b", re.sub(r"\\\w+\{[^}]*\}", "", text))
     assert text.count(r"\verdict{") > 10
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _made_once() -> Iterator[None]:
+    with simulated_once(), fonts_cut_once():
+        yield
 
 
 @pytest.fixture(scope="module")

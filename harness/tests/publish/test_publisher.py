@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+import multiprocessing
 from pathlib import Path
 
 import pandas as pd
@@ -19,8 +18,6 @@ from harness.publish import Publisher, clear, escape, read_values, show, trace
 from harness.publish.cells import cell_texts
 from harness.publish.latex import render_table
 from harness.questions.strings.published import published_rounds
-
-ROOT = Path(__file__).resolve().parents[3]
 
 
 def estimate(
@@ -93,25 +90,31 @@ def test_the_order_of_notebooks_and_of_cells_leaves_no_trace(tmp_path: Path) -> 
     assert publish(tmp_path / "twice", cells + cells) == forward
 
 
+def publish_some(root: Path, name: str) -> None:
+    """What a notebook of that name publishes, in a process of its own."""
+    publisher = Publisher(name, root=root, publish=True)
+    for number in range(40):
+        publisher.number(f"{name[3:]}.k{number}", estimate(1.0 + number))
+    publisher.table(f"{name[3:]}.t", {"a": "A"}, [{"a": 1}], caption="c")
+
+
 def test_notebooks_at_work_at_once_lose_nothing_and_leave_what_one_after_the_other_leaves(
     tmp_path: Path,
 ) -> None:
-    code = (
-        "import sys; from pathlib import Path; from harness.publish import Publisher\n"
-        "from harness.tests.publish.test_publisher import estimate\n"
-        "root, name = Path(sys.argv[1]), sys.argv[2]\n"
-        "publisher = Publisher(name, root=root, publish=True)\n"
-        "for number in range(40): publisher.number(f'{name[3:]}.k{number}', estimate(1.0 + number))\n"
-        "publisher.table(f'{name[3:]}.t', {'a': 'A'}, [{'a': 1}], caption='c')\n"
-    )
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])
 
     def publish(root: Path, *, at_once: bool) -> dict[str, bytes]:
-        children = []
-        for name in ("31-b", "30-a", "32-c"):
-            children.append(subprocess.Popen([sys.executable, "-c", code, str(root), name], cwd=ROOT))
+        children = [
+            context.Process(target=publish_some, args=(root, name)) for name in ("31-b", "30-a", "32-c")
+        ]
+        for child in children:
+            child.start()
             if not at_once:
-                children[-1].wait()
-        assert [child.wait() for child in children] == [0, 0, 0]
+                child.join()
+        for child in children:
+            child.join()
+        assert [child.exitcode for child in children] == [0, 0, 0]
         folder = root / "paper/generated"
         return {path.name: path.read_bytes() for path in folder.rglob("*.*") if path.is_file()}
 
@@ -200,9 +203,25 @@ def test_a_figure_is_drawn_from_its_arguments_and_options(tmp_path: Path) -> Non
     assert (tmp_path / "paper/generated/figures/x-y.pdf").is_file()
 
 
+def test_a_column_with_a_width_is_set_in_lines_and_the_others_keep_theirs() -> None:
+    text = render_table(
+        notebook="n", key="k", header=["a", "b", "c"], rows=[["x", "a long text", "1"]], caption="c", notes=[],
+        wide=True, numeric=[False, False, True], widths=[None, 0.25, None],
+    )  # fmt: skip
+    assert r"\begin{tabular}{l>{\raggedright\arraybackslash}p{0.25\linewidth}r}" in text
+
+
 def test_a_table_in_which_no_row_is_numeric_is_set_left() -> None:
     text = render_table(
-        notebook="n", key="k", header=["a"], rows=[["b"]], caption="c", notes=[], wide=False, numeric=[False]
+        notebook="n",
+        key="k",
+        header=["a"],
+        rows=[["b"]],
+        caption="c",
+        notes=[],
+        wide=False,
+        numeric=[False],
+        widths=[None],
     )
     assert r"\begin{tabular}{l}" in text
 

@@ -103,9 +103,16 @@ def warm_values(**said: str) -> dict[str, dict[str, str]]:
         "strings_warm.unavailable",
         "strings_warm.load",
         "strings_warm.blocks",
+        "strings_warm.agreement",
     ]
     keys += ["strings_warm.day", "strings_warm.throughput.aa", "strings_warm.throughput.margin"]
     keys += [f"{column}.{row}" for column in warm.COLUMNS.values() for row in warm.ROWS]
+    keys += [
+        f"{path}.{what}.{row}"
+        for path in warm.COMPARED.values()
+        for what in ("ratio", "verdict")
+        for row in warm.ROWS
+    ]
     texts = {key: said.get(key.removeprefix("strings_warm."), f"<{key}>") for key in keys}
     return {key: {"text": text, "interval_text": text} for key, text in texts.items()}
 
@@ -115,16 +122,51 @@ def test_where_warm_services_were_measured_the_headline_is_theirs(tmp_path: Path
     lines = text.splitlines()
     assert "<strings.throughput.ratio.java_helidon>" not in text and "<headline.load>" not in text
     below = lines[next(i for i, line in enumerate(lines) if line.startswith("*Ratios.")) + 1 :]
-    assert next(line for line in below if line) == "<strings_warm.answer>"
+    assert next(line for line in below if line) == "<strings_warm.short>"
     (row,) = (line for line in lines if line.startswith("| Java, Helidon SE |"))
-    assert row.count("<strings_warm.") == len(warm.COLUMNS)
+    assert row.count("<strings_warm.") == len(warm.COLUMNS) + 2 * len(warm.COMPARED)
+    (first,) = (line for line in lines if line.startswith("| Go, `net/http` |"))
+    assert first.count("<strings_warm.") == len(warm.COLUMNS)
     assert "Not measured: <strings_warm.unavailable>." in text
+
+
+@pytest.mark.parametrize(
+    ("branch", "words", "told"),
+    [
+        ("throughput", "higher than", "better"), ("throughput", "lower than", "worse"),
+        ("cpu", "higher than", "worse"), ("cpu", "lower than", "better"),
+        ("cpu", "not shown to differ from", "not shown to differ from Go's"),
+    ],
+)  # fmt: skip
+def test_a_ratio_is_called_better_or_worse_as_its_verdict_and_the_direction_of_its_column_say(
+    branch: str, words: str, told: str, tmp_path: Path
+) -> None:
+    values = warm_values(**{f"{branch}.verdict.java_helidon": words, f"{branch}.ratio.java_helidon": "1.5"})
+    text = readme.write_headline(a_project(tmp_path, also=values)).read_text()
+    (row,) = (line for line in text.splitlines() if line.startswith("| Java, Helidon SE |"))
+    assert f"<br>×1.5, {told} |" in row
+
+
+def test_where_collectors_were_measured_memory_is_what_is_enough_for_each_and_no_heap_of_some_size(
+    tmp_path: Path,
+) -> None:
+    keys = [warm.COLLECTORS_MEASURED, warm.ENOUGH_SENTENCE, *warm.ENOUGH.values()]
+    values = warm_values() | {key: {"text": f"<{key}>", "interval_text": f"<{key}>"} for key in keys}
+    lines = readme.write_headline(a_project(tmp_path, also=values)).read_text().splitlines()
+    assert "<collectors.answer_memory>" in lines
+    (helidon,) = (line for line in lines if line.startswith("| Java, Helidon SE |"))
+    assert "<collectors.enough.memory.java>" in helidon and "strings_warm.memory" not in helidon
+    (kit,) = (line for line in lines if line.startswith("| Go kit |"))
+    assert "–" in kit and "strings_warm.memory" not in kit
+    assert any(warm.MEMORY_ENOUGH in line for line in lines) and not any(
+        warm.MEMORY in line for line in lines
+    )
 
 
 def test_a_variant_that_was_not_measured_has_no_row_and_a_sentence_without_words_is_left_out(
     tmp_path: Path,
 ) -> None:
-    values = warm_values(answer_cpu=NOT_MEASURED, unavailable="none")
+    values = warm_values(bounded=NOT_MEASURED, unavailable="none")
     values["strings_warm.throughput.mean.helidon_native"]["reason"] = NOT_MEASURED
     text = readme.write_headline(a_project(tmp_path, also=values)).read_text()
     assert "native image" not in text and NOT_MEASURED not in text and "Not measured:" not in text

@@ -48,7 +48,8 @@ def bank(
                 "language": variant.partition("-")[0], "configuration": f"{variant},{level}", "connections": level,
                 "server": "max-100", "users": "share-90", "outcome": "overloaded" if over else "ok", "excluded": over,
                 "flags": "", "serve_s": 7000 / value if whole == 1 else np.nan, "measurement_s": 7.0, "right_share": whole, "error_share": 1 - whole,
-                "latency_p99_s": np.nan if over else 1 / value, "cpu_s_per_request": 0.001 * 100 / value if value else 1.0,
+                "latency_p99_s": np.nan if over else 1 / value, "latency_mean_s": np.nan if over else 0.3 / value,
+                "cpu_s_per_request": 0.001 * 100 / value if value else 1.0,
                 "offered_per_s": 1500.0, "drain_s": 1.0, "recovery_under_load_s": np.nan, "most_connections": 20.0,
                 "rss_max_bytes": 1e8, "n_requests": 7000.0,
             })  # fmt: skip
@@ -259,3 +260,43 @@ def test_where_no_pass_went_wrong_either_way_the_share_is_not_asked() -> None:
     one_lost = table.copy()
     one_lost.loc[one_lost.index[0], "right_share"] = 0.99
     assert pooled_claim(effects(one_lost), LABELS).verdict == "inconclusive"
+
+
+def test_md5_has_levels_of_its_own_and_the_programs_of_the_rematch_are_apart() -> None:
+    faces = [
+        collapsed().assign(face=face, authentication=how)
+        for face, how in (("matched", "scram"), ("matched", "md5"), ("repaired", "md5"))
+    ]
+    kept = at_one_load(pd.concat(faces))
+    assert kept is not None
+    assert set(kept["connections"]) == {"pool-20", "per-statement", "pool-20-md5", "per-statement-md5"}
+    assert set(kept["face"]) == {"matched"}
+
+
+def test_what_bounded_the_trials_is_said_and_what_the_database_used() -> None:
+    table = collapsed().assign(bound_by="backing", backing_share=0.9)
+    table.loc[(table["connections"] == "per-statement") & (table["block"] > 3), "bound_by"] = "service"
+    found = said(table)
+    assert found["connections.pool-20.bound.java-spring"] == "the database or upstream"
+    assert found["connections.per-statement.bound.java-spring"] == (
+        "the database or upstream (3 of 5), the service (2 of 5)"
+    )
+    used = found["connections.pool-20.database.go-gorilla"]
+    assert isinstance(used, Estimate)
+    assert used.value == pytest.approx(0.9)
+    assert said(collapsed())["connections.pool-20.bound.go-gorilla"] == NO_TEXT
+
+
+def test_the_other_driver_and_virtual_threads_are_compared_with_what_they_replace() -> None:
+    table = calm()
+    pgx = table[table["variant"] == "go-gorilla"].assign(
+        variant="go-pgx", is_reference=False, cpu_s_per_request=lambda one: 0.8 * one["cpu_s_per_request"]
+    )
+    both = pd.concat([table, pgx.assign(trial_id=lambda one: "p" + one["trial_id"])])
+    found = said(both)
+    for level in ("pool-20", "per-statement"):
+        one = found[f"pgx.cpu.{level}"]
+        assert isinstance(one, Comparison)
+        assert one.ratio.value == pytest.approx(0.8)
+    assert isinstance(found["virtual.cpu.pool-20"], Absent)
+    assert found["pooled.claim"] == "reproduced"  # it is of the article's two programs

@@ -49,6 +49,9 @@ def test_the_ten_published_loads_hold_together() -> None:
     assert (table["java_answered_per_s"] <= table["offered_per_s"]).all()
     assert set(table["source"]) == {"nikitsenka2018"}
     assert table["load"].iloc[1] == pytest.approx(100 / (88.8 * (1 - 0.0107)))
+    for name in ("go", "java"):  # of the three requests that each user sends, in so many seconds
+        took = table["users"] * 3 / table[f"{name}_duration_s"]
+        assert (took / table[f"{name}_answered_per_s"]).between(0.98, 1.02).all()
     assert table["java_right_per_s"].max() / table["go_right_per_s"].max() == pytest.approx(1.486, abs=0.001)
 
 
@@ -58,6 +61,7 @@ def test_the_ten_published_loads_hold_together() -> None:
         ("source,users,", "source,persons,", "wrong columns"),
         ("88.8", "188.8", "more answered than offered"),
         ("1673", "x", "numbers"),
+        ("17390,68,64", "17390,68,65", "another share"),
     ],
 )
 def test_a_published_table_that_does_not_is_refused_with_its_place(

@@ -9,7 +9,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from harness.analysis.stats.comparisons import Comparison
 from harness.evidence import Evidence
+from harness.evidence.load_parts import parts_table
 from harness.evidence.load_response import (
     at_most_load,
     calibration_of,
@@ -24,10 +26,16 @@ from harness.model import ClosedLoad, Load, OpenLoad
 from harness.model.trial import StoredReading
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
-from harness.publish.results import NO_TEXT, Absent
+from harness.publish.case import Case
+from harness.publish.results import NO_COMPARISON, NO_TEXT, Absent, leaves
 from harness.questions.bank.analysis import knees
-from harness.questions.bank.results import kept, response_rows
-from harness.questions.clients.analysis import parts_table
+from harness.questions.bank.results import (
+    kept,
+    pooled_levels,
+    rematch_results,
+    rematch_rows,
+    response_rows,
+)
 from harness.questions.clients.results import ClientCase, parts_rows
 from harness.session.planning import prepare
 from harness.tests.support.sessions import make_session_project, tiny_assembly
@@ -76,12 +84,47 @@ def test_an_overloaded_trial_stays_in_the_table_and_out_of_the_comparison(projec
     assert table is not None
     wrecked = table.assign(excluded=table["connections"].str.startswith("per-statement"))
     wrecked["outcome"] = wrecked["excluded"].map({True: "overloaded", False: "ok"})
-    rows = [row for row in response_rows(wrecked, evidence.variants, by=["connections"]) if row]
-    assert [row["ended"] for row in rows] == ["1 ok"] * 2 + ["1 overloaded"] * 4
+    rows = [
+        row for row in response_rows(wrecked, evidence.variants, by=["connections", "authentication"]) if row
+    ]
+    assert [row["ended"] for row in rows] == ["1 ok"] * 4 + ["1 overloaded"] * 8
     found = effect_between(
         wrecked, "connections", "latency_p99_s", variant="go-gorilla", base="pool-20", other="per-statement"
     )
     assert found is None or found.ratio.value is None
+
+
+@pytest.fixture(scope="module")
+def rematch(tmp_path_factory: pytest.TempPathFactory) -> Case:
+    settings = StageParameters(profile="quick", experiments="bank-rematch")
+    root = make_project(tmp_path_factory.mktemp("rematch"), profile="quick", experiments=("bank-rematch",))
+    tidy_all(settings, root=root)
+    return Case("bank-rematch", open_evidence(settings, "bank-rematch", root=root))
+
+
+def test_the_programs_of_the_rematch_are_compared_with_each_other_alone(rematch: Case) -> None:
+    found = {".".join(path): leaf for path, leaf in leaves(rematch_results(rematch))}
+    for key, face in (("repaired.mean.java-spring", "repaired"), ("mean.java-spring", "matched")):
+        one = found[key]
+        assert isinstance(one, Comparison)
+        assert one.levels["face"] == face
+        assert (one.variant, one.reference, one.n_blocks) == ("java-spring", "go-gorilla", 5)
+    shown = {(row["face"], row["connections"]) for row in rematch_rows(rematch) if row}
+    assert shown == {("matched", "pool-20"), ("matched", "per-statement"), ("repaired", "pool-95")}
+
+
+def test_an_older_session_without_faces_is_all_matched_and_has_no_programs_of_the_rematch(
+    rematch: Case,
+) -> None:
+    assert pooled_levels(rematch) == {"connections": "pool-20", "face": "matched"}
+    assert pooled_levels(Case("bank-rematch", None)) == {"connections": "pool-20"}
+    nothing = {".".join(path): leaf for path, leaf in leaves(rematch_results(Case("bank-rematch", None)))}
+    assert nothing["repaired.mean.java-spring"] == NO_COMPARISON
+    response = rematch.response
+    assert response is not None
+    old = Case("bank-rematch", None)
+    vars(old)["response"] = response[response["face"] == "matched"].drop(columns="face")
+    assert {row["face"] for row in rematch_rows(old) if row} == {"matched"}
 
 
 def test_lost_money_and_right_answers_without_their_row_are_counted(project: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,23 +16,41 @@ from harness.analysis.load.load_segments import last_part
 from harness.analysis.stats.comparisons import Comparison
 from harness.errors import InputError
 from harness.evidence.opening import open_evidence
-from harness.model import Estimate
+from harness.model import Estimate, LoadSummary
+from harness.model.load_tools import BY_NAME
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
 from harness.publish.results import Absent, Leaf, Tree, leaves
-from harness.questions.clients.published import percentiles_beside, published_clients, published_rows
+from harness.questions.clients.published import (
+    histogram_rows,
+    percentiles_beside,
+    published_clients,
+    published_histograms,
+    published_rows,
+)
 from harness.questions.clients.results import (
     ClientCase,
+    calls_results,
     face_results,
     face_rows,
     parts_results,
+    percentile_rows,
+    tool_results,
+    tool_rows,
     use_rows,
 )
-from harness.questions.clients.usage import PERCENTILES, most_cores, percentiles_of, use_table
+from harness.questions.clients.usage import (
+    PERCENTILES,
+    most_cores,
+    percentiles_of,
+    printed_percentiles,
+    second_half,
+    use_table,
+)
 from harness.tests.support.synthetic import ROOT, make_project
 from harness.tests.support.synthetic_files import OPENED_PUBLISHED
 
-CHOSEN = ("clients-hello", "clients-faces")
+CHOSEN = ("clients-hello", "clients-faces", "clients-hello-tools", "clients-calls")
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +93,61 @@ def test_the_last_part_holds_what_was_due_in_it() -> None:
     requests = pd.DataFrame({"start_epoch_s": 1e9 + start})
     assert len(last_part(requests, 2.0, (0.0, 3.0, 6.0))) == 20
     assert len(last_part(requests, 8.0, (0.0,))) == 60
+
+
+def test_the_second_half_is_what_was_answered_after_the_middle_of_the_load() -> None:
+    due = pd.Series([0.0, 4.0, 9.0, 9.9, 10.5, 19.0])
+    requests = pd.DataFrame({"start_epoch_s": 1e9 + due, "latency_s": [9.0, 7.0, 0.5, 0.2, 0.1, 0.1]})
+    assert second_half(requests, 20.0)["latency_s"].tolist() == [7.0, 0.2, 0.1, 0.1]
+
+
+def test_what_a_tool_prints_is_of_the_window_that_it_keeps() -> None:
+    told = {"p50": 0.001, "p99": 0.002, "p99.9": 0.003, "p99.99": 0.004}
+    load = LoadSummary(
+        n_requests=400_000, n_errors=0, start_epoch_s=None, duration_s=20, offered_per_s=20_000, achieved_per_s=20_000,
+        latency_mean_s=0.001, latency_quantiles_s=told, n_latencies=200_000, resolution_s=1e-6, has_requests=False,
+    )  # fmt: skip
+    all_of_it = replace(BY_NAME["wrk2"], latencies_after_s=0.0)
+    # 200,000 latencies are too few for p99.99
+    of_half = {"p50_half_s": 0.001, "p99_half_s": 0.002, "p999_half_s": 0.003}
+    assert printed_percentiles(load, BY_NAME["wrk2"], 20.0) == of_half
+    assert printed_percentiles(load, BY_NAME["wrk2"], 15.0) == {}  # a third of it: neither all nor a half
+    assert (
+        printed_percentiles(load, BY_NAME["wrk2"], 8.0)["p50_s"] == 0.001
+    )  # ends before it would leave anything out
+    assert printed_percentiles(load, all_of_it, 20.0)["p999_s"] == 0.003
+
+
+def test_trials_of_two_tools_are_never_one_row(project: Path) -> None:
+    case = opened(project, "clients-hello")
+    used = case.used
+    assert used is not None
+    case.__dict__["used"] = used.assign(
+        generator=["k6", "vegeta"] * (len(used) // 2) + ["k6"] * (len(used) % 2)
+    )
+    for rows in (percentile_rows, use_rows):
+        with pytest.raises(InputError, match="several load tools"):
+            rows(case)
+
+
+def test_each_tool_has_rows_of_its_own_for_each_load_of_a_process(project: Path) -> None:
+    case = opened(project, "clients-hello-tools")
+    rows = [row for row in tool_rows(case) if row]
+    expected = {(tool, run) for tool in ("vegeta", "wrk2") for run in ("first", "second")}
+    assert {(row["tool"], row["run"]) for row in rows} == expected
+    assert {row["variant"] for row in rows} == {"Go net/http", "Java Vert.x"}
+    found = flat(tool_results(case))
+    assert {path.split(".", 1)[0] for path in found} == {"vegeta", "wrk2"}
+    ratio = found["vegeta.cpu.go-nethttp"]
+    assert isinstance(ratio, Comparison) and (ratio.variant, ratio.reference) == ("second", "first")
+    assert set(found) == set(flat(tool_results(ClientCase("clients-hello-tools", None))))
+    assert tool_rows(ClientCase("clients-hello-tools", None)) == []
+
+
+def test_both_calls_at_once_are_set_against_one_after_the_other(project: Path) -> None:
+    found = flat(calls_results(opened(project, "clients-calls")))
+    ratio = found["mean.go-nethttp"]
+    assert isinstance(ratio, Comparison) and (ratio.variant, ratio.reference) == ("parallel", "sequential")
 
 
 def test_each_trial_has_a_row_of_what_its_service_used(project: Path) -> None:
@@ -154,8 +228,11 @@ def test_published_loads_stand_beside_the_same_part_of_ours(project: Path) -> No
 def test_percentiles_stand_above_the_published_ones_and_say_what_they_cannot(project: Path) -> None:
     case, published = opened(project, "clients-hello"), published_clients("clients-hello")
     rows = [row for row in percentiles_beside(published, case) if row]
-    assert [row["who"] for row in rows] == ["here"] * 2 + ["published, best of five"] * 4
-    ours, theirs = rows[0]["p99999_s"], rows[2]["p99999_s"]
+    assert [(row["who"], row["window"]) for row in rows] == [
+        *[("here", "all of it"), ("here", "second half")] * 2,
+        *[("published, best of five", "second half")] * 4,
+    ]
+    ours, theirs = rows[0]["p99999_s"], rows[4]["p99999_s"]
     assert isinstance(ours, Estimate)
     assert ours.warnings == ("no trial has requests enough for p99.999",)
     assert isinstance(theirs, Estimate)
@@ -180,6 +257,19 @@ def test_published_numbers_are_checked(tmp_path: Path, old: str, new: str, what:
         published_clients("clients-hello", root=tmp_path)
     with pytest.raises(InputError, match="no published numbers"):
         published_clients("clients-nothing", root=tmp_path)
+
+
+def test_the_published_tool_kept_half_of_each_load_in_its_latencies() -> None:
+    found = published_histograms()
+    kept = found["recorded"] / found["requests"]
+    quick = (
+        found["mean_ms"] < 100
+    )  # in a slow first load the backlog of the first half is answered in the second
+    assert kept[quick].between(0.49, 0.51).all()
+    assert kept[~quick].gt(0.6).all()
+    rows = [row for row in histogram_rows(found) if row]
+    assert len(rows) == len(found)
+    assert rows[1]["run"] == "1" and rows[0]["run"] is None
 
 
 def test_every_throughput_that_the_article_prints_for_the_database_is_there_with_its_source() -> None:

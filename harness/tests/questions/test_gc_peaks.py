@@ -19,9 +19,10 @@ from harness.model import SessionHeader, Verdict
 from harness.pipeline import StageParameters
 from harness.publish import Publisher, read_values
 from harness.publish.attribution import attribution_rows
+from harness.publish.memory_words import asked_words, least_words
 from harness.questions.gc_peaks.analysis import one_of_each
 from harness.questions.gc_peaks.equal_memory import MemoryPair, defined_pairs, memory_pairs
-from harness.questions.gc_peaks.results import asked_words, least_words, pair_rows, results
+from harness.questions.gc_peaks.results import pair_rows, results
 from harness.store import Store
 from harness.tests.support.synthetic import LEAST_MIB, ROOT, make_project, make_session
 from harness.tests.support.synthetic_trial import HELD_MIB

@@ -12,13 +12,14 @@ import pytest
 from harness.analysis.stats.comparisons import Comparison, compare
 from harness.evidence import Evidence
 from harness.evidence.opening import open_evidence
+from harness.evidence.warm import ColdStart
 from harness.model import Verdict
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
 from harness.publish.results import Absent, Words, leaves
+from harness.publish.warm_words import THROUGHPUT, answer, until_warm, where
 from harness.questions.strings_warm import cold_windows, quantities, results, warm_services
-from harness.questions.strings_warm.analysis import ColdStart
-from harness.questions.strings_warm.answer import THROUGHPUT, answer, until_warm, where
+from harness.questions.strings_warm.short_answer import short_answer
 from harness.tests.support.made_up_trials import made_up_trials
 from harness.tests.support.synthetic import make_project
 
@@ -143,3 +144,50 @@ def test_windows_of_every_kept_process_stand_in_the_order_of_time(evidence: Evid
     first = windows[windows["window"] == 1].groupby("language")["per_s"].median()
     last = windows[windows["window"] == windows["window"].max()].groupby("language")["per_s"].median()
     assert (last / first)["java"] > (last / first)["go"]
+
+
+def short(
+    *found: Comparison, memory: tuple[Comparison, ...] = (), cold: dict[str, ColdStart] | None = None
+) -> str:
+    languages = {"go-nethttp": "go", "b": "go"} | dict.fromkeys("acde", "java")
+    return short_answer(found, memory, cold or {}, LABELS, languages, place=where((1.0,)))
+
+
+def test_the_short_answer_counts_the_services_of_the_other_language_by_verdict() -> None:
+    text = short(
+        comparison(Verdict.DIFFERENT, "a", 1.2), comparison(Verdict.DIFFERENT, "b", 0.5),
+        comparison(Verdict.INCONCLUSIVE, "c", 1.3), comparison(Verdict.DIFFERENT, "d", 0.4),
+        comparison(Verdict.NOT_ABOUT_SERVICES, "e", 0.4, "not warm"),
+    )  # fmt: skip
+    assert text == (
+        "Warm and on one core each, 1 of 4 Java services answered more requests per second than Go "
+        "(A, 1.20 times, 1.08 to 1.32), 1 of 4 answered fewer (D, 0.400 times, 0.360 to 0.440), "
+        "1 of 4 is not shown to differ from Go (C, 1.30 times, 1.17 to 1.43), and 1 of 4 cannot be judged (E)."
+    )
+
+
+def test_the_short_answer_says_a_price_only_where_every_verdict_supports_it() -> None:
+    ahead = (comparison(Verdict.DIFFERENT, "a", 1.2), comparison(Verdict.DIFFERENT, "c", 1.3))
+    more = (comparison(Verdict.DIFFERENT, "a", 18.0), comparison(Verdict.DIFFERENT, "c", 26.0))
+    assert "they held 18.0 to 26.0 times the memory of Go" in short(*ahead, memory=more)
+    assert "memory" not in short(*ahead, memory=more[:1])
+    assert "memory" not in short(*ahead, memory=(more[0], comparison(Verdict.INCONCLUSIVE, "c", 26.0)))
+    settled = {"go-nethttp": cold_start(0.0), "a": cold_start(7.0), "c": cold_start(18.0)}
+    assert "needed 7.0 to 18.0 s of full load" in short(*ahead, cold=settled)
+    assert "warm throughput, Go at most 1.00 s" in short(*ahead, cold=settled)
+    assert "full load" not in short(*ahead, cold={**settled, "c": cold_start(18.0, n_settled=4)})
+    assert "full load" not in short(*ahead, cold={**settled, "a": cold_start(0.5)})
+
+
+def test_the_short_answer_is_empty_where_there_is_one_language() -> None:
+    assert short() == short(comparison(Verdict.DIFFERENT, "b", 0.5)) == ""
+
+
+def cold_start(seconds: float, *, n_settled: int = 5) -> ColdStart:
+    estimate = comparison(Verdict.DIFFERENT, "a", 1.0).ratio.model_copy(
+        update={"value": seconds, "low": None, "high": None, "unit": "s"}
+    )
+    return ColdStart(
+        n=5, n_settled=n_settled, window_s=1.0, at_most_s=90.0, within_first=0 if seconds else 5,
+        later_s=(seconds,) * 5 if seconds else (), seconds=estimate, n_requests=None, extra_cpu_s=None,
+    )  # fmt: skip

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.agent.http_exchange import Connection
 from harness.agent.sampler import Watched
 from harness.errors import TrialFailure
 from harness.launchers.process import ProcessInstance
@@ -20,13 +21,13 @@ from harness.runner.start_up import bring_up, first_complaint, wait_first_respon
 from harness.runner.warm_up import warm_up
 from harness.tests.contracts.launcher import HELLO
 from harness.tests.support.accounts_server import accounts_server, open_and_show, transfer_flow
-from harness.tests.support.instances import CONTRACT, Project
+from harness.tests.support.instances import CONTRACT, OBEYS_WITHIN_S, Project
 from harness.workloads import load_requests
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Iterator[Project]:
-    made = Project(tmp_path, grace_s=0.5)
+    made = Project(tmp_path, grace_s=OBEYS_WITHIN_S)
     yield made
     made.close()
 
@@ -112,6 +113,24 @@ def test_warm_up_sends_every_request_of_the_mix_and_checks_the_answers(project: 
         TrialFailure, match=r"nonconforming: warm-up request 1 \(uppercase-hello\): expected JSON"
     ):
         warm_up(instance.endpoint, mix, 1)
+
+
+@pytest.mark.parametrize(("fresh", "n_opened"), [(False, 1), (True, 10)])
+def test_requests_of_a_warm_up_share_a_connection_or_have_one_each(
+    project: Project, monkeypatch: pytest.MonkeyPatch, fresh: bool, n_opened: int
+) -> None:
+    instance = project.launch()
+    wait_first_response(instance, HELLO, 20)
+    made: list[Connection] = []
+
+    class Noted(Connection):
+        def __enter__(self) -> Connection:
+            made.append(self)
+            return super().__enter__()
+
+    monkeypatch.setattr("harness.runner.warm_up.Connection", Noted)
+    warm_up(instance.endpoint, load_requests(CONTRACT, "both"), 10, fresh=fresh)
+    assert [one.n_opened for one in made] == [n_opened]
 
 
 def test_warm_up_goes_through_a_flow_in_order_with_what_its_answers_gave() -> None:

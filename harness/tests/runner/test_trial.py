@@ -17,6 +17,7 @@ from harness.agent.sampler import Watched
 from harness.launchers.base import Instance
 from harness.loadgen.base import LoadCommand, LoadSpec
 from harness.model import Flag, GeneratorRecord, LoadSummary, Outcome, TrialRecord
+from harness.runner import Limits
 from harness.runner.outcome import judge_load, trial_flags
 from harness.sampling import tick_source_here
 from harness.session import measure
@@ -30,10 +31,13 @@ from harness.tests.support.sessions import (
     tiny_session,
 )
 
+#: What shall be ended is ended soon.
+SHORT = replace(LIMITS, ready_s=5.0, load_extra_s=3.0)
 
-def other_trial(root: Path) -> TrialRecord:
+
+def other_trial(root: Path, limits: Limits = LIMITS) -> TrialRecord:
     """Measure the tiny experiment; return the record of the variant that was told to misbehave."""
-    folder = measure_tiny(root)
+    folder = measure_tiny(root, limits=limits)
     assert folder.complete
     assert folder.verify() == ()
     assert eventually(lambda: not running_below(root))
@@ -71,13 +75,13 @@ def test_misbehaviour_is_an_outcome_with_its_reason(
 
 @pytest.mark.parametrize("silence", ["silent", "deaf"])
 def test_a_service_that_is_never_ready_times_out(tmp_path: Path, silence: str) -> None:
-    record = other_trial(make_session_project(tmp_path, other=f'never_ready = "{silence}"'))
+    record = other_trial(make_session_project(tmp_path, other=f'never_ready = "{silence}"'), SHORT)
     assert record.outcome == Outcome.TIMED_OUT
     assert record.load is None and record.start_up is None
 
 
 def test_a_load_that_takes_far_too_long_is_ended(tmp_path: Path) -> None:
-    record = other_trial(make_session_project(tmp_path, other="slow_s = 0.6", loops=20))
+    record = other_trial(make_session_project(tmp_path, other="slow_s = 0.6", loops=20), SHORT)
     assert record.outcome == Outcome.TIMED_OUT
     assert "the load took longer than" in (record.reason or "")
 

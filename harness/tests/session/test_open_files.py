@@ -129,12 +129,14 @@ def test_a_pool_bounds_what_a_service_opens_itself_and_without_one_each_request_
 ):
     study = load_study(REPOSITORY, "bank-connections")
     wanted = {
-        c.levels["connections"]: needed(c, study.implementations[c.variant.implementation])
+        (c.levels["connections"], c.levels["authentication"]): needed(
+            c, study.implementations[c.variant.implementation]
+        )
         for c in configurations(study.experiment, "full")
         if c.levels["users"] == "4000"
     }
-    assert wanted["pool-20"] == 4000 + 20 + SPARE
-    assert wanted["per-statement"] == wanted["per-statement-md5"] == 8000 + SPARE
+    assert wanted["pool-20", "scram"] == 4000 + 20 + SPARE
+    assert wanted["per-statement", "scram"] == wanted["per-statement", "md5"] == 8000 + SPARE
 
 
 def test_the_limit_is_raised_to_what_is_allowed_and_never_lowered(raised: int) -> None:

@@ -11,12 +11,11 @@ from harness.session.planning import Prepared, plan_without, refuse_other_plan
 from harness.store import Store
 from harness.tests.support.synthetic import ROOT
 
-BUNDLED = sorted(folder.name for folder in (ROOT / "data/raw/bundled").iterdir() if folder.is_dir())
+BUNDLED = {session.key: session for session in Store(ROOT).sessions(bundled=True)}
 
 
 def header_of(name: str) -> SessionHeader:
-    (session,) = Store(ROOT).sessions(name, bundled=True)
-    return session.header
+    return next(session.header for key, session in BUNDLED.items() if f"/{name}/" in key)
 
 
 def prepared_today(header: SessionHeader) -> Prepared:
@@ -40,9 +39,9 @@ def prepared_today(header: SessionHeader) -> Prepared:
     )
 
 
-@pytest.mark.parametrize("name", BUNDLED)
-def test_every_session_that_comes_with_the_project_could_go_on(name: str) -> None:
-    header = header_of(name)
+@pytest.mark.parametrize("key", BUNDLED)
+def test_every_session_that_comes_with_the_project_could_go_on(key: str) -> None:
+    header = BUNDLED[key].header
     refuse_other_plan(header, prepared_today(header))
 
 

@@ -14,7 +14,7 @@ from harness.launchers.images import LABEL, project_label
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.tools import Tools
 from harness.tests.support.dockerd import Daemon
-from harness.tests.support.instances import Started, make_project
+from harness.tests.support.instances import OBEYS_WITHIN_S, Started, make_project
 
 
 def client_of(daemon: Daemon) -> Any:
@@ -30,7 +30,9 @@ def container_launcher(
     """Return a launcher of containers on ``host`` (default: this machine), where ``daemon`` is."""
     process = ProcessLauncher(LocalHost(), root, Tools())
     socket = daemon.address if host is None else None  # a far host's settings have it
-    return ContainerLauncher(process, root, bases={"other": base}, host=host, socket=socket, grace_s=0.5)
+    return ContainerLauncher(
+        process, root, bases={"other": base}, host=host, socket=socket, grace_s=OBEYS_WITHIN_S
+    )
 
 
 class Contained(Started[ContainerInstance]):

@@ -22,6 +22,7 @@ from harness.session import Assembly, measure, prepare
 from harness.session.wiring import training_of
 from harness.store import SessionFolder
 from harness.tests.support.fakes import FakeLoadGenerator
+from harness.tests.support.instances import OBEYS_WITHIN_S
 from harness.tests.support.postgres import postgres_tool
 from harness.tests.support.sessions import LIMITS
 
@@ -66,7 +67,9 @@ def make_ledger_project(root: Path, *, backing: str = "", other: str = "", loops
 def ledger_assembly(root: Path, database: BackingSource) -> Assembly:
     host = LocalHost()
     backing: dict[BackingName, BackingSource] = {"postgresql": database}
-    launcher = ProcessLauncher(host, root, Tools(), grace_s=0.5, training=training_of(root, backing))
+    launcher = ProcessLauncher(
+        host, root, Tools(), grace_s=OBEYS_WITHIN_S, training=training_of(root, backing)
+    )
     backing["upstream"] = Upstream(
         launcher, lambda workload: load_implementations(root, workload).get("upstream-api"), host
     )

@@ -24,7 +24,7 @@ from harness.model import BackingName, TrialRecord
 from harness.session import Assembly, measure, prepare
 from harness.session.host_roles import HostRoles
 from harness.store import SessionFolder
-from harness.tests.support.instances import Started, make_project
+from harness.tests.support.instances import OBEYS_WITHIN_S, Started, make_project
 from harness.tests.support.sessions import LIMITS, tiny_assembly
 
 #: Of a container's record, and of no plain process': what is known of an image.
@@ -41,7 +41,7 @@ def remote_assembly(root: Path, far: SshHost, load: MeasuringHost | None = None)
         host=far,
         load_host=load,
         stations=places,
-        launcher=ProcessLauncher(far, root, Tools(), grace_s=0.5, elsewhere=elsewhere()),
+        launcher=ProcessLauncher(far, root, Tools(), grace_s=OBEYS_WITHIN_S, elsewhere=elsewhere()),
         places={"root": root, "python_env": Path(sys.prefix), **places.named},
     )
 
@@ -51,7 +51,7 @@ def remote_ledger_assembly(
 ) -> Assembly:
     """The small project with a database and an upstream API, on ``far`` or on a host of their own."""
     where = database or far
-    beside = ProcessLauncher(where, root, Tools(), grace_s=0.5, elsewhere=elsewhere())
+    beside = ProcessLauncher(where, root, Tools(), grace_s=OBEYS_WITHIN_S, elsewhere=elsewhere())
     backing: dict[BackingName, BackingSource] = {
         "postgresql": RemotePostgres(where, open_to_others=database is not None),
         "upstream": Upstream(
@@ -70,7 +70,9 @@ class RemoteProject(Started[ProcessInstance]):
     """A project with a launcher of processes on a far host."""
 
     def __init__(self, root: Path, far: SshHost) -> None:
-        self._launcher = ProcessLauncher(far, make_project(root), Tools(), grace_s=0.5, elsewhere=elsewhere())
+        self._launcher = ProcessLauncher(
+            far, make_project(root), Tools(), grace_s=OBEYS_WITHIN_S, elsewhere=elsewhere()
+        )
         super().__init__(root, far, self._launcher.launch)
 
     @property

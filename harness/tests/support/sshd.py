@@ -75,7 +75,7 @@ class Sshd:
             [*self.prefix, SSHD, "-D", "-f", str(config), "-E", str(self.folder / "sshd.log")],
             start_new_session=True,
         )
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while True:
             try:
                 with socket.create_connection((self.address, self.port), timeout=5) as answered:

@@ -151,13 +151,20 @@ def memory_fit_of(study: Study, profile: ProfileName) -> MemoryFit | None:
     if not asked:
         return None
     runtimes = {name: experiment.variants[name].runtime for name in asked}
-    heaps = {name: one.heap_multiple for name, one in runtimes.items() if one.heap_multiple is not None}
+    sizes = {
+        name: heap_mib(one.memory_multiple, LEAST_MIB)
+        for name, one in runtimes.items()
+        if one.memory_multiple is not None
+    }
+    settings = {
+        name: {"heap_max": f"{mib}m"} if runtimes[name].heap_multiple else {"gomemlimit": f"{mib}MiB"}
+        for name, mib in sizes.items()
+    }
     limits = {name: one.memory_of for name, one in runtimes.items() if one.memory_of is not None}
     held = HELD_MIB * 2**20
     return MemoryFit(
         asked=asked,
-        resolved={name: {"heap_max": f"{heap_mib(multiple, LEAST_MIB)}m"} for name, multiple in heaps.items()}
-        | {name: {"gomemlimit": f"{HELD_MIB}MiB"} for name in limits},
+        resolved=settings | {name: {"gomemlimit": f"{HELD_MIB}MiB"} for name in limits},
         mix=experiment.mix,
         rate_per_s=200.0,
         n_requests=300,
@@ -171,13 +178,14 @@ def memory_fit_of(study: Study, profile: ProfileName) -> MemoryFit | None:
             LeastHeap(
                 implementation=experiment.variants[name].implementation,
                 collector=runtimes[name].gc,
+                setting="heap_max" if runtimes[name].heap_multiple else "gomemlimit",
                 variants=(name,),
                 least_mib=LEAST_MIB,
                 step_mib=1,
                 steady=True,
                 probes=(),
             )
-            for name in heaps
+            for name in settings
         ),
         held=tuple(
             HeldMemory(variant=other, heap_max=None, rss_bytes=held)

@@ -10,6 +10,7 @@ import numpy as np
 from harness.model import (
     Boundary,
     ClockReading,
+    Configuration,
     ContainerRecord,
     GeneratorRecord,
     GroupReading,
@@ -21,6 +22,7 @@ from harness.model import (
     Outcome,
     Phase,
     PlannedTrial,
+    RequestLogRecord,
     ResourceReading,
     StartUp,
     TrialRecord,
@@ -35,7 +37,9 @@ _NATURE = {
     "go-kit": (9_000.0, 22.0, 0.02),
     "go-nethttp": (12_000.0, 18.0, 0.012),
     "java-helidon": (11_000.0, 190.0, 0.7),
+    "java-helidon2-published": (10_000.0, 170.0, 0.9),
     "java-jaxrs": (7_000.0, 260.0, 1.1),
+    "java-jaxrs-published": (6_500.0, 240.0, 1.0),
     "java-jdkhttp": (11_900.0, 150.0, 0.3),
     "go-gorilla": (3_000.0, 20.0, 0.02),
     "go-pgx": (4_000.0, 19.0, 0.02),
@@ -160,6 +164,7 @@ def made_trial(
             rss_bytes_at_first_response=int(memory * 0.4),
         ),
         warm_up=None if cell.warm_up is None else _warm_up(cell.warm_up, speed, is_jvm),
+        request_log=_request_log(cell, n_requests),
         load=LoadSummary(
             n_requests=n_requests,
             n_errors=0,
@@ -185,6 +190,18 @@ def made_trial(
         )
         if loaded
         else None,
+    )
+
+
+def _request_log(cell: Configuration, n_requests: int) -> RequestLogRecord | None:
+    """Of a program that logs into a file or a pipe; an asynchronous logger loses a tenth of its lines in a pipe."""
+    settings = cell.variant.settings
+    if settings.get("logging") != "on" or settings.get("log_sink") not in ("file", "pipe"):
+        return None
+    loses = settings.get("log_sink") == "pipe" and str(settings.get("logger")).endswith("-async")
+    lines = n_requests - n_requests // 10 if loses else n_requests
+    return RequestLogRecord.model_validate(
+        {"sink": settings["log_sink"], "requests": n_requests, "lines": lines, "bytes": 150 * lines}
     )
 
 

@@ -13,6 +13,8 @@ from harness.verify.real.bound import Machinery
 TRUTH = {
     "a slowed generator": "generator",
     "a slowed upstream": "backing",
+    "a slowed database": "backing",
+    "a locked database": "backing",
     "a rate below capacity": "offered",
     "a saturated service": "service",
 }

@@ -9,9 +9,16 @@ import subprocess
 import sys
 import time
 
+import psutil
+
+from harness.tests.support.instances import eventually
 from harness.verify.real.run_queue import RunQueue
 
 BUSY = "while True: pass"
+
+
+def state_of(process: subprocess.Popen[bytes]) -> str:
+    return psutil.Process(process.pid).status()
 
 
 def test_two_who_share_a_cpu_wait_for_each_other_and_a_stopped_one_waits_for_nobody() -> None:
@@ -23,17 +30,17 @@ def test_two_who_share_a_cpu_wait_for_each_other_and_a_stopped_one_waits_for_nob
         with RunQueue([process.pid for process in both]) as queue:
             time.sleep(0.2)
             shared = time.monotonic()
-            time.sleep(0.6)
-            stopped = time.monotonic()
+
+            def waited_s(since_s: float) -> list[float]:
+                return [queue.waited_s(process.pid, since_s, time.monotonic()) for process in both]
+
+            # each has half of the CPU at most, and other work of the machine can only take more
+            assert eventually(lambda: min(waited_s(shared)) > 0.15), waited_s(shared)
             for process in both:
                 os.kill(process.pid, signal.SIGSTOP)
-            time.sleep(0.5)
-            end = time.monotonic()
-        for process in both:
-            # each has half of the CPU at most, and other work of the machine can only take more
-            assert queue.waited_s(process.pid, shared, stopped) > 0.15
             # a stop is seen when its process next gets the CPU, and read when the reader does
-            assert queue.waited_s(process.pid, stopped + 0.4, end) < 0.05
+            assert eventually(lambda: {state_of(process) for process in both} == {psutil.STATUS_STOPPED})
+            assert eventually(lambda: max(waited_s(time.monotonic() - 0.4)) < 0.05)
     finally:
         for process in both:
             process.kill()

@@ -17,6 +17,7 @@ from harness.verify.simulated import tails as tails_module
 #: Those of a size of their own here; the short forms of the last three are in test_peaks.py.
 FEWER = {
     "coverage": 400, "quantile": 400, "pooled-quantile": 400, "multiplicity": 800, "cross-check": 10, "warmup": 20,
+    "compare": 100,
 }  # fmt: skip
 ELSEWHERE = {"attribution", "omission", "stalls"}
 

@@ -40,6 +40,7 @@ from harness.store import SessionFolder, Store
 from harness.tests.contracts.launcher import LauncherContract
 from harness.tests.support.contained import Contained, client_of, container_launcher
 from harness.tests.support.dockerd import Daemon, make_python_base, tidy_daemon
+from harness.tests.support.instances import OBEYS_WITHIN_S as GRACE_S
 from harness.tests.support.instances import Project, eventually, make_project, read_implementation
 from harness.tests.support.ledger_sessions import make_ledger_project
 from harness.tests.support.namespace import Namespace, tidy_namespace
@@ -100,7 +101,7 @@ def far(sshd: Sshd, remote_daemon: Daemon, tmp_path_factory: pytest.TempPathFact
 class TestHere(LauncherContract):
     @pytest.fixture
     def project(self, tmp_path: Path) -> Iterator[Project]:
-        made = Project(tmp_path, grace_s=0.5)
+        made = Project(tmp_path, grace_s=GRACE_S)
         yield made
         made.close()
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
@@ -22,6 +23,7 @@ from harness.pipeline.steps import tidy_all
 from harness.publish import read_values
 from harness.questions.workshop.tables import TrialValues
 from harness.tests.support.in_process import Shell, execute_in_process
+from harness.tests.support.kept import fonts_cut_once, simulated_once
 from harness.tests.support.synthetic import ROOT, make_project
 
 FOLDER = ROOT / "notebooks"
@@ -108,6 +110,12 @@ def question_of(path: Path) -> str:
     return found[1]
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _made_once() -> Iterator[None]:
+    with simulated_once(), fonts_cut_once():
+        yield
+
+
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tidied project whose made-up session is small: two blocks."""
@@ -157,7 +165,7 @@ def test_backwards_after_the_set_up_then_forwards_twice_gives_the_same_numbers(
     assert backwards == forwards
     published = set(read_values(project))
     for number, cell in enumerate(shell.cells):
-        if "publish" in "".join(cell["source"]):
+        if "publisher" in "".join(cell["source"]):
             assert shell.displayed[number], f"{cell['id']} prints nothing"
             lines = shell.displayed[number].splitlines()
             assert not {line.partition(":")[0] for line in lines} & published, cell["id"]
@@ -180,7 +188,8 @@ def test_a_notebook_in_a_kernel_of_its_own_publishes_what_it_publishes_in_a_shel
 def test_a_notebook_opened_alone_shows_the_same_and_leaves_the_paper_as_it_is(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    execute_in_process(project, "30-strings")
+    if not any(entry["notebook"] == "30-strings" for entry in read_values(project).values()):
+        execute_in_process(project, "30-strings")
     before = snapshot(project)
     capsys.readouterr()
     shown = execute_in_process(project, "30-strings", publishing=False)["said"]

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """``verify bound``: is what bounded a trial named? With real services, where the truth is made.
 
-Four kinds of trial, each of real processes on this machine: wrk with a script that works before each request, on CPUs
+Six kinds of trial, each of real processes on this machine: wrk with a script that works before each request, on CPUs
 that it shares with the service (a slowed generator); an upstream API on a CPU of its own that may hold no memory and
-collects all the time (a slowed upstream); a steady rate far below what the service can do; a service on one CPU under
-wrk on others. Every trial is judged by :func:`harness.analysis.tables.bound.what_bounds` from CPU times read while its
+collects all the time (a slowed upstream); PostgreSQL on a CPU of its own that reads a grown table without an index for
+each request (a slowed database), or in which somebody else holds a lock nearly all the time and nobody works (a locked
+database); a steady rate far below what the service can do; a service on one CPU under wrk on others. Every trial is
+judged by :func:`harness.analysis.tables.bound.what_bounds` from CPU times read while its
 load ran.
 
 A trial during which other processes or the hypervisor took a tenth of a CPU or more is set aside and made again: what
@@ -17,30 +19,22 @@ from __future__ import annotations
 import http.client
 import tempfile
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.agent.machine_counters import MachineReading, read_machine
 from harness.agent.platforms import usable_cpus
 from harness.agent.ports import free_port
-from harness.agent.process_tree import read_tree
-from harness.analysis.tables.bound import (
-    HEADROOM_ENOUGH,
-    AroundIt,
-    Asked,
-    Part,
-    PartName,
-    Seen,
-    what_bounds,
-)
+from harness.analysis.tables.bound import HEADROOM_ENOUGH, Asked, Connections, PartName, what_bounds
 from harness.errors import RematchError
 from harness.hosts.base import Command, Process
 from harness.hosts.local import LocalHost
 from harness.model import Bound, BoundBy
 from harness.project import find_root
-from harness.toolchains import Surroundings, build_environment, find_go, find_tool
+from harness.toolchains import Surroundings, find_go, find_tool
+from harness.verify.real.bound_counters import POOL_SIZE, Behind, Counters, Kind, cpu_s
+from harness.verify.real.go_service import build_go_service
 from harness.verify.real.steady_rate import SteadyRate
 from harness.verify.simulated.result import Cell, VerifyResult, result, share
 
@@ -64,6 +58,7 @@ request = function()
   return wrk.format()
 end
 """
+_BALANCE = "/client/1/balance"
 #: Nothing asks the database: a connection is made when a request needs one.
 _NO_DATABASE = dict.fromkeys(("PGHOST", "PGUSER", "PGPASSWORD", "PGDATABASE"), "none") | {"PGPORT": "1"}
 
@@ -93,6 +88,8 @@ def bound(sims: int, seed: int) -> VerifyResult:
     kinds: dict[str, BoundBy] = {
         "a slowed generator": "generator",
         "a slowed upstream": "backing",
+        "a slowed database": "backing",
+        "a locked database": "backing",
         "a rate below capacity": "offered",
         "a saturated service": "service",
     }
@@ -142,17 +139,6 @@ def _undisturbed(trials: Iterator[Trial], wanted: int) -> tuple[list[Trial], int
     return kept, aside
 
 
-@dataclass(frozen=True)
-class _Kind:
-    """What runs where, and what is asked of it."""
-
-    service: tuple[int, ...]
-    generator: tuple[int, ...]
-    slowed_wrk: bool = False
-    upstream: tuple[int, ...] = ()
-    rate_per_s: float | None = None
-
-
 class Machinery:
     """Builds the services once, and makes trials of them; a context manager."""
 
@@ -164,10 +150,12 @@ class Machinery:
             )
         self._cpus, first, rest = cpus, cpus[:1], cpus[1:]
         self._kinds = {
-            "a slowed generator": _Kind(cpus, cpus, slowed_wrk=True),
-            "a slowed upstream": _Kind(first, first, upstream=rest[:1]),
-            "a rate below capacity": _Kind(first, rest, rate_per_s=RATE_PER_S),
-            "a saturated service": _Kind(first, rest),
+            "a slowed generator": Kind(cpus, cpus, slowed_wrk=True),
+            "a slowed upstream": Kind(first, first, behind=rest[:1], path="/hello"),
+            "a slowed database": Kind(first, first, behind=rest[:1], database="grown", path=_BALANCE),
+            "a locked database": Kind(first, first, behind=rest[:1], database="locked", path=_BALANCE),
+            "a rate below capacity": Kind(first, rest, rate_per_s=RATE_PER_S),
+            "a saturated service": Kind(first, rest),
         }
         around = Surroundings(project=find_root())
         self._go, self._around = find_go(around), around
@@ -187,29 +175,34 @@ class Machinery:
         """Yield trials of one kind for as long as they are asked for; each meets the same running services."""
         made = self._kinds[kind]
         with ExitStack() as running:
-            upstream = running.enter_context(self._upstream(made)) if made.upstream else None
+            behind = running.enter_context(self._behind(made))
             port = free_port()
-            service = running.enter_context(self._service(made, port, upstream))
+            service = running.enter_context(self._service(made, port, behind))
             echo_per_s = None
             if made.slowed_wrk:  # as a session has it: read once, before, with the generator as it is
                 with self._wrk_at(port, made, slowed=False) as (_, answered):
                     time.sleep(WINDOW_S)
                 echo_per_s = answered()
             while True:
-                yield self._trial(made, port, service, upstream, echo_per_s)
+                yield self._trial(made, port, service, behind, echo_per_s)
 
     def _trial(
-        self, made: _Kind, port: int, service: Process, upstream: tuple[Process, int] | None, echo_per_s: float | None
-    ) -> Trial:  # fmt: skip
-        behind = () if upstream is None else (upstream[0],)
+        self, made: Kind, port: int, service: Process, behind: Behind | None, echo_per_s: float | None
+    ) -> Trial:
         load = (
             self._rate_at(port, made) if made.rate_per_s else self._wrk_at(port, made, slowed=made.slowed_wrk)
         )
         with load as (generator_cpu_s, answered):
             time.sleep(AROUND_S)
-            before = _Counters.read(service, generator_cpu_s, behind)
-            time.sleep(WINDOW_S)
-            after = _Counters.read(service, generator_cpu_s, behind)
+            parts: dict[PartName, Callable[[], float]] = {
+                "service": lambda: cpu_s(service),
+                "generator": generator_cpu_s,
+            }
+            if behind is not None:
+                parts["backing"] = behind.cpu_s
+            before = Counters.read(parts)
+            connections = behind.wait(WINDOW_S) if behind is not None else _wait(WINDOW_S)
+            after = Counters.read(parts)
             time.sleep(AROUND_S)
         achieved_per_s = answered()
         ratio = None if echo_per_s is None or made.rate_per_s else echo_per_s / max(achieved_per_s, 1.0)
@@ -218,8 +211,9 @@ class Machinery:
             achieved_per_s=achieved_per_s,
             echo_per_s=echo_per_s,
             headroom_ratio=ratio,
+            users=None if made.rate_per_s else made.users,
         )
-        seen = after.since(before, made, asked)
+        seen = after.since(before, made, asked, connections)
         used = seen.part("generator")
         pinned = made.generator if made.generator != made.service else ()
         busy = bool(pinned) and used is not None and (used.cores or 0.0) > BUSY_SHARE * len(pinned)
@@ -233,16 +227,7 @@ class Machinery:
         """Build a service from its folder, once."""
         if source not in self._built:
             target = self._folder / source.replace("/", "-")
-            build = Command(
-                argv=(str(self._go.require()), "build", "-trimpath", "-o", str(target), "."),
-                folder=find_root() / "services" / source,
-                environment=build_environment(self._around),
-            )
-            done = self._host.run(build, timeout_s=300.0)
-            if done.exit_code != 0:
-                raise RematchError(
-                    f"services/{source}: go build ended with {done.exit_code}: {done.stderr.strip()[:300]}"
-                )
+            build_go_service(source, target, self._go, self._around)
             self._built[source] = target
         return self._built[source]
 
@@ -265,50 +250,58 @@ class Machinery:
             process.stop(grace_s=2.0)
 
     @contextmanager
-    def _upstream(self, made: _Kind) -> Iterator[tuple[Process, int]]:
-        """An upstream API that is over its memory limit from the start, so that it never stops collecting."""
-        port = free_port()
-        slowed = {"GOMEMLIMIT": "1MiB", "GOGC": "1"}
-        with self._running("clients/upstream-api", port, made.upstream, "/health", **slowed) as process:
-            yield process, port
+    def _behind(self, made: Kind) -> Iterator[Behind | None]:
+        if not made.behind:
+            yield None
+        elif made.database is not None:
+            from harness.verify.real.slowed_database import slowed_database  # with PostgreSQL's driver
+
+            with slowed_database(made.database, made.behind, self._host, self._around, self._folder) as found:
+                yield found
+        else:
+            # over its memory limit from the start, so that it never stops collecting
+            port, slowed = free_port(), {"GOMEMLIMIT": "1MiB", "GOGC": "1"}
+            with self._running("clients/upstream-api", port, made.behind, "/health", **slowed) as process:
+                told = _NO_DATABASE | {"UPSTREAM_URL": f"http://127.0.0.1:{port}"}
+                yield Behind(environment=told, cpu_s=lambda: cpu_s(process), wait=_wait)
 
     @contextmanager
-    def _service(self, made: _Kind, port: int, upstream: tuple[Process, int] | None) -> Iterator[Process]:
-        if upstream is None:
-            with self._running("echo/go-raw", port, made.service, "/") as process:
-                yield process
-            return
-        needs = _NO_DATABASE | {"UPSTREAM_URL": f"http://127.0.0.1:{upstream[1]}"}
-        lean = ("--pool-min", "0", "--pool-size", "1")
-        with self._running("clients/go-nethttp", port, made.service, "/health", *lean, **needs) as process:
+    def _service(self, made: Kind, port: int, behind: Behind | None) -> Iterator[Process]:
+        options: tuple[str, ...] = ()
+        if behind is None:
+            source, ready = "echo/go-raw", "/"
+        elif made.database is not None:
+            source, ready, options = "bank/go-gorilla", "/health", ("--pool-size", str(POOL_SIZE))
+        else:
+            source, ready, options = "clients/go-nethttp", "/health", ("--pool-min", "0", "--pool-size", "1")
+        needs: Mapping[str, str] = {} if behind is None else behind.environment
+        with self._running(source, port, made.service, ready, *options, **needs) as process:
             yield process
 
     @contextmanager
     def _wrk_at(
-        self, port: int, made: _Kind, *, slowed: bool
+        self, port: int, made: Kind, *, slowed: bool
     ) -> Iterator[tuple[Callable[[], float], Callable[[], float]]]:
         """Start wrk; yield what tells its CPU seconds so far, and, once it is stopped, what tells its rate."""
-        path = "/hello" if made.upstream else "/"
         said = self._folder / "wrk.txt"
         said.unlink(missing_ok=True)
         script = ("-s", str(self._folder / "slow.lua")) if slowed else ()
         threads = str(len(made.generator))
-        n_users = str(8 * len(made.generator))
-        argv = (str(self._wrk.require()), "-t", threads, "-c", n_users, "-d", "10s", *script)
+        argv = (str(self._wrk.require()), "-t", threads, "-c", str(made.users), "-d", "10s", *script)
         command = Command(
-            argv=(*argv, f"http://127.0.0.1:{port}{path}"),
+            argv=(*argv, f"http://127.0.0.1:{port}{made.path}"),
             folder=self._folder,
             cpus=made.generator,
             stdout=said,
         )
         process = self._host.spawn(command)
         try:
-            yield (lambda: _cpu_s(process)), (lambda: _wrk_rate(said))
+            yield (lambda: cpu_s(process)), (lambda: _wrk_rate(said))
         finally:
             process.stop(grace_s=5.0, first="SIGINT")  # it prints what it has done so far
 
     @contextmanager
-    def _rate_at(self, port: int, made: _Kind) -> Iterator[tuple[Callable[[], float], Callable[[], float]]]:
+    def _rate_at(self, port: int, made: Kind) -> Iterator[tuple[Callable[[], float], Callable[[], float]]]:
         """Ask at a steady rate over one connection, in a thread of this process."""
         client = SteadyRate(port, made.rate_per_s or RATE_PER_S)
         client.start()
@@ -318,60 +311,9 @@ class Machinery:
             client.stop()
 
 
-@dataclass(frozen=True)
-class _Counters:
-    """What everybody had used at one moment."""
-
-    machine: MachineReading
-    used_s: dict[PartName, float]
-
-    @classmethod
-    def read(
-        cls, service: Process, generator_cpu_s: Callable[[], float], behind: tuple[Process, ...]
-    ) -> _Counters:
-        used: dict[PartName, float] = {"service": _cpu_s(service), "generator": generator_cpu_s()}
-        if behind:
-            used["backing"] = sum(_cpu_s(one) for one in behind)
-        return cls(machine=read_machine(), used_s=used)
-
-    def since(self, before: _Counters, made: _Kind, asked: Asked) -> Seen:
-        """Return what was seen between two moments."""
-        span = self.machine.monotonic_s - before.machine.monotonic_s
-        where: dict[PartName, tuple[int, ...]] = {
-            "service": made.service,
-            "generator": made.generator,
-            "backing": made.upstream,
-        }
-        parts = tuple(
-            Part(
-                name=name,
-                cores=(used_s - before.used_s[name]) / span,
-                cpus=frozenset(("here", cpu) for cpu in where[name]),
-                most=1.0 if made.rate_per_s and name == "generator" else None,
-            )
-            for name, used_s in self.used_s.items()
-        )
-
-        def rate(name: str) -> float | None:
-            now, then = getattr(self.machine, name), getattr(before.machine, name)
-            return None if now is None or then is None else max(0.0, now - then) / span
-
-        busy = rate("total_cpu_s")
-        own = sum(part.cores or 0.0 for part in parts)
-        around = AroundIt(
-            n_cpus=len(usable_cpus()),
-            stolen_cores=rate("steal_s"),
-            other_cores=None if busy is None else max(0.0, busy - own),
-            idle_cores=rate("idle_s"),
-        )
-        return Seen(parts=parts, asked=asked, around=around)
-
-
-def _cpu_s(process: Process) -> float:
-    read = read_tree(process.pid, process.start_ticks, cpu_at_launch_s=process.cpu_at_launch_s, pss=False)
-    if read.cpu_s is None:
-        raise RematchError(f"process {process.pid} ended while its CPU time was read")
-    return read.cpu_s
+def _wait(span_s: float) -> Connections | None:
+    time.sleep(span_s)
+    return None
 
 
 def _wrk_rate(said: Path) -> float:

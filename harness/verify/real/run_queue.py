@@ -40,7 +40,7 @@ class RunQueue:
     def waited_s(self, pid: int, start_s: float, end_s: float) -> float:
         """Return how long a process waited between two monotonic times, to the readings around them.
 
-        A process of several threads waits as long as the one of them that waits longest. Ask after the end.
+        A process of several threads waits as long as the one of them that waits longest.
         """
         return self._gained_s(self._pids.index(pid), start_s, end_s)
 
@@ -58,8 +58,9 @@ class RunQueue:
     def _work(self) -> None:
         readers = [_Waiting(pid) for pid in self._pids]
         while not self._stopping.wait(self._every_s):
-            self._at.append(time.monotonic())
+            at = time.monotonic()
             self._counts.append([*(reader.read_s() for reader in readers), _steal_s()])
+            self._at.append(at)  # last: who asks meanwhile finds a count for each time
         for reader in readers:
             reader.close()
 

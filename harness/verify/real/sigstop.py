@@ -31,7 +31,8 @@ from harness.errors import RematchError
 from harness.hosts.base import Command
 from harness.hosts.local import LocalHost
 from harness.project import find_root
-from harness.toolchains import Surroundings, build_environment, find_go
+from harness.toolchains import Surroundings, find_go
+from harness.verify.real.go_service import build_go_service
 from harness.verify.real.run_queue import RunQueue
 from harness.verify.simulated.result import Cell, VerifyResult, result, share
 
@@ -168,23 +169,13 @@ def _client_made(queue: RunQueue, trial: _Trial, span: Span) -> bool:
 
 def _service(folder: Path, port: int) -> tuple[str, tuple[str, ...]]:
     """The echo service in Go where Go is, otherwise Python's own HTTP server; and how to start it."""
-    root = find_root()
-    around = Surroundings(project=root)
+    around = Surroundings(project=find_root())
     go = find_go(around)
     if not go.usable:
         server = ("-m", "http.server", "--bind", "127.0.0.1", "--protocol", "HTTP/1.1", str(port))
         return "Python's http.server", (sys.executable, *server)
     target = folder / "service"
-    build = Command(
-        argv=(str(go.require()), "build", "-trimpath", "-o", str(target), "."),
-        folder=root / "services/echo/go-raw",
-        environment=build_environment(around),
-    )
-    done = LocalHost().run(build, timeout_s=300.0)
-    if done.exit_code != 0:
-        raise RematchError(
-            f"services/echo/go-raw: go build ended with {done.exit_code}: {done.stderr.strip()[:300]}"
-        )
+    build_go_service("echo/go-raw", target, go, around)
     return "go-raw", (str(target), "--host", "127.0.0.1", "--port", str(port))
 
 

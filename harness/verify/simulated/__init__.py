@@ -8,7 +8,17 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from harness.errors import InputError
-from harness.verify.simulated import attribution, comparisons, crosscheck, omission, stalls, tails
+from harness.verify.simulated import (
+    attribution,
+    compared_runs,
+    comparisons,
+    crosscheck,
+    omission,
+    ranks,
+    sessions,
+    stalls,
+    tails,
+)
 from harness.verify.simulated.result import Cell, VerifyResult
 from harness.verify.simulated.warmup import simulate_warmup
 
@@ -27,6 +37,9 @@ VERIFICATIONS: Mapping[str, Verification] = MappingProxyType(
         "power": Verification(comparisons.power, 4000),
         "tost": Verification(comparisons.tost, 4000),
         "multiplicity": Verification(comparisons.multiplicity, 2000),
+        "compare": Verification(compared_runs.compare, 2000),
+        "agreement": Verification(sessions.agreement, 1000),
+        "ranks": Verification(ranks.ranks, 2000),
         "quantile": Verification(tails.quantile, 1000),
         "pooled-quantile": Verification(tails.pooled_quantile, 1000),
         "rare-mode": Verification(comparisons.rare_mode, 2000),

@@ -41,6 +41,7 @@ func databaseFromEnvironment() (string, error) {
 type database struct {
 	connector driver.Connector
 	pool      *sql.DB // nil: a connection for every unit of work
+	bare      bool    // a published statement's own sql.DB keeps the defaults of database/sql
 	wait      time.Duration
 	opened    atomic.Int64 // connections that the database accepted
 	open      atomic.Int64 // sockets to the database, leaked ones included
@@ -48,7 +49,7 @@ type database struct {
 
 // openDatabase connects to nothing yet.
 func openDatabase(place string, opts options) (*database, error) {
-	d := &database{wait: time.Duration(opts.poolWaitMs) * time.Millisecond}
+	d := &database{wait: time.Duration(opts.poolWaitMs) * time.Millisecond, bare: opts.statementDB == "defaults"}
 	dialer := &countingDialer{database: d}
 	if opts.face == "matched" {
 		place += "&binary_parameters=yes" // without it lib/pq takes two round trips for a statement with parameters
@@ -63,9 +64,17 @@ func openDatabase(place string, opts options) (*database, error) {
 	if opts.connections == "pool" {
 		d.pool = sql.OpenDB(d.connector)
 		d.pool.SetMaxOpenConns(opts.poolSize)
-		d.pool.SetMaxIdleConns(opts.poolSize)
+		d.pool.SetMaxIdleConns(opts.mostIdle())
 	}
 	return d, nil
+}
+
+// forPublished returns what a statement of the published or the repaired face runs on, and whether it is kept after it.
+func (d *database) forPublished() (db *sql.DB, kept bool) {
+	if d.pool != nil {
+		return d.pool, true
+	}
+	return d.ofOneStatement(sql.OpenDB(d.connector)), false
 }
 
 func (d *database) close() {

@@ -153,12 +153,14 @@ func TestMetricsCountRequestsByRouteAndStatus(t *testing.T) {
 	}
 }
 
-func TestPublishedFaceBoundsBodies(t *testing.T) {
+func TestPublishedAndRepairedFacesBoundBodies(t *testing.T) {
 	nowhere(t)
-	server := newService(t, "--face=published")
-	for _, path := range []string{"/client/new/1", "/transaction"} {
-		if status, _ := ask(t, server, "POST", path, `{"amount":`+strings.Repeat(" ", maxBodyBytes)); status != 413 {
-			t.Errorf("%s: %d", path, status)
+	for _, face := range []string{"published", "repaired"} {
+		server := newService(t, "--face="+face)
+		for _, path := range []string{"/client/new/1", "/transaction"} {
+			if status, _ := ask(t, server, "POST", path, `{"amount":`+strings.Repeat(" ", maxBodyBytes)); status != 413 {
+				t.Errorf("%s %s: %d", face, path, status)
+			}
 		}
 	}
 }

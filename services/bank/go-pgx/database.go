@@ -32,7 +32,8 @@ func checkEnvironment() error {
 type database struct {
 	config    *pgx.ConnConfig
 	pool      *pgxpool.Pool // nil: a connection for every unit of work
-	published *sql.DB       // the pool of the published face, which pgx serves through database/sql
+	published *sql.DB       // the pool of the published and repaired faces, which pgx serves through database/sql
+	bare      bool          // a published statement's own sql.DB keeps the defaults of database/sql
 	wait      time.Duration
 	opened    atomic.Int64 // connections that the database accepted
 	open      atomic.Int64 // sockets to the database, leaked ones included
@@ -44,7 +45,9 @@ func openDatabase(opts options) (*database, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &database{config: config.ConnConfig, wait: time.Duration(opts.poolWaitMs) * time.Millisecond}
+	d := &database{
+		config: config.ConnConfig, wait: time.Duration(opts.poolWaitMs) * time.Millisecond, bare: opts.statementDB == "defaults",
+	}
 	d.config.DialFunc = d.dial
 	d.config.AfterConnect = func(context.Context, *pgconn.PgConn) error {
 		d.opened.Add(1)
@@ -56,10 +59,10 @@ func openDatabase(opts options) (*database, error) {
 	switch {
 	case opts.connections == "per-statement":
 		d.config.DefaultQueryExecMode = pgx.QueryExecModeExec // to prepare what runs once is a second round trip
-	case opts.face == "published":
+	case opts.face != "matched":
 		d.published = stdlib.OpenDB(*d.config)
 		d.published.SetMaxOpenConns(opts.poolSize)
-		d.published.SetMaxIdleConns(opts.poolSize)
+		d.published.SetMaxIdleConns(opts.mostIdle())
 	default:
 		config.MaxConns = int32(opts.poolSize)
 		if d.pool, err = pgxpool.NewWithConfig(context.Background(), config); err != nil {
@@ -67,6 +70,14 @@ func openDatabase(opts options) (*database, error) {
 		}
 	}
 	return d, nil
+}
+
+// forPublished returns what a statement of the published or the repaired face runs on, and whether it is kept after it.
+func (d *database) forPublished() (db *sql.DB, kept bool) {
+	if d.published != nil {
+		return d.published, true
+	}
+	return d.ofOneStatement(stdlib.OpenDB(*d.config)), false
 }
 
 // close gives the pool a moment: it waits for what was lent, and work that outlived the drain is given up.

@@ -39,6 +39,7 @@ type options struct {
 	connections string
 	poolSize    int
 	poolWaitMs  int
+	statementDB string
 	lean        bool
 }
 
@@ -70,8 +71,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return fine
 }
 
-const usage = "allowed: --host ADDRESS --port 0..65535 --face published|matched --logging off|on --log-sink null|file|pipe --log-file PATH " +
-	"--connections per-statement|pool --pool-size 1..10000 --pool-wait-ms 1..600000 --lean"
+const usage = "allowed: --host ADDRESS --port 0..65535 --face published|repaired|matched --logging off|on --log-sink null|file|pipe --log-file PATH " +
+	"--connections per-statement|pool --pool-size 1..10000 --pool-wait-ms 1..600000 --statement-db published|defaults --lean"
 
 // parseFlags reads --flag value and --flag=value.
 func parseFlags(args []string) (options, error) {
@@ -86,8 +87,9 @@ func parseFlags(args []string) (options, error) {
 	flags.StringVar(&opts.logSink, "log-sink", "null", "")
 	flags.StringVar(&opts.logFile, "log-file", "", "")
 	flags.StringVar(&opts.connections, "connections", "", "")
-	flags.StringVar(&poolSize, "pool-size", "20", "")
+	flags.StringVar(&poolSize, "pool-size", "", "")
 	flags.StringVar(&poolWaitMs, "pool-wait-ms", "10000", "")
+	flags.StringVar(&opts.statementDB, "statement-db", "published", "")
 	flags.BoolVar(&opts.lean, "lean", false, "")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -99,9 +101,15 @@ func parseFlags(args []string) (options, error) {
 		return opts, fmt.Errorf("unexpected argument %q; %s", flags.Arg(0), usage)
 	}
 	if opts.connections == "" {
-		opts.connections = map[string]string{"published": "per-statement"}[opts.face]
-		if opts.connections == "" {
-			opts.connections = "pool"
+		opts.connections = "pool"
+		if opts.face == "published" {
+			opts.connections = "per-statement"
+		}
+	}
+	if poolSize == "" {
+		poolSize = "20"
+		if opts.face == "repaired" {
+			poolSize = "95" // the rematch's own
 		}
 	}
 	for _, one := range []struct {
@@ -123,14 +131,18 @@ func parseFlags(args []string) (options, error) {
 		flag, value string
 		allowed     []string
 	}{
-		{"--face", opts.face, []string{"published", "matched"}},
+		{"--face", opts.face, []string{"published", "repaired", "matched"}},
 		{"--logging", opts.logging, []string{"off", "on"}},
 		{"--log-sink", opts.logSink, []string{"null", "file", "pipe"}},
 		{"--connections", opts.connections, []string{"per-statement", "pool"}},
+		{"--statement-db", opts.statementDB, []string{"published", "defaults"}},
 	} {
 		if !slices.Contains(one.allowed, one.value) {
 			return opts, fmt.Errorf("%s %q; allowed: %s", one.flag, one.value, strings.Join(one.allowed, ", "))
 		}
+	}
+	if opts.face == "repaired" && opts.connections != "pool" {
+		return opts, fmt.Errorf("--connections %q with --face repaired; allowed: pool", opts.connections)
 	}
 	if opts.logSink == "file" && opts.logFile == "" {
 		return opts, errors.New("--log-sink file needs --log-file PATH")
@@ -184,8 +196,11 @@ func newServer(handler http.Handler) *http.Server {
 
 func routes(opts options, db *database, sink io.Writer) http.Handler {
 	registry := newRegistry(db)
-	if opts.face == "published" {
-		return publishedRoutes(db, sink, metricsHandler(registry))
+	switch opts.face {
+	case "published":
+		return publishedRoutes(published{database: db, sink: sink}, metricsHandler(registry))
+	case "repaired":
+		return repairedRoutes(published{database: db, sink: sink}, metricsHandler(registry))
 	}
 	return matchedRoutes(bank{db}, newObserver(registry, sink), metricsHandler(registry))
 }

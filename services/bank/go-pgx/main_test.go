@@ -17,10 +17,10 @@ import (
 )
 
 func TestFlagsAreReadInBothForms(t *testing.T) {
-	want := options{host: "::1", port: 8080, face: "published", logging: "on", logSink: "file", logFile: "/tmp/x", connections: "pool", poolSize: 7, poolWaitMs: 250, lean: true}
+	want := options{host: "::1", port: 8080, face: "published", logging: "on", logSink: "file", logFile: "/tmp/x", connections: "pool", poolSize: 7, poolWaitMs: 250, statementDB: "defaults", lean: true}
 	for _, line := range []string{
-		"--host ::1 --port 8080 --face published --logging on --log-sink file --log-file /tmp/x --connections pool --pool-size 7 --pool-wait-ms 250 --lean",
-		"--host=::1 --port=8080 --face=published --logging=on --log-sink=file --log-file=/tmp/x --connections=pool --pool-size=7 --pool-wait-ms=250 --lean",
+		"--host ::1 --port 8080 --face published --logging on --log-sink file --log-file /tmp/x --connections pool --pool-size 7 --pool-wait-ms 250 --statement-db defaults --lean",
+		"--host=::1 --port=8080 --face=published --logging=on --log-sink=file --log-file=/tmp/x --connections=pool --pool-size=7 --pool-wait-ms=250 --statement-db=defaults --lean",
 	} {
 		if got, err := parseFlags(strings.Fields(line)); err != nil || got != want {
 			t.Errorf("%s: %+v, %v", line, got, err)
@@ -30,7 +30,7 @@ func TestFlagsAreReadInBothForms(t *testing.T) {
 
 func TestDefaultsAreLoopbackAndMatchedWithAPoolAndWithoutLogging(t *testing.T) {
 	got, err := parseFlags([]string{"--port=0"})
-	want := options{host: "127.0.0.1", face: "matched", logging: "off", logSink: "null", connections: "pool", poolSize: 20, poolWaitMs: 10_000}
+	want := options{host: "127.0.0.1", face: "matched", logging: "off", logSink: "null", connections: "pool", poolSize: 20, poolWaitMs: 10_000, statementDB: "published"}
 	if err != nil || got != want {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -48,13 +48,21 @@ func TestThePublishedFaceConnectsForEveryStatementUnlessToldOtherwise(t *testing
 	}
 }
 
+func TestTheRepairedFaceHasThePoolOfTheRematch(t *testing.T) {
+	for line, want := range map[string]int{"--port=0 --face=repaired": 95, "--port=0 --face=repaired --pool-size=7": 7} {
+		if got, err := parseFlags(strings.Fields(line)); err != nil || got.connections != "pool" || got.poolSize != want {
+			t.Errorf("%s: %+v, %v", line, got, err)
+		}
+	}
+}
+
 func TestBadFlagsAreNamedInOneLineWithStatus2(t *testing.T) {
 	for line, name := range map[string]string{
 		"":                            "--port",
 		"--port x":                    `"x"`,
 		"--port 65536":                `"65536"`,
 		"--port=-1":                   `"-1"`,
-		"--port 0 --face other":       `--face "other"; allowed: published, matched`,
+		"--port 0 --face other":       `--face "other"; allowed: published, repaired, matched`,
 		"--port 0 --logging yes":      `--logging "yes"; allowed: off, on`,
 		"--port 0 --log-sink stderr":  `--log-sink "stderr"; allowed: null, file, pipe`,
 		"--port 0 --log-sink file":    "--log-file",
@@ -63,9 +71,11 @@ func TestBadFlagsAreNamedInOneLineWithStatus2(t *testing.T) {
 		"--port 0 --pool-size 10001":  `--pool-size "10001"`,
 		"--port 0 --pool-wait-ms 1s":  `--pool-wait-ms "1s"`,
 		"--port 0 --pool-wait-ms=-5":  `--pool-wait-ms "-5"`,
-		"--port 0 --verbose":          "-verbose",
-		"--port 0 --host":             "-host",
-		"--port 0 surplus":            `"surplus"`,
+		"--port 0 --statement-db own": `--statement-db "own"; allowed: published, defaults`,
+		"--port 0 --face repaired --connections per-statement": `--connections "per-statement" with --face repaired; allowed: pool`,
+		"--port 0 --verbose": "-verbose",
+		"--port 0 --host":    "-host",
+		"--port 0 surplus":   `"surplus"`,
 	} {
 		var stderr strings.Builder
 		status := run(context.Background(), strings.Fields(line), io.Discard, &stderr)

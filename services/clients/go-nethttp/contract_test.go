@@ -124,6 +124,74 @@ func TestMatchedFaceKeepsTheContract(t *testing.T) {
 	}
 }
 
+func TestCallsAtOnceKeepTheContract(t *testing.T) {
+	s := started(t, newUpstreamServer(t), "--calls=parallel")
+	for _, c := range contractCases(t, "matched") {
+		t.Run(c.Name, func(t *testing.T) { c.check(t, s) })
+	}
+}
+
+func TestPublishedFaceIsSpelledAsPublished(t *testing.T) {
+	s := started(t, newUpstreamServer(t), "--face=published")
+	_, hello := s.get(t, "/hello")
+	const begins, ends = `{"client":{"id":0,"name":"A","age":18,"guardianID":0,"monthSalary":3000,"address":{"street":"123 Main St",`,
+		`"FavoriteDirector":"J J Abrams"},"loanOptions":[{"years":1,"loan":1004.4,"monthlyInstallment":90},` +
+			`{"years":2,"loan":2008.8,"monthlyInstallment":90},{"years":3,"loan":3013.2,"monthlyInstallment":90}]}`
+	if !strings.HasPrefix(hello, begins) || !strings.HasSuffix(hello, ends) {
+		t.Errorf("/hello: %s", hello)
+	}
+	var films string
+	for range 4 { // the fifth client's director has an ampersand
+		_, films = s.get(t, "/db")
+	}
+	const five = `{"client":{"id":0,"name":"E","age":22,"guardianID":0,"monthSalary":5000,"address":null,"phones":null,` +
+		`"FavoriteDirector":"Anthony Russo & Joe Russo"},"movies":[{"Title":"Avengers: Endgame","Year":2019,"Cost":356,"Director":"Anthony Russo & Joe Russo"},` +
+		`{"Title":"Avengers: Infinity War","Year":2018,"Cost":325,"Director":"Anthony Russo & Joe Russo"}]}` + "\n"
+	if films != five {
+		t.Errorf("/db: %s", films)
+	}
+	for !strings.Contains(hello, `"name":"E"`) {
+		_, hello = s.get(t, "/hello")
+	}
+	if !strings.Contains(hello, `"FavoriteDirector":"Anthony Russo \u0026 Joe Russo"`) {
+		t.Errorf("/hello: %s", hello)
+	}
+}
+
+func TestPublishedFaceAsksForClientZeroOnly(t *testing.T) {
+	upstream := newUpstreamServer(t)
+	s := started(t, upstream, "--face=published", "--minor-percent=50")
+	calls := make(chan string, 8)
+	upstream.behave(func(w http.ResponseWriter, r *http.Request) {
+		calls <- r.RequestURI
+		fmt.Fprint(w, upstream.pages[r.RequestURI])
+	})
+	s.get(t, "/hello")
+	if _, minor := s.get(t, "/hello"); !strings.Contains(minor, `"age":17,`) || !strings.HasSuffix(minor, `,"loanOptions":[]}`) {
+		t.Errorf("a minor: %s", minor)
+	}
+	for _, want := range []string{"/phones/0", "/address/0", "/phones/0", "/address/0"} {
+		if asked := <-calls; asked != want {
+			t.Errorf("asked %s, not %s", asked, want)
+		}
+	}
+}
+
+func TestCallsAtOnceAreUnderWayTogether(t *testing.T) {
+	upstream := newUpstreamServer(t)
+	s := started(t, upstream, "--calls=parallel")
+	both := make(chan struct{}, 2)
+	all := make(chan struct{})
+	go func() { <-both; <-both; close(all) }()
+	upstream.behave(func(w http.ResponseWriter, r *http.Request) {
+		both <- struct{}{}
+		<-all // nobody is answered before both calls are there
+		fmt.Fprint(w, upstream.pages[r.RequestURI])
+	})
+	s.expect(t, "/hello?client=1", 200, string(leanBody()))
+	s.allGivenBack(t, upstream)
+}
+
 func TestPublishedFaceKeepsTheContract(t *testing.T) {
 	s := started(t, newUpstreamServer(t), "--face=published")
 	for _, c := range contractCases(t, "published") {

@@ -21,6 +21,7 @@ type options struct {
 	logSink string
 	logFile string
 	lean    bool
+	calls   string // of a /hello: sequential or parallel
 
 	minorPercent        uint64
 	upstreamConnections int
@@ -28,7 +29,7 @@ type options struct {
 	pool                poolSettings
 }
 
-const usage = "allowed: --host ADDRESS --port 0..65535 --face published|matched --logging off|on --log-sink null|file|pipe --log-file PATH --lean" +
+const usage = "allowed: --host ADDRESS --port 0..65535 --face published|matched --logging off|on --log-sink null|file|pipe --log-file PATH --lean --calls sequential|parallel" +
 	" --minor-percent 0..100 --upstream-connections 1..1000 --upstream-timeout-ms 1..600000 --pool-size 1..1000 --pool-min 0..1000 --pool-wait-ms 1..600000"
 
 // numberFlag is a flag whose value is a whole number within bounds.
@@ -57,6 +58,7 @@ func parseFlags(args []string) (options, error) {
 	flags.StringVar(&opts.logSink, "log-sink", "null", "")
 	flags.StringVar(&opts.logFile, "log-file", "", "")
 	flags.BoolVar(&opts.lean, "lean", false, "")
+	flags.StringVar(&opts.calls, "calls", "sequential", "")
 	numbers := []*numberFlag{
 		{"port", "", 0, 65_535},
 		{"minor-percent", "0", 0, 100},
@@ -118,6 +120,7 @@ func (o *options) checkWords() error {
 		{"--face", o.face, []string{"published", "matched"}},
 		{"--logging", o.logging, []string{"off", "on"}},
 		{"--log-sink", o.logSink, []string{"null", "file", "pipe"}},
+		{"--calls", o.calls, []string{"sequential", "parallel"}},
 	} {
 		if !slices.Contains(one.allowed, one.value) {
 			return fmt.Errorf("%s %q; allowed: %s", one.flag, one.value, strings.Join(one.allowed, ", "))

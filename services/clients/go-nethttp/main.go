@@ -110,7 +110,7 @@ func routes(opts options, behind backing, sink, stderr io.Writer) (http.Handler,
 		return nil, nil, err
 	}
 	s := &service{
-		ctx: ctx, pool: pool, poolWait: opts.pool.wait,
+		ctx: ctx, pool: pool, poolWait: opts.pool.wait, parallel: opts.calls == "parallel",
 		turns:      turns{minorPercent: opts.minorPercent},
 		complaints: &complaints{logger: log.New(stderr, "", log.LstdFlags|log.LUTC)},
 	}

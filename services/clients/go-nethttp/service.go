@@ -18,6 +18,7 @@ type service struct {
 	upstream   *upstream
 	pool       *pgxpool.Pool
 	poolWait   time.Duration
+	parallel   bool // both calls of a /hello are under way at the same time
 	complaints *complaints
 }
 
@@ -32,21 +33,42 @@ func (s *service) whose(query string) (turn, bool) {
 	return s.turns.next(), true
 }
 
-// hello asks the upstream, one call after the other. A minor has the address of the guardian and
-// can borrow nothing.
+// hello asks the upstream twice. A minor has the address of the guardian and can borrow nothing.
 func (s *service) hello(who turn) (any, error) {
 	answer := helloAnswer{clientAnswer: answerOf(who.client, who.age())}
-	var err error
-	if answer.Phones, err = s.upstream.phones(s.ctx, who.client.ID); err != nil {
+	adult := answer.Age >= adultAge
+	asked := who.client.ID
+	if !adult {
+		asked = guardianID
+	}
+	err := s.ask(
+		func() (err error) { answer.Phones, err = s.upstream.phones(s.ctx, who.client.ID); return },
+		func() (err error) { answer.Address, err = s.upstream.address(s.ctx, asked); return },
+	)
+	if err != nil {
 		return nil, err
 	}
-	if answer.Age >= adultAge {
-		answer.Address, err = s.upstream.address(s.ctx, who.client.ID)
+	if adult {
 		answer.LoanOptions = who.client.LoanOptions()
-	} else {
-		answer.Address, err = s.upstream.address(s.ctx, guardianID)
 	}
-	return answer, err
+	return answer, nil
+}
+
+// ask makes both calls, one after the other or at once. When both fail, the failure of the first is told.
+func (s *service) ask(first, second func() error) error {
+	if !s.parallel {
+		if err := first(); err != nil {
+			return err
+		}
+		return second()
+	}
+	done := make(chan error, 1)
+	go func() { done <- second() }()
+	failed, also := first(), <-done
+	if failed != nil {
+		return failed
+	}
+	return also
 }
 
 // films asks the database for everything and answers what is one director's.

@@ -46,7 +46,7 @@ func (s *instance) atOnce(n int, ask func(i int)) {
 
 func TestSlowUpstreamIsA504AndNoConnectionIsLost(t *testing.T) {
 	upstream := newUpstreamServer(t)
-	s := started(t, upstream, "--upstream-timeout-ms=50", "--upstream-connections=4")
+	s := started(t, upstream, "--upstream-timeout-ms=2000", "--upstream-connections=4")
 	release := make(chan struct{})
 	upstream.behave(func(_ http.ResponseWriter, r *http.Request) {
 		select {
@@ -63,7 +63,7 @@ func TestSlowUpstreamIsA504AndNoConnectionIsLost(t *testing.T) {
 
 func TestUpstreamThatStopsInTheMiddleOfABodyIsA504(t *testing.T) {
 	upstream := newUpstreamServer(t)
-	s := started(t, upstream, "--upstream-timeout-ms=50")
+	s := started(t, upstream, "--upstream-timeout-ms=2000")
 	upstream.behave(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Length", "700")
 		fmt.Fprint(w, "[")
@@ -109,23 +109,49 @@ func TestPublishedFaceKeepsTwoIdleConnectionsOnly(t *testing.T) {
 }
 
 func TestUpstreamThatIsDownIsA502UntilItIsBack(t *testing.T) {
-	for _, face := range []string{"matched", "published"} {
+	for _, calls := range []string{"sequential", "parallel"} {
 		upstream := newUpstreamServer(t)
-		s := started(t, upstream, "--face="+face)
+		s := started(t, upstream, "--calls="+calls)
 		s.atOnce(6, func(int) { s.expect(t, "/hello", 200, "") })
 		upstream.down()
 		for range 3 {
-			s.atOnce(6, func(int) { s.expect(t, "/hello", 502, "") })
+			s.atOnce(6, func(int) { s.expect(t, "/hello", 502, unavailableBody) })
 		}
 		s.expect(t, "/db", 200, "")
-		if face == "matched" {
-			s.expect(t, "/hello", 502, unavailableBody)
-		}
 		upstream.up(t)
 		s.atOnce(6, func(int) { s.expect(t, "/hello", 200, "") })
 		s.allGivenBack(t, upstream)
 		s.end()
 	}
+}
+
+func TestPublishedFaceAnswersNothingUnderA200WhenTheUpstreamFails(t *testing.T) {
+	upstream := newUpstreamServer(t)
+	s := started(t, upstream, "--face=published")
+	empty := func() {
+		t.Helper()
+		if response, body := s.get(t, "/hello"); response.StatusCode != 200 || body != "" {
+			t.Errorf("%d %q", response.StatusCode, body)
+		}
+	}
+	full := func() {
+		t.Helper()
+		if response, body := s.get(t, "/hello"); response.StatusCode != 200 || !strings.HasPrefix(body, `{"client":{"id":0,`) {
+			t.Errorf("%d %q", response.StatusCode, body)
+		}
+	}
+	full()
+	upstream.behave(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "[]", 500) })
+	empty()
+	upstream.behave(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "no JSON") })
+	empty()
+	upstream.behave(nil)
+	full()
+	upstream.down()
+	empty()
+	upstream.up(t)
+	full()
+	s.allGivenBack(t, upstream)
 }
 
 func TestUpstreamIsNotBelieved(t *testing.T) {
@@ -254,7 +280,7 @@ func TestServiceAndTheRealUpstreamFitTogether(t *testing.T) {
 			}
 			return port != ""
 		})
-		s := started(t, &upstreamServer{address: "127.0.0.1:" + port}, "--upstream-timeout-ms=1000")
+		s := started(t, &upstreamServer{address: "127.0.0.1:" + port}, "--upstream-timeout-ms=20000")
 		s.expect(t, "/hello?client=1", c.want, c.body)
 		stop()
 		_ = process.Wait() // it was killed

@@ -54,7 +54,7 @@ type faults struct {
 	garbage bool
 }
 
-// site answers each path with its page. Twenty paths are all there are, so one look into a map
+// site answers each path with its page. Twenty-two paths are all there are, so one look into a map
 // finds the page, and an id in another spelling is not there.
 type site struct {
 	pages   map[string]*page
@@ -66,7 +66,7 @@ type site struct {
 // newSite is all that the program answers; production and tests both mount it.
 func newSite(wanted faults, served prometheus.Counter, metrics http.Handler) *site {
 	s := &site{pages: map[string]*page{}, faults: wanted, served: served, metrics: metrics}
-	for id := 1; id <= clientCount; id++ {
+	for id := 0; id <= clientCount; id++ { // 0 is whom the published programs ask for
 		phones, address := phonesBody(id), []byte(addressBody)
 		if wanted.garbage {
 			phones, address = garbageBody, garbageBody

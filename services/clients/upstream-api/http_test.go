@@ -160,7 +160,7 @@ func TestDelayHoldsBackAnswersButNotHealth(t *testing.T) {
 
 func TestAnswersAreCounted(t *testing.T) {
 	server := started(t, options{})
-	for _, path := range []string{"/phones/1", "/address/2", "/phones/0", "/health"} {
+	for _, path := range []string{"/phones/1", "/address/2", "/phones/11", "/health"} {
 		get(t, server, path)
 	}
 	if _, metrics := get(t, server, "/metrics"); !strings.Contains(metrics, "\nupstream_answers_total 2\n") {

@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	kitlog "github.com/go-kit/log"
 )
 
 func post(t *testing.T, server *httptest.Server, path, body string) *http.Response {
@@ -192,12 +194,43 @@ func TestPublishedFaceLogsAsTheArticleDid(t *testing.T) {
 	post(t, server, "/count", `{"s":"hé"}`)
 	for i, line := range sink.lines(t, 3) {
 		want := []string{
-			`^method=uppercase input=hello output=HELLO err=null took=\S+$`,
-			`^method=uppercase input= output= err="Empty string" took=\S+$`,
-			`^method=count input=hé n=3 took=\S+$`,
+			`^level=info method=uppercase input=hello output=HELLO err=null took=\S+$`,
+			`^level=info method=uppercase input= output= err="Empty string" took=\S+$`,
+			`^level=info method=count input=hé n=3 took=\S+$`,
 		}[i]
 		if !regexp.MustCompile(want).MatchString(line) {
 			t.Errorf("%q does not match %s", line, want)
+		}
+	}
+}
+
+func TestPublishedFaceMakesItsLineAlsoWhenAFilterDropsIt(t *testing.T) {
+	var sink lockedBuffer
+	asked := 0
+	counting := kitlog.LoggerFunc(func(keyvals ...any) error {
+		asked++
+		return publishedLogger(&sink, false).Log(keyvals...)
+	})
+	registry := newRegistry()
+	routes := publishedRoutes(counting, registry, metricsHandler(registry))
+	request := httptest.NewRequest("POST", "/uppercase", strings.NewReader(`{"s":"hello"}`))
+	routes.ServeHTTP(httptest.NewRecorder(), request)
+	if asked != 1 || sink.calls != 0 {
+		t.Errorf("the logger was asked %d times and wrote %d lines", asked, sink.calls)
+	}
+}
+
+func TestPublishedFaceLogsToStderrUnlessItIsToldOtherwise(t *testing.T) {
+	var stdout, stderr lockedBuffer
+	for _, c := range []struct {
+		face, logging string
+		want          io.Writer
+	}{
+		{"published", "on", &stderr}, {"published", "off", &stderr}, {"matched", "on", &stdout}, {"matched", "off", nil},
+	} {
+		opts := options{face: c.face, logging: c.logging, logSink: "pipe"}
+		if sink, _, err := openSink(opts, &stdout, &stderr); err != nil || sink != c.want {
+			t.Errorf("%s, %s: %v, %v", c.face, c.logging, sink, err)
 		}
 	}
 }
@@ -209,13 +242,13 @@ func TestPublishedFaceInstrumentsEachCall(t *testing.T) {
 	post(t, server, "/count", `{"s":"hello"}`)
 	metrics := scrape(t, server)
 	for _, line := range []string{
-		`request_count{error="false",method="uppercase"} 1`,
-		`request_count{error="true",method="uppercase"} 1`,
-		`request_count{error="false",method="count"} 1`,
-		`request_latency_microseconds_count{error="false",method="uppercase"} 1`,
-		`count_result_sum 5`,
+		`string_service_request_count{error="false",method="uppercase"} 1`,
+		`string_service_request_count{error="true",method="uppercase"} 1`,
+		`string_service_request_count{error="false",method="count"} 1`,
+		`string_service_request_latency_microseconds_count{error="false",method="uppercase"} 1`,
+		`String_service_count_result_sum 5`,
 	} {
-		if !strings.Contains(metrics, "\nmy_group_string_service_"+line+"\n") {
+		if !strings.Contains(metrics, "\nmy_group_"+line+"\n") {
 			t.Errorf("no line %s", line)
 		}
 	}

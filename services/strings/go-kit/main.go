@@ -18,8 +18,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	kitlog "github.com/go-kit/log"
 )
 
 const drainTime = 5 * time.Second
@@ -37,6 +35,7 @@ type options struct {
 	face    string
 	craft   string
 	logging string
+	logger  string
 	logSink string
 	logFile string
 	lean    bool
@@ -67,7 +66,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return fine
 }
 
-const usage = "allowed: --host ADDRESS --port 0..65535 --face published|matched --craft idiomatic|tuned --logging off|on --log-sink null|file|pipe --log-file PATH --lean"
+const usage = "allowed: --host ADDRESS --port 0..65535 --face published|matched --craft idiomatic|tuned --logging off|on --logger by-hand|slog-text|slog-json|logfmt --log-sink null|file|pipe --log-file PATH --lean"
 
 // parseFlags reads --flag value and --flag=value.
 func parseFlags(args []string) (options, error) {
@@ -80,6 +79,7 @@ func parseFlags(args []string) (options, error) {
 	flags.StringVar(&opts.face, "face", "matched", "")
 	flags.StringVar(&opts.craft, "craft", "tuned", "")
 	flags.StringVar(&opts.logging, "logging", "off", "")
+	flags.StringVar(&opts.logger, "logger", "by-hand", "")
 	flags.StringVar(&opts.logSink, "log-sink", "null", "")
 	flags.StringVar(&opts.logFile, "log-file", "", "")
 	flags.BoolVar(&opts.lean, "lean", false, "")
@@ -103,6 +103,7 @@ func parseFlags(args []string) (options, error) {
 		{"--face", opts.face, []string{"published", "matched"}},
 		{"--craft", opts.craft, []string{"idiomatic", "tuned"}},
 		{"--logging", opts.logging, []string{"off", "on"}},
+		{"--logger", opts.logger, loggers},
 		{"--log-sink", opts.logSink, []string{"null", "file", "pipe"}},
 	} {
 		if !slices.Contains(one.allowed, one.value) {
@@ -117,11 +118,12 @@ func parseFlags(args []string) (options, error) {
 
 // serve returns nil when ctx ended and what was in flight was finished or given up.
 func serve(ctx context.Context, opts options, stdout, stderr io.Writer) error {
-	sink, closeSink, err := openSink(opts, stdout)
+	sink, closeSink, err := openSink(opts, stdout, stderr)
 	if err != nil {
 		return err
 	}
 	defer closeSink()
+	outliveReader(sink)
 
 	listener, err := net.Listen("tcp", net.JoinHostPort(opts.host, strconv.Itoa(opts.port)))
 	if err != nil {
@@ -152,22 +154,25 @@ func routes(opts options, sink io.Writer) http.Handler {
 	}
 	registry := newRegistry()
 	if opts.face == "published" {
-		var logger kitlog.Logger
-		if sink != nil {
-			logger = kitlog.NewLogfmtLogger(kitlog.NewSyncWriter(sink))
-		}
-		return publishedRoutes(logger, registry, metricsHandler(registry))
+		return publishedRoutes(publishedLogger(sink, opts.logging == "on"), registry, metricsHandler(registry))
 	}
-	return matchedRoutes(newObserver(registry, sink), metricsHandler(registry), opts.craft)
+	observer := newObserver(registry, sink)
+	observer.logger = newRequestLogger(opts.logger, sink)
+	return matchedRoutes(observer, metricsHandler(registry), opts.craft)
 }
 
-// openSink returns where log lines go, nil when logging is off, and how to close it.
-func openSink(opts options, stdout io.Writer) (io.Writer, func(), error) {
-	if opts.logging == "off" || opts.lean {
-		return nil, func() {}, nil
+// openSink returns where log lines go, and how to close it. When logging is off that is nil in the matched
+// face, and stderr in the published one, whose logger is always there.
+func openSink(opts options, stdout, stderr io.Writer) (io.Writer, func(), error) {
+	own := stdout
+	if opts.face == "published" {
+		own = stderr
 	}
-	if opts.logSink == "pipe" {
-		return stdout, func() {}, nil
+	switch {
+	case opts.lean, opts.logging == "off" && opts.face == "matched":
+		return nil, func() {}, nil
+	case opts.logging == "off", opts.logSink == "pipe":
+		return own, func() {}, nil
 	}
 	path := os.DevNull
 	if opts.logSink == "file" {

@@ -44,7 +44,8 @@ type observation struct {
 type observer struct {
 	requests  *prometheus.CounterVec
 	durations *prometheus.HistogramVec
-	sink      io.Writer // nil: logging is off
+	sink      io.Writer     // nil: logging is off
+	logger    requestLogger // nil: lines are written by hand
 	second    atomic.Pointer[second]
 	lost      sync.Once
 }
@@ -92,6 +93,10 @@ func (p *pathObserver) observe(seen observation, line []byte) []byte {
 	p.byStatus[seen.status].Inc()
 	p.duration.Observe(seen.took.Seconds())
 	if p.sink == nil {
+		return line
+	}
+	if p.logger != nil {
+		p.logger(p.path, seen)
 		return line
 	}
 	line = p.appendLogLine(line[:0], seen)

@@ -37,6 +37,7 @@ type options struct {
 	face    string
 	craft   string
 	logging string
+	logger  string
 	logSink string
 	logFile string
 	lean    bool
@@ -67,7 +68,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return fine
 }
 
-const usage = "allowed: --host ADDRESS --port 0..65535 --face published|matched --craft idiomatic|tuned --logging off|on --log-sink null|file|pipe --log-file PATH --lean"
+const usage = "allowed: --host ADDRESS --port 0..65535 --face published|matched --craft idiomatic|tuned --logging off|on --logger by-hand|slog-text|slog-json|logfmt --log-sink null|file|pipe --log-file PATH --lean"
 
 // parseFlags reads --flag value and --flag=value.
 func parseFlags(args []string) (options, error) {
@@ -80,6 +81,7 @@ func parseFlags(args []string) (options, error) {
 	flags.StringVar(&opts.face, "face", "matched", "")
 	flags.StringVar(&opts.craft, "craft", "tuned", "")
 	flags.StringVar(&opts.logging, "logging", "off", "")
+	flags.StringVar(&opts.logger, "logger", "by-hand", "")
 	flags.StringVar(&opts.logSink, "log-sink", "null", "")
 	flags.StringVar(&opts.logFile, "log-file", "", "")
 	flags.BoolVar(&opts.lean, "lean", false, "")
@@ -103,6 +105,7 @@ func parseFlags(args []string) (options, error) {
 		{"--face", opts.face, []string{"published", "matched"}},
 		{"--craft", opts.craft, []string{"idiomatic", "tuned"}},
 		{"--logging", opts.logging, []string{"off", "on"}},
+		{"--logger", opts.logger, loggers},
 		{"--log-sink", opts.logSink, []string{"null", "file", "pipe"}},
 	} {
 		if !slices.Contains(one.allowed, one.value) {
@@ -122,6 +125,7 @@ func serve(ctx context.Context, opts options, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer closeSink()
+	outliveReader(sink)
 
 	listener, err := net.Listen("tcp", net.JoinHostPort(opts.host, strconv.Itoa(opts.port)))
 	if err != nil {
@@ -158,7 +162,9 @@ func routes(opts options, sink io.Writer) http.Handler {
 		}
 		return publishedRoutes(logger, metricsHandler(registry))
 	}
-	return matchedRoutes(newObserver(registry, sink), metricsHandler(registry), opts.craft)
+	observer := newObserver(registry, sink)
+	observer.logger = newRequestLogger(opts.logger, sink)
+	return matchedRoutes(observer, metricsHandler(registry), opts.craft)
 }
 
 // openSink returns where log lines go, nil when logging is off, and how to close it.

@@ -17,10 +17,10 @@ import (
 )
 
 func TestFlagsAreReadInBothForms(t *testing.T) {
-	want := options{host: "::1", port: 8080, face: "published", craft: "idiomatic", logging: "on", logSink: "file", logFile: "/tmp/x", lean: true}
+	want := options{host: "::1", port: 8080, face: "published", craft: "idiomatic", logging: "on", logger: "slog-json", logSink: "file", logFile: "/tmp/x", lean: true}
 	for _, line := range []string{
-		"--host ::1 --port 8080 --face published --craft idiomatic --logging on --log-sink file --log-file /tmp/x --lean",
-		"--host=::1 --port=8080 --face=published --craft=idiomatic --logging=on --log-sink=file --log-file=/tmp/x --lean",
+		"--host ::1 --port 8080 --face published --craft idiomatic --logging on --logger slog-json --log-sink file --log-file /tmp/x --lean",
+		"--host=::1 --port=8080 --face=published --craft=idiomatic --logging=on --logger=slog-json --log-sink=file --log-file=/tmp/x --lean",
 	} {
 		if got, err := parseFlags(strings.Fields(line)); err != nil || got != want {
 			t.Errorf("%s: %+v, %v", line, got, err)
@@ -30,7 +30,7 @@ func TestFlagsAreReadInBothForms(t *testing.T) {
 
 func TestDefaultsAreLoopbackAndMatchedWithoutLogging(t *testing.T) {
 	got, err := parseFlags([]string{"--port=0"})
-	want := options{host: "127.0.0.1", face: "matched", craft: "tuned", logging: "off", logSink: "null"}
+	want := options{host: "127.0.0.1", face: "matched", craft: "tuned", logging: "off", logger: "by-hand", logSink: "null"}
 	if err != nil || got != want {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -45,6 +45,7 @@ func TestBadFlagsAreNamedInOneLineWithStatus2(t *testing.T) {
 		"--port 0 --face other":      `--face "other"; allowed: published, matched`,
 		"--port 0 --craft best":      `--craft "best"; allowed: idiomatic, tuned`,
 		"--port 0 --logging yes":     `--logging "yes"; allowed: off, on`,
+		"--port 0 --logger zap":      `--logger "zap"; allowed: by-hand, slog-text, slog-json, logfmt`,
 		"--port 0 --log-sink stderr": `--log-sink "stderr"; allowed: null, file, pipe`,
 		"--port 0 --log-sink file":   "--log-file",
 		"--port 0 --verbose":         "-verbose",

@@ -4,8 +4,9 @@
 Like wrk it checks the status (anything but 2xx and 3xx is an error) and never the body. Each connection
 has its share of the rate and waits for its answer; a late answer delays the next request, and the delay
 counts into that one's latency. Connections of a thread begin 5 ms apart, each with a request: arrivals are as
-even as these beginnings. After ten seconds and 5 ms for each connection of a thread wrk2 empties its histogram:
-in a longer load latencies are of the rest, and ``n_latencies`` tells of how many requests.
+even as these beginnings, and there are fewer of them than rate times duration (``arrivals.py``). After ten
+seconds and 5 ms for each connection of a thread wrk2 empties its histogram: in a longer load latencies are of
+the rest, and ``n_latencies`` tells of how many requests.
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import InputError, TrialFailure
-from harness.formats.wrk2_text import read_wrk2
+from harness.formats.wrk2_text import read_threads, read_wrk2
 from harness.loadgen.base import Installed, LoadCommand, LoadSpec, refuse, require_program
 from harness.loadgen.flow import no_flow
 from harness.loadgen.lua_script import even_threads, render_script
 from harness.loadgen.mix import unsupported_mix
 from harness.loadgen.schedule import plain_only
 from harness.loadgen.summary import ORDER_FILE, existing, last_words, order_text, read_order
+from harness.loadgen.tools.wrk2.arrivals import n_never_sent
 from harness.model import LoadProfile, LoadSummary, OpenLoad, Request
 
 SCRIPT, RESULT = "mix.lua", "wrk2.txt"
@@ -78,7 +80,7 @@ class Wrk2:
         )
 
     def read(self, folder: Path) -> LoadSummary:
-        """What wrk2 printed. ``n_dropped``: arrivals of the schedule without an answer or a broken exchange."""
+        """What wrk2 printed. ``n_dropped``: see ``arrivals.n_never_sent``."""
         order, path = read_order(folder), existing(folder, RESULT)
         try:
             table = read_wrk2(path)
@@ -91,8 +93,12 @@ class Wrk2:
             raise TrialFailure("failed", f"{path} has no totals")
         broken = sum(kinds.get(kind, 0) for kind in ("connect", "read", "write"))
         n_requests = total.n_requests + broken
-        rate_per_s = order.profile.rate_per_s if isinstance(order.profile, OpenLoad) else None
-        n_arrivals = None if rate_per_s is None else int(rate_per_s * (order.profile.duration_s or 0.0))
+        assert isinstance(order.profile, OpenLoad)  # it supports no other
+        profile, achieved_per_s = (
+            order.profile,
+            total.n_requests / table.duration_s if table.duration_s else 0.0,
+        )
+        n_threads = read_threads(path) or even_threads(profile.connections, self.threads)
         quantiles = dict(total.latency_quantiles_s)
         if total.latency_max_s is not None:
             quantiles["max"] = total.latency_max_s
@@ -101,14 +107,14 @@ class Wrk2:
             n_errors=kinds.get("status", 0) + broken,
             start_epoch_s=None,
             duration_s=table.duration_s,
-            offered_per_s=rate_per_s,
-            achieved_per_s=total.n_requests / table.duration_s if table.duration_s else 0.0,
+            offered_per_s=profile.rate_per_s,
+            achieved_per_s=achieved_per_s,
             latency_mean_s=total.latency_mean_s,
             latency_quantiles_s=quantiles,
             n_latencies=table.n_latencies,
             resolution_s=table.resolution_s,
             has_requests=False,
-            n_dropped=None if n_arrivals is None else max(0, n_arrivals - n_requests),
+            n_dropped=n_never_sent(profile, n_threads, n_requests, achieved_per_s, total.latency_mean_s),
             bodies_checked=False,
             errors_by_kind=kinds,
         )

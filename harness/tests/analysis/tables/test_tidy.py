@@ -4,10 +4,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,189 +12,19 @@ import pytest
 from harness.analysis.stats.aa_noise import aa_noise
 from harness.analysis.stats.comparisons import compare
 from harness.analysis.stats.summaries import summarise
-from harness.analysis.tables import tidy as tidy_module
 from harness.analysis.tables.load import load_exclusions, load_requests, load_samples, load_trials
 from harness.analysis.tables.tidy import tidy
 from harness.errors import InputError
-from harness.import_closure import closure, module_path
-from harness.model import (
-    Boundary,
-    ClockReading,
-    ClosedLoad,
-    Experiment,
-    GeneratorRecord,
-    Implementation,
-    InstanceRecord,
-    Level,
-    Load,
-    LoadSummary,
-    Machine,
-    Outcome,
-    Phase,
-    PlannedTrial,
-    ProfileDefinition,
-    Provenance,
-    ResourceReading,
-    SessionHeader,
-    TrialRecord,
-    Variant,
-    make_plan,
-)
-from harness.project import find_root
-from harness.store import SessionFolder, SessionWriter
 from harness.store.writing import TrialFolder
 from harness.tests.support.oha_output import oha_db
-
-EPOCH = 1_700_000_000.0
-MONOTONIC = 500.0
-N_REQUESTS = 400
-
-
-def at(seconds: float) -> ClockReading:
-    return ClockReading(wall_epoch_s=EPOCH + seconds, monotonic_s=MONOTONIC + seconds)
-
-
-def experiment() -> Experiment:
-    load = Load(generator="jmeter", profile=ClosedLoad(users=10, loops=40))
-    return Experiment(
-        name="toy",
-        title="t",
-        question="q",
-        workload="strings",
-        reference="go-nethttp",
-        load="users",
-        variants={
-            "go-nethttp": Variant(implementation="go-nethttp", label="Go net/http"),
-            "java-jdkhttp": Variant(implementation="java-jdkhttp"),
-        },
-        factors={"logging": {"on": Level(), "off": Level()}, "generator": {"jmeter": Level()}},
-        profiles={
-            "quick": ProfileDefinition(blocks=5, loads={"users": load}),
-            "smoke": ProfileDefinition(blocks=2, loads={"users": load}),
-        },
-    )
-
-
-def implementation(name: str) -> Implementation:
-    language, _, framework = name.partition("-")
-    return Implementation(
-        name=name, workload="strings", language=language, framework=framework,
-        runtime="go" if language == "go" else "jvm", artifact="a", start=("./a",),
-    )  # fmt: skip
-
-
-def header(profile: str, seed: int) -> SessionHeader:
-    definition = experiment()
-    machine = Machine(
-        hostname_hash="h", cpu_model="c", n_cpus=2, memory_bytes=1, kernel="k", distribution="d", cgroup="v2",
-        virtualisation=None, descriptor_limit=1024, small=True,
-    )  # fmt: skip
-    provenance = Provenance(
-        commit=None, dirty=None, definition_sha256="", lock_sha256="", machine=machine, tools={},
-        python_packages={}, started_epoch_s=EPOCH, clock_source=None,
-    )  # fmt: skip
-    return SessionHeader(
-        session_id=f"{profile}-local-{seed}",
-        experiment=definition,
-        implementations={name: implementation(name) for name in definition.variants},
-        plan=make_plan(definition, profile, seed),  # type: ignore[arg-type]  # one of the profile names
-        provenance=provenance,
-    )
-
-
-def reading(seconds: float, *, rss: int, cpu: float) -> ResourceReading:
-    return ResourceReading(
-        at=at(seconds), rss_bytes=rss, pss_bytes=rss - 1, cpu_s=cpu, n_threads=9, n_descriptors=9
-    )
-
-
-def write_load(trial: TrialFolder, factor: float, seed: int) -> np.ndarray:
-    """400 requests from second 2 to 6, one in forty wrong; samples of second 0 to 7 at half a core."""
-    rng = np.random.default_rng(seed)
-    elapsed = np.round(factor * rng.lognormal(np.log(60), 0.2, N_REQUESTS)).astype(int)
-    lines = ["timeStamp,elapsed,label,responseCode,success"]
-    for i, ms in enumerate(elapsed):
-        start = int(1000 * EPOCH) + 2000 + 10 * i
-        lines.append(f"{start},{ms},hello,{'500,false' if i % 40 == 0 else '200,true'}")
-    (trial.load / "samples.jtl").write_text("\n".join(lines) + "\n", "utf-8")
-    rows = ["monotonic_s,role,rss_bytes,cpu_s,n_threads,n_descriptors"]
-    for tick in np.arange(0, 7.01, 0.05):
-        cpu = 0.5 * max(0.0, tick - 2)
-        rows.append(f"{MONOTONIC + tick},service,{1000 + int(100 * tick)},{cpu},9,")
-        rows.append(f"{MONOTONIC + tick},generator,5000,{0.25 * tick},9,3")
-    (trial.folder / "samples.csv").write_text("\n".join(rows) + "\n", "utf-8")
-    return elapsed
-
-
-def record(planned: PlannedTrial, head: SessionHeader, outcome: Outcome) -> TrialRecord:
-    phase = Phase(name="measurement", start=at(1), end=at(6.5))
-    instance = InstanceRecord(
-        argv=("./a",), environment={}, pid=1, process_start_ticks=1, port=1, launched=at(-1), cpu_affinity=(0,),
-        cpu_limit=None, artifact_sha256="s", artifact_bytes=77, runtime_bytes=None, runtime_version=None,
-    )  # fmt: skip
-    load = LoadSummary(
-        n_requests=N_REQUESTS, n_errors=10, start_epoch_s=EPOCH + 2, duration_s=4.0, offered_per_s=None,
-        achieved_per_s=100.0, latency_mean_s=0.06, resolution_s=0.001, has_requests=True,
-    )  # fmt: skip
-    ok = outcome == Outcome.OK
-    return TrialRecord(
-        experiment="toy",
-        session_id=head.session_id,
-        planned=planned,
-        outcome=outcome,
-        reason=None if ok else "the service ended",
-        flags=("few_requests",),
-        started=at(-1),
-        ended=at(8),
-        phases=(phase,) if ok else (),
-        instance=instance,
-        load=load if ok else None,
-        generator=GeneratorRecord(
-            name="jmeter",
-            version="5.6.3",
-            argv=(),
-            cpu_affinity=(),
-            cpu_s=None,
-            exit_code=0,
-            echo_achieved_per_s=300.0,
-            headroom_ratio=3.0,
-        ),
-        boundaries=(
-            Boundary(name="before-load", reading=reading(1, rss=1000, cpu=0.0)),
-            Boundary(name="after-load", reading=reading(7, rss=1700, cpu=2.0)),
-        ),
-    )
-
-
-def make_session(
-    root: Path,
-    *,
-    profile: str = "smoke",
-    seed: int = 1,
-    bundled: bool = False,
-    failing: str = "",
-    leave_out: str = "",
-    write: Callable[[TrialFolder, float, int], object] = write_load,
-) -> SessionFolder:
-    head = header(profile, seed)
-    base = root / "data" / "raw" / ("bundled/toy" if bundled else "toy")
-    writer = SessionWriter(SessionFolder(base / head.session_id, bundled=bundled), min_free_bytes=0)
-    writer.write_header(head)
-    for planned in head.plan.trials:
-        if planned.trial_id == leave_out:
-            continue
-        trial = writer.begin(planned.trial_id)
-        fails = planned.trial_id == failing
-        if not fails:
-            java = planned.configuration.variant_name.startswith("java")
-            write(trial, 1.3 if java else 1.0, 7 * planned.position + seed)
-        writer.finish(trial, record(planned, head, Outcome.FAILED if fails else Outcome.OK))
-    writer.close()
-    return writer.session
-
-
-def trial_ids(session: SessionFolder) -> list[str]:
-    return [trial.trial_id for trial in session.header.plan.trials]
+from harness.tests.support.toy_sessions import (
+    EPOCH,
+    N_REQUESTS,
+    header,
+    make_session,
+    trial_ids,
+    write_load,
+)
 
 
 def test_a_trial_becomes_a_row_with_its_units(tmp_path: Path) -> None:
@@ -258,62 +84,6 @@ def test_samples_are_joined_to_the_launch_and_absent_stays_absent(tmp_path: Path
     samples = load_samples(tmp_path, "toy", session.folder.name, trial_ids(session)[0])
     assert samples["since_launch_s"].iloc[0] == pytest.approx(1.0)
     assert samples.loc[samples["role"] == "service", "n_descriptors"].isna().all()
-
-
-def test_a_second_call_reads_nothing_again_and_gives_the_same_bytes(tmp_path: Path) -> None:
-    make_session(tmp_path)
-    tidy(tmp_path)
-    trials = tmp_path / "data" / "processed" / "toy" / "trials.parquet"
-    before = trials.read_bytes()
-    again = tidy(tmp_path)
-    assert (again.n_fresh, again.n_unchanged) == (0, 10)
-    assert trials.read_bytes() == before
-
-
-def test_changed_code_makes_every_table_stale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    make_session(tmp_path)
-    tidy(tmp_path)
-    monkeypatch.setattr(tidy_module, "_code_hash", lambda: "another make")
-    assert tidy(tmp_path).n_fresh == 10
-
-
-def test_editing_any_module_that_tidying_imports_makes_every_table_stale(tmp_path: Path) -> None:
-    root = find_root(Path(__file__).parent)
-    sources = tmp_path / "sources"
-    shutil.copytree(
-        root / "harness", sources / "harness", ignore=shutil.ignore_patterns("tests", "__pycache__")
-    )
-    before = tidy_module._code_hash(sources)
-    assert before == tidy_module._code_hash(), "the same code gives the same hash at any place"
-    for module in closure(root, {tidy_module.__name__}):
-        path = module_path(sources, module)
-        assert path is not None
-        text = path.read_text("utf-8")
-        path.write_text(f"{text}# changed\n", "utf-8")
-        assert tidy_module._code_hash(sources) != before, module
-        path.write_text(text, "utf-8")
-    assert tidy_module._code_hash(sources) == before
-
-
-def test_every_module_that_a_process_loads_to_tidy_is_one_whose_change_is_noticed() -> None:
-    """Packages may be loaded on the way to their modules: what they hold themselves makes no table."""
-    program = (
-        f"import sys, {tidy_module.__name__}\n"
-        "print(*(n for n, m in sys.modules.items() if n.startswith('harness.') and not hasattr(m, '__path__')))"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    loaded = set(done.stdout.split())
-    assert tidy_module.__name__ in loaded
-    assert loaded <= set(closure(find_root(Path(__file__).parent), {tidy_module.__name__}))
-
-
-def test_a_table_that_was_deleted_is_made_again(tmp_path: Path) -> None:
-    session = make_session(tmp_path)
-    tidy(tmp_path)
-    trial = trial_ids(session)[2]
-    (tmp_path / "data/processed/toy/requests" / session.folder.name / f"{trial}.parquet").unlink()
-    assert tidy(tmp_path).n_fresh == 1
-    assert len(load_requests(tmp_path, "toy", session.folder.name, trial)) == 400
 
 
 def test_failed_and_unmade_trials_are_counted_by_reason(tmp_path: Path) -> None:

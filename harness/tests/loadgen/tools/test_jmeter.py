@@ -35,6 +35,12 @@ def real_jmeter() -> JMeter:
     )
 
 
+@pytest.fixture(autouse=True)
+def _quick_jvm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Short runs: what C2 would compile is not used long enough."""
+    monkeypatch.setenv("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
+
+
 class TestJMeter(LoadGeneratorContract, OpenLoopContract, FlowContract, OpenFlowContract):
     @pytest.fixture
     def generator(self) -> LoadGenerator:

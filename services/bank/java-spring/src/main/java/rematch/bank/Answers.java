@@ -18,7 +18,7 @@ final class Answers {
                        @JsonProperty("to_client_id") int toClientId) {
     }
 
-    /** What a client has; null where the published face does not know. */
+    /** What a client has; null where a program of 2018 or 2019 does not know. */
     record Balance(Long balance) {
     }
 

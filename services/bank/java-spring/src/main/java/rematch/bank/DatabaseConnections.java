@@ -56,7 +56,9 @@ final class DatabaseConnections implements AutoCloseable {
         }
     }
 
-    /** Opens on demand and keeps what it has; starts whether the database is there or not. */
+    /**
+     * Opens on demand and keeps what it has, but for the repaired face; starts whether the database is there or not.
+     */
     private static HikariDataSource pool(DataSource driver, Settings settings) {
         // HikariCP refuses waits below 250 ms unless told before its first configuration.
         System.setProperty("com.zaxxer.hikari.timeoutMs.floor", "1");
@@ -64,20 +66,22 @@ final class DatabaseConnections implements AutoCloseable {
         config.setPoolName("bank");
         config.setDataSource(driver);
         config.setMaximumPoolSize(settings.poolSize());
-        config.setMinimumIdle(0);
-        config.setIdleTimeout(0);
-        config.setMaxLifetime(0);
-        config.setConnectionTimeout(settings.poolWaitMs());
-        config.setValidationTimeout(Math.min(LONGEST_VALIDATION_MS, settings.poolWaitMs()));
         config.setInitializationFailTimeout(-1);
+        if (settings.face() != Settings.Face.REPAIRED) { // which set the size alone: a pool that is always full
+            config.setMinimumIdle(0);
+            config.setIdleTimeout(0);
+            config.setMaxLifetime(0);
+            config.setConnectionTimeout(settings.poolWaitMs());
+            config.setValidationTimeout(Math.min(LONGEST_VALIDATION_MS, settings.poolWaitMs()));
+        }
         return new HikariDataSource(config);
     }
 
     /**
      * Opens a connection by {@code DriverManager} whenever it is asked for one.
      *
-     * <p>The server stops a statement that takes longer than the wait; should it not even say so, the driver gives the
-     * connection up, which it can do in whole seconds only.
+     * <p>In the matched face the server stops a statement that takes longer than the wait; should it not even say so,
+     * the driver gives the connection up, which it can do in whole seconds only. The others set no limit.
      */
     private final class Driver extends DriverManagerDataSource {
 
@@ -86,13 +90,13 @@ final class DatabaseConnections implements AutoCloseable {
         Driver(DatabaseAddress database, Settings settings) {
             super(database.jdbcUrl(), database.user(), database.password());
             countsClosed = settings.connections() == Settings.Connections.PER_STATEMENT;
-            String wholeSeconds = Integer.toString((settings.poolWaitMs() + MS_PER_S - 1) / MS_PER_S);
             Properties properties = new Properties();
             properties.setProperty("ApplicationName", "java-spring");
-            properties.setProperty("options", "-c statement_timeout=" + settings.poolWaitMs());
-            properties.setProperty("connectTimeout", wholeSeconds);
-            properties.setProperty("socketTimeout", wholeSeconds);
             if (settings.face() == Settings.Face.MATCHED) {
+                String wholeSeconds = Integer.toString((settings.poolWaitMs() + MS_PER_S - 1) / MS_PER_S);
+                properties.setProperty("options", "-c statement_timeout=" + settings.poolWaitMs());
+                properties.setProperty("connectTimeout", wholeSeconds);
+                properties.setProperty("socketTimeout", wholeSeconds);
                 // Saves the two statements by which the driver otherwise sets up each connection.
                 properties.setProperty("assumeMinServerVersion", "9.0");
                 // What is used again is prepared when it is first used, as the Go services do; by itself the driver

@@ -6,11 +6,13 @@ import jakarta.servlet.WriteListener;
 import jakarta.servlet.http.HttpServletResponse;
 import jakarta.servlet.http.HttpServletResponseWrapper;
 import java.io.IOException;
+import org.springframework.http.HttpHeaders;
 
 /**
  * An answer that is not sent before the request is over. Spring's JSON converter flushes what it has written, and Tomcat
  * would then send chunks; without the flush, Tomcat finds the whole answer in its buffer and knows its length. Nothing
- * is copied. What does not fit into the buffer (8 KiB: no answer of the workload) goes out in chunks all the same.
+ * is copied. Nor is Tomcat told the length beforehand: it sends an answer as soon as the length it was told is written.
+ * What does not fit into the buffer (8 KiB: no answer of the workload) goes out in chunks all the same.
  */
 final class HeldAnswer extends HttpServletResponseWrapper {
 
@@ -36,6 +38,30 @@ final class HeldAnswer extends HttpServletResponseWrapper {
     @Override
     public void flushBuffer() {
         // Tomcat does, when the request is over.
+    }
+
+    @Override
+    public void setContentLength(int length) {
+        // Tomcat counts, when the request is over.
+    }
+
+    @Override
+    public void setContentLengthLong(long length) {
+        // Tomcat counts, when the request is over.
+    }
+
+    @Override
+    public void setHeader(String name, String value) {
+        if (!HttpHeaders.CONTENT_LENGTH.equalsIgnoreCase(name)) {
+            super.setHeader(name, value);
+        }
+    }
+
+    @Override
+    public void addHeader(String name, String value) {
+        if (!HttpHeaders.CONTENT_LENGTH.equalsIgnoreCase(name)) {
+            super.addHeader(name, value);
+        }
     }
 
     private static final class Counted extends ServletOutputStream {

@@ -81,10 +81,10 @@ public final class Main {
     /** What the flags say in Spring's words; it goes before every other source of properties. */
     private static String[] properties(Settings settings) {
         String profile = settings.lean() ? "lean" : settings.face().name().toLowerCase(Locale.ROOT);
-        boolean published = settings.face() == Settings.Face.PUBLISHED;
+        boolean old = settings.face().isOld();
         return List.of(
-                "--server.tomcat.max-connections=" + (published ? CONNECTIONS_2018 : CONNECTIONS),
-                "--server.tomcat.accept-count=" + (published ? BACKLOG_2018 : BACKLOG),
+                "--server.tomcat.max-connections=" + (old ? CONNECTIONS_2018 : CONNECTIONS),
+                "--server.tomcat.accept-count=" + (old ? BACKLOG_2018 : BACKLOG),
                 "--spring.profiles.active=" + profile,
                 "--server.address=" + settings.host(),
                 "--server.port=" + settings.port(),

@@ -10,9 +10,9 @@ import org.springframework.web.bind.annotation.RestController;
 import tools.jackson.core.JacksonException;
 import tools.jackson.databind.json.JsonMapper;
 
-/** The published face: nothing is checked but what Spring checks by itself. */
+/** The published and the repaired face: nothing is checked but what Spring checks by itself. */
 @RestController
-@Profile("published")
+@Profile({"published", "repaired"})
 final class PublishedController {
 
     private final PublishedBank bank;
@@ -32,15 +32,15 @@ final class PublishedController {
     @PostMapping("/client/new/{balance}")
     Answers.Client open(@PathVariable int balance, Body body) {
         int id = bank.insertClient();
-        bank.insertTransaction(new Answers.Transaction(0, balance, 0, id));
+        bank.insertTransaction(new PublishedBank.Transaction(0, balance, 0, id));
         return new Answers.Client(id, "", "", "");
     }
 
     /** The body comes as bytes rather than bound, because no setting of Spring's bounds it. */
     @PostMapping("/transaction")
-    Answers.Transaction transfer(Body body) {
+    PublishedBank.Transaction transfer(Body body) {
         try {
-            return bank.insertTransaction(json.readValue(body.bytes(), Answers.Transaction.class));
+            return bank.insertTransaction(json.readValue(body.bytes(), PublishedBank.Transaction.class));
         } catch (JacksonException notJson) {
             throw new Refused(Refusal.INVALID_JSON);
         }

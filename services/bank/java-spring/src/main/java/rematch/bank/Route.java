@@ -43,11 +43,13 @@ enum Route {
 
     /** The route of a path; {@code /client/new/balance} is two of them, which the method tells apart. */
     static Route of(String rawPath, String asked) {
+        if (rawPath == null) { // a switch on null needs Java 21; a copy of this is compiled for 17
+            return OTHER;
+        }
         return switch (rawPath) {
             case "/transaction" -> TRANSFER;
             case "/health" -> HEALTH;
             case "/metrics" -> METRICS;
-            case null -> OTHER;
             default -> ofClient(rawPath, asked);
         };
     }

@@ -13,13 +13,21 @@ import java.util.Locale;
  * @param logFile null unless the sink is {@code FILE}
  * @param lean answer with constants and do nothing else: the framework's own cost
  * @param poolSize the most connections of the pool
- * @param poolWaitMs how long a request waits for a connection, and for the answer to each statement
+ * @param poolWaitMs how long a request waits for a connection of the pool and, in the matched face, for the answer to
+ *         each statement; the repaired face has a time of its own
  * @param maxThreads how many requests Tomcat works on at once on platform threads
  */
 record Settings(String host, int port, Face face, boolean logging, Sink logSink, String logFile, boolean lean,
                 Connections connections, int poolSize, int poolWaitMs, Threads threads, int maxThreads) {
 
-    enum Face { PUBLISHED, MATCHED }
+    enum Face {
+        PUBLISHED, REPAIRED, MATCHED;
+
+        /** Whether it does what a program of 2018 or 2019 did; those two have most of it in common. */
+        boolean isOld() {
+            return this != MATCHED;
+        }
+    }
 
     enum Sink { NULL, FILE, PIPE }
 
@@ -39,6 +47,9 @@ record Settings(String host, int port, Face face, boolean logging, Sink logSink,
     private static final String KNOWN = "--host, --port, --face, --logging, --log-sink, --log-file, --lean, "
             + "--connections, --pool-size, --pool-wait-ms, --threads or --max-threads";
 
+    private static final int POOL_SIZE = 20;
+    private static final int POOL_SIZE_OF_THE_REMATCH = 95;
+
     /** Reads {@code --flag value} and {@code --flag=value}; the last of a repeated flag counts. */
     static Settings parse(String... args) throws BadFlag {
         return new Reader(args).read();
@@ -56,7 +67,7 @@ record Settings(String host, int port, Face face, boolean logging, Sink logSink,
         private String logFile;
         private boolean lean;
         private Connections connections;
-        private int poolSize = 20;
+        private int poolSize = -1;
         private int poolWaitMs = 10_000;
         private Threads threads = Threads.PLATFORM;
         private int maxThreads = -1;
@@ -103,10 +114,17 @@ record Settings(String host, int port, Face face, boolean logging, Sink logSink,
             if (threads == Threads.VIRTUAL && maxThreads > 0) {
                 throw new BadFlag("--max-threads limits nothing with --threads=virtual; leave one of them out");
             }
+            if (face == Face.REPAIRED && connections == Connections.PER_STATEMENT) {
+                throw new BadFlag("--connections=per-statement is not allowed with --face=repaired; allowed: pool");
+            }
             Connections usual = face == Face.PUBLISHED ? Connections.PER_STATEMENT : Connections.POOL;
             return new Settings(host, port, face, logging, sink, logFile, lean,
-                    connections == null ? usual : connections, poolSize, poolWaitMs, threads,
+                    connections == null ? usual : connections, poolSize > 0 ? poolSize : usualPoolSize(), poolWaitMs, threads,
                     maxThreads > 0 ? maxThreads : 200);
+        }
+
+        private int usualPoolSize() {
+            return face == Face.REPAIRED ? POOL_SIZE_OF_THE_REMATCH : POOL_SIZE;
         }
 
         private String value(String flag, String inline) throws BadFlag {

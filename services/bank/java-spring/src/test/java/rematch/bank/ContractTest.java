@@ -22,6 +22,8 @@ import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import tools.jackson.databind.JsonNode;
 
 /** Every case of the contract, asked over HTTP of the service as production mounts it, on a real database. */
@@ -57,6 +59,11 @@ final class ContractTest {
     @TestFactory
     Stream<DynamicTest> the_published_face_answers_as_the_article_did() throws Exception {
         return cases("published", false, "--face=published");
+    }
+
+    @TestFactory
+    Stream<DynamicTest> the_repaired_face_answers_as_the_rematch_did() throws Exception {
+        return cases("repaired", false, "--face=repaired", "--pool-size=4");
     }
 
     @Test
@@ -126,9 +133,10 @@ final class ContractTest {
                 "Get balance for client with id 1"), Files.readAllLines(file));
     }
 
-    @Test
-    void the_published_face_bounds_bodies_too() throws Exception {
-        serve("--face=published");
+    @ParameterizedTest
+    @ValueSource(strings = {"published", "repaired"})
+    void the_old_faces_bound_bodies_too(String face) throws Exception {
+        serve("--face=" + face, "--pool-size=2");
         assertEquals(413, asker.post("/transaction", "x".repeat(65_537)).statusCode());
         assertEquals(400, asker.post("/transaction", "{").statusCode());
     }

@@ -2,6 +2,8 @@
 package rematch.bank;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
@@ -27,6 +29,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.jdbc.datasource.DriverManagerDataSource;
 
 /** The database is gone, full, or slow, or a client is: the service says so, leaks nothing, and serves on when it is back. */
 final class FaultsTest {
@@ -286,6 +289,48 @@ final class FaultsTest {
         }
         await(() -> Postgres.backends(database) == 0);
         await(() -> asker.get("/client/1/balance").statusCode() == 200);
+    }
+
+    @Test
+    void the_old_faces_wait_for_a_statement_as_long_as_it_takes() throws Exception {
+        for (String face : List.of("published", "repaired")) {
+            serve("--face=" + face, "--pool-wait-ms=100");
+            int a = asker.open(5);
+            try (Connection other = Postgres.connect(database); Statement statement = other.createStatement();
+                    ExecutorService user = Executors.newSingleThreadExecutor()) {
+                other.setAutoCommit(false);
+                statement.execute("LOCK TABLE transaction");
+                Future<HttpResponse<String>> answer = user.submit(() -> asker.get("/client/" + a + "/balance"));
+                // longer than the shortest limits there are: of the wait, and of a second on the socket
+                TimeUnit.MILLISECONDS.sleep(2_500);
+                other.rollback();
+                assertEquals("{\"balance\":5}", answer.get().body(), face);
+            }
+            stop();
+            running = null;
+        }
+    }
+
+    @Test
+    void the_repaired_face_keeps_a_full_pool_and_swallows_a_failed_statement() throws Exception {
+        serve("--face=repaired");
+        await(() -> Postgres.backends(database) == POOL_SIZE);
+        assertTrue(asker.get("/metrics").body().contains("db_connections{state=\"idle\"} " + POOL_SIZE + ".0"));
+        Postgres.execute(database, "DROP TABLE transaction");
+        assertEquals("{\"balance\":null}", asker.get("/client/1/balance").body());
+        assertEquals("{\"id\":null,\"amount\":1,\"from_client_id\":1,\"to_client_id\":2}",
+                asker.post("/transaction", "{\"amount\":1,\"from_client_id\":1,\"to_client_id\":2}").body());
+        assertEquals(POOL_SIZE, Postgres.backends(database));
+    }
+
+    @Test
+    void without_a_connection_the_published_ledger_ends_and_the_repaired_one_goes_on_with_nothing() throws Exception {
+        var nowhere = new DriverManagerDataSource("jdbc:postgresql://127.0.0.1:1/bank?sslmode=disable", "bank", "x");
+        PublishedBank published = new PublishedBank(nowhere, AccessLog.off(), Settings.parse("--port=0", "--face=published"));
+        assertThrows(IllegalStateException.class, published::insertClient);
+        PublishedBank repaired = new PublishedBank(nowhere, AccessLog.off(), Settings.parse("--port=0", "--face=repaired"));
+        assertEquals(0, repaired.insertClient());
+        assertNull(repaired.balance(1));
     }
 
     private void takeAll(List<Connection> taken) {

@@ -35,6 +35,14 @@ final class SettingsTest {
     }
 
     @Test
+    void the_repaired_face_has_the_pool_of_the_rematch() throws Exception {
+        Settings usual = Settings.parse("--port=1", "--face=repaired");
+        assertEquals(Settings.Connections.POOL, usual.connections());
+        assertEquals(95, usual.poolSize());
+        assertEquals(7, Settings.parse("--port=1", "--face=repaired", "--pool-size=7").poolSize());
+    }
+
+    @Test
     void a_flag_takes_its_value_with_and_without_an_equals_sign() throws Exception {
         Settings spaced = Settings.parse("--port", "1", "--face", "published", "--logging", "on",
                 "--log-sink", "file", "--log-file", "a=b", "--host", "::1", "--connections", "pool",
@@ -53,7 +61,8 @@ final class SettingsTest {
         "--logging=yes --port=1", "--log-sink=stdout --port=1", "--port=1 --logging=on --log-sink=file", "--face",
         "--port=1 --connections=per_statement", "--port=1 --pool-size=0", "--port=1 --pool-size=10001",
         "--port=1 --pool-wait-ms=0", "--port=1 --pool-wait-ms=600001", "--port=1 --threads=green",
-        "--port=1 --max-threads=0", "--port=1 --max-threads=10 --threads=virtual", "--port=99999999999999999999"})
+        "--port=1 --max-threads=0", "--port=1 --face=repaired --connections=per-statement",
+        "--port=1 --max-threads=10 --threads=virtual", "--port=99999999999999999999"})
     void what_cannot_be_read_is_refused_in_one_line(String line) {
         String message =
                 assertThrows(Settings.BadFlag.class, () -> Settings.parse(line.split(" "))).getMessage();

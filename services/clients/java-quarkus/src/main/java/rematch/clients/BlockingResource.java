@@ -11,7 +11,6 @@ import jakarta.ws.rs.Produces;
 import jakarta.ws.rs.core.Context;
 import jakarta.ws.rs.core.MediaType;
 import java.sql.SQLException;
-import java.util.List;
 
 /** Mode {@code blocking}: a worker thread per request, the upstream waited for, JDBC through Agroal. */
 @Path("/")
@@ -22,14 +21,12 @@ import java.util.List;
 public class BlockingResource {
 
     private final Turns turns;
-    private final Answers answers;
     private final Faults faults;
     private final UpstreamCalls calls;
     private final JdbcMovies movies;
 
-    BlockingResource(Turns turns, Answers answers, Faults faults, UpstreamCalls calls, JdbcMovies movies) {
+    BlockingResource(Turns turns, Faults faults, UpstreamCalls calls, JdbcMovies movies) {
         this.turns = turns;
-        this.answers = answers;
         this.faults = faults;
         this.calls = calls;
         this.movies = movies;
@@ -40,9 +37,8 @@ public class BlockingResource {
     public Answers.Hello hello(@Context HttpServerRequest request) {
         Client client = turns.hello(request.query());
         try {
-            List<Upstream.Phone> phones = calls.phones(client.id()).await().indefinitely();
-            Upstream.Address address = calls.address(client.addressId()).await().indefinitely();
-            return answers.hello(client, phones, address);
+            return calls.both(client.id(), client.addressId(),
+                    (phones, address) -> Answers.hello(client, phones, address)).await().indefinitely();
         } catch (RuntimeException failed) {
             throw faults.upstream(failed);
         }
@@ -53,7 +49,7 @@ public class BlockingResource {
     public Answers.Db db(@Context HttpServerRequest request) {
         Client client = turns.db(request.query());
         try {
-            return answers.db(client, movies.byDirector().get(client.favouriteDirector()));
+            return Answers.db(client, movies.byDirector().get(client.favouriteDirector()));
         } catch (SQLException failed) {
             throw faults.database(failed);
         }

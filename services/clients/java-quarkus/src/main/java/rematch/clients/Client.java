@@ -62,18 +62,22 @@ record Client(int id, String name, int age, long salaryCents, String favouriteDi
         return BigDecimal.valueOf(cents, CENTS_DIGITS);
     }
 
-    /** As the article's program calculated. */
-    List<Answers.LoanOption> publishedLoanOptions() {
-        return List.of(publishedLoanOption(1), publishedLoanOption(2), publishedLoanOption(3));
+    /** Of the published table, whose ids begin with 0. */
+    int publishedId() {
+        return id - 1;
+    }
+
+    /** Of the published table: A to J. */
+    String publishedName() {
+        return String.valueOf((char) ('A' + publishedId()));
+    }
+
+    /** The guardian of all is client 0 there. */
+    int publishedAddressId() {
+        return adult() ? publishedId() : 0;
     }
 
     double publishedSalary() {
         return salaryCents / 100.0;
-    }
-
-    private Answers.LoanOption publishedLoanOption(int years) {
-        double installment = 0.03 * publishedSalary();
-        double maximum = installment * MONTHS * years;
-        return new Answers.LoanOption(years, installment, maximum, maximum - 0.07 * maximum);
     }
 }

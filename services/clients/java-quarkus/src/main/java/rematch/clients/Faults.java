@@ -35,6 +35,12 @@ final class Faults {
         return told(Refusal.UPSTREAM_UNAVAILABLE, why);
     }
 
+    /** The same, where every fault of the upstream is a 500. */
+    Refused publishedUpstream(Throwable why) {
+        upstream(why);
+        return new Refused(Refusal.INTERNAL);
+    }
+
     /** No connection in time, a broken one, or a failed statement. */
     Refused database(Throwable why) {
         return told(Refusal.DATABASE_UNAVAILABLE, why);

@@ -24,9 +24,12 @@ final class Gate {
     private static final int TIMED_OUT = 408;
     private static final String JSON = "application/json";
 
+    private static final int STOPPING = 503;
+
     private final Settings settings;
     private final AccessLog log;
     private final Metrics metrics;
+    private volatile boolean stopping;
     private final long longestMs = ConfigProvider.getConfig().getValue("rematch.request-limit-ms", Long.class);
 
     Gate(Settings settings, AccessLog log, Metrics metrics) {
@@ -37,6 +40,8 @@ final class Gate {
 
     void mount(@Observes Filters filters) {
         boolean matched = settings.face() == Settings.Face.MATCHED;
+        // Quarkus itself goes on answering new requests while it waits for those in flight.
+        Runtime.getRuntime().addShutdownHook(new Thread(() -> stopping = true, "stopping"));
         filters.register(settings.lean() ? Gate::lean : context -> enter(context, matched), FIRST);
     }
 
@@ -52,6 +57,10 @@ final class Gate {
     }
 
     private void enter(RoutingContext context, boolean observed) {
+        if (stopping) {
+            context.response().setStatusCode(STOPPING).putHeader(HttpHeaders.CONNECTION, HttpHeaders.CLOSE).end();
+            return;
+        }
         Visit visit = new Visit(context, Route.of(context.request().path()), System.nanoTime());
         if (observed && visit.route.observed()) {
             context.addHeadersEndHandler(ready -> observe(visit));

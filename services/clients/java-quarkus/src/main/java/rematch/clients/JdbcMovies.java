@@ -8,6 +8,7 @@ import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.sql.Statement;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -19,11 +20,9 @@ final class JdbcMovies implements Movies {
 
     /** There is none in mode {@code reactive}, so it is looked up when it is needed. */
     private final Instance<AgroalDataSource> database;
-    private final Answers answers;
 
-    JdbcMovies(Instance<AgroalDataSource> database, Answers answers) {
+    JdbcMovies(Instance<AgroalDataSource> database) {
         this.database = database;
-        this.answers = answers;
     }
 
     /** All films by director, in the order of the rows. */
@@ -34,9 +33,23 @@ final class JdbcMovies implements Movies {
             Map<String, List<Answers.Film>> byDirector = new HashMap<>();
             while (rows.next()) {
                 byDirector.computeIfAbsent(rows.getString(4), director -> new ArrayList<>())
-                        .add(answers.film(rows.getString(1), year(rows), rows.getBigDecimal(3)));
+                        .add(Answers.film(rows.getString(1), year(rows), rows.getBigDecimal(3)));
             }
             return byDirector;
+        }
+    }
+
+    /** All films in the order of the rows, by a statement that is not prepared; what is null is 0. */
+    List<Published.Film> published() throws SQLException {
+        try (Connection connection = database.get().getConnection();
+                Statement statement = connection.createStatement();
+                ResultSet rows = statement.executeQuery(STATEMENT)) {
+            List<Published.Film> films = new ArrayList<>();
+            while (rows.next()) {
+                films.add(new Published.Film(rows.getString("title"), rows.getShort("year"), rows.getDouble("cost"),
+                        rows.getString("director")));
+            }
+            return films;
         }
     }
 

@@ -5,6 +5,7 @@ import io.quarkus.runtime.ImageMode;
 import io.quarkus.runtime.Quarkus;
 import io.quarkus.runtime.QuarkusApplication;
 import io.quarkus.runtime.annotations.QuarkusMain;
+import io.quarkus.vertx.http.HttpServer;
 import jakarta.inject.Inject;
 
 /** The clients workload on Quarkus: flags, their translation into Quarkus' properties, exit statuses. */
@@ -13,6 +14,9 @@ public final class Main implements QuarkusApplication {
 
     @Inject
     Settings settings;
+
+    @Inject
+    HttpServer server;
 
     /** Runs the service until SIGTERM. */
     public static void main(String[] args) {
@@ -33,7 +37,7 @@ public final class Main implements QuarkusApplication {
     /** Called when everything is started. */
     @Override
     public int run(String... args) {
-        System.err.println("listening host=" + settings.host() + " port=" + Integer.getInteger("quarkus.http.port"));
+        System.err.println("listening host=" + settings.host() + " port=" + server.getPort());
         Quarkus.waitForExit();
         return 0;
     }

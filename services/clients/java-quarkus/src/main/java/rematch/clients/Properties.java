@@ -4,6 +4,7 @@ package rematch.clients;
 import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 
 /** Settings as properties of Quarkus that are read at its start. */
@@ -13,6 +14,7 @@ final class Properties {
     private static final String DRIVER = DATABASE + "jdbc.additional-jdbc-properties.";
     private static final String UPSTREAM = "quarkus.rest-client.upstream.";
     private static final int MS_PER_S = 1_000;
+    private static final int PUBLISHED_INITIAL = 10;
 
     private Properties() {
     }
@@ -23,8 +25,10 @@ final class Properties {
         properties.put("quarkus.http.host", settings.host());
         properties.put("quarkus.http.port", Integer.toString(settings.port()));
         properties.put("rematch.lean", Boolean.toString(settings.lean()));
-        properties.put("rematch.blocking", Boolean.toString(!settings.lean() && blocking));
-        properties.put("rematch.reactive", Boolean.toString(!settings.lean() && !blocking));
+        String enabled = (settings.face() == Settings.Face.PUBLISHED ? "published-" : "") + (blocking ? "blocking" : "reactive");
+        for (String resource : List.of("blocking", "reactive", "published-blocking", "published-reactive")) {
+            properties.put("rematch." + resource, Boolean.toString(!settings.lean() && resource.equals(enabled)));
+        }
         if (!settings.lean()) {
             upstream(properties, settings);
             database(properties, settings);
@@ -59,11 +63,13 @@ final class Properties {
         properties.put(DATABASE + "jdbc.url", "jdbc:" + place);
         properties.put(DATABASE + "jdbc.max-size", Integer.toString(settings.poolSize()));
         properties.put(DATABASE + "jdbc.min-size", Integer.toString(settings.poolMin()));
-        properties.put(DATABASE + "jdbc.initial-size", Integer.toString(settings.poolMin()));
+        int initial = settings.face() == Settings.Face.PUBLISHED
+                ? Math.min(PUBLISHED_INITIAL, settings.poolSize()) : settings.poolMin();
+        properties.put(DATABASE + "jdbc.initial-size", Integer.toString(initial));
         properties.put(DATABASE + "jdbc.acquisition-timeout", settings.poolWaitMs() + "MS");
         // The server gives up a statement that takes longer than a connection is waited for; a server that says nothing
         // at all is given up a little later.
-        String silentS = Integer.toString(Math.ceilDiv(settings.poolWaitMs(), MS_PER_S) + 1);
+        String silentS = Integer.toString((settings.poolWaitMs() + MS_PER_S - 1) / MS_PER_S + 1);
         properties.put(DRIVER + "options", "-c statement_timeout=" + settings.poolWaitMs());
         properties.put(DRIVER + "loginTimeout", silentS);
         properties.put(DRIVER + "socketTimeout", silentS);

@@ -23,33 +23,48 @@ final class ReactiveMovies implements Movies {
 
     /** There is none in mode {@code blocking}, so it is looked up when it is needed. */
     private final Instance<Pool> pool;
-    private final Answers answers;
     private final Duration within;
     private final ScheduledExecutorService clock;
     private final AtomicInteger asking = new AtomicInteger();
 
-    ReactiveMovies(Instance<Pool> pool, Answers answers, Settings settings,
+    ReactiveMovies(Instance<Pool> pool, Settings settings,
             @MainEventLoopGroup EventLoopGroup eventLoops) {
         this.pool = pool;
-        this.answers = answers;
         this.within = Duration.ofMillis(settings.poolWaitMs());
         this.clock = eventLoops;
     }
 
     /** All films by director, in the order of the rows; it fails when there is no answer within the pool's wait. */
     Uni<Map<String, List<Answers.Film>>> byDirector() {
+        return rows().map(ReactiveMovies::grouped);
+    }
+
+    /** All films in the order of the rows; what is null is 0. */
+    Uni<List<Published.Film>> published() {
+        return rows().map(ReactiveMovies::listed);
+    }
+
+    private Uni<RowSet<Row>> rows() {
         asking.incrementAndGet();
         return pool.get().preparedQuery(STATEMENT).execute()
                 .ifNoItem().after(within).on(clock).fail()
-                .onTermination().invoke(asking::decrementAndGet)
-                .map(this::grouped);
+                .onTermination().invoke(asking::decrementAndGet);
     }
 
-    private Map<String, List<Answers.Film>> grouped(RowSet<Row> rows) {
+    private static List<Published.Film> listed(RowSet<Row> rows) {
+        List<Published.Film> films = new ArrayList<>();
+        for (Row row : rows) {
+            films.add(new Published.Film(row.getString(0), row.getShort(1) == null ? 0 : row.getShort(1),
+                    row.getDouble(2) == null ? 0 : row.getDouble(2), row.getString(3)));
+        }
+        return films;
+    }
+
+    private static Map<String, List<Answers.Film>> grouped(RowSet<Row> rows) {
         Map<String, List<Answers.Film>> byDirector = new HashMap<>();
         for (Row row : rows) {
             byDirector.computeIfAbsent(row.getString(3), director -> new ArrayList<>())
-                    .add(answers.film(row.getString(0), row.getShort(1), row.getBigDecimal(2)));
+                    .add(Answers.film(row.getString(0), row.getShort(1), row.getBigDecimal(2)));
         }
         return byDirector;
     }

@@ -21,14 +21,12 @@ import jakarta.ws.rs.core.MediaType;
 public class ReactiveResource {
 
     private final Turns turns;
-    private final Answers answers;
     private final Faults faults;
     private final UpstreamCalls calls;
     private final ReactiveMovies movies;
 
-    ReactiveResource(Turns turns, Answers answers, Faults faults, UpstreamCalls calls, ReactiveMovies movies) {
+    ReactiveResource(Turns turns, Faults faults, UpstreamCalls calls, ReactiveMovies movies) {
         this.turns = turns;
-        this.answers = answers;
         this.faults = faults;
         this.calls = calls;
         this.movies = movies;
@@ -38,9 +36,7 @@ public class ReactiveResource {
     @Path("hello")
     public Uni<Answers.Hello> hello(@Context HttpServerRequest request) {
         Client client = turns.hello(request.query());
-        return calls.phones(client.id())
-                .flatMap(phones -> calls.address(client.addressId())
-                        .map(address -> answers.hello(client, phones, address)))
+        return calls.both(client.id(), client.addressId(), (phones, address) -> Answers.hello(client, phones, address))
                 .onFailure().transform(faults::upstream);
     }
 
@@ -49,7 +45,7 @@ public class ReactiveResource {
     public Uni<Answers.Db> db(@Context HttpServerRequest request) {
         Client client = turns.db(request.query());
         return movies.byDirector()
-                .map(byDirector -> answers.db(client, byDirector.get(client.favouriteDirector())))
+                .map(byDirector -> Answers.db(client, byDirector.get(client.favouriteDirector())))
                 .onFailure().transform(faults::database);
     }
 }

@@ -26,12 +26,15 @@ enum Route {
     }
 
     static Route of(String rawPath) {
+        if (rawPath == null) { // a switch on null needs Java 21; a copy of this is compiled for 17
+            return OTHER;
+        }
         return switch (rawPath) {
             case "/hello" -> HELLO;
             case "/db" -> DB;
             case "/health" -> HEALTH;
             case "/metrics" -> METRICS;
-            case null, default -> OTHER;
+            default -> OTHER;
         };
     }
 }

@@ -20,13 +20,16 @@ import java.util.stream.Collectors;
  */
 record Settings(String host, int port, Face face, Mode mode, boolean logging, Sink logSink, String logFile,
         boolean lean, int upstreamConnections, int upstreamTimeoutMs, int poolSize, int poolMin, int poolWaitMs,
-        int minorPercent, Surroundings surroundings) {
+        int minorPercent, Calls calls, Surroundings surroundings) {
 
     enum Face { PUBLISHED, MATCHED }
 
     enum Mode { BLOCKING, REACTIVE }
 
     enum Sink { NULL, FILE, PIPE }
+
+    /** Of a {@code /hello} to the upstream: one after the other, or both at once. */
+    enum Calls { SEQUENTIAL, PARALLEL }
 
     /** What the service stands on; {@code upstreamUrl} has no slash at its end, {@code pgPassword} may be empty. */
     record Surroundings(String upstreamUrl, String pgHost, int pgPort, String pgUser, String pgPassword,
@@ -43,8 +46,8 @@ record Settings(String host, int port, Face face, Mode mode, boolean logging, Si
     }
 
     private static final String KNOWN = "--host, --port, --face, --mode, --logging, --log-sink, --log-file, --lean, "
-            + "--upstream-connections, --upstream-timeout-ms, --pool-size, --pool-min, --pool-wait-ms "
-            + "or --minor-percent";
+            + "--upstream-connections, --upstream-timeout-ms, --pool-size, --pool-min, --pool-wait-ms, "
+            + "--minor-percent or --calls";
     private static final List<String> NEEDED =
             List.of("UPSTREAM_URL", "PGHOST", "PGPORT", "PGUSER", "PGPASSWORD", "PGDATABASE");
     private static final int POOL_MIN = 5;
@@ -66,6 +69,7 @@ record Settings(String host, int port, Face face, Mode mode, boolean logging, Si
         int poolMin = -1; // 5, or the pool's size when that is smaller
         int poolWaitMs = 10_000;
         int minorPercent = 0;
+        Calls calls = null; // both at once in the published face's mode reactive, else one after the other
 
         Deque<String> left = new ArrayDeque<>(Arrays.asList(args));
         while (!left.isEmpty()) {
@@ -90,6 +94,7 @@ record Settings(String host, int port, Face face, Mode mode, boolean logging, Si
                 case "--pool-min" -> poolMin = number(flag, value(flag, inline, left), 0, 1_000);
                 case "--pool-wait-ms" -> poolWaitMs = number(flag, value(flag, inline, left), 1, LONGEST_MS);
                 case "--minor-percent" -> minorPercent = number(flag, value(flag, inline, left), 0, 100);
+                case "--calls" -> calls = choice(Calls.class, flag, value(flag, inline, left));
                 default -> throw new BadSetting("unknown flag " + oneLine(arg) + "; allowed: " + KNOWN);
             }
         }
@@ -105,8 +110,11 @@ record Settings(String host, int port, Face face, Mode mode, boolean logging, Si
         if (poolMin > poolSize) {
             throw bad("--pool-min", Integer.toString(poolMin), "0..--pool-size (" + poolSize + ")");
         }
+        if (calls == null) {
+            calls = face == Face.PUBLISHED && mode == Mode.REACTIVE ? Calls.PARALLEL : Calls.SEQUENTIAL;
+        }
         return new Settings(host, port, face, mode, logging, sink, logFile, lean, upstreamConnections,
-                upstreamTimeoutMs, poolSize, poolMin, poolWaitMs, minorPercent,
+                upstreamTimeoutMs, poolSize, poolMin, poolWaitMs, minorPercent, calls,
                 lean ? null : surroundings(environment));
     }
 
@@ -117,6 +125,9 @@ record Settings(String host, int port, Face face, Mode mode, boolean logging, Si
         }
         if (mode != Mode.REACTIVE) {
             throw bad("--mode", mode.name().toLowerCase(Locale.ROOT), "reactive (in a native image)");
+        }
+        if (face != Face.MATCHED) {
+            throw bad("--face", face.name().toLowerCase(Locale.ROOT), "matched (in a native image)");
         }
     }
 

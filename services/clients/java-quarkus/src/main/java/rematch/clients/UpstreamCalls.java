@@ -8,6 +8,7 @@ import jakarta.inject.Singleton;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.ScheduledExecutorService;
+import java.util.function.BiFunction;
 import java.util.function.Supplier;
 import org.eclipse.microprofile.rest.client.inject.RestClient;
 
@@ -23,20 +24,30 @@ final class UpstreamCalls {
     private final Duration within;
     private final ScheduledExecutorService clock;
     private final Turnstile turnstile;
+    private final boolean parallel;
 
     UpstreamCalls(@RestClient Upstream upstream, Settings settings,
             @MainEventLoopGroup EventLoopGroup eventLoops) {
         this.upstream = upstream;
         this.within = Duration.ofMillis(settings.upstreamTimeoutMs());
         this.clock = eventLoops;
+        this.parallel = settings.calls() == Settings.Calls.PARALLEL;
         this.turnstile = new Turnstile(settings.upstreamConnections(), within, clock);
     }
 
-    Uni<List<Upstream.Phone>> phones(int id) {
+    /** Asks for the phones of one client and the address of one, one after the other or at once. */
+    <T> Uni<T> both(int phonesOf, int addressOf, BiFunction<List<Upstream.Phone>, Upstream.Address, T> answer) {
+        if (parallel) {
+            return Uni.combine().all().unis(phones(phonesOf), address(addressOf)).with(answer);
+        }
+        return phones(phonesOf).flatMap(phones -> address(addressOf).map(address -> answer.apply(phones, address)));
+    }
+
+    private Uni<List<Upstream.Phone>> phones(int id) {
         return inTime(() -> upstream.phones(id)).invoke(phones -> refuse(phones == null || phones.contains(null)));
     }
 
-    Uni<Upstream.Address> address(int id) {
+    private Uni<Upstream.Address> address(int id) {
         return inTime(() -> upstream.address(id)).invoke(address -> refuse(address == null));
     }
 

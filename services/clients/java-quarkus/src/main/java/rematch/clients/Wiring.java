@@ -29,12 +29,6 @@ final class Wiring {
 
     @Produces
     @Singleton
-    Answers answers(Settings settings) {
-        return new Answers(settings.face());
-    }
-
-    @Produces
-    @Singleton
     Faults faults() {
         return new Faults();
     }

@@ -18,6 +18,8 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CountDownLatch;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -76,6 +78,77 @@ final class ContractTest {
     Stream<DynamicTest> the_published_face_answers_alike_when_threads_wait() throws Exception {
         serve("--face=published");
         return cases("published", false);
+    }
+
+    @TestFactory
+    Stream<DynamicTest> the_matched_face_answers_byte_for_byte_with_both_calls_at_once() throws Exception {
+        serve("--calls=parallel", "--pool-size=4");
+        return cases("matched", false);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"--mode=blocking --calls=parallel", "--mode=reactive --calls=parallel",
+        "--mode=reactive --face=published --pool-size=3"})
+    void calls_at_once_are_under_way_together(String flags) throws Exception {
+        serve(flags.split(" "));
+        CountDownLatch both = new CountDownLatch(2);
+        upstream.behave((path, out) -> {
+            both.countDown();
+            both.await(); // nobody is answered before both calls are there
+            UpstreamStub.right(path, out);
+            return true;
+        });
+        try {
+            assertEquals(200, asking.get("/hello").status());
+        } finally {
+            upstream.recover();
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"blocking", "reactive"})
+    void the_published_face_is_spelled_as_published(String mode) throws Exception {
+        serve("--face=published", "--mode=" + mode, "--minor-percent=50", "--pool-size=2");
+        upstream.asked();
+        String adult = asking.get("/hello").body();
+        String minor = asking.get("/hello").body();
+        assertTrue(adult.startsWith("{\"client\":{\"id\":0,\"name\":\"A\",\"age\":18,\"guardianID\":0,\"monthSalary\":3000.0,"
+                + "\"address\":{\"street\":\"123 Main St\",\"number\":42,\"state\":\"CA\",\"country\":\"USA\"},\"phones\":["), adult);
+        assertTrue(adult.endsWith("],\"favoriteDirector\":\"J J Abrams\"},\"loanOptions\":["
+                + "{\"years\":1,\"loan\":1004.4,\"monthlyInstallment\":90.0},"
+                + "{\"years\":2,\"loan\":2008.8,\"monthlyInstallment\":90.0},"
+                + "{\"years\":3,\"loan\":3013.2,\"monthlyInstallment\":90.0}]}"), adult);
+        assertTrue(minor.startsWith("{\"client\":{\"id\":1,\"name\":\"B\",\"age\":17,"), minor);
+        assertTrue(minor.endsWith(",\"loanOptions\":[]}"), minor);
+        assertEquals(Set.of("/phones/0", "/address/0", "/phones/1"), Set.copyOf(upstream.asked()));
+        for (int turn = 3; turn <= 4; turn++) {
+            asking.get("/db");
+        }
+        assertEquals("{\"client\":{\"id\":4,\"name\":\"E\",\"age\":22,\"guardianID\":0,\"monthSalary\":5000.0,\"address\":null,"
+                + "\"phones\":null,\"favoriteDirector\":\"Anthony Russo & Joe Russo\"},\"movies\":["
+                + "{\"title\":\"Avengers: Endgame\",\"year\":2019,\"cost\":356.0,\"director\":\"Anthony Russo & Joe Russo\"},"
+                + "{\"title\":\"Avengers: Infinity War\",\"year\":2018,\"cost\":325.0,\"director\":\"Anthony Russo & Joe Russo\"}]}",
+                asking.get("/db").body());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"blocking", "reactive"})
+    void the_published_face_answers_faults_as_published(String mode) throws Exception {
+        serve("--face=published", "--mode=" + mode, "--pool-size=1");
+        upstream.down();
+        try {
+            assertEquals(500, asking.get("/hello").status());
+        } finally {
+            upstream.up();
+        }
+        assertEquals(200, asking.get("/hello").status());
+        postgres.ask("clients", "alter table movie rename to film");
+        try {
+            assertEquals("200 {\"client\":null,\"movies\":null}", asking.get("/db").toString());
+        } finally {
+            postgres.ask("clients", "alter table film rename to movie");
+        }
+        assertEquals(200, asking.get("/db").status());
     }
 
     @ParameterizedTest

@@ -22,8 +22,8 @@ final class Service implements AutoCloseable {
     private static final Path JAR = Path.of("target", "service-runner.jar");
     private static final String IMAGE = System.getProperty("rematch.image");
     private static final Predicate<String> REFUSED =
-            Pattern.compile("--(mode|lean).*native image.*").asMatchPredicate();
-    private static final int STOP_WITHIN_S = 15;
+            Pattern.compile("--(mode|lean|face).*native image.*").asMatchPredicate();
+    private static final int STOP_WITHIN_S = 25;
 
     private final Process process;
     private final BufferedReader err;
@@ -54,7 +54,8 @@ final class Service implements AutoCloseable {
             said.add(line);
             line = err.readLine();
         }
-        assumeFalse(IMAGE != null && line == null && said.stream().anyMatch(REFUSED), "an image has mode reactive alone");
+        assumeFalse(IMAGE != null && line == null && said.stream().anyMatch(REFUSED),
+                "an image has mode reactive and the matched face alone");
         if (line == null || !line.matches("listening host=127\\.0\\.0\\.1 port=[0-9]+")) {
             throw new IOException("it does not listen: " + said);
         }

@@ -25,7 +25,7 @@ final class SettingsTest {
         assertEquals(
                 new Settings("127.0.0.1", 8080, Settings.Face.MATCHED, Settings.Mode.BLOCKING, false,
                         Settings.Sink.NULL, null, false, 30, 5_000, 30, 5, 10_000, 0,
-                        new Settings.Surroundings("http://127.0.0.1:9000", "::1", 5432, "u", "", "d")),
+                        Settings.Calls.SEQUENTIAL, new Settings.Surroundings("http://127.0.0.1:9000", "::1", 5432, "u", "", "d")),
                 Settings.parse(ENVIRONMENT, "--port", "8080"));
     }
 
@@ -34,13 +34,14 @@ final class SettingsTest {
         Settings spaced = Settings.parse(ENVIRONMENT, "--port", "1", "--face", "published", "--logging", "on",
                 "--log-sink", "file", "--log-file", "a=b", "--host", "::1", "--mode", "reactive",
                 "--upstream-connections", "2", "--upstream-timeout-ms", "600000", "--pool-size", "1000", "--pool-min",
-                "1000", "--pool-wait-ms", "1", "--minor-percent", "100");
+                "1000", "--pool-wait-ms", "1", "--minor-percent", "100", "--calls", "sequential");
         Settings equal = Settings.parse(ENVIRONMENT, "--port=1", "--face=published", "--logging=on",
                 "--log-sink=file", "--log-file=a=b", "--host=::1", "--mode=reactive",
                 "--upstream-connections=2", "--upstream-timeout-ms=600000", "--pool-size=1000", "--pool-min=1000",
-                "--pool-wait-ms=1", "--minor-percent=100");
+                "--pool-wait-ms=1", "--minor-percent=100", "--calls=sequential");
         assertEquals(spaced, equal);
         assertEquals("a=b", spaced.logFile());
+        assertEquals(Settings.Calls.SEQUENTIAL, spaced.calls());
         assertEquals(1_000, spaced.poolMin());
     }
 
@@ -48,7 +49,7 @@ final class SettingsTest {
     @ValueSource(strings = {
         "--port=x", "--port=65536", "--port=-1", "--port=", "--port", "--nope=1", "port=1", "--face=Matched --port=1",
         "--logging=yes --port=1", "--log-sink=stdout --port=1", "--port=1 --logging=on --log-sink=file", "--face",
-        "--port=1 --mode=fast",
+        "--port=1 --mode=fast", "--port=1 --calls=both",
         "--port=1 --upstream-connections=0", "--port=1 --upstream-connections=1001",
         "--port=1 --upstream-timeout-ms=0", "--port=1 --upstream-timeout-ms=600001", "--port=1 --pool-size=0",
         "--port=1 --pool-size=4 --pool-min=5", "--port=1 --pool-min=31", "--port=1 --pool-min=-1", "--port=1 --pool-wait-ms=1s",
@@ -60,10 +61,20 @@ final class SettingsTest {
     }
 
     @Test
+    void calls_are_at_once_where_the_published_program_made_them_so() throws Exception {
+        assertEquals(Settings.Calls.PARALLEL,
+                Settings.parse(ENVIRONMENT, "--port=1", "--face=published", "--mode=reactive").calls());
+        assertEquals(Settings.Calls.SEQUENTIAL,
+                Settings.parse(ENVIRONMENT, "--port=1", "--face=published", "--mode=blocking").calls());
+        assertEquals(Settings.Calls.SEQUENTIAL, Settings.parse(ENVIRONMENT, "--port=1", "--mode=reactive").calls());
+        assertEquals(Settings.Calls.PARALLEL, Settings.parse(ENVIRONMENT, "--port=1", "--calls=parallel").calls());
+    }
+
+    @Test
     void a_native_image_is_reactive_or_says_that_it_is() throws Exception {
         Settings.parse(ENVIRONMENT, "--port=1", "--mode=reactive").refuseUnlessReactive();
-        for (String flag : new String[] {"--mode=blocking", "--lean"}) {
-            Settings other = Settings.parse(ENVIRONMENT, "--port=1", flag);
+        for (String flag : new String[] {"--mode=blocking", "--lean", "--face=published"}) {
+            Settings other = Settings.parse(ENVIRONMENT, "--port=1", "--mode=reactive", flag);
             String message = assertThrows(BadSetting.class, other::refuseUnlessReactive).getMessage();
             assertTrue(message.startsWith(flag + " is not allowed"), message);
         }

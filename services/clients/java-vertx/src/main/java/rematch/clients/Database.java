@@ -8,6 +8,8 @@ import io.vertx.pgclient.PgConnectOptions;
 import io.vertx.pgclient.PgConnection;
 import io.vertx.sqlclient.Pool;
 import io.vertx.sqlclient.PoolOptions;
+import io.vertx.sqlclient.PreparedQuery;
+import io.vertx.sqlclient.PreparedStatement;
 import io.vertx.sqlclient.Row;
 import io.vertx.sqlclient.RowSet;
 import java.util.ArrayList;
@@ -31,11 +33,19 @@ abstract sealed class Database {
 
     /** All films by director, in the order of the rows; it fails when there is no answer within the pool's wait. */
     final Future<Map<String, List<Answers.Film>>> byDirector() {
+        return rows().map(Database::grouped);
+    }
+
+    /** All films in the order of the rows, in the published face; what is null is 0. */
+    final Future<List<Published.Film>> all() {
+        return rows().map(Database::listed);
+    }
+
+    private Future<RowSet<Row>> rows() {
         asking.incrementAndGet();
         return ask()
                 .timeout(waitMs, TimeUnit.MILLISECONDS)
-                .onComplete(done -> asking.decrementAndGet())
-                .map(Database::grouped);
+                .onComplete(done -> asking.decrementAndGet());
     }
 
     final int asking() {
@@ -55,6 +65,17 @@ abstract sealed class Database {
                     .add(new Answers.Film(row.getString(0), row.getShort(1), row.getBigDecimal(2)));
         }
         return byDirector;
+    }
+
+    private static List<Published.Film> listed(RowSet<Row> rows) {
+        List<Published.Film> films = new ArrayList<>();
+        for (Row row : rows) {
+            Short year = row.getShort("year");
+            Double cost = row.getDouble("cost");
+            films.add(new Published.Film(row.getString("title"), year == null ? 0 : year, cost == null ? 0 : cost,
+                    row.getString("director")));
+        }
+        return films;
     }
 
     private static PgConnectOptions options(Settings.Surroundings surroundings) {
@@ -102,27 +123,51 @@ abstract sealed class Database {
 
     /**
      * One connection over which statements follow each other without waiting for answers, as published; every verticle
-     * has its own. It is opened by the first request, and again by the first one after it broke.
+     * has its own. It is opened by {@link #prepare} or by the first request, and again by the first one after it broke.
      */
     static final class Pipelined extends Database {
 
+        /** So many may be under way in the published face; in the other one as many as the client allows by itself. */
+        private static final int PUBLISHED_LIMIT = 100_000;
+
         private final Vertx vertx;
         private final PgConnectOptions options;
+        private final boolean published;
         private Future<PgConnection> connection;
+        private Future<PreparedQuery<RowSet<Row>>> prepared;
         private volatile boolean open;
 
         Pipelined(Vertx vertx, Settings settings) {
             super(settings);
             this.vertx = vertx;
             this.options = options(settings.surroundings());
+            this.published = settings.face() == Settings.Face.PUBLISHED;
+            if (published) {
+                options.setPipeliningLimit(PUBLISHED_LIMIT);
+            }
+        }
+
+        /** In the published face: the statement, prepared once for each connection. */
+        Future<PreparedQuery<RowSet<Row>>> prepare() {
+            if (prepared == null) {
+                prepared = connect().compose(connected -> connected.prepare(STATEMENT))
+                        .<PreparedQuery<RowSet<Row>>>map(PreparedStatement::query)
+                        .onFailure(failed -> prepared = null);
+            }
+            return prepared;
         }
 
         @Override
         Future<RowSet<Row>> ask() {
+            return published ? prepare().compose(PreparedQuery::execute)
+                    : connect().compose(connected -> connected.preparedQuery(STATEMENT).execute());
+        }
+
+        private Future<PgConnection> connect() {
             if (connection == null) {
                 connection = PgConnection.connect(vertx, options).onComplete(this::keep, failed -> connection = null);
             }
-            return connection.compose(connected -> connected.preparedQuery(STATEMENT).execute());
+            return connection;
         }
 
         private void keep(PgConnection connected) {
@@ -131,6 +176,7 @@ abstract sealed class Database {
             connected.closeHandler(closed -> {
                 open = false;
                 connection = null;
+                prepared = null;
             });
         }
 

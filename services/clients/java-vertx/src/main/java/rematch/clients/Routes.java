@@ -37,8 +37,12 @@ final class Routes {
         }
         Routes routes = new Routes(shared, database);
         router.route().handler(new Gate(settings.face() == Settings.Face.MATCHED, shared));
-        router.get("/hello").handler(routes::hello);
-        router.get("/db").handler(routes::db);
+        if (settings.face() == Settings.Face.PUBLISHED) {
+            new PublishedRoutes(shared, database).mount(router);
+        } else {
+            router.get("/hello").handler(routes::hello);
+            router.get("/db").handler(routes::db);
+        }
         router.get("/health").handler(context -> json(context, UP));
         router.get("/metrics").handler(routes::metrics);
         router.route().failureHandler(Routes::failed);
@@ -48,16 +52,15 @@ final class Routes {
     private void hello(RoutingContext context) {
         Client client = shared.turns().hello(context.request().query());
         Upstream upstream = shared.upstream();
-        upstream.phones(client.id())
-                .compose(phones -> upstream.address(client.addressId())
-                        .map(address -> shared.answers().hello(client, phones, address)))
+        upstream.both(() -> upstream.phones(client.id()), () -> upstream.address(client.addressId()),
+                        (phones, address) -> Answers.hello(client, phones, address))
                 .onComplete(body -> json(context, body), why -> context.fail(shared.faults().upstream(why)));
     }
 
     private void db(RoutingContext context) {
         Client client = shared.turns().db(context.request().query());
         database.byDirector()
-                .map(byDirector -> shared.answers().db(client, byDirector.getOrDefault(client.favouriteDirector(), List.of())))
+                .map(byDirector -> Answers.db(client, byDirector.getOrDefault(client.favouriteDirector(), List.of())))
                 .onComplete(body -> json(context, body), why -> context.fail(shared.faults().database(why)));
     }
 
@@ -90,7 +93,7 @@ final class Routes {
         json(context, Buffer.buffer(refusal.body()));
     }
 
-    private static void json(RoutingContext context, Buffer body) {
+    static void json(RoutingContext context, Buffer body) {
         context.response().putHeader(HttpHeaders.CONTENT_TYPE, JSON).end(body);
     }
 

@@ -16,13 +16,14 @@ final class ServiceVerticle extends VerticleBase {
     private final Settings settings;
     private final Shared shared;
     private HttpServer server;
-    private Database own;
+    private Database.Pipelined own;
 
     ServiceVerticle(Settings settings, Shared shared) {
         this.settings = settings;
         this.shared = shared;
     }
 
+    /** In the published face the server listens when its connection and its statement are ready, or cannot be had. */
     @Override
     public Future<?> start() {
         Database database = shared.pool();
@@ -36,6 +37,13 @@ final class ServiceVerticle extends VerticleBase {
                         .setAcceptBacklog(BACKLOG)
                         .setHandle100ContinueAutomatically(true))
                 .requestHandler(Routes.router(vertx, settings, shared, database));
+        if (own == null || settings.face() == Settings.Face.MATCHED) {
+            return listen();
+        }
+        return own.prepare().onFailure(why -> shared.faults().database(why)).transform(ready -> listen());
+    }
+
+    private Future<HttpServer> listen() {
         // A negative port: the system chooses, and all verticles share what it chose.
         return server.listen(settings.port() == 0 ? -1 : settings.port(), settings.host())
                 .onSuccess(listening -> shared.listening(listening.actualPort()));

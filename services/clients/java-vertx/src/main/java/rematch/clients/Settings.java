@@ -21,13 +21,16 @@ import java.util.stream.Collectors;
  */
 record Settings(String host, int port, Face face, int verticles, DatabaseUse database, boolean logging, Sink logSink,
         String logFile, boolean lean, int upstreamConnections, int upstreamTimeoutMs, int poolSize, int poolMin,
-        int poolWaitMs, int minorPercent, Surroundings surroundings) {
+        int poolWaitMs, int minorPercent, Calls calls, Surroundings surroundings) {
 
     enum Face { PUBLISHED, MATCHED }
 
     enum DatabaseUse { PIPELINED, POOL }
 
     enum Sink { NULL, FILE, PIPE }
+
+    /** Of a {@code /hello} to the upstream: one after the other, or both at once. */
+    enum Calls { SEQUENTIAL, PARALLEL }
 
     /** What the service stands on; {@code upstreamUrl} has no slash at its end, {@code pgPassword} may be empty. */
     record Surroundings(String upstreamUrl, String pgHost, int pgPort, String pgUser, String pgPassword,
@@ -44,10 +47,12 @@ record Settings(String host, int port, Face face, int verticles, DatabaseUse dat
     }
 
     private static final String KNOWN = "--host, --port, --face, --verticles, --database, --logging, --log-sink, "
-            + "--log-file, --lean, --upstream-connections, --upstream-timeout-ms, --pool-size, --pool-min, --pool-wait-ms "
-            + "or --minor-percent";
+            + "--log-file, --lean, --upstream-connections, --upstream-timeout-ms, --pool-size, --pool-min, --pool-wait-ms, "
+            + "--minor-percent or --calls";
     private static final List<String> NEEDED =
             List.of("UPSTREAM_URL", "PGHOST", "PGPORT", "PGUSER", "PGPASSWORD", "PGDATABASE");
+    private static final int UPSTREAM_CONNECTIONS = 30;
+    private static final int PUBLISHED_UPSTREAM_CONNECTIONS = 5; // what Vert.x has by itself
     private static final int POOL_MIN = 5;
     private static final int LONGEST_MS = 600_000;
     private static final int MOST_VERTICLES = 256;
@@ -63,12 +68,13 @@ record Settings(String host, int port, Face face, int verticles, DatabaseUse dat
         Sink sink = Sink.NULL;
         String logFile = null;
         boolean lean = false;
-        int upstreamConnections = 30;
+        int upstreamConnections = 0; // as many as the face has
         int upstreamTimeoutMs = 5_000;
         int poolSize = 30;
         int poolMin = -1; // 5, or the pool's size when that is smaller
         int poolWaitMs = 10_000;
         int minorPercent = 0;
+        Calls calls = null; // as the face has it
 
         Deque<String> left = new ArrayDeque<>(Arrays.asList(args));
         while (!left.isEmpty()) {
@@ -94,6 +100,7 @@ record Settings(String host, int port, Face face, int verticles, DatabaseUse dat
                 case "--pool-min" -> poolMin = number(flag, value(flag, inline, left), 0, 1_000);
                 case "--pool-wait-ms" -> poolWaitMs = number(flag, value(flag, inline, left), 1, LONGEST_MS);
                 case "--minor-percent" -> minorPercent = number(flag, value(flag, inline, left), 0, 100);
+                case "--calls" -> calls = choice(Calls.class, flag, value(flag, inline, left));
                 default -> throw new BadSetting("unknown flag " + oneLine(arg) + "; allowed: " + KNOWN);
             }
         }
@@ -116,8 +123,14 @@ record Settings(String host, int port, Face face, int verticles, DatabaseUse dat
         if (database == null) {
             database = matched ? DatabaseUse.POOL : DatabaseUse.PIPELINED;
         }
+        if (upstreamConnections == 0) {
+            upstreamConnections = matched ? UPSTREAM_CONNECTIONS : PUBLISHED_UPSTREAM_CONNECTIONS;
+        }
+        if (calls == null) {
+            calls = matched ? Calls.SEQUENTIAL : Calls.PARALLEL;
+        }
         return new Settings(host, port, face, verticles, database, logging, sink, logFile, lean, upstreamConnections,
-                upstreamTimeoutMs, poolSize, poolMin, poolWaitMs, minorPercent,
+                upstreamTimeoutMs, poolSize, poolMin, poolWaitMs, minorPercent, calls,
                 lean ? null : surroundings(environment));
     }
 

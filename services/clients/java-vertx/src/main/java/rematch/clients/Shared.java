@@ -9,7 +9,6 @@ import java.util.concurrent.CopyOnWriteArrayList;
 final class Shared {
 
     private final Turns turns;
-    private final Answers answers;
     private final Faults faults = new Faults();
     private final AccessLog log;
     private final Metrics metrics;
@@ -20,7 +19,6 @@ final class Shared {
 
     Shared(Vertx vertx, Settings settings, AccessLog log) {
         this.turns = new Turns(settings.face() == Settings.Face.MATCHED, settings.minorPercent());
-        this.answers = new Answers(settings.face());
         this.log = log;
         this.upstream = settings.lean() ? null : new Upstream(vertx, settings);
         this.pool = settings.lean() || settings.database() == Settings.DatabaseUse.PIPELINED
@@ -39,10 +37,6 @@ final class Shared {
 
     Turns turns() {
         return turns;
-    }
-
-    Answers answers() {
-        return answers;
     }
 
     Faults faults() {

@@ -19,6 +19,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BiFunction;
+import java.util.function.Supplier;
 
 /** The other service, over one pool of kept connections that all verticles share. */
 final class Upstream {
@@ -45,12 +47,14 @@ final class Upstream {
     private final HttpClient http;
     private final RequestOptions where;
     private final int timeoutMs;
+    private final boolean parallel;
     private final AtomicInteger open = new AtomicInteger();
     private final AtomicInteger inUse = new AtomicInteger();
 
     Upstream(Vertx vertx, Settings settings) {
         this.vertx = vertx;
         this.timeoutMs = settings.upstreamTimeoutMs();
+        this.parallel = settings.calls() == Settings.Calls.PARALLEL;
         this.where = new RequestOptions()
                 .setMethod(HttpMethod.GET)
                 // With a connect timeout Vert.x 5.0 forgets connections that were opened for requests it gave up.
@@ -68,6 +72,16 @@ final class Upstream {
                     connection.closeHandler(closed -> open.decrementAndGet());
                 })
                 .build();
+    }
+
+    /** Makes both calls, one after the other or at once, whichever was asked for. */
+    <P, A, T> Future<T> both(Supplier<Future<P>> phones, Supplier<Future<A>> address, BiFunction<P, A, T> answer) {
+        if (!parallel) {
+            return phones.get().compose(first -> address.get().map(second -> answer.apply(first, second)));
+        }
+        Future<P> first = phones.get();
+        Future<A> second = address.get();
+        return Future.all(first, second).map(done -> answer.apply(first.result(), second.result()));
     }
 
     Future<List<Phone>> phones(int id) {

@@ -2,6 +2,7 @@
 package rematch.clients;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.vertx.core.json.Json;
@@ -10,6 +11,7 @@ import java.io.IOException;
 import java.io.OutputStream;
 import java.io.UncheckedIOException;
 import java.net.Socket;
+import java.net.SocketTimeoutException;
 import java.net.http.HttpRequest.BodyPublisher;
 import java.net.http.HttpRequest.BodyPublishers;
 import java.nio.charset.StandardCharsets;
@@ -18,6 +20,8 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CountDownLatch;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
@@ -26,6 +30,8 @@ import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Every case of the contract, asked over HTTP of the service as production starts it. */
 final class ContractTest {
@@ -76,6 +82,88 @@ final class ContractTest {
     Stream<DynamicTest> the_published_face_answers_as_the_article_did() throws Exception {
         serve("--face=published");
         return cases("published", false);
+    }
+
+    @TestFactory
+    Stream<DynamicTest> the_matched_face_answers_byte_for_byte_with_both_calls_at_once() throws Exception {
+        serve("--calls=parallel");
+        return cases("matched", false);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"--calls=parallel", "--face=published"})
+    void calls_at_once_are_under_way_together(String flag) throws Exception {
+        serve(flag);
+        CountDownLatch both = new CountDownLatch(2);
+        upstream.behave((path, out) -> {
+            both.countDown();
+            both.await(); // nobody is answered before both calls are there
+            UpstreamStub.right(path, out);
+            return true;
+        });
+        try {
+            assertEquals(200, asking.get("/hello").status());
+        } finally {
+            upstream.recover();
+        }
+    }
+
+    @Test
+    void the_published_face_is_spelled_as_published() throws Exception {
+        serve("--face=published", "--minor-percent=50");
+        upstream.asked();
+        String adult = asking.get("/hello").body();
+        String minor = asking.get("/hello").body();
+        assertTrue(adult.startsWith("{\"client\":{\"id\":0,\"name\":\"A\",\"age\":18,\"guardianID\":0,\"monthSalary\":3000.0,"
+                + "\"address\":{\"street\":\"123 Main St\",\"number\":42,\"state\":\"CA\",\"country\":\"USA\"},\"phones\":["), adult);
+        assertTrue(adult.endsWith("],\"favoriteDirector\":\"J J Abrams\"},\"loanOptions\":[["
+                + "{\"years\":1,\"loan\":1004.4,\"monthlyInstallment\":90.0},"
+                + "{\"years\":2,\"loan\":2008.8,\"monthlyInstallment\":90.0},"
+                + "{\"years\":3,\"loan\":3013.2,\"monthlyInstallment\":90.0}]]}"), adult);
+        assertTrue(minor.startsWith("{\"client\":{\"id\":1,\"name\":\"B\",\"age\":17,"), minor);
+        assertTrue(minor.endsWith(",\"loanOptions\":[[]]}"), minor);
+        assertEquals(Set.of("/phones/0", "/address/0", "/phones/1"), Set.copyOf(upstream.asked()));
+        for (int turn = 3; turn <= 4; turn++) {
+            asking.get("/db");
+        }
+        assertEquals("{\"client\":{\"id\":4,\"name\":\"E\",\"age\":22,\"guardianID\":0,\"monthSalary\":5000.0,\"address\":null,"
+                + "\"phones\":null,\"favoriteDirector\":\"Anthony Russo & Joe Russo\"},\"movies\":["
+                + "{\"title\":\"Avengers: Endgame\",\"year\":2019,\"cost\":356.0,\"director\":\"Anthony Russo & Joe Russo\"},"
+                + "{\"title\":\"Avengers: Infinity War\",\"year\":2018,\"cost\":325.0,\"director\":\"Anthony Russo & Joe Russo\"}]}",
+                asking.get("/db").body());
+    }
+
+    @Test
+    void the_published_face_answers_faults_as_published() throws Exception {
+        serve("--face=published", "--pool-wait-ms=300");
+        upstream.down();
+        try {
+            String body = asking.get("/hello").body();
+            assertTrue(body.contains("\"address\":null,\"phones\":null,"), body);
+        } finally {
+            upstream.up();
+        }
+        assertTrue(asking.get("/hello").body().contains("\"phones\":[{"));
+        postgres.ask("clients", "delete from movie where director = 'Sam Raimi'");
+        try {
+            while (!asking.get("/db").body().contains("\"name\":\"E\"")) {
+                // until it is the turn of the client before
+            }
+            assertTrue(asking.get("/db").body().endsWith("\"Sam Raimi\"},\"movies\":null}"));
+            postgres.ask("clients", "delete from movie");
+            assertEquals("404 ", asking.get("/db").toString());
+            postgres.ask("clients", "alter table movie rename to film");
+            try (Socket waiting = new Socket("127.0.0.1", running.port())) {
+                waiting.setSoTimeout(1_500); // several times as long as the statement may take
+                waiting.getOutputStream().write("GET /db HTTP/1.1\r\nHost: x\r\n\r\n".getBytes(StandardCharsets.US_ASCII));
+                assertThrows(SocketTimeoutException.class, () -> waiting.getInputStream().read());
+            } finally {
+                postgres.ask("clients", "alter table film rename to movie");
+            }
+        } finally {
+            postgres.fill();
+        }
+        assertEquals(200, asking.get("/db").status());
     }
 
     @Test

@@ -66,7 +66,7 @@ abstract class FaultsSuite {
         upstream = UpstreamStub.start();
         upstream.down();
         service = Service.start(postgres.environment(upstream.url()), "--port=0", variant,
-                "--upstream-timeout-ms=1500", "--upstream-connections=" + UPSTREAM_CONNECTIONS,
+                "--upstream-timeout-ms=3000", "--upstream-connections=" + UPSTREAM_CONNECTIONS,
                 "--pool-size=" + POOL_SIZE, "--pool-min=2", "--pool-wait-ms=2000");
         port = service.port();
         asking = new Asking(port);

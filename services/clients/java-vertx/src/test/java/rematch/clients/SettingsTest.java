@@ -25,15 +25,17 @@ final class SettingsTest {
         assertEquals(
                 new Settings("127.0.0.1", 8080, Settings.Face.MATCHED, Runtime.getRuntime().availableProcessors(),
                         Settings.DatabaseUse.POOL, false, Settings.Sink.NULL, null, false, 30, 5_000, 30, 5, 10_000, 0,
-                        new Settings.Surroundings("http://127.0.0.1:9000", "::1", 5432, "u", "", "d")),
+                        Settings.Calls.SEQUENTIAL, new Settings.Surroundings("http://127.0.0.1:9000", "::1", 5432, "u", "", "d")),
                 Settings.parse(ENVIRONMENT, "--port", "8080"));
     }
 
     @Test
-    void the_published_face_has_one_event_loop_and_one_connection() throws Exception {
+    void the_published_face_has_one_event_loop_one_connection_and_both_calls_at_once_over_five() throws Exception {
         Settings published = Settings.parse(ENVIRONMENT, "--port=1", "--face=published");
         assertEquals(1, published.verticles());
         assertEquals(Settings.DatabaseUse.PIPELINED, published.database());
+        assertEquals(5, published.upstreamConnections());
+        assertEquals(Settings.Calls.PARALLEL, published.calls());
     }
 
     @Test
@@ -41,13 +43,14 @@ final class SettingsTest {
         Settings spaced = Settings.parse(ENVIRONMENT, "--port", "1", "--face", "published", "--logging", "on",
                 "--log-sink", "file", "--log-file", "a=b", "--host", "::1", "--verticles", "4", "--database", "pool",
                 "--upstream-connections", "2", "--upstream-timeout-ms", "600000", "--pool-size", "1000", "--pool-min",
-                "1000", "--pool-wait-ms", "1", "--minor-percent", "100");
+                "1000", "--pool-wait-ms", "1", "--minor-percent", "100", "--calls", "sequential");
         Settings equal = Settings.parse(ENVIRONMENT, "--port=1", "--face=published", "--logging=on",
                 "--log-sink=file", "--log-file=a=b", "--host=::1", "--verticles=4", "--database=pool",
                 "--upstream-connections=2", "--upstream-timeout-ms=600000", "--pool-size=1000", "--pool-min=1000",
-                "--pool-wait-ms=1", "--minor-percent=100");
+                "--pool-wait-ms=1", "--minor-percent=100", "--calls=sequential");
         assertEquals(spaced, equal);
         assertEquals("a=b", spaced.logFile());
+        assertEquals(Settings.Calls.SEQUENTIAL, spaced.calls());
         assertEquals(1_000, spaced.poolMin());
     }
 
@@ -55,7 +58,7 @@ final class SettingsTest {
     @ValueSource(strings = {
         "--port=x", "--port=65536", "--port=-1", "--port=", "--port", "--nope=1", "port=1", "--face=Matched --port=1",
         "--logging=yes --port=1", "--log-sink=stdout --port=1", "--port=1 --logging=on --log-sink=file", "--face",
-        "--port=1 --verticles=0", "--port=1 --verticles=257", "--port=1 --database=jdbc",
+        "--port=1 --verticles=0", "--port=1 --verticles=257", "--port=1 --database=jdbc", "--port=1 --calls=both",
         "--port=1 --upstream-connections=0", "--port=1 --upstream-connections=1001",
         "--port=1 --upstream-timeout-ms=0", "--port=1 --upstream-timeout-ms=600001", "--port=1 --pool-size=0",
         "--port=1 --pool-size=4 --pool-min=5", "--port=1 --pool-min=31", "--port=1 --pool-min=-1", "--port=1 --pool-wait-ms=1s",

@@ -4,19 +4,12 @@ package rematch.strings;
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;
 import java.io.IOException;
-import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.time.Instant;
 import java.time.ZoneOffset;
 import java.time.format.DateTimeFormatter;
-import java.util.logging.Formatter;
-import java.util.logging.Handler;
-import java.util.logging.Level;
-import java.util.logging.LogRecord;
-import java.util.logging.Logger;
-import java.util.logging.SimpleFormatter;
 
-/** One line or record per request, or nothing when logging is off. */
+/** The matched face's line per request, or nothing when logging is off. */
 final class AccessLog {
 
     private static final int LONGEST_LINE_BYTES = 192;
@@ -29,20 +22,18 @@ final class AccessLog {
     }
 
     private final FileOutputStream sink;
-    private final Logger records;
     private volatile Second second = new Second(Long.MIN_VALUE, new byte[0]);
 
-    private AccessLog(FileOutputStream sink, Logger records) {
+    private AccessLog(FileOutputStream sink) {
         this.sink = sink;
-        this.records = records;
     }
 
     static AccessLog off() {
-        return new AccessLog(null, null);
+        return new AccessLog(null);
     }
 
     static AccessLog open(Settings settings) throws IOException {
-        if (!settings.logging()) {
+        if (!settings.logging() || settings.face() != Settings.Face.MATCHED) {
             return off();
         }
         FileOutputStream sink = switch (settings.logSink()) {
@@ -50,13 +41,7 @@ final class AccessLog {
             case FILE -> new FileOutputStream(settings.logFile(), true);
             case PIPE -> new FileOutputStream(FileDescriptor.out);
         };
-        return to(sink, settings.face());
-    }
-
-    static AccessLog to(FileOutputStream sink, Settings.Face face) {
-        return face == Settings.Face.MATCHED
-                ? new AccessLog(sink, null)
-                : new AccessLog(null, recordsTo(sink));
+        return new AccessLog(sink);
     }
 
     /** Whether the matched face writes lines: what is logged need not be gathered otherwise. */
@@ -83,13 +68,6 @@ final class AccessLog {
             sink.write(line, 0, size);
         } catch (IOException sinkGone) {
             System.err.println("log line lost: " + sinkGone.getMessage());
-        }
-    }
-
-    /** Publishes the published face's record; does nothing when logging is off. */
-    void published(String method, String input, String output) {
-        if (records != null) {
-            records.log(Level.INFO, "method={0} input={1} output={2}", new Object[] {method, input, output});
         }
     }
 
@@ -128,32 +106,5 @@ final class AccessLog {
     private static int put(byte[] line, int at, String ascii) {
         ascii.getBytes(0, ascii.length(), line, at);
         return at + ascii.length();
-    }
-
-    private static Logger recordsTo(OutputStream sink) {
-        Formatter formatter = new SimpleFormatter();
-        Logger logger = Logger.getAnonymousLogger();
-        logger.setUseParentHandlers(false);
-        logger.addHandler(new Handler() {
-            @Override
-            public void publish(LogRecord entry) {
-                try {
-                    sink.write(formatter.format(entry).getBytes(StandardCharsets.UTF_8));
-                } catch (IOException sinkGone) {
-                    System.err.println("log record lost: " + sinkGone.getMessage());
-                }
-            }
-
-            @Override
-            public void flush() {
-                // Each record is written at once.
-            }
-
-            @Override
-            public void close() {
-                // The sink lives as long as the process.
-            }
-        });
-        return logger;
     }
 }

@@ -41,17 +41,20 @@ public final class Main {
     /** Runs the service until SIGTERM. */
     public static void main(String[] args) {
         try {
-            run(Settings.parse(args));
+            Loggers loggers = Loggers.of(args);
+            run(Settings.parse(loggers.others()), loggers);
         } catch (Settings.BadFlag bad) {
             exit(2, bad.getMessage());
         }
     }
 
-    private static void run(Settings settings) {
+    private static void run(Settings settings, Loggers loggers) {
         String address = "host=" + settings.host() + " port=" + settings.port();
         try {
-            Running running = serve(settings, AccessLog.open(settings));
-            Runtime.getRuntime().addShutdownHook(new Thread(running::close, "stop"));
+            RequestLogger lines =
+                    loggers.isLibrary(settings) ? loggers.open(settings) : byHand(AccessLog.open(settings));
+            Running running = serve(settings, lines);
+            Runtime.getRuntime().addShutdownHook(new Thread(() -> stop(running, lines), "stop"));
             System.err.println("listening host=" + settings.host() + " port=" + running.port());
         } catch (BindException taken) {
             exit(1, "cannot listen on " + address + ": " + taken.getMessage());
@@ -60,10 +63,26 @@ public final class Main {
         }
     }
 
+    private static void stop(Running running, RequestLogger lines) {
+        running.close();
+        if (lines != null) {
+            lines.close();
+        }
+    }
+
+    /** Null when logging is off, and in the published face. */
+    private static RequestLogger byHand(AccessLog log) {
+        return log.writesLines() ? log::request : null;
+    }
+
     static Running serve(Settings settings, AccessLog log) throws IOException {
+        return serve(settings, byHand(log));
+    }
+
+    private static Running serve(Settings settings, RequestLogger lines) throws IOException {
         HELIDON.setLevel(Level.WARNING);
         HttpRouting.Builder routing = HttpRouting.builder();
-        Routes.mount(routing, settings, log, new Metrics());
+        Routes.mount(routing, settings, lines, new Metrics());
         WebServer server = WebServer.builder()
                 .host(settings.host())
                 .port(settings.port())

@@ -35,25 +35,29 @@ final class Routes {
         }
     }
 
-    private final AccessLog log;
+    private final RequestLogger lines; // null: logging is off
     private final Metrics metrics;
     private final Codec codec;
 
-    private Routes(AccessLog log, Metrics metrics, Codec codec) {
-        this.log = log;
+    private Routes(RequestLogger lines, Metrics metrics, Codec codec) {
+        this.lines = lines;
         this.metrics = metrics;
         this.codec = codec;
     }
 
-    static void mount(HttpRouting.Builder routing, Settings settings, AccessLog log, Metrics metrics) {
-        Routes routes = new Routes(log, metrics, Codec.of(settings.craft()));
+    static void mount(
+            HttpRouting.Builder routing, Settings settings, RequestLogger lines, Metrics metrics)
+            throws IOException {
+        boolean published = settings.face() == Settings.Face.PUBLISHED && !settings.lean();
+        if (published) {
+            Published.mount(routing, settings, metrics);
+        }
+        Routes routes = new Routes(lines, metrics, Codec.of(settings.craft()));
         routing.any("/health", get(JSON, () -> UP))
                 .any("/metrics", get(METRICS, metrics::text));
         if (settings.lean()) {
             routing.post("/uppercase", Routes::lean);
-        } else if (settings.face() == Settings.Face.PUBLISHED) {
-            new Published(log).mount(routing);
-        } else {
+        } else if (!published) {
             routing.any("/uppercase", routes.workload(Route.UPPERCASE))
                     .any("/count", routes.workload(Route.COUNT))
                     .any("/work", routes.workload(Route.WORK))
@@ -87,8 +91,8 @@ final class Routes {
             Answer answer = answer(request, route);
             long took = System.nanoTime() - started;
             metrics.request(route, answer.status, took);
-            if (log.writesLines()) {
-                log.request(request.prologue().method().text(), route.path(), answer.status,
+            if (lines != null) {
+                lines.request(request.prologue().method().text(), route.path(), answer.status,
                         request.headers().contentLength().orElse(answer.bytesIn), answer.body.length, took);
             }
             send(request, response, answer);

@@ -4,7 +4,6 @@ package rematch.strings;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import java.io.FileOutputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -56,14 +55,6 @@ final class AccessLogTest {
         List<String> lines = Files.readAllLines(file);
         assertEquals(2_000, lines.size());
         assertTrue(lines.stream().allMatch(line -> line.matches(LINE)));
-    }
-
-    @Test
-    void the_published_face_writes_a_record_of_java_util_logging(@TempDir Path folder) throws Exception {
-        Path file = folder.resolve("log");
-        AccessLog.to(new FileOutputStream(file.toFile(), true), Settings.Face.PUBLISHED)
-                .published("uppercase", "hello", "HELLO");
-        assertTrue(Files.readString(file).contains("INFO: method=uppercase input=hello output=HELLO"));
     }
 
     private static AccessLog open(Path file) throws Exception {

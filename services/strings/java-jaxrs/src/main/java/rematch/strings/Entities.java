@@ -33,7 +33,11 @@ final class Entities {
     record Answer(byte[] body, int bytesIn) {
 
         Response ok() {
-            return response(200).build();
+            return with(200);
+        }
+
+        Response with(int status) {
+            return response(status).build();
         }
 
         static Response refused(Refusal refusal, int bytesIn, String allow) {

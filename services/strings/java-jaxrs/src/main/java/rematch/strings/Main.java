@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.net.BindException;
 import java.nio.channels.UnresolvedAddressException;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -75,6 +76,15 @@ public final class Main {
         }
     }
 
+    /** A virtual thread per request. Found by its name: what else is here runs on a JDK without them, too. */
+    private static ExecutorService virtualThreads() {
+        try {
+            return (ExecutorService) Executors.class.getMethod("newVirtualThreadPerTaskExecutor").invoke(null);
+        } catch (ReflectiveOperationException none) {
+            throw new UnsupportedOperationException("--threads=virtual needs a Java of at least 21", none);
+        }
+    }
+
     static Running serve(Settings settings, AccessLog log) throws IOException {
         GRIZZLY.setLevel(Level.WARNING);
         HTTP_SERVER.setLevel(Level.OFF); // tells at length of a port that cannot be opened; so does the exception below
@@ -84,7 +94,9 @@ public final class Main {
         TCPNIOTransport transport = listener.getTransport();
         transport.setTcpNoDelay(true);
         transport.setServerConnectionBackLog(BACKLOG);
-        transport.setWorkerThreadPool(Executors.newVirtualThreadPerTaskExecutor());
+        if (settings.threads() == Settings.Threads.VIRTUAL) {
+            transport.setWorkerThreadPool(virtualThreads());
+        }
         listener.getKeepAlive().setMaxRequestsCount(-1);
         listener.getKeepAlive().setIdleTimeoutInSeconds(300);
 

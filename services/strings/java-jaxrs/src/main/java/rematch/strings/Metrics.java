@@ -51,6 +51,11 @@ final class Metrics {
         }
     }
 
+    /** Where a face registers metrics of its own. */
+    PrometheusRegistry registry() {
+        return registry;
+    }
+
     void request(Route route, int status, long tookNs) {
         int index = route.ordinal() * STATUSES + status;
         CounterDataPoint counter = counters.getPlain(index);

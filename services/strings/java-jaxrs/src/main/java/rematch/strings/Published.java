@@ -6,50 +6,78 @@ import com.fasterxml.jackson.core.JsonGenerator;
 import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonToken;
 import java.io.ByteArrayOutputStream;
+import java.io.FileDescriptor;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.util.logging.Level;
+import java.util.logging.Logger;
 
-/** The article's service, flaws included: UTF-16 units counted, a number sent as a string, a loose reader. */
+/**
+ * What the article's Helidon program answered and logged, carried over to a server that it never ran on: UTF-16 units
+ * counted, a number sent as a string, status 200 for texts that are not there. Not carried over: its metrics.
+ */
 final class Published {
 
+    record Answer(int status, byte[] body) {
+    }
+
     private static final JsonFactory FACTORY = new JsonFactory();
+    private static final String NO_DATA = "No data and/or empty string";
+    private static final byte[] INVALID = "{\"error\":\"Invalid JSON\"}".getBytes(StandardCharsets.US_ASCII);
 
-    private final AccessLog log;
+    private final Logger logger;
 
-    Published(AccessLog log) {
-        this.log = log;
+    private Published(Logger logger) {
+        this.logger = logger;
     }
 
-    byte[] uppercase(byte[] body) throws IOException {
-        String s = read(body);
-        String v = s.toUpperCase();
-        log.published("uppercase", s, v);
-        return write(v);
+    static Published open(Settings settings) throws IOException {
+        return new Published(
+                PublishedLog.open(Published.class, settings, FileDescriptor.out, Level.WARNING, true));
     }
 
-    byte[] count(byte[] body) throws IOException {
-        String s = read(body);
-        String v = String.valueOf(s.length());
-        log.published("count", s, v);
-        return write(v);
+    Answer uppercase(byte[] body) throws IOException {
+        String s;
+        try {
+            s = read(body);
+        } catch (IOException notAnObject) {
+            return new Answer(400, INVALID);
+        }
+        logger.info("Uppercase request: " + s);
+        return new Answer(200, write(isMissing(s) ? NO_DATA : s.toUpperCase()));
     }
 
-    private static String read(byte[] body) {
+    Answer count(byte[] body) throws IOException {
+        String s;
+        try {
+            s = read(body);
+        } catch (IOException notAnObject) {
+            return new Answer(400, INVALID);
+        }
+        logger.info("Count request: " + s);
+        return new Answer(200, write(isMissing(s) ? NO_DATA : String.valueOf(s.length())));
+    }
+
+    private static boolean isMissing(String s) {
+        return s == null || s.isBlank();
+    }
+
+    /** Returns {@code s} of the object, null where there is no such string. */
+    private static String read(byte[] body) throws IOException {
+        String s = null;
         try (JsonParser parser = FACTORY.createParser(body)) {
             if (parser.nextToken() != JsonToken.START_OBJECT) {
-                throw new Refusal.Refused(Refusal.WRONG_TYPE);
+                throw new IOException("not an object");
             }
             while (parser.nextToken() == JsonToken.FIELD_NAME) {
                 boolean isS = parser.currentName().equals("s");
-                JsonToken value = parser.nextToken();
-                if (isS && value == JsonToken.VALUE_STRING) {
-                    return parser.getText();
+                if (parser.nextToken() == JsonToken.VALUE_STRING && isS) {
+                    s = parser.getText();
                 }
                 parser.skipChildren();
             }
-            throw new Refusal.Refused(Refusal.MISSING_FIELD);
-        } catch (IOException notJson) {
-            throw new Refusal.Refused(Refusal.INVALID_JSON);
         }
+        return s;
     }
 
     private static byte[] write(String v) throws IOException {

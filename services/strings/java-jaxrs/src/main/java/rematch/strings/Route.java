@@ -20,11 +20,14 @@ enum Route {
     }
 
     static Route of(String rawPath) {
+        if (rawPath == null) { // a switch on null needs Java 21; a copy of this is compiled for 17
+            return OTHER;
+        }
         return switch (rawPath) {
             case "/uppercase" -> UPPERCASE;
             case "/count" -> COUNT;
             case "/work" -> WORK;
-            case null, default -> OTHER;
+            default -> OTHER;
         };
     }
 }

@@ -32,7 +32,7 @@ final class Routes {
     private Routes() {
     }
 
-    static ResourceConfig application(Settings settings, AccessLog log, Metrics metrics) {
+    static ResourceConfig application(Settings settings, AccessLog log, Metrics metrics) throws IOException {
         Codec codec = Codec.of(settings.craft());
         ResourceConfig config = new ResourceConfig()
                 .property(CommonProperties.FEATURE_AUTO_DISCOVERY_DISABLE, true)
@@ -49,7 +49,7 @@ final class Routes {
             return config.register(new Lean());
         }
         if (settings.face() == Settings.Face.PUBLISHED) {
-            return config.register(new PublishedWorkload(new Published(log)));
+            return config.register(new PublishedWorkload(Published.open(settings)));
         }
         return config.register(new Workload(codec))
                 .register(new Gate())
@@ -86,7 +86,7 @@ final class Routes {
         }
     }
 
-    /** The published face: the article's answers; see {@link Published}. */
+    /** The published face: behaviour carried over; see {@link Published}. */
     @Path("/")
     public static final class PublishedWorkload {
 
@@ -99,13 +99,17 @@ final class Routes {
         @POST
         @Path("uppercase")
         public Response uppercase(InputStream body, @Context HttpHeaders headers) throws IOException {
-            return new Answer(published.uppercase(read(body, headers)), 0).ok();
+            return response(published.uppercase(read(body, headers)));
         }
 
         @POST
         @Path("count")
         public Response count(InputStream body, @Context HttpHeaders headers) throws IOException {
-            return new Answer(published.count(read(body, headers)), 0).ok();
+            return response(published.count(read(body, headers)));
+        }
+
+        private static Response response(Published.Answer answer) {
+            return new Answer(answer.body(), 0).with(answer.status());
         }
 
         private static byte[] read(InputStream body, HttpHeaders headers) {

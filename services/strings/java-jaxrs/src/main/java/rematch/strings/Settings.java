@@ -11,9 +11,12 @@ import java.util.Locale;
  *
  * @param port 0 lets the system choose
  * @param logFile null unless the sink is {@code FILE}
+ * @param logLock where records of the published face wait for each other
+ * @param threads who handles a request that a selector has read
  * @param lean answer {@code POST /uppercase} with a constant and do nothing else: the framework's own cost
  */
-record Settings(String host, int port, Face face, Craft craft, boolean logging, Sink logSink, String logFile, boolean lean) {
+record Settings(String host, int port, Face face, Craft craft, boolean logging, Sink logSink, String logFile,
+                LogLock logLock, Threads threads, boolean lean) {
 
     enum Face { PUBLISHED, MATCHED }
 
@@ -21,6 +24,12 @@ record Settings(String host, int port, Face face, Craft craft, boolean logging, 
     enum Craft { IDIOMATIC, TUNED }
 
     enum Sink { NULL, FILE, PIPE }
+
+    /** See {@code --log-lock} in {@code services/strings/README.md}. */
+    enum LogLock { PUBLISHED, JDK, NONE }
+
+    /** Grizzly's own pool of platform threads, or a virtual thread for each request. */
+    enum Threads { POOL, VIRTUAL }
 
     /** A flag that cannot be read; the message is one line that says what is allowed. */
     static final class BadFlag extends Exception {
@@ -32,7 +41,7 @@ record Settings(String host, int port, Face face, Craft craft, boolean logging, 
     }
 
     private static final String KNOWN =
-            "--host, --port, --face, --craft, --logging, --log-sink, --log-file or --lean";
+            "--host, --port, --face, --craft, --logging, --log-sink, --log-file, --log-lock, --threads or --lean";
 
     /** Reads {@code --flag value} and {@code --flag=value}; the last of a repeated flag counts. */
     static Settings parse(String... args) throws BadFlag {
@@ -43,6 +52,8 @@ record Settings(String host, int port, Face face, Craft craft, boolean logging, 
         boolean logging = false;
         Sink sink = Sink.NULL;
         String logFile = null;
+        LogLock logLock = LogLock.PUBLISHED;
+        Threads threads = Threads.POOL;
         boolean lean = false;
 
         Deque<String> left = new ArrayDeque<>(Arrays.asList(args));
@@ -59,6 +70,8 @@ record Settings(String host, int port, Face face, Craft craft, boolean logging, 
                 case "--logging" -> logging = onOff(flag, value(flag, inline, left));
                 case "--log-sink" -> sink = choice(Sink.class, flag, value(flag, inline, left));
                 case "--log-file" -> logFile = value(flag, inline, left);
+                case "--log-lock" -> logLock = choice(LogLock.class, flag, value(flag, inline, left));
+                case "--threads" -> threads = choice(Threads.class, flag, value(flag, inline, left));
                 case "--lean" -> lean = inline == null || onOff(flag, inline);
                 default -> throw new BadFlag("unknown flag " + oneLine(arg) + "; allowed: " + KNOWN);
             }
@@ -69,7 +82,7 @@ record Settings(String host, int port, Face face, Craft craft, boolean logging, 
         if (logging && sink == Sink.FILE && logFile == null) {
             throw new BadFlag("--log-file is missing; --log-sink=file needs a path");
         }
-        return new Settings(host, port, face, craft, logging, sink, logFile, lean);
+        return new Settings(host, port, face, craft, logging, sink, logFile, logLock, threads, lean);
     }
 
     private static String value(String flag, String inline, Deque<String> left) throws BadFlag {

@@ -20,13 +20,19 @@ record ContractCase(String name, String method, String path, Map<?, ?> headers, 
     private static final Path CASES = Path.of("..", "contract", "cases.jsonl");
     private static final JsonFactory FACTORY = new JsonFactory();
 
-    /** The cases of a face that are for Java. */
+    /** The folder's name is the service's. */
+    private static final String SERVICE = Path.of("").toAbsolutePath().getFileName().toString();
+
+    /** The cases of a face that are for Java and for this service. */
     static List<ContractCase> of(String face) throws IOException {
         List<ContractCase> cases = new ArrayList<>();
         for (String line : Files.readAllLines(CASES)) {
             Map<?, ?> fields = (Map<?, ?>) json(line);
             Object language = fields.get("language");
-            if (face.equals(fields.get("face")) && (language == null || language.equals("java"))) {
+            boolean ours = fields.get("services") instanceof List<?> services
+                    ? services.contains(SERVICE)
+                    : language == null || language.equals("java");
+            if (face.equals(fields.get("face")) && ours) {
                 cases.add(of(fields));
             }
         }

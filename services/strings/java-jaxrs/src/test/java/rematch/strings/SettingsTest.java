@@ -17,16 +17,16 @@ final class SettingsTest {
         Settings settings = Settings.parse("--port", "8080");
         assertEquals(
                 new Settings("127.0.0.1", 8080, Settings.Face.MATCHED, Settings.Craft.TUNED, false,
-                        Settings.Sink.NULL, null, false),
+                        Settings.Sink.NULL, null, Settings.LogLock.PUBLISHED, Settings.Threads.POOL, false),
                 settings);
     }
 
     @Test
     void a_flag_takes_its_value_with_and_without_an_equals_sign() throws Exception {
         Settings spaced = Settings.parse("--port", "1", "--face", "published", "--craft", "idiomatic", "--logging", "on",
-                "--log-sink", "file", "--log-file", "a=b", "--host", "::1");
+                "--log-sink", "file", "--log-file", "a=b", "--log-lock", "none", "--threads", "virtual", "--host", "::1");
         Settings equal = Settings.parse("--port=1", "--face=published", "--craft=idiomatic", "--logging=on",
-                "--log-sink=file", "--log-file=a=b", "--host=::1");
+                "--log-sink=file", "--log-file=a=b", "--log-lock=none", "--threads=virtual", "--host=::1");
         assertEquals(spaced, equal);
         assertEquals("a=b", spaced.logFile());
     }
@@ -34,7 +34,8 @@ final class SettingsTest {
     @ParameterizedTest
     @ValueSource(strings = {
         "--port=x", "--port=65536", "--port=-1", "--port=", "--port", "--nope=1", "port=1", "--face=Matched --port=1", "--craft=best --port=1",
-        "--logging=yes --port=1", "--log-sink=stdout --port=1", "--port=1 --logging=on --log-sink=file", "--face"})
+        "--logging=yes --port=1", "--log-sink=stdout --port=1", "--port=1 --logging=on --log-sink=file",
+        "--log-lock=all --port=1", "--threads=platform --port=1", "--face"})
     void what_cannot_be_read_is_refused_in_one_line(String line) {
         String message =
                 assertThrows(Settings.BadFlag.class, () -> Settings.parse(line.split(" "))).getMessage();

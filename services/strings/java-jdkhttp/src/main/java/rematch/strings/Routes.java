@@ -33,20 +33,18 @@ final class Routes {
     private final AccessLog log;
     private final Metrics metrics;
     private final Codec codec;
-    private final Published published;
 
     private Routes(AccessLog log, Metrics metrics, Codec codec) {
         this.log = log;
         this.metrics = metrics;
         this.codec = codec;
-        this.published = new Published(log);
     }
 
     /** One context for everything: this server matches contexts by prefix, the contract matches whole paths. */
-    static void mount(HttpServer server, Settings settings, AccessLog log, Metrics metrics) {
+    static void mount(HttpServer server, Settings settings, AccessLog log, Metrics metrics) throws IOException {
         Routes routes = new Routes(log, metrics, Codec.of(settings.craft()));
         HttpHandler workload = settings.lean() ? routes::lean
-                : settings.face() == Settings.Face.PUBLISHED ? routes::published : routes::matched;
+                : settings.face() == Settings.Face.PUBLISHED ? published(Published.open(settings)) : routes::matched;
         server.createContext("/", exchange -> routes.handle(exchange, workload));
     }
 
@@ -114,18 +112,20 @@ final class Routes {
         };
     }
 
-    private void published(HttpExchange exchange) throws IOException {
-        try {
-            byte[] body = Body.read(exchange.getRequestBody(), declaredBytes(exchange));
-            byte[] answer = switch (Route.of(exchange.getRequestURI().getRawPath())) {
-                case UPPERCASE -> published.uppercase(body);
-                case COUNT -> published.count(body);
-                case WORK, OTHER -> throw new Refused(Refusal.NOT_FOUND);
-            };
-            send(exchange, Answer.ok(answer, body.length));
-        } catch (Refused refused) {
-            send(exchange, Answer.refused(refused.refusal(), 0, null));
-        }
+    private static HttpHandler published(Published published) {
+        return exchange -> {
+            try {
+                byte[] body = Body.read(exchange.getRequestBody(), declaredBytes(exchange));
+                Published.Answer answer = switch (Route.of(exchange.getRequestURI().getRawPath())) {
+                    case UPPERCASE -> published.uppercase(body);
+                    case COUNT -> published.count(body);
+                    case WORK, OTHER -> throw new Refused(Refusal.NOT_FOUND);
+                };
+                send(exchange, new Answer(answer.status(), answer.body(), body.length, null));
+            } catch (Refused refused) {
+                send(exchange, Answer.refused(refused.refusal(), 0, null));
+            }
+        };
     }
 
     private void lean(HttpExchange exchange) throws IOException {

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
-
-import pandas as pd
 
 from harness.analysis.stats.comparisons import Comparison
-from harness.model import BOUND_WORDS, BoundBy, Estimate, Verdict
+from harness.evidence.warm import ColdStart
+from harness.model import Estimate, Verdict
 from harness.model.digits import plain, span, whole_percent
 from harness.model.formatting import show
-from harness.questions.strings_warm.analysis import ColdStart
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +61,7 @@ def answer(
     reference = labels[found[0].reference]
     groups: dict[str, list[str]] = {}
     for one in found:
-        said = f"{labels[one.variant]} ({one.not_about or _times(one.ratio)})"
+        said = f"{labels[one.variant]} ({one.not_about or times(one.ratio)})"
         groups.setdefault(_kind(one), []).append(said)
     clauses: list[str] = []
     for kind in ("more", "less", "slightly more", "slightly less", "as much", "undecided", "refused"):
@@ -95,7 +92,8 @@ def until_warm(cold: ColdStart) -> str:
         said = first
     elif cold.within_first:
         rest = span(min(cold.later_s), max(cold.later_s), " s")
-        said = f"{first} in {cold.within_first} of {cold.n_settled}, {rest} in the others"
+        others = "the other" if len(cold.later_s) == 1 else "the others"
+        said = f"{first} in {cold.within_first} of {cold.n_settled}, {rest} in {others}"
     else:
         said = show(cold.seconds, like=1.0).interval
     return f"{said}; not settled within {limit}: {lost} of {cold.n}" if lost else said
@@ -104,14 +102,6 @@ def until_warm(cold: ColdStart) -> str:
 def seconds_in_words(found: Estimate | None) -> str | None:
     """Return a mean of CPU seconds with its interval, in seconds whatever its size."""
     return None if found is None or found.value is None else show(found, like=1.0).interval
-
-
-def bound_in_words(trials: pd.DataFrame) -> str:
-    """Return what bounded these trials, the most frequent first: ``the service (9 of 10), the generator (1 of 10)``."""
-    told = trials["bound_by"].fillna("unknown").astype(str).value_counts()
-    if len(told) == 1:
-        return BOUND_WORDS[cast(BoundBy, told.index[0])]
-    return ", ".join(f"{BOUND_WORDS[cast(BoundBy, by)]} ({n} of {len(trials)})" for by, n in told.items())
 
 
 def _kind(found: Comparison) -> str:
@@ -154,8 +144,8 @@ def _clause(
     return f"nothing can be said of the {quantity.subject}{against} of {who}"
 
 
-def _times(ratio: Estimate) -> str:
-    """``1.20 times, 1.10 to 1.30``; without an interval the ratio alone."""
+def times(ratio: Estimate) -> str:
+    """Return ``1.20 times, 1.10 to 1.30``; without an interval the ratio alone."""
     shown = show(ratio)
     if shown.reason is not None:
         return shown.reason

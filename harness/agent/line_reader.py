@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads what a service writes to its standard output through a pipe, and counts the lines.
+
+Standard library only, run as a file, never imported: ``line_reader.py PIPE COUNTED LAST``. It makes the named pipe
+``PIPE`` and reads it until SIGTERM; what is still in the pipe then is read too. ``COUNTED`` is JSON, ``{"lines",
+"bytes"}``, there from the moment that the pipe can be opened, and written again every fifth of a second, so that a
+reader that is killed leaves what it had read by then. ``LAST`` gets the end of what was read, when it stops.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import sys
+import time
+from types import FrameType
+
+CHUNK_BYTES = 65536
+LAST_BYTES = 4096
+EVERY_S = 0.2
+#: What is written over what stood there before must be as long.
+WIDTH = 80
+
+
+class Reader:
+    """What was read so far."""
+
+    def __init__(self, pipe: str, counted: str) -> None:
+        os.mkfifo(pipe)
+        # for writing too: so the pipe has no end while a service is started anew, and opening it does not wait
+        self.pipe = os.open(pipe, os.O_RDWR | os.O_NONBLOCK)
+        self.counted = os.open(counted, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        self.n_lines = self.n_bytes = 0
+        self.last = b""
+        self.stopped = False
+        self.note()
+
+    def stop(self, _number: int, _frame: FrameType | None) -> None:
+        self.stopped = True
+
+    def note_when_due(self) -> None:
+        if time.monotonic() - self.noted_s >= EVERY_S:
+            self.note()
+
+    def note(self) -> None:
+        self.noted_s = time.monotonic()
+        text = json.dumps({"lines": self.n_lines, "bytes": self.n_bytes})
+        os.pwrite(self.counted, text.ljust(WIDTH - 1).encode() + b"\n", 0)
+
+    def read_all(self) -> None:
+        """Read until the pipe is empty, or somebody wants it to stop and as much as it can hold was read since."""
+        left = None
+        while left is None or left > 0:
+            try:
+                data = os.read(self.pipe, CHUNK_BYTES)
+            except BlockingIOError:
+                return
+            self.n_lines += data.count(b"\n")
+            self.n_bytes += len(data)
+            self.last = (self.last + data)[-LAST_BYTES:]
+            self.note_when_due()
+            if self.stopped:
+                left = (16 * CHUNK_BYTES if left is None else left) - len(data)
+
+
+def main(pipe: str, counted: str, last: str) -> None:
+    reader = Reader(pipe, counted)
+    signal.signal(signal.SIGTERM, reader.stop)
+    waiting = select.poll()
+    waiting.register(reader.pipe, select.POLLIN)
+    while not reader.stopped:
+        waiting.poll(1000 * EVERY_S)
+        reader.read_all()
+        reader.note_when_due()
+    reader.read_all()
+    reader.note()
+    with open(last, "wb") as stream:
+        stream.write(reader.last)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``rematch claims``: what became of what articles claim."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from harness.cli import completion
+from harness.errors import InputError
+from harness.project import find_root
+
+if TYPE_CHECKING:
+    from harness.model.claim import Claim
+    from harness.questions.claims import JudgedClaim, JudgedTest
+
+#: Verdict on the command line -> in the ledger.
+VERDICTS = {
+    "reproduced": "reproduced",
+    "not-reproduced": "not_reproduced",
+    "contradicted": "contradicted_by_its_own_numbers",
+    "inconclusive": "inconclusive",
+    "not-testable": "not_testable_here",
+}
+
+
+def claims_command(
+    claim: Annotated[
+        str | None,
+        typer.Argument(
+            help="claim to show whole, such as N4; default: all", autocompletion=completion.claims
+        ),
+    ] = None,
+    source: Annotated[
+        list[str] | None, typer.Option(help="only claims of this source, such as nelson2020; may be repeated")
+    ] = None,
+    verdict: Annotated[
+        list[str] | None,
+        typer.Option(help=f"only claims with this verdict: {', '.join(VERDICTS)}; may be repeated"),
+    ] = None,
+    bundled: Annotated[bool, typer.Option("--bundled", help="judge from the bundled sessions alone")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
+) -> None:
+    """List published claims with their verdicts, or show one whole.
+
+    A claim is judged from the newest complete session measured here, else from the bundled one; and from the
+    numbers that its source printed. Where something else than the services bounded the trials, it is inconclusive.
+
+    Examples:
+
+        rematch claims
+
+        rematch claims N4
+
+        rematch claims --source tivrfoa2024 --verdict reproduced --json
+    """
+    from harness.definitions.claims import load_ledgers
+
+    root = find_root()
+    ledger = load_ledgers(root)
+    _check(ledger, claim, source or [], verdict or [])
+    judged = judge(root, ledger, bundled_only=bundled)
+    shown = [
+        one
+        for one in judged
+        if (claim is None or one.name == claim)
+        and (not source or one.claim.source in source)
+        and (not verdict or one.verdict.value in {VERDICTS[name] for name in verdict})
+    ]
+    if as_json:
+        plain = [as_plain(one) for one in shown]
+        print(json.dumps(plain[0] if claim is not None and plain else plain, indent=1, allow_nan=False))
+        return
+    from harness.cli.claims_text import print_claim, print_list
+
+    if claim is not None and shown:
+        print_claim(shown[0])
+    else:
+        print_list(shown)
+
+
+def judge(root: Path, ledger: dict[str, Claim], *, bundled_only: bool = False) -> tuple[JudgedClaim, ...]:
+    """Return every claim with its verdict.
+
+    All are judged, whichever are shown: the p-values of a family are adjusted together.
+    """
+    from harness.questions.claims import PublishedTables, judge_claims, newest_evidence
+
+    return judge_claims(ledger, newest_evidence(root, bundled_only=bundled_only), PublishedTables(root))
+
+
+def _check(ledger: dict[str, Claim], claim: str | None, sources: list[str], verdicts: list[str]) -> None:
+    if claim is not None and claim not in ledger:
+        near = difflib.get_close_matches(claim, ledger, n=1, cutoff=0.4)
+        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        raise InputError(
+            f"no such claim{hint}", place="CLAIM", found=claim, allowed="a name that rematch claims lists"
+        )
+    known = sorted({one.source for one in ledger.values()})
+    for name in sources:
+        if name not in known:
+            raise InputError("no such source", place="--source", found=name, allowed=", ".join(known))
+    for name in verdicts:
+        if name not in VERDICTS:
+            raise InputError("no such verdict", place="--verdict", found=name, allowed=", ".join(VERDICTS))
+
+
+def as_plain(one: JudgedClaim) -> dict[str, Any]:
+    """Return a claim as plain values for JSON; ``null``: cannot be said."""
+    return {
+        "claim": one.name,
+        **one.claim.model_dump(
+            mode="json",
+            include={
+                "source", "origin", "statement", "workload", "condition", "metric", "printed", "quote", "page",
+                "family", "opposes", "remark",
+            },
+        ),
+        "verdict": one.verdict.value,
+        "measured_verdict": one.measured_verdict.value,
+        "tests": [_plain_test(test) for test in one.tests],
+        "facts": [{"what": fact.what, "published": value} for fact, value in one.facts],
+    }  # fmt: skip
+
+
+def _plain_test(one: JudgedTest) -> dict[str, Any]:
+    from harness.questions.claims.words import unit
+
+    found, said = one.measured, one.judgement
+    return {
+        "what": one.test.what,
+        "predicate": one.test.predicate.model_dump(mode="json"),
+        "unit": unit(one.test),
+        "published": one.published,
+        "published_holds": one.published_holds,
+        "outcome": one.outcome,
+        "why": said.why,
+        "measured": None
+        if found is None
+        else {
+            "number": found.number.model_dump(mode="json"),
+            "session": found.session,
+            "machine": found.machine,
+            "value": found.estimate.value,
+            "low": found.estimate.low,
+            "high": found.estimate.high,
+            "level": found.estimate.level,
+            "n": found.n,
+            "bound_by": found.bound_by,
+            "not_about": found.not_about,
+            "margin": said.margin,
+            "p_adjusted": said.p_adjusted,
+            "n_family": said.n_family,
+        },
+    }

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Claims for a person: how many have which verdict, a line for each; or one whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness.cli.lines import counted, table, wrapped
+from harness.model.claim import ClaimVerdict
+from harness.model.formatting import DASH, show
+from harness.questions.claims import JudgedClaim, JudgedTest, counts
+from harness.questions.claims.words import (
+    VERDICT_WORDS,
+    bound_words,
+    margin_words,
+    measured_words,
+    number,
+    p_words,
+    place_words,
+    predicate_words,
+    published_words,
+    unit,
+    verdict_words,
+)
+
+#: Verdicts where a column has little room.
+_SHORT = {
+    ClaimVerdict.REPRODUCED: "reproduced",
+    ClaimVerdict.NOT_REPRODUCED: "not reproduced",
+    ClaimVerdict.CONTRADICTED: "own numbers",
+    ClaimVerdict.INCONCLUSIVE: "inconclusive",
+    ClaimVerdict.NOT_TESTABLE: "not testable",
+}
+_HANG = " " * 13
+
+
+def print_list(judged: Sequence[JudgedClaim]) -> None:
+    """Print the counts by verdict, and one line a claim."""
+    words = {verdict: text.replace(" its ", " their ") for verdict, text in VERDICT_WORDS.items()}
+    said = ", ".join(f"{n} {words[verdict]}" for verdict, n in counts(judged).items() if n)
+    print(wrapped(f"{counted(len(judged), 'claim')}" + (f": {said}." if said else ".")))
+    if not judged:
+        return
+    sessions = sorted({session for one in judged for session in one.sessions})
+    print(wrapped(f"Judged from {', '.join(sessions) or 'published numbers alone'}.", hang="  "))
+    machines = sorted({t.measured.machine for one in judged for t in one.tests if t.measured is not None})
+    if machines:
+        print(wrapped(f"Measured on {'; '.join(machines)}.", hang="  "))
+    print()
+    rows = [(one.name, _SHORT[one.verdict], *_number(one), one.claim.statement) for one in judged]
+    print(table(("claim", "verdict", "claimed", "here", "statement"), rows, short=True))
+    print()
+    print(
+        wrapped(
+            "claimed: the number, or ratio, that the claim needs. here: what was measured, or was printed where the "
+            "claim's own numbers (verdict: own numbers) contradict it. All of one claim: rematch claims NAME."
+        )
+    )
+
+
+def _number(one: JudgedClaim) -> tuple[str, str]:
+    """What a claim needs and what there is, of the test that decided."""
+    wrong = one.contradiction
+    if wrong is not None and wrong.published is not None:
+        return _needed(wrong), number(wrong.published, unit(wrong.test)).replace(
+            "\N{NARROW NO-BREAK SPACE}", " "
+        )
+    test = one.shown
+    found = test.measured
+    here = DASH if found is None else show(found.estimate).text.replace("\N{NARROW NO-BREAK SPACE}", " ")
+    return _needed(test), here
+
+
+def _needed(one: JudgedTest) -> str:
+    said = predicate_words(one.test).replace("\N{NARROW NO-BREAK SPACE}", " ")
+    return said.replace("above ", "> ").replace("below ", "< ").replace("between ", "").replace(" and ", "-")
+
+
+def print_claim(one: JudgedClaim) -> None:
+    """Print one claim whole."""
+    claim = one.claim
+    print(wrapped(f"{one.name}: {verdict_words(one)}"))
+    print()
+    for head, text in (
+        ("statement", claim.statement),
+        ("source", f"{claim.source} ({claim.origin})"),
+        ("workload", claim.workload),
+        ("condition", claim.condition),
+        ("metric", claim.metric),
+        ("printed", claim.printed or "no number"),
+        ("family", claim.family),
+        ("quote", claim.quote),
+        ("page", claim.page),
+        ("remark", claim.remark),
+        ("opposite", None if not claim.opposes else f"{', '.join(claim.opposes)} says the opposite"),
+    ):
+        _line(head, text)
+    for place, test in enumerate(one.tests, start=1):
+        print()
+        _print_test(test, f"{place} of {len(one.tests)}")
+    if one.facts:
+        print()
+        print("Also printed there:")
+        for fact, value in one.facts:
+            ratio = "ratio" if fact.published.is_ratio else "1"
+            print(wrapped(f"- {fact.what}: {number(value, ratio)}", indent="  ", hang="    "))
+
+
+def _print_test(one: JudgedTest, place: str) -> None:
+    print(wrapped(f"Number {place}: {one.test.what}", hang="  "))
+    _line("claimed", predicate_words(one.test))
+    published = one.test.published
+    if published is not None:
+        _line("published", f"{published_words(one)} ({place_words(published)})")
+    _line("here", measured_words(one))
+    found = one.measured
+    if found is None:
+        return
+    what = "pairs of trials" if found.comparison is not None else "trials"
+    level = (
+        f"{found.number.factor} {found.number.level} over {found.number.base}, "
+        if found.number.factor
+        else ""
+    )
+    against = f" over {found.number.over}" if found.number.over else ""
+    levels = ", ".join(f"{factor}={name}" for factor, name in found.number.levels.items())
+    _line("compared", f"{level}{found.number.variant}{against}" + (f" ({levels})" if levels else ""))
+    _line("session", f"{found.session}; {found.machine}")
+    _line("trials", f"{found.n} {what}; {found.estimate.method}")
+    _line("bound by", bound_words(found.bound_by))
+    _line("margin", margin_words(one.judgement.margin))
+    _line("adjusted p", p_words(one.judgement.p_adjusted, one.judgement.n_family))
+
+
+def _line(head: str, text: str | None) -> None:
+    if text is not None:
+        print(wrapped(text, indent=f"  {head:<11}", hang=_HANG))

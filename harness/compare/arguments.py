@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the words of a command line to arms: which files are one run, and which runs are one arm.
+
+A file is a run. ``FILE+FILE`` is one run that several generators wrote. A folder stands for its runs: each result
+file in it is one, and each folder in it is one whose files several generators wrote.
+"""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.errors import InputError
+from harness.formats.detect import open_any
+
+#: Joins the files of one run.
+JOIN = "+"
+#: What Locust writes beside ``_stats.csv`` about the same run.
+_BESIDE_STATS = ("_stats_history.csv", "_failures.csv", "_exceptions.csv")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunFiles:
+    """One run: its name, as it is printed, and its files."""
+
+    name: str
+    paths: tuple[Path, ...]
+
+
+def runs_named(words: Sequence[str], arm: str) -> tuple[tuple[RunFiles, ...], tuple[str, ...]]:
+    """Return the runs that the words of one arm name, and what was left out of folders.
+
+    Args:
+        words: files, ``FILE+FILE``, folders and patterns. arm: its name, for messages.
+
+    Raises:
+        InputError: nothing was named, a pattern matches nothing, a file is missing, or a folder holds no result.
+    """
+    runs: list[RunFiles] = []
+    left_out: list[str] = []
+    for word in words:
+        for path in _expanded(word):
+            if isinstance(path, Path) and path.is_dir():
+                runs += _of_folder(path, left_out)
+            else:
+                paths = path if isinstance(path, tuple) else (path,)
+                _check_files(paths)
+                runs.append(RunFiles(name=JOIN.join(map(str, paths)), paths=paths))
+    if not runs:
+        raise InputError("has no run", place=f"arm {arm}", allowed="files, folders or patterns: A... -- B...")
+    return tuple(runs), tuple(left_out)
+
+
+def _expanded(word: str) -> list[Path | tuple[Path, ...]]:
+    """A word as paths; a tuple is one run."""
+    if Path(word).exists():
+        return [Path(word)]
+    if JOIN in word:
+        return [tuple(Path(part) for part in word.split(JOIN))]
+    if not set(word) & set("*?["):
+        raise InputError(
+            "does not exist", file=word, allowed="a file, a folder or a pattern such as 'a/*.jtl'"
+        )
+    found = sorted(glob.glob(word, recursive=True))
+    if not found:
+        raise InputError("matches no file", file=word, allowed="a pattern such as 'a/*.jtl'")
+    return [Path(one) for one in found]
+
+
+def _check_files(paths: Sequence[Path]) -> None:
+    for path in paths:
+        if not path.is_file():
+            raise InputError("is no file", file=path, allowed=f"FILE{JOIN}FILE: the files of one run")
+
+
+def _of_folder(folder: Path, left_out: list[str]) -> list[RunFiles]:
+    runs = [RunFiles(name=str(path), paths=(path,)) for path in _results_in(folder, left_out)]
+    for inner in sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(".")):
+        paths = _results_in(inner, left_out)
+        if paths:
+            runs.append(RunFiles(name=str(inner), paths=tuple(paths)))
+    if not runs:
+        raise InputError(
+            "holds no result of a load tool",
+            file=folder,
+            allowed="result files, one a run, or folders of them, one folder a run",
+        )
+    return runs
+
+
+def _results_in(folder: Path, left_out: list[str]) -> list[Path]:
+    """Result files directly in a folder; what belongs to another file, or to no load tool, is left out."""
+    found = []
+    files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
+    names = {path.name for path in files}
+    for path in files:
+        stem = next((path.name.removesuffix(end) for end in _BESIDE_STATS if path.name.endswith(end)), None)
+        if stem is not None and f"{stem}_stats.csv" in names:
+            continue
+        try:
+            open_any(path)
+        except InputError as problem:
+            left_out.append(f"{path} was left out: {problem.problem}")
+            continue
+        found.append(path)
+    return found

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``--fail-if "p99 > 1.05"``: a limit on a ratio that a program watches, such as a check of a pull request.
+
+A limit is exceeded where the whole 95 % interval lies beyond it: a ratio that is only measured beyond it may come
+back below it with the next runs. Where there is no interval nothing can be told, and that is not a pass.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from harness.compare.result import Comparison, Row
+from harness.compare.run import METRICS
+from harness.errors import InputError
+from harness.model.digits import spoken
+
+_FORM = re.compile(
+    r"\s*(?P<metric>[a-z0-9.]+)(?:\s+of\s+(?P<label>.+?))?\s*(?P<sign>[<>])\s*(?P<limit>\S+)\s*"
+)
+ALLOWED = f"METRIC > RATIO, METRIC < RATIO or METRIC of LABEL > RATIO; metrics: {', '.join(METRICS)}"
+Outcome = Literal["exceeded", "kept", "not shown", "cannot be told"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limit:
+    """One limit as it was written."""
+
+    text: str
+    metric: str
+    label: str | None
+    sign: Literal["<", ">"]
+    ratio: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checked:
+    """A limit and what the runs say of it."""
+
+    limit: Limit
+    outcome: Outcome
+    text: str
+
+
+def limit_named(text: str) -> Limit:
+    """Return the limit that a text such as ``p99 of GET /orders > 1.05`` means.
+
+    Raises:
+        InputError: it means none.
+    """
+    match = _FORM.fullmatch(text)
+    if match is None or match["metric"] not in METRICS:
+        raise InputError("is no limit", place="--fail-if", found=text, allowed=ALLOWED)
+    try:
+        ratio = float(match["limit"])
+    except ValueError:
+        ratio = float("nan")
+    if not 0 < ratio < float("inf"):
+        raise InputError(
+            "is no ratio", place="--fail-if", found=match["limit"], allowed="a number above 0, such as 1.05"
+        )
+    sign: Literal["<", ">"] = ">" if match["sign"] == ">" else "<"
+    return Limit(text=text.strip(), metric=match["metric"], label=match["label"], sign=sign, ratio=ratio)
+
+
+def check_limit(limit: Limit, comparison: Comparison) -> Checked:
+    """Return whether the ratio lies beyond the limit for sure.
+
+    Raises:
+        InputError: no run, or not every run, has such a label.
+    """
+    row = comparison.row(limit.metric, limit.label)
+    if row is None:
+        known = (
+            ", ".join(label for label in comparison.labels if label is not None) or "none: all requests only"
+        )
+        raise InputError("no such label in every run", place="--fail-if", found=limit.label, allowed=known)
+    outcome, why = _judged(limit, row)
+    return Checked(limit=limit, outcome=outcome, text=f"{limit.text}: {outcome}: {why}")
+
+
+def _judged(limit: Limit, row: Row) -> tuple[Outcome, str]:
+    if row.verdict is None:
+        return "cannot be told", row.why
+    if row.metric == "errors" and row.a == 0:
+        return _without_errors_in_a(limit, row)
+    if row.ratio is None:
+        return "cannot be told", row.why
+    if row.low is None or row.high is None:
+        kept = row.ratio <= limit.ratio if limit.sign == ">" else row.ratio >= limit.ratio
+        return ("kept" if kept else "cannot be told"), row.why
+    said = f"B over A {spoken(row.ratio, row.low, row.high)}"
+    beyond, within = (row.low > limit.ratio, row.high <= limit.ratio)
+    if limit.sign == "<":
+        beyond, within = row.high < limit.ratio, row.low >= limit.ratio
+    return ("exceeded" if beyond else "kept" if within else "not shown"), said
+
+
+def _without_errors_in_a(limit: Limit, row: Row) -> tuple[Outcome, str]:
+    """A ratio to nothing: none, or above any limit."""
+    if row.b == 0:
+        return "kept", "no request failed"
+    if row.difference_low is None:
+        return "cannot be told", row.why
+    some = row.difference_low > 0 and limit.sign == ">"
+    return ("exceeded" if some else "not shown"), "A has no errors, B has"

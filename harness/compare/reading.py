@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read one run from its files. Requests of several generators are merged exactly; percentiles of summaries are not.
+
+A quantile of requests taken together lies between the least and the greatest quantile of the parts, whatever the
+parts are: that is all that summaries can say of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from harness.compare.arguments import RunFiles
+from harness.compare.other_tools import ToolName, numbers_as
+from harness.compare.run import Key, Run, Symptom, percentile_curve, request_values
+from harness.compare.symptoms import CUT, symptoms_of
+from harness.compare.totals import run_of_totals
+from harness.errors import InputError
+from harness.formats.collect import RequestStream
+from harness.formats.detect import open_any
+from harness.formats.jtl_other_columns import read_texts
+from harness.formats.jtl_units import Decimal, LatencyUnit
+from harness.formats.source import SourceNotes, read_text_pieces
+from harness.formats.table import AggregateTable, BoolArray, RequestTable, together
+from harness.report.checks import FIRST_ROWS, Checks
+from harness.report.loop import Kind, Loop, by_design
+from harness.report.requests import columns_beside
+
+#: Names with rows of their own, those with the most requests first.
+MOST_LABELS = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """One file of a run."""
+
+    table: RequestTable | AggregateTable
+    fingerprint: str
+    loop: Loop | None
+    hosts: dict[str, frozenset[str]]
+    symptoms: tuple[Symptom, ...] = ()
+
+
+def read_run(
+    files: RunFiles,
+    *,
+    skip_s: float = 0.0,
+    as_tools: Sequence[ToolName] = (),
+    latency_unit: LatencyUnit | None = None,
+    decimal: Decimal | None = None,
+) -> Run:
+    """Read the files of one run.
+
+    Args:
+        skip_s: what to leave out at the beginning of each file, such as a ramp.
+        as_tools: load tools whose own numbers are wanted, too.
+        latency_unit, decimal: of a JMeter file's ``elapsed``, where it is not whole milliseconds.
+
+    Raises:
+        InputError: a file cannot be read, holds no request, or is a summary of which nothing can be left out.
+    """
+    parts = [_read_part(path, skip_s, latency_unit, decimal) for path in files.paths]
+    tables = [part.table for part in parts]
+    if any(isinstance(table, AggregateTable) for table in tables):
+        run = run_of_totals(files.name, tables)
+    else:
+        run = _run_of_requests(
+            files.name, [table for table in tables if isinstance(table, RequestTable)], as_tools
+        )
+    kinds: set[Kind] = {part.loop.kind if part.loop is not None else "cannot say" for part in parts}
+    users = [part.loop.users if part.loop is not None else None for part in parts]
+    hosts = {
+        what: frozenset[str]().union(*(part.hosts.get(what, ()) for part in parts)) for what in HOST_COLUMNS
+    }
+    return replace(
+        run,
+        loop=kinds.pop() if len(kinds) == 1 else "cannot say",
+        users=None if None in users else sum(n for n in users if n is not None),
+        hosts={what: names for what, names in hosts.items() if names},
+        fingerprints=tuple(part.fingerprint for part in parts),
+        symptoms=tuple(dict.fromkeys(symptom for part in parts for symptom in part.symptoms)),
+    )
+
+
+#: What names a machine -> the column of JMeter's that has it.
+HOST_COLUMNS = {"load generator": "Hostname", "service": "URL"}
+
+
+def _read_part(path: Path, skip_s: float, latency_unit: LatencyUnit | None, decimal: Decimal | None) -> Part:
+    opened = open_any(path, latency_unit, decimal)
+    if isinstance(opened, AggregateTable):
+        if skip_s:
+            raise InputError(
+                "is a summary: nothing of it can be left out",
+                file=path,
+                place="--skip",
+                allowed="single requests",
+            )
+        cut = (Symptom(trap=CUT, text="has lines that cannot be read"),) if opened.unreadable_lines else ()
+        return Part(
+            table=opened, fingerprint=_of_bytes(path), loop=by_design(opened.source), hosts={}, symptoms=cut
+        )
+    sides, units = columns_beside(opened)
+    hosts = _hosts(path, opened)
+    table = opened.collect() if isinstance(opened, RequestStream) else opened
+    if not table.n_requests:
+        raise InputError(
+            "holds no request", file=path, found=str(table.unreadable), allowed="at least one row"
+        )
+    loop: Loop | None = None
+    symptoms: list[Symptom] = []
+    checks = Checks(table, None, sides, units)
+    if table.has_start_times:
+        order = np.argsort(table.start_epoch_s, kind="stable")
+        start, latency = table.start_epoch_s[order], table.latency_s[order]
+        checks.look(start[:FIRST_ROWS], latency[:FIRST_ROWS])
+        answered = latency[table.ok[order]]
+        found = checks.findings(
+            n=len(start), span_s=float(start[-1] - start[0]), sum_s=float(latency.sum()), latency=answered
+        )
+        symptoms += [Symptom(trap="mixed_units", text=one.text) for one in found]
+        loop = checks.loop(answered, ())
+        if loop is not None and (sides is None or (sides.thread is None and sides.all_threads is None)):
+            loop = loop.model_copy(update={"users": None})  # estimated from the rhythm: too rough to compare
+    table = _without_beginning(table, skip_s) if skip_s else table
+    symptoms += symptoms_of(table, sides=None if skip_s else sides, loop=loop.kind if loop else "cannot say")
+    return Part(
+        table=table, fingerprint=_of_requests(table), loop=loop or by_design(table.source), hosts=hosts,
+        symptoms=tuple(symptoms),
+    )  # fmt: skip
+
+
+def _hosts(path: Path, opened: RequestStream | RequestTable) -> dict[str, frozenset[str]]:
+    if not isinstance(opened, RequestStream) or opened.source != "jmeter":
+        return {}
+    found = read_texts(path, opened.layout, tuple(HOST_COLUMNS.values()))
+    hosts = {what: found.get(column, set()) for what, column in HOST_COLUMNS.items()}
+    hosts["service"] = {name for name in map(_host_of_url, hosts["service"]) if name}
+    return {what: frozenset(names) for what, names in hosts.items() if names}
+
+
+def _host_of_url(url: str) -> str | None:
+    try:
+        return urlsplit(url).hostname
+    except ValueError:  # damaged
+        return None
+
+
+def _without_beginning(table: RequestTable, skip_s: float) -> RequestTable:
+    if not table.has_start_times:
+        raise InputError(
+            "has no start times", file=table.path, place="--skip", allowed="a file with time stamps"
+        )
+    keep = table.start_epoch_s >= table.start_epoch_s.min() + skip_s
+    if not keep.any():
+        raise InputError(
+            "is no longer than that", file=table.path, place="--skip", found=f"{skip_s:g}", allowed="less"
+        )
+    return _rows(table, keep)
+
+
+def _rows(table: RequestTable, keep: BoolArray) -> RequestTable:
+    return replace(
+        table,
+        start_epoch_s=table.start_epoch_s[keep],
+        latency_s=table.latency_s[keep],
+        ok=table.ok[keep],
+        label_codes=table.label_codes[keep],
+        connect_s=None if table.connect_s is None else table.connect_s[keep],
+    )
+
+
+def _of_requests(table: RequestTable) -> str:
+    """A name of the content: the same for a file that was renamed, compressed or written in another encoding."""
+    made = hashlib.blake2b(digest_size=16)
+    for column in (table.latency_s, table.start_epoch_s, table.ok):
+        made.update(np.ascontiguousarray(column).tobytes())
+    return made.hexdigest()
+
+
+def _of_bytes(path: Path) -> str:
+    made = hashlib.blake2b(digest_size=16)
+    for piece in read_text_pieces(path, SourceNotes()):
+        made.update(piece)
+    return made.hexdigest()
+
+
+def _run_of_requests(name: str, tables: Sequence[RequestTable], as_tools: Sequence[ToolName]) -> Run:
+    table = tables[0] if len(tables) == 1 else together(tables, [0.0] * len(tables))
+    warnings = list(dict.fromkeys(table.notes))
+    if len(tables) > 1:
+        warnings += _not_at_once(tables)
+    if table.unreadable.n > table.unreadable.n_cut:
+        warnings.append(f"left out: {table.unreadable}")
+    if not table.ok_known:
+        warnings.append("the file does not say which requests failed: all are taken as successful")
+    ok = table.ok
+    duration_s = table.duration_s
+    if duration_s is not None and bool((table.start_epoch_s == np.floor(table.start_epoch_s)).all()):
+        duration_s = duration_s if duration_s >= 10 else None  # whole seconds: a few steps say no rate
+    values: dict[Key, float] = {}
+    reasons: dict[Key, str] = {}
+    counts = np.bincount(table.label_codes, minlength=len(table.labels))
+    names = [i for i in np.argsort(-counts, kind="stable").tolist() if counts[i]]
+    shown = names[:MOST_LABELS] if len(names) > 1 else []
+    if len(names) > MOST_LABELS:
+        warnings.append(
+            f"more than {MOST_LABELS} names of requests: the most frequent have rows of their own"
+        )
+    for code in [None, *shown]:
+        mine = np.ones(len(ok), dtype=np.bool_) if code is None else table.label_codes == code
+        found, missing = request_values(
+            table.latency_s[mine & ok], int(np.count_nonzero(mine & ~ok)), duration_s
+        )
+        label = None if code is None else table.labels[code]
+        values |= {(label, metric): value for metric, value in found.items()}
+        reasons |= {(label, metric): why for metric, why in missing.items()}
+    start = None
+    rate_per_s = None
+    if table.has_start_times:
+        start = None if table.from_zero else float(table.start_epoch_s.min())
+        span_s = float(np.ptp(table.start_epoch_s))
+        rate_per_s = (table.n_requests - 1) / span_s if span_s > 0 else None
+    failed = table.latency_s[~ok]
+    return Run(
+        name=name,
+        sources=tuple(dict.fromkeys(one.source for one in tables)),
+        n_requests=table.n_requests,
+        n_errors=table.n_errors,
+        resolution_s=table.resolution_s,
+        values=values,
+        reasons=reasons,
+        start_epoch_s=start,
+        duration_s=duration_s,
+        rate_per_s=rate_per_s,
+        labels={table.labels[i]: int(counts[i]) for i in names},
+        curve=percentile_curve(table.latency_s[ok]),
+        failed_median_s=float(np.median(failed)) if len(failed) else None,
+        as_tools={tool: numbers_as(tool, table) for tool in as_tools},
+        warnings=tuple(warnings),
+    )
+
+
+def _not_at_once(tables: Sequence[RequestTable]) -> list[str]:
+    """Files of one run overlap in time: else they are several runs, or the clocks of their machines differ."""
+    if not all(table.has_start_times for table in tables):
+        return ["its files have no start times: they are taken as written at the same time"]
+    spans = sorted(
+        (float(table.start_epoch_s.min()), float((table.start_epoch_s + table.latency_s).max()))
+        for table in tables
+    )
+    if any(after[0] >= before[1] for before, after in pairwise(spans)):
+        return [
+            "its files do not overlap in time: several runs, or clocks that differ? Its rate is too low then"
+        ]
+    return []

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run of which at least one file holds totals only: sums and means are exact, percentiles have bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from harness.compare.run import LATENCIES, QUANTILES, Key, Run, request_values
+from harness.errors import InputError
+from harness.formats.table import AggregateRow, AggregateTable, RequestTable
+from harness.model.digits import plain
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Total:
+    """What one file says of one name. ``n_latencies``: requests that its mean is of."""
+
+    n_requests: int
+    n_errors: int
+    n_latencies: int
+    per_s: float | None
+    mean_s: float | None
+    quantiles_s: Mapping[str, float]
+
+
+def run_of_totals(name: str, tables: Sequence[AggregateTable | RequestTable]) -> Run:
+    """Return the run of summaries, or of summaries and single requests.
+
+    Raises:
+        InputError: a file has no totals over all requests.
+    """
+    found = [_totals(table) for table in tables]
+    values: dict[Key, float] = {}
+    reasons: dict[Key, str] = {}
+    labels: dict[str, int] = {}
+    for label in dict.fromkeys(label for one in found for label in one):
+        some = [one[label] for one in found if label in one]
+        if label is not None:
+            labels[label] = sum(one.n_requests for one in some)
+        whole, missing = _joined(some)
+        values |= {(label, metric): value for metric, value in whole.items()}
+        reasons |= {(label, metric): why for metric, why in missing.items()}
+    of_all = [one[None] for one in found]
+    starts = [table.start_epoch_s for table in tables if isinstance(table, AggregateTable)]
+    starts += [table.first_start_epoch_s for table in tables if isinstance(table, RequestTable)]
+    rates = [one.per_s for one in of_all]
+    return Run(
+        name=name,
+        sources=tuple(dict.fromkeys(table.source for table in tables)),
+        n_requests=sum(one.n_requests for one in of_all),
+        n_errors=sum(one.n_errors for one in of_all),
+        resolution_s=max(table.resolution_s for table in tables),
+        values=values,
+        reasons=reasons,
+        start_epoch_s=min((at for at in starts if at is not None), default=None),
+        duration_s=max((table.duration_s for table in tables if table.duration_s is not None), default=None),
+        rate_per_s=None if None in rates else sum(rate for rate in rates if rate is not None),
+        labels=labels,
+        warnings=tuple(dict.fromkeys(note for table in tables for note in table.notes)),
+    )
+
+
+def _totals(table: AggregateTable | RequestTable) -> dict[str | None, _Total]:
+    if isinstance(table, RequestTable):
+        values, _ = request_values(table.latency_s[table.ok], table.n_errors, table.duration_s)
+        of_all = _Total(
+            n_requests=table.n_requests, n_errors=table.n_errors, n_latencies=table.n_requests - table.n_errors,
+            per_s=table.n_requests / table.duration_s if table.duration_s else None, mean_s=values.get("mean"),
+            quantiles_s={name: values[name] for name in QUANTILES if name in values},
+        )  # fmt: skip
+        return {None: of_all}
+    if table.total is None:
+        raise InputError(
+            "holds no totals over all requests", file=table.path, found=table.kind,
+            allowed="the file _stats.csv beside it, or single requests",
+        )  # fmt: skip
+    found: dict[str | None, _Total] = {None: _of_row(table.total, table.n_latencies)}
+    if len(table.rows) > 1:
+        found |= {" ".join(filter(None, (row.method, row.name))): _of_row(row, None) for row in table.rows}
+    return found
+
+
+def _of_row(row: AggregateRow, n_latencies: int | None) -> _Total:
+    return _Total(
+        n_requests=row.n_requests,
+        n_errors=row.n_errors,
+        n_latencies=row.n_requests if n_latencies is None else n_latencies,
+        per_s=row.answers_per_s,
+        mean_s=row.latency_mean_s,
+        quantiles_s=row.latency_quantiles_s,
+    )
+
+
+def _joined(some: Sequence[_Total]) -> tuple[dict[str, float], dict[str, str]]:
+    values: dict[str, float] = {}
+    reasons: dict[str, str] = {}
+    n_requests, n_errors = sum(one.n_requests for one in some), sum(one.n_errors for one in some)
+    if n_requests:
+        values["errors"] = n_errors / n_requests
+    rates = [
+        one.per_s * (1 - one.n_errors / one.n_requests)
+        for one in some
+        if one.per_s is not None and one.n_requests
+    ]
+    if len(rates) == len(some):
+        values["throughput"] = sum(rates)
+    else:
+        reasons["throughput"] = "the summary has no rate"
+    n_latencies = sum(one.n_latencies for one in some)
+    sums = [one.mean_s * one.n_latencies for one in some if one.mean_s is not None]
+    if len(sums) == len(some) and n_latencies:
+        values["mean"] = sum(sums) / n_latencies
+    for name in QUANTILES:
+        there = [one.quantiles_s[name] for one in some if name in one.quantiles_s]
+        if len(there) < len(some):
+            reasons[name] = f"the summary has no {name}"
+        elif len(there) == 1:
+            values[name] = there[0]
+        else:
+            low, high = (f"{plain(1e3 * end)}" for end in (min(there), max(there)))
+            reasons[name] = (
+                f"percentiles of {len(there)} summaries cannot be merged: {name} lies between {low} and {high} ms"
+            )
+    reasons |= {
+        name: "the summary has no such number"
+        for name in LATENCIES
+        if name not in values and name not in reasons
+    }
+    return values, reasons

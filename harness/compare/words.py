@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sentences and cells that text, Markdown and page of a comparison share."""
+
+from __future__ import annotations
+
+from harness.compare.limits import Checked
+from harness.compare.result import Comparison, Row
+from harness.compare.traps import NAMES
+from harness.model import Verdict
+from harness.model.digits import percent, plain, spoken
+from harness.report.numbers import NOT_SAID, counted
+
+#: What stands above the columns of :func:`cells`.
+HEADS = ("metric", "A", "B", "B over A (95 %)", "verdict", "why")
+_UNITS = {"throughput": "throughput, 1/s", "errors": "errors"}
+_VERDICTS = {
+    Verdict.DIFFERENT: "different",
+    Verdict.EQUIVALENT: "equivalent",
+    Verdict.DIFFERENT_BUT_NEGLIGIBLE: "different but negligible",
+    Verdict.INCONCLUSIVE: "inconclusive",
+}
+_MOST_ORDER = 40
+
+
+def summary(found: Comparison) -> str:
+    """Return the answer in one sentence: what differs, what is equal, what is open."""
+    rows = [row for row in found.rows if row.label is None]
+    n = [len(runs) for runs in found.arms]
+    parts = [f"B against A, {n[1]} and {counted(n[0], 'run')}"]
+    named = {verdict: [row for row in rows if row.verdict is verdict] for verdict in _VERDICTS}
+    differ = named[Verdict.DIFFERENT]
+    if differ:
+        parts.append("different: " + ", ".join(f"{row.metric} {_ratio_words(row)}" for row in differ))
+    parts += [
+        f"{_VERDICTS[verdict]}: " + ", ".join(row.metric for row in named[verdict])
+        for verdict in (Verdict.DIFFERENT_BUT_NEGLIGIBLE, Verdict.EQUIVALENT, Verdict.INCONCLUSIVE)
+        if named[verdict]
+    ]
+    others = [row for row in rows if row.verdict is None]
+    if len(others) == len(rows):
+        parts.append(f"no verdict ({', '.join(trap.name for trap in found.traps if trap.withholds)})")
+    elif others:
+        parts.append("no verdict: " + ", ".join(row.metric for row in others))
+    of_labels = [row for row in found.rows if row.label is not None and row.verdict is Verdict.DIFFERENT]
+    if of_labels:
+        parts.append(f"{counted(len(of_labels), 'row')} of single requests different")
+    return "; ".join(parts) + "."
+
+
+def cells(row: Row, *, units: bool = True) -> tuple[str, ...]:
+    """Return a row under ``HEADS``: times in milliseconds, errors in percent; ``units``: beside the metric."""
+    name = _UNITS.get(row.metric, f"{row.metric}, ms") if units else row.metric
+    verdict = NOT_SAID if row.verdict is None else _VERDICTS[row.verdict]
+    return name, value(row, row.a), value(row, row.b), _ratio_words(row) or NOT_SAID, verdict, row.why
+
+
+def value(row: Row, number: float | None) -> str:
+    """Return one arm's value in the unit of its metric; a dash for what cannot be said."""
+    if number is None:
+        return NOT_SAID
+    if row.metric == "errors":
+        return "none" if number == 0 else percent(number)
+    return plain(number if row.metric == "throughput" else 1e3 * number)
+
+
+def _ratio_words(row: Row) -> str:
+    if row.ratio is not None:
+        return spoken(row.ratio, row.low, row.high)
+    if row.metric == "errors" and row.b and row.difference is not None:
+        low, high = (None if end is None else 100 * end for end in (row.difference_low, row.difference_high))
+        return spoken(100 * row.difference, low, high) + " points"
+    return ""
+
+
+def order(found: Comparison) -> str | None:
+    """Return the arms in the order in which their runs began, such as ``A B B A``; ``None``: unknown."""
+    if found.order is None:
+        return None
+    names = [name for name, _ in found.order]
+    return " ".join(names[:_MOST_ORDER]) + (" ..." if len(names) > _MOST_ORDER else "")
+
+
+def arm(found: Comparison, place: int) -> str:
+    """Return what one arm is: its runs, requests and tools."""
+    runs = found.arms[place]
+    tools = ", ".join(dict.fromkeys(source for run in runs for source in run.sources))
+    requests = counted(sum(run.n_requests for run in runs), "request")
+    kinds = {(run.loop, run.users) for run in runs}
+    loop = ""
+    if len(kinds) == 1:
+        kind, users = kinds.pop()
+        loop = (
+            ""
+            if kind == "cannot say"
+            else f", {kind} loop" + (f" of {counted(users, 'user')}" if users else "")
+        )
+    shown = runs[0].name if len(runs) == 1 else f"{runs[0].name} ... {runs[-1].name}"
+    return f"{NAMES[place]}: {counted(len(runs), 'run')}, {requests}, {tools}{loop}: {shown}"
+
+
+def label_name(label: str | None) -> str:
+    """Return the heading of a label's rows."""
+    return "all requests" if label is None else label or "(no name)"
+
+
+def limit_words(checked: Checked) -> str:
+    """Return one limit of ``--fail-if`` with its outcome."""
+    return f"limit {checked.text}"

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Toolchains that a variant names: a Go release or experiment that builds it, a JDK release that runs it.
+
+A variant that names a JDK runs a jar that the preferred JDK compiled for the oldest release that the sources allow:
+all such variants of one program run the same jar, whatever JDK each has.
+A Go release stands in the cache of modules, where set-up (``make toolchains``) or the ``go`` command put it.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from pathlib import Path
+
+from harness.hosts.base import Command, Host
+from harness.model import Implementation, RuntimeSettings, Toolchain
+
+#: How a Maven build is told which release to compile for, in the place of what the pom says.
+RELEASE_OPTION = "-Dmaven.compiler.release="
+#: The tests need not be ones that the older release knows.
+WITHOUT_TESTS = "-Dmaven.test.skip=true"
+#: Dependencies that older Go releases take, where a service has them: used for every release that is named.
+OLDER_MOD = "older.mod"
+_MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
+
+
+def with_toolchain(implementation: Implementation, runtime: RuntimeSettings) -> Implementation:
+    """Return the implementation with what the variant's runtime names; itself where it names nothing."""
+    named = Toolchain(go=runtime.go, goexperiment=runtime.goexperiment, java=runtime.java)
+    if named == Toolchain():
+        return implementation
+    return implementation.model_copy(update={"toolchain": named})
+
+
+def oldest_java(implementation: Implementation) -> int | None:
+    """Return the oldest release that can run it when it is compiled for that."""
+    return implementation.oldest_java or implementation.min_java
+
+
+def build_words(implementation: Implementation, source: Path) -> tuple[str, ...]:
+    """Return what the build is told beside its words of ``service.toml``. ``source``: where its sources are."""
+    named = implementation.toolchain
+    if named is None:
+        return ()
+    release = oldest_java(implementation)
+    if named.java is not None and release is not None:
+        return (f"{RELEASE_OPTION}{release}", WITHOUT_TESTS)
+    return (f"-modfile={OLDER_MOD}",) if named.go is not None and (source / OLDER_MOD).is_file() else ()
+
+
+def build_environment(implementation: Implementation) -> dict[str, str]:
+    """Return what a Go build is told by environment; empty: nothing is named."""
+    named = implementation.toolchain or Toolchain()
+    told = {"GOTOOLCHAIN": None if named.go is None else f"go{named.go}", "GOEXPERIMENT": named.goexperiment}
+    return {name: value for name, value in told.items() if value is not None}
+
+
+def go_refuses(
+    implementation: Implementation, go: Path, host: Host, environment: Mapping[str, str]
+) -> str | None:
+    """Return why the release or experiment that is named cannot be had here, or ``None``; nothing is fetched."""
+    told = build_environment(implementation)
+    named = implementation.toolchain
+    if named is None or not told:
+        return None
+    own = _asked(host, go, {**environment, "GOTOOLCHAIN": "local"}, "version")
+    if named.go is not None and f"go{named.go} " not in f"{own[1]} ":
+        folder = _asked(host, go, environment, "env", "GOMODCACHE")[1]
+        system = f"linux-{_MACHINES.get(platform.machine(), platform.machine())}"
+        if not (Path(folder) / f"golang.org/toolchain@v0.0.1-go{named.go}.{system}" / "bin/go").is_file():
+            return f"Go {named.go} is not here; install it with: make toolchains"
+    if named.goexperiment is not None:
+        worked, said = _asked(host, go, {**environment, **told}, "tool", "-n", "compile")
+        if not worked:
+            return f"Go does not know GOEXPERIMENT={named.goexperiment}: {said}"
+    return None
+
+
+def _asked(host: Host, go: Path, environment: Mapping[str, str], *words: str) -> tuple[bool, str]:
+    completed = host.run(
+        Command(argv=(str(go), *words), folder=Path("/"), environment=dict(environment)), 60.0
+    )
+    said = (completed.stdout.strip() or completed.stderr.strip()).splitlines() or [""]
+    return completed.exit_code == 0, said[-1]

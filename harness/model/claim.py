@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A published claim: what was said, the predicate that would make it true, and which numbers test it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from harness.model.base import Frozen
+
+#: A cell of a published table is found by these columns and values.
+Cell = dict[str, str | int | float]
+Pick = Literal["only", "least", "greatest", "wins"]
+
+
+class ClaimVerdict(StrEnum):
+    """What can be said of a claim here."""
+
+    REPRODUCED = "reproduced"
+    NOT_REPRODUCED = "not_reproduced"
+    CONTRADICTED = "contradicted_by_its_own_numbers"
+    INCONCLUSIVE = "inconclusive"
+    NOT_TESTABLE = "not_testable_here"
+
+
+class Above(Frozen):
+    """The number is above ``limit``; one within ``margin`` of it, as a share, counts as equal to it."""
+
+    kind: Literal["above"] = "above"
+    limit: float = Field(default=1.0, gt=0)
+    margin: float = Field(default=0.05, gt=0)
+
+    def holds(self, value: float) -> bool:
+        """Tell whether a number without an interval fulfils it."""
+        return value > self.limit
+
+
+class Below(Frozen):
+    """The number is below ``limit``; one within ``margin`` of it, as a share, counts as equal to it."""
+
+    kind: Literal["below"] = "below"
+    limit: float = Field(default=1.0, gt=0)
+    margin: float = Field(default=0.05, gt=0)
+
+    def holds(self, value: float) -> bool:
+        """Tell whether a number without an interval fulfils it."""
+        return value < self.limit
+
+
+class Near(Frozen):
+    """The number is within ``margin`` of ``limit``, as a share."""
+
+    kind: Literal["near"] = "near"
+    limit: float = Field(default=1.0, gt=0)
+    margin: float = Field(default=0.05, gt=0)
+
+    @property
+    def band(self) -> tuple[float, float]:
+        """The numbers that count as near."""
+        return self.limit / (1 + self.margin), self.limit * (1 + self.margin)
+
+    def holds(self, value: float) -> bool:
+        """Tell whether a number without an interval fulfils it."""
+        low, high = self.band
+        return low <= value <= high
+
+
+Predicate = Annotated[Above | Below | Near, Field(discriminator="kind")]
+
+
+class PublishedNumber(Frozen):
+    """A number of ``data/published``: one cell, or the ratio of two.
+
+    ``pick``: ``only``, one cell; ``least`` or ``greatest`` of several, which are paired by the columns ``by`` where
+    there are two sides; ``wins``: in how many of the groups ``by`` a row of ``of`` has the highest value.
+    """
+
+    file: str
+    column: str
+    of: Cell
+    over: Cell | None = None
+    over_column: str | None = None
+    pick: Pick = "only"
+    by: tuple[str, ...] = ()
+    factor: float = Field(default=1.0, gt=0, description="from the table's unit to the predicate's")
+
+    @property
+    def is_ratio(self) -> bool:
+        """Whether it is one cell over another."""
+        return self.over is not None or self.over_column is not None
+
+    @model_validator(mode="after")
+    def _pairs(self) -> Self:
+        if self.pick == "wins" and (self.is_ratio or not self.by):
+            raise ValueError("wins needs by, and has no over")
+        return self
+
+
+class MeasuredNumber(Frozen):
+    """What of an experiment tests a claim: a variant over another, a level over another, or a variant's own value.
+
+    ``levels``: of every factor that is not compared. ``parts``: of the parts of a load, with the factor ``part``.
+    """
+
+    experiment: str
+    metric: str = Field(description="a column of trials.parquet, or error_share")
+    variant: str
+    over: str | None = None
+    factor: str | None = None
+    level: str | None = None
+    base: str | None = None
+    levels: dict[str, str] = Field(default_factory=dict)
+    parts: bool = False
+
+    @property
+    def is_ratio(self) -> bool:
+        """Whether it is one arm over another."""
+        return self.over is not None or self.factor is not None
+
+    @model_validator(mode="after")
+    def _one_comparison(self) -> Self:
+        given = [one is not None for one in (self.factor, self.level, self.base)]
+        if any(given) != all(given) or (any(given) and self.over is not None):
+            raise ValueError("must have over, or factor with level and base, or none of them")
+        if self.factor is not None and self.factor in self.levels:
+            raise ValueError(f"levels must not name the factor that is compared: {self.factor}")
+        return self
+
+
+class ClaimTest(Frozen):
+    """One number that the claim is about, with its predicate; a claim holds where each of its tests does."""
+
+    what: str = Field(min_length=1, description="the number in words")
+    predicate: Predicate
+    published: PublishedNumber | None = None
+    measured: tuple[MeasuredNumber, ...] = Field(
+        default=(), description="the first one that was measured is judged"
+    )
+    missing: str | None = Field(default=None, description="why nothing here measures it")
+    needs_cpus: int | None = Field(default=None, ge=1, description="CPUs of the machine that it speaks of")
+
+    @property
+    def is_ratio(self) -> bool:
+        """Whether its number is a ratio; else it has the unit of its metric."""
+        return any(one.is_ratio for one in (self.published, *self.measured) if one is not None)
+
+    @model_validator(mode="after")
+    def _measured_or_missing(self) -> Self:
+        if bool(self.measured) == (self.missing is not None):
+            raise ValueError("must have either measured or missing")
+        sides = {one.is_ratio for one in (self.published, *self.measured) if one is not None}
+        if len(sides) > 1:
+            raise ValueError("published and measured must be both ratios, or both values")
+        return self
+
+
+class PublishedFact(Frozen):
+    """What the published numbers say beside the claim: shown, not judged."""
+
+    what: str = Field(min_length=1)
+    published: PublishedNumber
+
+
+class Claim(Frozen):
+    """One row of the ledger. ``family``: its p-values are adjusted together (Holm)."""
+
+    source: str = Field(description="key of paper/references.bib")
+    origin: Literal["article", "repository", "vendor"] = "article"
+    statement: str = Field(min_length=1, description="in our own words")
+    workload: str
+    condition: str = Field(min_length=1)
+    metric: str = Field(min_length=1)
+    printed: str | None = Field(default=None, description="the published value; None: no number was printed")
+    quote: str | None = Field(default=None, description="a sentence of a vendor, word by word")
+    page: str | None = Field(default=None, description="where the quoted sentence stands")
+    family: str
+    tests: tuple[ClaimTest, ...] = Field(min_length=1)
+    facts: tuple[PublishedFact, ...] = ()
+    opposes: tuple[str, ...] = Field(
+        default=(), description="claims of the ledger that cannot hold beside it"
+    )
+    remark: str | None = None
+
+
+class Ledger(Frozen):
+    """All claims by their name, in the file's order."""
+
+    claims: dict[str, Claim] = Field(min_length=1)

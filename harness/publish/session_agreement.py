@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is said of an experiment's other sessions: on how many verdicts they agree, and which they contradict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from harness.analysis.stats.pairing import inputs_of
+from harness.analysis.stats.session_agreement import Kind, SessionAgreement, VerdictPair
+from harness.evidence.experiment import Evidence
+from harness.evidence.other_sessions import other_sessions, session_agreement
+from harness.evidence.results import METRICS
+from harness.model.formatting import show
+from harness.publish.results import NO_TEXT, Leaf, Words
+
+_METRICS = {metric.column: metric.words for metric in METRICS}
+
+
+def agreement_text(evidence: Evidence | None, labels: Mapping[str, str]) -> Leaf:
+    """Return one sentence for each other session of the experiment, the newest first.
+
+    Raises:
+        InputError: one of the sessions is not tidied.
+    """
+    if evidence is None:
+        return NO_TEXT
+    others = other_sessions(evidence)
+    said = [sentence(other, session_agreement(evidence, other), labels) for other in others]
+    inputs = [path for one in (evidence, *others) for path in inputs_of(one.trials)]
+    return Words(" ".join(said) or "There is no second session to compare with.", tuple(inputs))
+
+
+def sentence(other: Evidence, found: SessionAgreement, labels: Mapping[str, str]) -> str:
+    """Return on how many verdicts the other session agrees, what it contradicts, and what was not compared."""
+    began = datetime.fromtimestamp(other.header.provenance.started_epoch_s, UTC)
+    blocks = other.trials["block"].nunique()
+    said = [
+        f"Another session ({other.sessions[0].folder.name}, {began:%Y-%m-%d %H:%M} UTC, {blocks} blocks):"
+    ]
+    if found.n():
+        said.append(f"{counts_in_words(found.counts())}.")
+    if found.n(changed=True):
+        changed = ", ".join(labels.get(name, name) for name in found.changed)
+        said.append(
+            f"Of programs that were built from other sources then ({changed}): "
+            f"{counts_in_words(found.counts(changed=True))}."
+        )
+    against = [pair_in_words(pair, labels) for pair in found.pairs if pair.kind == "contradict"]
+    said += [f"Contradictions: {'; '.join(against)}."] if against else []
+    return " ".join(said)
+
+
+def counts_in_words(counts: Mapping[Kind, int]) -> str:
+    """Return ``22 of 33 verdicts agree, none contradict, in 11 only one session decides``."""
+    return (
+        f"{counts['agree']} of {sum(counts.values())} verdicts agree, {counts['contradict'] or 'none'} contradict, "
+        f"in {counts['one undecided']} only one session decides"
+    )
+
+
+def pair_in_words(pair: VerdictPair, labels: Mapping[str, str]) -> str:
+    """Return one question with both verdicts: ``Go kit, throughput: 0.9 (0.8 to 1.0) different, then ...``."""
+    first, second = (
+        f"{show(one.ratio).interval} {str(one.verdict).replace('_', ' ')}"
+        for one in (pair.first, pair.second)
+    )
+    where = "".join(f", {level}" for level in pair.first.levels.values())
+    metric = _METRICS.get(pair.first.metric, pair.first.metric)
+    return (
+        f"{labels.get(pair.first.variant, pair.first.variant)}, {metric}{where}: {first} here, {second} there"
+    )

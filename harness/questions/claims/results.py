@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the paper and its notebook say of every claim: generated from predicate, numbers and verdict alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from harness.definitions.claims import load_ledgers
+from harness.evidence import Evidence
+from harness.model.claim import ClaimVerdict
+from harness.model.formatting import DASH, show
+from harness.project import find_root
+from harness.publish.cells import Cell
+from harness.publish.results import Absent, Leaf, Tree, Words, as_is
+from harness.questions.claims.evaluation import JudgedClaim, JudgedTest, counts, judge_claims
+from harness.questions.claims.published import PublishedTables
+from harness.questions.claims.sessions import SMOKE
+from harness.questions.claims.words import (
+    VERDICT_WORDS,
+    bound_words,
+    number,
+    predicate_words,
+    unit,
+    verdict_words,
+)
+
+#: Table of the paper -> the sources whose claims it has.
+TABLES = {
+    "strings": ("nelson2020", "nelson2026"),
+    "bank": ("nikitsenka2018", "kirichenko2020"),
+    "clients": ("tivrfoa2024",),
+    "runtimes": ("openjdk444", "openjdk483", "openjdk519", "go125"),
+}
+#: Columns of those tables, and the widths of the ones that are set in lines.
+COLUMNS = {
+    "claim": "claim", "statement": "what is claimed", "number": "number", "claimed": "claimed", "printed": "printed",
+    "here": "here (95 %)", "bound": "bound by", "verdict": "verdict",
+}  # fmt: skip
+WIDTHS = {"statement": 0.23, "number": 0.17, "claimed": 0.08, "here": 0.1, "bound": 0.09, "verdict": 0.1}
+
+
+def experiments(root: Path | None = None) -> tuple[str, ...]:
+    """Return the experiments that the claims of both ledgers name, in the order in which they do."""
+    claims = load_ledgers(root or find_root()).values()
+    tests = [test for claim in claims for test in claim.tests]
+    return tuple(dict.fromkeys(number.experiment for test in tests for number in test.measured))
+
+
+def judge_all(
+    measured: Mapping[str, Evidence | None], *, root: Path | None = None
+) -> tuple[JudgedClaim, ...]:
+    """Return every claim of both ledgers with its verdict, from these sessions; those of smoke are left out.
+
+    Args:
+        measured: experiment -> its evidence; ``None``, or not there: it was not measured.
+    """
+    here = root or find_root()
+    usable = {name: one for name, one in measured.items() if one is not None and one.profile != SMOKE}
+
+    return judge_claims(load_ledgers(here), usable.get, PublishedTables(here))
+
+
+def results(judged: Sequence[JudgedClaim]) -> Tree:
+    """Return what is published.
+
+    ``count.<verdict>`` and ``count.all``; for each claim ``here.<claim>``, the number that decided its verdict here,
+    ``verdict.<claim>`` and ``line.<claim>``, its statement, what it needs, what was printed and measured, and the
+    verdict; ``contradicted`` and ``untestable``, those that are so; and which of the ``TABLES`` have rows.
+    """
+    counted: dict[str, Leaf] = {
+        verdict.value: as_is(float(n), "1", f"claims {VERDICT_WORDS[verdict]}")
+        for verdict, n in counts(judged).items()
+    }
+    missing = untestable(judged)
+    counted["all"] = as_is(float(len(judged)), "1", "claims")
+    return {
+        "count": counted,
+        "here": {one.name: _here(one) for one in judged},
+        "contradicted": ", ".join(one.name for one in judged if one.verdict is ClaimVerdict.CONTRADICTED)
+        or "none",
+        "untestable": Words(missing) if missing else "none",
+        "table": {name: {"measured": "measured"} for name in TABLES if table_rows(judged, name)},
+        "line": {one.name: line(one) for one in judged},
+        "verdict": {one.name: verdict_words(one) for one in judged},
+    }
+
+
+def table_rows(judged: Sequence[JudgedClaim], table: str) -> list[Mapping[str, Cell] | None]:
+    """Return the rows of one of ``TABLES``: a claim each, with the number that decided its verdict.
+
+    Claims that cannot be tested here have none (``untestable`` lists them), nor has a table of which nothing was
+    measured.
+    """
+    rows: list[Mapping[str, Cell] | None] = []
+    mine = [one for one in judged if one.claim.source in TABLES[table]]
+    if not any(one.sessions for one in mine):
+        return []
+    for one in mine:
+        if one.verdict is ClaimVerdict.NOT_TESTABLE:
+            continue
+        shown = one.shown
+        found = shown.measured
+        rows.append(
+            {
+                "claim": one.name,
+                "statement": one.claim.statement,
+                "number": shown.test.what,
+                "claimed": predicate_words(shown.test),
+                "printed": DASH if shown.published is None else number(shown.published, unit(shown.test)),
+                "here": DASH if found is None else show(found.estimate).interval,
+                "bound": DASH if found is None else bound_words(found.bound_by) or DASH,
+                "verdict": VERDICT_WORDS[one.verdict],
+            }
+        )
+    return rows
+
+
+def untestable(judged: Sequence[JudgedClaim]) -> str:
+    """Return the claims that cannot be tested here, by what is missing; empty: there are none."""
+    told: dict[str, list[str]] = {}
+    for one in judged:
+        if one.verdict is ClaimVerdict.NOT_TESTABLE:
+            told.setdefault(one.shown.judgement.why, []).append(one.name)
+    return "; ".join(f"{', '.join(names)} ({why})" for why, names in told.items())
+
+
+def _here(one: JudgedClaim) -> Leaf:
+    found = one.shown.measured
+    return Absent(unit=unit(one.shown.test)) if found is None else found.estimate
+
+
+def line(one: JudgedClaim) -> Words:
+    """Return a claim in one paragraph, with the trials it rests on."""
+    said = [f"{one.name}: {one.claim.statement}", *(_sentence(test) for test in one.tests)]
+    if one.claim.opposes:
+        said.append(f"{', '.join(one.claim.opposes)} of the same source says the opposite.")
+    said.append(f"Verdict: {verdict_words(one)}.")
+    inputs = [
+        name for test in one.tests if test.measured is not None for name in test.measured.estimate.inputs
+    ]
+    return Words(" ".join(said), tuple(dict.fromkeys(inputs)))
+
+
+def _sentence(one: JudgedTest) -> str:
+    parts = [f"{one.test.what[:1].upper()}{one.test.what[1:]}: claimed {predicate_words(one.test)}"]
+    if one.published is not None:
+        parts.append(f"printed {number(one.published, unit(one.test))}")
+    found = one.measured
+    if found is None:
+        parts.append(f"not testable here ({one.judgement.why})")
+    else:
+        bound = bound_words(found.bound_by)
+        about = [f"n = {found.n}", *([f"bound by {bound}"] if bound else []), found.session]
+        outcome = {"holds": "holds", "fails": "fails", "undecided": f"undecided, {one.judgement.why}"}
+        parts.append(f"here {show(found.estimate).interval} ({', '.join(about)}): {outcome[one.outcome]}")
+    return ", ".join(parts) + "."
+
+
+def as_table(judged: Sequence[JudgedClaim]) -> pd.DataFrame:
+    """Return one row a number of a claim: what it needs, what was printed and measured, and what that says."""
+    rows = []
+    for one in judged:
+        for test in one.tests:
+            found = test.measured
+            rows.append(
+                {
+                    "claim": one.name,
+                    "source": one.claim.source,
+                    "statement": one.claim.statement,
+                    "verdict": VERDICT_WORDS[one.verdict],
+                    "number": test.test.what,
+                    "claimed": predicate_words(test.test),
+                    "printed": DASH if test.published is None else number(test.published, unit(test.test)),
+                    "here": DASH if found is None else show(found.estimate).interval,
+                    "n": DASH if found is None else str(found.n),
+                    "bound by": DASH if found is None else bound_words(found.bound_by) or DASH,
+                    "machine": DASH if found is None else found.machine,
+                    "outcome": test.outcome,
+                    "why": test.judgement.why,
+                }
+            )
+    return pd.DataFrame(rows).set_index(["claim", "number"])

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What README and paper say of collectors: means by memory, least heaps, and the memory that is enough."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from harness.analysis.attribution.memory_labels import memory_fit, memory_words
+from harness.analysis.stats.comparisons import Comparison
+from harness.evidence.warm import Warm
+from harness.model import LeastHeap
+from harness.model.digits import whole_percent
+from harness.publish.comparisons import comparison_notes
+from harness.publish.memory_words import asked_words, least_words
+from harness.publish.results import NO_COMPARISON, NO_TEXT, Absent, Leaf, Tree, Words, for_each
+from harness.publish.warm_results import warm_tree
+from harness.publish.warm_words import CPU, Quantity, answer
+from harness.questions.collectors.analysis import (
+    ENOUGH_SHARE,
+    Enough,
+    enough,
+    family_of,
+    memory_ratio,
+    unlike_only_in_build,
+)
+
+MEMORY = Quantity(verb="held", more="more", less="less", what="memory", subject="memory")
+_LANGUAGES = ("go", "java")
+
+
+def results(warm: Warm | None, variants: Mapping[str, str], *, reference: str) -> Tree:
+    """Return what is said of every variant of the definition, measured or not: the tree of ``warm_tree``, and
+
+    ``p99``, at saturation; ``setting.<variant>``: what bounded its memory; ``least`` and ``least_load``: least heaps
+    and limits, and how they were searched; ``enough.{with,memory,share}.{go,java}``: the variant with the least memory
+    that holds 95 % of the best throughput of its language, and ``enough.java``, Java's memory over Go's; and the
+    sentences ``answer_memory`` and ``answer_former``, on the collector that Go had before.
+    """
+    fit = None if warm is None else memory_fit(warm.evidence.header)
+    found = {language: enough(warm, language) for language in _LANGUAGES}
+    ratio = memory_ratio(warm, found["java"], found["go"])
+    settings = {} if warm is None else _settings(warm, variants)
+    searched = fit is not None and bool(fit.least)
+    return {
+        **warm_tree(warm, variants, reference=reference, also={"p99": "latency_p99_s"}),
+        "setting": for_each(variants, settings, NO_TEXT),
+        "least": least_words(fit, lambda one: _family(warm, one)) if warm and fit and searched else NO_TEXT,
+        "least_load": asked_words(fit) if fit and searched else NO_TEXT,
+        "enough": {
+            "java": ratio or NO_COMPARISON,
+            "with": for_each(_LANGUAGES, {name: _name(warm, one) for name, one in found.items()}, NO_TEXT),
+            "memory": for_each(
+                _LANGUAGES, {name: one.memory for name, one in found.items() if one}, Absent(unit="B")
+            ),
+            "share": for_each(
+                _LANGUAGES,
+                {name: one.share for name, one in found.items() if one},
+                Absent(why="the best itself" if warm is not None else Absent().why),
+            ),
+        },
+        "answer_memory": _answer_memory(warm, found, ratio) or NO_TEXT,
+        "answer_former": _answer_former(warm, variants) or NO_TEXT,
+    }
+
+
+def notes(warm: Warm | None) -> list[str]:
+    """Return the notes on the ratios of throughput: what is not about the services, p-values and margin."""
+    return [] if warm is None else comparison_notes(warm.compared("throughput_per_s"))
+
+
+def _settings(warm: Warm, variants: Mapping[str, str]) -> Mapping[str, Leaf | None]:
+    there = set(warm.saturation["variant"])
+    return {name: memory_words(warm.evidence.header, name) for name in variants if name in there}
+
+
+def _family(warm: Warm | None, found: LeastHeap) -> str:
+    assert warm is not None  # a search belongs to a session
+    return family_of(warm.evidence.header.experiment.variants[found.variants[0]])
+
+
+def _name(warm: Warm | None, found: Enough | None) -> str | None:
+    """``Java Helidon SE with G1, 6x (6x: 84 MiB)``."""
+    if warm is None or found is None:
+        return None
+    header = warm.evidence.header
+    variant = header.experiment.variants[found.variant]
+    program = header.implementations[variant.implementation]
+    label = (variant.label or found.variant).removeprefix("Go, ")
+    setting = memory_words(header, found.variant)
+    size = "" if setting is None or setting == label else f" ({setting.partition(': ')[2] or setting})"
+    return f"{program.language.capitalize()} {program.framework} with {label}{size}"
+
+
+def _answer_memory(
+    warm: Warm | None, found: Mapping[str, Enough | None], ratio: Comparison | None
+) -> Words | None:
+    """How much more memory than the other each held in the least memory that is enough for it."""
+    java, go = found["java"], found["go"]
+    if warm is None or ratio is None or java is None or go is None:
+        return None
+    labels = {one.variant: _name(warm, one) or one.variant for one in (java, go)}
+    share = whole_percent(ENOUGH_SHARE)
+    mix = warm.evidence.header.experiment.mix
+    place = f"with requests {mix}, each in the least memory that gave {share} of its best throughput"
+    said = answer([ratio], labels, MEMORY, place)
+    return Words(said, ratio.ratio.inputs) if said else None
+
+
+def _answer_former(warm: Warm | None, variants: Mapping[str, str]) -> Words | None:
+    """What the collector that Go had before costs in CPU time per request, with the same growth rule."""
+    if warm is None:
+        return None
+    names = unlike_only_in_build(warm)
+    found: Sequence[Comparison] = [one for one in warm.compared("cpu_s_per_request") if one.variant in names]
+    said = answer(found, variants, CPU, "with the same growth rule")
+    return Words(said, found[0].ratio.inputs) if said else None

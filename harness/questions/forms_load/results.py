@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the paper says of forms under load: warm ratios, cold starts, and requests until break-even."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+from harness.analysis.stats.pairing import inputs_of
+from harness.definitions import load_study
+from harness.evidence.warm import Warm
+from harness.model.digits import plain
+from harness.model.formatting import show
+from harness.project import find_root
+from harness.publish.comparisons import comparison_notes
+from harness.publish.results import NO_TEXT, Absent, Leaf, Tree, Words, for_each
+from harness.publish.warm_results import warm_tree
+from harness.questions.forms_load.analysis import Ends, Race, Spent, defined_forms, ends, races
+
+_SPENT: Mapping[Spent, str] = {"time": "in time since launch", "cpu": "in CPU time since launch"}
+
+
+def results(warm: Warm | None, experiment: str) -> Tree:
+    """Return what is said of every variant of the definition, measured or not: the tree of ``warm_tree``, and
+
+    ``even.{time,cpu}.<form>``: requests until the program on a whole JDK has caught up with the form, a mean where it
+    did in every block; ``even_words.{time,cpu}.<form>``: the same in words; ``answer_even``: a sentence.
+    """
+    defined = load_study(find_root(), experiment).experiment
+    variants = {name: one.label or name for name, one in defined.variants.items()}
+    forms = defined_forms(defined)
+    found = {spent: races(warm, spent) for spent in _SPENT}
+    told = {spent: ends(mine) for spent, mine in found.items()}
+    return {
+        **warm_tree(warm, variants, reference=defined.reference),
+        "even": {
+            spent: for_each(
+                forms,
+                {name: one.n_requests or Absent(unit="1", why=in_words(one)) for name, one in mine.items()},
+                Absent(unit="1"),
+            )
+            for spent, mine in told.items()
+        },
+        "even_words": {
+            spent: for_each(
+                forms, {name: _words(one, found[spent], name) for name, one in mine.items()}, NO_TEXT
+            )
+            for spent, mine in told.items()
+        },
+        "answer_even": _answer(forms, told, found) or NO_TEXT,
+    }
+
+
+def notes(warm: Warm | None) -> list[str]:
+    """Return the notes on the ratios of throughput: what is not about the services, p-values and margin."""
+    return [] if warm is None else comparison_notes(warm.compared("throughput_per_s"))
+
+
+def in_words(found: Ends) -> str:
+    """Return ``after 12,300 requests (10,100 to 15,000)``, ``never: it stays ahead``, or both with their counts."""
+    parts = []
+    if found.caught_up:
+        if found.n_requests is not None:
+            said = f"after {show(found.n_requests).interval} requests"
+        else:
+            low, high = (plain(round(bound)) for bound in (min(found.caught_up), max(found.caught_up)))
+            said = f"after {low} to {high} requests in {len(found.caught_up)} of {found.n}"
+        beyond = f", {found.n_beyond} of them by the warm cost" if found.n_beyond else ""
+        parts.append(said + beyond)
+    for n, what in ((found.n_stayed_ahead, "it stays ahead"), (found.n_never_ahead, "it is never ahead")):
+        if n:
+            parts.append(what if n == found.n else f"{what} in {n} of {found.n}")
+    return "; ".join(parts)
+
+
+def _words(found: Ends, of: list[Race], name: str) -> Leaf:
+    return Words(in_words(found), _inputs(of, name))
+
+
+def _inputs(of: list[Race], name: str | None = None) -> tuple[str, ...]:
+    mine = [one.trial for one in of if name in (None, one.variant)]
+    return inputs_of(pd.DataFrame(mine)) if mine else ()
+
+
+def _answer(
+    forms: Mapping[str, str], told: Mapping[Spent, Mapping[str, Ends]], found: Mapping[Spent, list[Race]]
+) -> Words | None:
+    """Which form the whole JDK catches up with, and after how many requests, in time and in CPU time."""
+    said = [
+        f"{_SPENT[spent]}, {'; '.join(f'{forms[name]}: {in_words(one)}' for name, one in mine.items())}"
+        for spent, mine in told.items()
+        if mine
+    ]
+    if not said:
+        return None
+    inputs = tuple(dict.fromkeys(one for races_of in found.values() for one in _inputs(races_of)))
+    return Words(f"The same program on a whole JDK catches up with each form {'. And '.join(said)}.", inputs)

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What do releases of the JDK and of Go change, and what do virtual threads change?"""
+
+from harness.evidence.warm import warm_services
+from harness.questions.runtimes.figures import releases
+from harness.questions.runtimes.results import notes, results
+
+__all__ = ["notes", "releases", "results", "warm_services"]

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The answer in plain words: how many of one language's services did more, by how much, and at what price."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from harness.analysis.stats.comparisons import Comparison
+from harness.evidence.warm import ColdStart
+from harness.model import Verdict
+from harness.model.digits import plain, span
+from harness.publish.warm_words import times
+
+_NAMES = {"go": "Go", "java": "Java"}
+
+
+def short_answer(
+    throughput: Sequence[Comparison],
+    memory: Sequence[Comparison],
+    cold: Mapping[str, ColdStart],
+    labels: Mapping[str, str],
+    languages: Mapping[str, str],
+    *,
+    place: str,
+) -> str:
+    """Return one or two sentences on the services in another language than the reference's; empty: there are none.
+
+    Directions and counts are those of the verdicts. What no verdict supports is not said.
+
+    Args:
+        labels, languages: of each variant. place: where they ran, "warm and on one core each".
+    """
+    if not throughput:
+        return ""
+    reference = throughput[0].reference
+    others = [one for one in throughput if languages.get(one.variant) != languages.get(reference)]
+    told = {languages[one.variant] for one in others}
+    if len(told) != 1:
+        return ""
+    who = f"{_NAMES.get(next(iter(told)), next(iter(told)))} services"
+    names = [one.variant for one in others]
+    said = [_faster(others, labels, who, place)]
+    said += [
+        text
+        for text in (_memory(memory, names, labels[reference]), _cold(cold, names, labels, reference))
+        if text
+    ]
+    return " ".join(said)
+
+
+def _faster(found: Sequence[Comparison], labels: Mapping[str, str], who: str, place: str) -> str:
+    groups: dict[str, list[str]] = {"more": [], "fewer": [], "same": [], "open": [], "refused": []}
+    for one in found:
+        kind = _group(one)
+        name = labels[one.variant]
+        groups[kind].append(name if kind == "refused" else f"{name}, {times(one.ratio)}")
+    reference = labels[found[0].reference]
+    words = {
+        "more": f"answered more requests per second than {reference}",
+        "fewer": f"answered fewer{'' if groups['more'] else f' requests per second than {reference}'}",
+        "same": f"answered as many as {reference}",
+        "open": f"{'is' if len(groups['open']) == 1 else 'are'} not shown to differ from {reference}",
+        "refused": "cannot be judged",
+    }
+    clauses = [
+        f"{len(names)} of {len(found)} {who if first else ''}".rstrip()
+        + f" {words[kind]} ({'; '.join(names)})"
+        for first, kind, names in _in_turn(groups)
+    ]
+    text = f"{place}, {_and(clauses)}."
+    return text[:1].upper() + text[1:]
+
+
+def _in_turn(groups: Mapping[str, list[str]]) -> list[tuple[bool, str, list[str]]]:
+    """(whether it is the first, kind, names) of the groups that have any."""
+    told = [(kind, names) for kind, names in groups.items() if names]
+    return [(place == 0, kind, names) for place, (kind, names) in enumerate(told)]
+
+
+def _group(one: Comparison) -> str:
+    if one.verdict is Verdict.NOT_ABOUT_SERVICES:
+        return "refused"
+    if one.verdict is Verdict.DIFFERENT:
+        return "more" if (one.ratio.value or 0) > 1 else "fewer"
+    return "open" if one.verdict is Verdict.INCONCLUSIVE else "same"
+
+
+def _memory(found: Sequence[Comparison], names: Sequence[str], reference: str) -> str:
+    """Said only where all of them used more, or all less."""
+    mine = [one for one in found if one.variant in names and one.ratio.value is not None]
+    ratios = [
+        one.ratio.value for one in mine if one.verdict is Verdict.DIFFERENT and one.ratio.value is not None
+    ]
+    if len(ratios) < len(names) or not (min(ratios) > 1 or max(ratios) < 1):
+        return ""
+    return f"After the load they held {_span(ratios)} times the memory of {reference}."
+
+
+def _cold(
+    cold: Mapping[str, ColdStart], names: Sequence[str], labels: Mapping[str, str], reference: str
+) -> str:
+    """Said only where every process settled, and all were slower to it than the reference."""
+    if not {reference, *names} <= set(cold) or any(
+        one.n_settled < one.n for name, one in cold.items() if name in {reference, *names}
+    ):
+        return ""
+    seconds = [
+        one.seconds.value for one in (cold[name] for name in names) if one.seconds and one.seconds.value
+    ]
+    first = cold[reference]
+    slowest = max(first.later_s, default=0.0)
+    if len(seconds) < len(names) or min(seconds) <= max(slowest, first.window_s):
+        return ""
+    bound = max(slowest, first.window_s)
+    return (
+        f"From a cold start they needed {_span(seconds)} s of full load to come within 10 % of their "
+        f"warm throughput, {labels[reference]} at most {plain(bound)} s."
+    )
+
+
+def _span(values: Sequence[float]) -> str:
+    return span(min(values), max(values))
+
+
+def _and(words: Sequence[str]) -> str:
+    return " and ".join(words) if len(words) < 3 else f"{', '.join(words[:-1])}, and {words[-1]}"

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The lines of a request log, counted: those that a file holds, and those that a reader took out of a pipe.
+
+A service whose sink is ``pipe`` writes to its standard output, which is a named pipe then, with a process of ours at
+its other end (``agent/line_reader.py``), on the generator's CPUs. How many lines there should be the service says
+itself: its own counter of requests, read when no request is under way any more and before it is stopped.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import sys
+import time
+from pathlib import Path
+
+from harness.agent.sampler import Watched
+from harness.errors import HostError, TrialFailure
+from harness.hosts.base import Command, Process
+from harness.hosts.measuring import Sampling
+from harness.launchers.base import Instance
+from harness.launchers.exit_reason import STDOUT
+from harness.model import Outcome, RequestLogRecord
+from harness.runner.context import Notes, TrialContext, TrialSpec
+from harness.runner.snapshots import save_metrics
+
+PROGRAM = Path(__file__).resolve().parents[1] / "agent" / "line_reader.py"
+#: In the trial's folder.
+COUNTED, LAST, METRICS = "log-lines.json", "log-last.txt", "requests-at-stop.prom"
+#: Role in the samples.
+ROLE = "log-reader"
+_READY_WITHIN_S, _STOP_WITHIN_S, _POLL_S = 10.0, 20.0, 0.02
+_CHUNK_BYTES = 1 << 20
+_REQUESTS = re.compile(r"^http_requests_total(?:\{[^}]*\})? (\S+)", re.MULTILINE)
+
+
+class RequestLog:
+    """The request log of one process, from before its launch until after its end."""
+
+    def __init__(self, spec: TrialSpec, context: TrialContext, notes: Notes) -> None:
+        settings = spec.planned.configuration.variant.settings
+        on = settings.get("logging") == "on"
+        self._sink = settings.get("log_sink") if on else None
+        self._spec, self._context, self._notes = spec, context, notes
+        self._there = notes.service_folder
+        self._reader: Process | None = None
+        self._requests: int | None = None
+
+    def open(self, sampler: Sampling, cleanup: contextlib.ExitStack) -> None:
+        """Have a reader at the pipe, where there is to be one; ``cleanup`` ends it and writes down what it read.
+
+        Raises:
+            TrialFailure: it does not start.
+        """
+        if self._sink not in ("file", "pipe"):
+            return
+        cleanup.callback(self._close)
+        if self._sink == "file":
+            return
+        context, placement = self._context, self._notes.placement
+        try:
+            program = self._there / PROGRAM.name
+            context.host.put(PROGRAM, program)
+            words = (sys.executable if context.host.here else "python3", "-I", "-S", str(program))
+            self._reader = running = context.host.spawn(
+                Command(
+                    argv=(*words, STDOUT, COUNTED, LAST),
+                    folder=self._there,
+                    cpus=placement.generator if placement else None,
+                )
+            )
+        except HostError as problem:
+            raise TrialFailure(Outcome.FAILED, f"the reader of the request log: {problem}") from problem
+        if context.host.here:
+            context.ledger.note(pid=running.pid, role="reader of the request log")
+        sampler.add(
+            ROLE,
+            Watched(
+                pid=running.pid, start_ticks=running.start_ticks, cpu_at_launch_s=running.cpu_at_launch_s
+            ),
+        )
+        self._wait_until_ready(running)
+
+    def _wait_until_ready(self, running: Process) -> None:
+        deadline = time.monotonic() + _READY_WITHIN_S
+        while self._counted() is None:
+            code = running.exited()
+            if code is not None or time.monotonic() > deadline:
+                why = "it does not begin" if code is None else f"it ended with {code}"
+                raise TrialFailure(Outcome.FAILED, f"the reader of the request log: {why}")
+            time.sleep(_POLL_S)
+
+    def launched(self) -> None:
+        """Take the pipe's name away, which the service has opened by now: whoever opened it again would wait."""
+        if self._reader is not None:
+            self._run("rm", "-f", STDOUT)
+
+    def ask(self, instance: Instance) -> None:
+        """Ask the service how many requests it has counted; to be called before it is stopped."""
+        if self._sink not in ("file", "pipe") or instance.exited() is not None:
+            return
+        file = self._spec.folder / METRICS
+        if save_metrics(self._context.host.reach(instance.endpoint), file):
+            self._requests = requests_counted(file.read_text("utf-8", "replace"))
+
+    def _close(self) -> None:
+        """End the reader, and take the pipe out of the folder: nobody can copy or hash it."""
+        lines: dict[str, int] = {}
+        early = False
+        if self._reader is not None:
+            early = self._reader.exited() is not None
+            with contextlib.suppress(HostError):
+                self._reader.stop(_STOP_WITHIN_S)
+            if self._context.host.here:
+                self._context.ledger.forget(self._reader.pid)
+            lines = self._counted() or {}
+            self._run("rm", "-f", STDOUT, COUNTED, PROGRAM.name)
+            self._run("mv", LAST, STDOUT)
+        instance = self._notes.instance
+        in_container = instance is not None and instance.container is not None
+        known = not in_container and self._sink == "pipe"
+        self._notes.request_log = RequestLogRecord(
+            sink="pipe" if self._sink == "pipe" else "file",
+            requests=self._requests,
+            lines=lines.get("lines") if known else None,
+            bytes=lines.get("bytes") if known else None,
+            reader_ended=early,
+        )
+
+    def _run(self, *argv: str) -> None:
+        with contextlib.suppress(HostError):
+            self._context.host.run(Command(argv=argv, folder=self._there), _STOP_WITHIN_S)
+
+    def _counted(self) -> dict[str, int] | None:
+        try:
+            found = json.loads(self._context.host.read(self._there / COUNTED))
+        except (HostError, ValueError):
+            return None
+        return dict(found) if isinstance(found, dict) else None
+
+
+def requests_counted(metrics: str) -> int | None:
+    """Return how many requests a service says it has answered, over all paths and statuses; ``None``: it does not say.
+
+    ``metrics`` is the answer to ``GET /metrics``: the sum of ``http_requests_total``.
+    """
+    found = _REQUESTS.findall(metrics)
+    try:
+        return round(sum(float(value) for value in found)) if found else None
+    except ValueError:
+        return None
+
+
+def count_lines(file: Path) -> int:
+    """Return how many lines a file has; one that does not end with a newline is none."""
+    n_lines = 0
+    with file.open("rb") as stream:
+        while chunk := stream.read(_CHUNK_BYTES):
+            n_lines += chunk.count(b"\n")
+    return n_lines
+
+
+__all__ = ["ROLE", "RequestLog", "count_lines", "requests_counted"]

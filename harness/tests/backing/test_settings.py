@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an experiment may say of its backing services, and that older definitions keep their hash."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.definitions import load_study
+from harness.errors import InputError
+from harness.hosts.local import LocalHost
+from harness.model import BackingSettings
+from harness.session import prepare
+from harness.tests.support.fake_backing import FakeDatabase
+from harness.tests.support.ledger_sessions import ledger_assembly, make_ledger_project
+from harness.tests.support.sessions import REPOSITORY, make_session_project
+
+MD5 = 'backing = { authentication = "md5" }'
+
+#: What definitions could not say when the first sessions were measured.
+UNUSED: dict[str, Any] = {
+    "warm_up_users": True,
+    "same_process": True,
+    "factors": {"__all__": {"__all__": {"backing", "warm_up_mix", "warm_up_connections"}}},
+    "variants": {
+        "__all__": {
+            "runtime": {
+                "form",
+                "memory_limit",
+                "pin",
+                "flight_recording",
+                "lock_recording",
+                "goexperiment",
+                "go",
+                "java",
+            }
+        }
+    },
+    "profiles": {
+        "__all__": {
+            "scaled_loads": True,
+            "calibration": True,
+            "settle_s": True,
+            "warm_up": True,
+            "loads": {
+                "__all__": {
+                    "processes": True,
+                    "coordination": True,
+                    "profile": {"busy", "parts", "pause_s", "stages"},
+                }
+            },
+        }
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("backing", "words"),
+    [
+        (
+            "backing = { max_connection = 3 }",
+            "backing.max_connection: unknown key.*did you mean 'max_connections'",
+        ),
+        ("backing = { max_connections = 3 }", "backing.max_connections: must be greater than or equal to 5"),
+        ('backing = { storage = "tape" }', "backing.storage: must be 'disk' or 'memory'"),
+        ('backing = { seed = "nothing" }', "backing.seed: unknown seed; found 'nothing'; allowed: balanced"),
+        (
+            "backing = { upstream = { wort = 1 } }",
+            "backing.upstream: unknown setting of upstream-api.*'word'",
+        ),
+        (
+            '[factors.room.small]\nbacking = { max_connections = "few" }',
+            "factors.room.small.backing.max_connections: must be a valid integer",
+        ),
+        ('[factors.room.small]\nbacking = { seed = "x" }', "factors.room.small.backing.seed: unknown seed"),
+    ],
+)
+def test_a_wrong_backing_setting_is_one_line_with_its_place(tmp_path: Path, backing: str, words: str) -> None:
+    root = make_ledger_project(tmp_path, backing=backing)
+    with pytest.raises(InputError, match=words):
+        load_study(root, "tiny")
+
+
+def test_an_unknown_need_is_one_line(tmp_path: Path) -> None:
+    root = make_ledger_project(tmp_path)
+    service = root / "services/ledger/python-ledger/service.toml"
+    service.write_text(service.read_text().replace('"postgresql", ', '"mysql", '))
+    with pytest.raises(
+        InputError, match=r"python-ledger/service\.toml: needs\.0: must be 'postgresql' or 'upstream'"
+    ):
+        load_study(root, "tiny")
+
+
+def test_backing_settings_mean_nothing_to_services_that_need_none(tmp_path: Path) -> None:
+    root = make_session_project(tmp_path)
+    experiment = root / "harness/experiments/tiny.toml"
+    experiment.write_text(experiment.read_text() + "\n[backing]\nindex = true\n")
+    with pytest.raises(InputError, match="backing: not supported here: no variant needs a backing service"):
+        load_study(root, "tiny")
+
+
+def test_a_missing_schema_is_named(tmp_path: Path) -> None:
+    root = make_ledger_project(tmp_path)
+    (root / "services/ledger/contract/schema.sql").unlink()
+    with pytest.raises(InputError, match=r"schema\.sql: missing, and a database is needed"):
+        load_study(root, "tiny")
+
+
+def test_levels_change_the_backing_services_and_keep_what_they_do_not_name(tmp_path: Path) -> None:
+    factors = (
+        "backing = { max_connections = 50 }\n[factors.room.small]\nbacking = { max_connections = 10 }\n"
+        "[factors.room.indexed]\nbacking = { index = true }\n[factors.room.stock]\n"
+    )
+    root = make_ledger_project(tmp_path, backing=factors)
+    assembly = ledger_assembly(root, FakeDatabase(LocalHost()))
+    plan = prepare(assembly, "tiny", profile="smoke", host="local", seed=1).plan
+    found = {trial.configuration.levels["room"]: trial.configuration.backing for trial in plan.trials}
+    assert found == {
+        "small": BackingSettings(max_connections=10),
+        "indexed": BackingSettings(max_connections=50, index=True),
+        "stock": BackingSettings(max_connections=50),
+    }
+
+
+@pytest.mark.parametrize("name", ["strings-payload", "strings-startup"])
+def test_an_experiment_without_backing_services_keeps_the_hash_it_had_before_there_were_any(
+    name: str,
+) -> None:
+    """Sessions measured before carry their hash; it tells whether their definition still stands."""
+    study = load_study(REPOSITORY, name)
+    before = study.experiment.model_dump_json(
+        exclude={
+            "backing": True,
+            **UNUSED,
+        }
+    )
+    assert "backing" not in before
+    assert "calibration" not in before
+    assert study.definition_sha256 == hashlib.sha256(before.encode()).hexdigest()
+
+
+def test_who_does_not_name_how_passwords_are_checked_keeps_the_hash_from_before_that_was_a_setting(
+    tmp_path: Path,
+) -> None:
+    study = load_study(make_ledger_project(tmp_path, backing="backing = { index = true }"), "tiny")
+    before = study.experiment.model_dump_json(
+        exclude={
+            "backing": {"authentication"},
+            **UNUSED,
+        }
+    )
+    assert '"backing":{' in before
+    assert study.definition_sha256 == hashlib.sha256(before.encode()).hexdigest()
+
+
+def test_a_changed_backing_setting_is_another_definition(tmp_path: Path) -> None:
+    hashes = {
+        load_study(make_ledger_project(tmp_path / str(n), backing=said), "tiny").definition_sha256
+        for n, said in enumerate(("", "backing = { index = true }", "backing = { fsync = false }", MD5))
+    }
+    assert len(hashes) == 4

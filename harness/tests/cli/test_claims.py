@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``rematch claims``: every claim with a verdict, from published numbers and from the bundled sessions."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from harness.definitions.claims import load_claims
+from harness.project import LEDGERS
+from harness.tests.support.claims_project import make_claims_project
+from harness.tests.support.command import run_here
+from harness.tests.support.sessions import REPOSITORY
+
+NAMES = [name for ledger in LEDGERS for name in load_claims(REPOSITORY, ledger)]
+SESSIONS = ("strings-startup", "strings-warm", "clients-hello", "bank-rematch")
+VERDICTS = {
+    "reproduced", "not_reproduced", "contradicted_by_its_own_numbers", "inconclusive", "not_testable_here",
+}  # fmt: skip
+
+
+@cache
+def rematch(root: Path, *arguments: str) -> tuple[int, str, str]:
+    return run_here(root, *arguments, columns=80)
+
+
+@pytest.fixture(scope="module")
+def printed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project without a session: published numbers alone."""
+    return make_claims_project(tmp_path_factory.mktemp("printed"))
+
+
+@pytest.fixture(scope="module")
+def bundled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_claims_project(tmp_path_factory.mktemp("bundled"), *SESSIONS)
+
+
+def test_every_claim_has_one_line_that_fits(printed: Path) -> None:
+    code, out, err = rematch(printed, "claims")
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0].startswith("73 claims: 5 contradicted by their own numbers, 68 not testable here.")
+    assert [line for line in lines if len(line) > 80] == []
+    assert [line.split()[0] for line in lines if line.split()[:1] and line.split()[0] in NAMES] == NAMES
+    assert "Judged from published numbers alone." in out
+
+
+def test_one_claim_is_shown_whole(printed: Path) -> None:
+    code, out, err = rematch(printed, "claims", "N4")
+    assert (code, err) == (0, "")
+    said = " ".join(out.split())
+    assert said.startswith("N4: contradicted by its own numbers statement On the large machine")
+    assert "claimed above 0.5" in said
+    assert "published 0.150, not as claimed (data/published/strings-rounds.csv" in said
+    assert "not testable here: no session of scaling" in said
+    assert [line for line in out.splitlines() if len(line) > 80 and "csv" not in line] == []
+
+
+def test_two_claims_that_cannot_both_hold_name_each_other(printed: Path) -> None:
+    assert "N19 says the opposite" in rematch(printed, "claims", "N18")[1]
+
+
+def test_claims_can_be_chosen_by_source_and_verdict(printed: Path) -> None:
+    words = ("claims", "--source", "nikitsenka2018", "--verdict", "contradicted", "--json")
+    assert [one["claim"] for one in json.loads(rematch(printed, *words)[1])] == ["B4"]
+    assert json.loads(rematch(printed, "claims", "--verdict", "reproduced", "--json")[1]) == []
+    assert rematch(printed, "claims", "--verdict", "reproduced")[1] == "0 claims.\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("N99",), "CLAIM: no such claim"),
+        (("--source", "nelson"), "--source: no such source; found 'nelson'; allowed: go125, kirichenko2020"),
+        (("--verdict", "true"), "--verdict: no such verdict; found 'true'; allowed: reproduced"),
+    ],
+)
+def test_a_wrong_argument_is_one_line(printed: Path, words: tuple[str, ...], said: str) -> None:
+    code, out, err = rematch(printed, "claims", *words)
+    assert (code, out) == (2, "")
+    assert said in err and err.count("\n") == 1
+
+
+def test_a_wrong_ledger_is_one_line(tmp_path: Path) -> None:
+    root = make_claims_project(tmp_path)
+    path = root / "harness/experiments/claims.toml"
+    path.write_text(path.read_text("utf-8").replace('kind = "below"', 'kind = "beneath"', 1), "utf-8")
+    code, out, err = run_here(root, "claims")
+    assert (code, out) == (2, "")
+    assert "claims.toml: claims.N1.tests.0.predicate" in err and err.count("\n") == 1
+
+
+def test_the_bundled_sessions_judge_what_they_measured(bundled: Path) -> None:
+    code, out, err = rematch(bundled, "claims", "--json")
+    assert (code, err) == (0, "")
+    found = {one["claim"]: one for one in json.loads(out)}
+    assert list(found) == NAMES
+    assert {one["verdict"] for one in found.values()} <= VERDICTS
+    tests = [test for one in found.values() for test in one["tests"] if test["measured"] is not None]
+    assert len(tests) >= 20
+    for test in tests:
+        measured = test["measured"]
+        assert measured["session"].split("/")[-2] in SESSIONS or measured["session"].split("/")[1] in SESSIONS
+        assert measured["machine"] and measured["n"] >= 5
+        if measured["not_about"] is not None:
+            assert test["outcome"] == "undecided"
+    memory = found["R5"]["tests"][1]
+    assert memory["outcome"] == "holds" and memory["measured"]["low"] > 1
+    assert found["T5"]["tests"][0]["measured"]["value"] > 5
+
+
+def test_the_list_names_sessions_and_machine(bundled: Path) -> None:
+    code, out, err = rematch(bundled, "claims", "--bundled")
+    assert (code, err) == (0, "")
+    said = " ".join(out.split())
+    assert "strings-warm/quick-local-2" in said
+    assert "Measured on 2 CPUs" in said
+    assert [line for line in out.splitlines() if len(line) > 80] == []

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ledger of claims is complete, refers to what is there, and what is wrong with it is one line."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from harness.analysis.load.load_segments import METRICS as OF_PARTS
+from harness.analysis.tables.schema import COLUMNS, NUMBERS
+from harness.definitions import experiment_files
+from harness.definitions.claims import load_claims
+from harness.errors import InputError
+from harness.model.claim import Claim
+from harness.project import EXPERIMENTS, LEDGERS
+from harness.tests.support.claims_project import make_claims_project
+from harness.tests.support.sessions import REPOSITORY
+
+#: Letter of a claim -> how many there are.
+ROWS = {"N": 32, "T": 16, "B": 6, "R": 9, "X": 5}
+IN_REPOSITORIES = {"T11", "T15", "T16", "X1", "X2", "X3", "X4", "X5"}
+MORE_OF_PARTS = ("service_cores", "rss_max_bytes")
+
+
+@pytest.fixture(scope="module")
+def ledger() -> dict[str, Claim]:
+    return load_claims(REPOSITORY)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return make_claims_project(tmp_path)
+
+
+def test_every_row_is_there_once_and_in_order(ledger: dict[str, Claim]) -> None:
+    assert list(ledger) == [f"{letter}{n}" for letter, last in ROWS.items() for n in range(1, last + 1)]
+
+
+def test_what_stands_in_repositories_alone_says_so(ledger: dict[str, Claim]) -> None:
+    assert {name for name, claim in ledger.items() if claim.origin == "repository"} == IN_REPOSITORIES
+    assert Counter(claim.source for claim in ledger.values()) == {
+        "nelson2020": 34, "nelson2026": 2, "tivrfoa2024": 16, "nikitsenka2018": 7, "kirichenko2020": 9,
+    }  # fmt: skip
+
+
+def test_every_metric_is_a_column_of_what_is_measured(ledger: dict[str, Claim]) -> None:
+    known = {True: {*OF_PARTS, *MORE_OF_PARTS}, False: {*NUMBERS, "error_share"}}
+    numbers = [number for claim in ledger.values() for test in claim.tests for number in test.measured]
+    assert len(numbers) > 50
+    assert [number for number in numbers if number.metric not in known[number.parts]] == []
+
+
+def test_ledgers_are_no_experiments() -> None:
+    assert (REPOSITORY / EXPERIMENTS / f"{LEDGERS[0]}.toml").is_file()
+    assert not set(LEDGERS) & set(experiment_files(REPOSITORY))
+    assert "variant" in COLUMNS and "strings-warm" in experiment_files(REPOSITORY)
+
+
+def complaint(root: Path, before: str, after: str) -> str:
+    path = root / EXPERIMENTS / "claims.toml"
+    text = path.read_text("utf-8")
+    assert before in text
+    path.write_text(text.replace(before, after, 1), "utf-8")
+    with pytest.raises(InputError) as problem:
+        load_claims(root)
+    said = str(problem.value)
+    assert "claims.toml" in said
+    assert "\n" not in said
+    return said
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ("[claims.N1]\n", "[claims.N1\n", ["broken TOML", "line"]),
+        ('source = "nelson2020"', 'source = "nelson202"', ["claims.N1.source", "did you mean 'nelson202"]),
+        ('statement = "On a laptop', 'statment = "On a laptop', ["claims.N1", "did you mean 'statement'"]),
+        ('family = "strings-logging"\n', "", ["claims.N1.family", "missing key"]),
+        ('kind = "below", limit = 0.9', 'kind = "under", limit = 0.9', ["claims.N1.tests.0.predicate"]),
+        ("limit = 0.9 }", "limit = -1.0 }", ["claims.N1.tests.0.predicate.limit", "greater than 0"]),
+        ("limit = 0.9 }", 'limit = "0.9" }', ["claims.N1.tests.0.predicate.limit", "valid number"]),
+        ('file = "strings-rounds"', 'file = "strings-round"', ["published.file", "did you mean 'strings-rounds'"]),
+        ('experiment = "strings-published"', 'experiment = "strings"', ["measured.0.experiment", "unknown experiment"]),
+        ('variant = "go-kit", factor', 'variant = "gokit", factor', ["measured.0.variant", "did you mean 'go-kit'"]),
+        ('factor = "logging"', 'factor = "loging"', ["measured.0.factor", "did you mean 'logging'"]),
+        ('base = "off"', 'base = "of"', ["measured.0.base", "'off'"]),
+        ('base = "off", ', "", ["claims.N1.tests.0.measured", "factor with level and base"]),
+        ('levels = { load = "saturation" }', 'levels = { load = "most" }', ["levels.load", "unknown level"]),
+        ('levels = { load = "saturation" }', "levels = {}", ["every factor", "a level of load too"]),
+        ('levels = { warm_up = "none" }', 'levels = { logging = "on" }', ["must not name the factor"]),
+        (
+            'missing = "no experiment varies logging, machine, runtime and warm-up together"',
+            "",
+            ["claims.N3.tests.0", "either measured or missing"],
+        ),
+        ('opposes = ["N19"]', 'opposes = ["N20"]', ["claims.N18.opposes", "does not say the opposite"]),
+        ('opposes = ["N19"]', 'opposes = ["N99"]', ["claims.N18.opposes", "unknown claim"]),
+        ('pick = "wins", by = ["payload_bytes", "users"]', 'pick = "wins"', ["X3.tests.0.published", "wins needs by"]),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said_in_one_line(root: Path, before: str, after: str, words: list[str]) -> None:
+    said = complaint(root, before, after)
+    for word in words:
+        assert word in said, said
+
+
+def test_a_ledger_that_is_not_there_is_named(root: Path) -> None:
+    with pytest.raises(InputError, match=r"other\.toml: cannot be read"):
+        load_claims(root, "other")
+
+
+def test_what_vendors_claim_comes_with_their_sentence_and_where_it_stands() -> None:
+    ledger = load_claims(REPOSITORY, LEDGERS[1])
+    assert list(ledger) == ["V1", "V2", "V3", "V4", "V5"]
+    for claim in ledger.values():
+        assert claim.origin == "vendor" and claim.quote and claim.page and claim.page.startswith("https://")

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What notebook and paper say of claims follows from the numbers, and every claim is named somewhere."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from harness.model import Estimate
+from harness.publish.results import Words, leaves
+from harness.questions.claims import TABLES as SECTION
+from harness.questions.claims import as_table, experiments, results, table_rows
+from harness.questions.claims.results import untestable
+from harness.tests.questions.test_claims import (
+    LEDGER,
+    RATIO,
+    judged_claim,
+    made_evidence,
+    made_trials,
+    one_claim,
+    without_sessions,
+)
+from harness.tests.support.sessions import REPOSITORY
+
+
+def test_every_claim_is_in_one_table_of_the_paper_or_named_as_not_testable() -> None:
+    sources = [source for table in SECTION.values() for source in table]
+    assert sorted({claim.source for claim in LEDGER.values()}) == sorted(sources)
+    text = (REPOSITORY / "paper/sections/claims.tex").read_text("utf-8")
+    assert [name for name in SECTION if rf"\rematchtable{{claims.{name}}}" not in text] == []
+    judged = tuple(without_sessions().values())
+    assert [row for table in SECTION for row in table_rows(judged, table)] == []  # nothing was measured
+    missing, said = untestable(judged), {".".join(path): leaf for path, leaf in leaves(results(judged))}
+    told = [name for name in LEDGER if re.search(rf"\b{name}\b", f"{missing}, {said['contradicted']}")]
+    assert told == list(LEDGER) and "N4" in str(said["contradicted"])
+
+
+def test_a_claim_that_was_judged_has_a_row_with_the_number_that_decided() -> None:
+    claim = one_claim().model_copy(update={"source": "nelson2020"})
+    one = judged_claim(claim, made_evidence(made_trials(RATIO, 1.5)))
+    (row,) = (row for table in SECTION for row in table_rows([one], table))
+    assert row is not None and row["claim"] == one.name and row["verdict"] == "reproduced"
+    assert str(row["here"]).startswith("1.4985 (") and row["bound"] == "service 16 of 16"
+
+
+def test_what_is_published_says_direction_and_verdict_from_the_numbers() -> None:
+    tree = results(tuple(without_sessions().values()))
+    said = {".".join(path): leaf for path, leaf in leaves(tree)}
+    line = said["line.N4"]
+    assert isinstance(line, Words)
+    assert "claimed above 0.5, printed 0.150, not testable here (no session of scaling)" in line.text
+    assert line.text.endswith("Verdict: contradicted by its own numbers.")
+    count = said["count.all"]
+    assert isinstance(count, Estimate) and count.value == len(LEDGER)
+    one = judged_claim(one_claim(), made_evidence(made_trials(RATIO, 1.5)))
+    found = {".".join(path): leaf for path, leaf in leaves(results([one]))}["line.A1"]
+    assert isinstance(found, Words)
+    assert "n = 8, bound by service 16 of 16, e/made): holds." in found.text
+    assert len(found.inputs) == 16
+    assert list(as_table([one])["outcome"]) == ["holds"]
+
+
+def test_the_notebook_opens_every_experiment_that_a_claim_names() -> None:
+    notebook = json.loads((REPOSITORY / "notebooks/61-claims.ipynb").read_text("utf-8"))
+    assert tuple(notebook["metadata"]["rematch"]["optional"]) == experiments(REPOSITORY)

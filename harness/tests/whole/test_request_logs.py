@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Real services with real loggers: the same fields in each line, and lines that are lost are counted."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import threading
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from harness.hosts.local import LocalHost
+from harness.launchers.process import ProcessLauncher
+from harness.launchers.tools import find_tools
+from harness.model import Outcome
+from harness.tests.support.instances import eventually
+from harness.tests.support.real_projects import load, measured, project_of
+from harness.tests.support.request_logs import PipeReader, ask, logging_service
+from harness.tests.support.sessions import REPOSITORY
+from harness.toolchains import Surroundings
+
+LOGGERS = {
+    "go-nethttp": ("slog-text", "slog-json", "logfmt"),
+    "go-kit": ("slog-text", "slog-json", "logfmt"),
+    "java-helidon": ("jul", "logback", "logback-async"),
+}
+EVERY = [(service, logger) for service, names in LOGGERS.items() for logger in names]
+SYNCHRONOUS = [
+    *(pair for pair in EVERY if pair[1] != "logback-async"),
+    *((service, "by-hand") for service in LOGGERS),
+]
+ASYNCHRONOUS = ("java-helidon", "logback-async")
+FIELDS = {
+    "level": "info", "msg": "request", "method": "POST", "path": "/uppercase", "status": "200", "bytes_in": "13",
+    "bytes_out": "13",
+}  # fmt: skip
+#: More lines than a pipe of 64 KiB and a queue of 256 events hold.
+MANY = 3_000
+
+
+@pytest.fixture(scope="module")
+def launcher() -> ProcessLauncher:
+    return ProcessLauncher(LocalHost(), REPOSITORY, find_tools(Surroundings(project=REPOSITORY)), grace_s=15)
+
+
+def fields_of(line: str) -> dict[str, str]:
+    if line.startswith("{"):
+        return {name: str(value) for name, value in json.loads(line).items()}
+    found = re.findall(r"([a-z_]+)=(\S+)", line)
+    assert " ".join(f"{name}={value}" for name, value in found) == line, line
+    return dict(found)
+
+
+@pytest.mark.parametrize(("service", "logger"), EVERY)
+def test_every_logger_writes_the_same_fields(
+    service: str, logger: str, launcher: ProcessLauncher, tmp_path: Path
+) -> None:
+    with logging_service(launcher, service, logger, "file", tmp_path) as instance:
+        assert ask(instance.endpoint, 3) == 3
+    lines = (tmp_path / "requests.log").read_text().splitlines()
+    assert len(lines) == 3
+    for line in lines:
+        found = fields_of(line)
+        when, took_us = found.pop("time"), found.pop("took_us")
+        moment = datetime.fromisoformat(when)
+        assert moment.tzinfo is not None and int(took_us) >= 0
+        assert {**found, "level": found["level"].lower()} == FIELDS
+
+
+@pytest.mark.parametrize(("service", "logger"), SYNCHRONOUS)
+def test_a_slow_reader_costs_a_synchronous_logger_no_line(
+    service: str, logger: str, launcher: ProcessLauncher, tmp_path: Path
+) -> None:
+    reader = PipeReader(tmp_path, pause_s=0.002)
+    reader.read()
+    with logging_service(launcher, service, logger, "pipe", tmp_path) as instance:
+        assert ask(instance.endpoint, MANY) == MANY
+    assert reader.text().count("\n") == MANY
+
+
+def test_a_reader_that_does_not_read_costs_asynchronous_logback_lines_and_no_request(
+    launcher: ProcessLauncher, tmp_path: Path
+) -> None:
+    service, logger = ASYNCHRONOUS
+    reader = PipeReader(tmp_path)
+    with logging_service(launcher, service, logger, "pipe", tmp_path) as instance:
+        assert ask(instance.endpoint, MANY) == MANY
+        reader.read()
+    lines = reader.text().splitlines()
+    assert 0 < len(lines) < MANY
+    assert all(fields_of(line)["msg"] == "request" for line in lines)
+
+
+@pytest.mark.parametrize(("service", "logger"), [*EVERY, *((service, "by-hand") for service in LOGGERS)])
+def test_a_reader_that_is_gone_costs_no_request(
+    service: str, logger: str, launcher: ProcessLauncher, tmp_path: Path
+) -> None:
+    reader = PipeReader(tmp_path)
+    with logging_service(launcher, service, logger, "pipe", tmp_path) as instance:
+        reader.go_away()
+        assert ask(instance.endpoint, 50) == 50
+        assert instance.exited() is None
+
+
+def project(root: Path, sink: str) -> Path:
+    told = f'face = "matched", craft = "idiomatic", logging = "on", log_sink = "{sink}", log_file = "requests.log"'
+    return project_of(
+        root, "strings",
+        {"go-nethttp": f'{told}, logger = "slog-json"', "java-helidon": f'{told}, logger = "logback"'},
+        mix="hello", loads={"busy": load("wrk", "users = 4, duration_s = 2")}, echo=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("sink", ["file", "pipe"])
+def test_a_trial_counts_the_lines_of_its_whole_process(sink: str, tmp_path: Path) -> None:
+    folder = measured(project(tmp_path, sink))
+    assert folder.verify() == ()
+    for record in folder.records():
+        assert record.outcome == Outcome.OK, record.reason
+        log, answered = record.request_log, record.load
+        assert log is not None and answered is not None and log.requests is not None and log.bytes is not None
+        assert (log.sink, log.lost, log.reader_ended) == (sink, 0, False)
+        assert log.lines is not None and log.requests == log.lines > answered.n_requests
+        assert log.bytes > 100 * log.lines
+        assert not folder.has(record.planned.trial_id, "requests.log")
+
+
+def _kill_reader(root: Path) -> None:
+    """Kill the reader of a pipe below ``root`` as soon as it has read a line."""
+
+    def found() -> bool:
+        try:
+            counts = [json.loads(file.read_text()) for file in root.rglob("log-lines.json")]
+        except (OSError, ValueError):  # folders come and go
+            return False
+        return any(count["lines"] for count in counts)
+
+    assert eventually(found, within_s=120)
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (process / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if any(word.startswith(bytes(root)) and word.endswith(b"/line_reader.py") for word in words):
+            os.kill(int(process.name), signal.SIGKILL)
+
+
+def test_a_killed_reader_costs_a_trial_lines_which_are_counted(tmp_path: Path) -> None:
+    root = project(tmp_path, "pipe")
+    killer = threading.Thread(target=_kill_reader, args=(root,))
+    killer.start()
+    folder = measured(root)
+    killer.join()
+    hit = [record for record in folder.records() if record.request_log and record.request_log.reader_ended]
+    assert len(hit) == 1
+    record = hit[0]
+    assert record.outcome == Outcome.OK, record.reason
+    assert record.load is not None and record.load.n_errors == 0
+    assert record.request_log is not None and (record.request_log.lost or 0) > 0

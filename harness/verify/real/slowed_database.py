@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A real PostgreSQL that is slow on purpose, behind the bank: its CPU has no more to give, or nobody in it may work.
+
+``grown``: a balance reads a hundred thousand rows without an index. ``locked``: somebody else holds the table's lock
+nearly all the time, so that statements wait in the database and use no CPU.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import fmean
+from typing import Literal
+
+import psycopg
+
+from harness.agent.process_tree import read_tree
+from harness.analysis.tables.bound import Connections
+from harness.backing.base import BackingNeed, BackingService
+from harness.backing.postgres import Postgres
+from harness.backing.postgres_client import Connection, Login, connect
+from harness.backing.postgres_watch import QUESTION
+from harness.errors import RematchError
+from harness.hosts.base import Host
+from harness.model import BackingSettings
+from harness.project import find_root
+from harness.toolchains import Surroundings, find_tool
+from harness.verify.real.bound_counters import POOL_SIZE, Behind
+
+#: Of each tenth of a second the lock is held for so long.
+HELD_S, FREE_S = 0.095, 0.005
+#: How often the server is asked who works in it, while the load is on.
+ASKED_HZ = 20.0
+_SEEDS: dict[Literal["grown", "locked"], str] = {"grown": "grown", "locked": "two-clients"}
+
+
+@contextmanager
+def slowed_database(
+    how: Literal["grown", "locked"], cpus: tuple[int, ...], host: Host, around: Surroundings, folder: Path
+) -> Iterator[Behind]:
+    """Have a fresh database on these CPUs.
+
+    Raises:
+        RematchError: PostgreSQL is missing, or the database did not come up.
+    """
+    root = find_root()
+    source = Postgres(host, root, find_tool("postgres", around))
+    need = BackingNeed(
+        workload="bank",
+        contract=root / "services" / "bank" / "contract",
+        settings=BackingSettings(seed=_SEEDS[how]),
+        cpus=cpus,
+    )
+    missing = source.unavailable(need)
+    if missing is not None:
+        raise RematchError(f"verify bound needs PostgreSQL: {missing}")
+    try:
+        source.prepare(need)
+        lent = source.start(need, folder)
+        try:
+            login = _login(lent)
+            with connect(login, "verify") as asking:
+                behind = Behind(
+                    environment=dict(lent.environment),
+                    cpu_s=lambda: _cpu_s(lent),
+                    wait=lambda span_s: _seen(asking, span_s),
+                )
+                if how == "grown":
+                    yield behind
+                else:
+                    with _locked(lambda: connect(login, "lock")):
+                        yield behind
+        finally:
+            lent.stop()
+    finally:
+        source.close()
+
+
+def _login(lent: BackingService) -> Login:
+    told = lent.environment
+    return Login(
+        port=int(told["PGPORT"]),
+        user=told["PGUSER"],
+        password=told["PGPASSWORD"],
+        database=told["PGDATABASE"],
+    )
+
+
+def _cpu_s(lent: BackingService) -> float:
+    record = lent.record
+    read = read_tree(
+        record.pid,
+        record.process_start_ticks,
+        cpu_at_launch_s=lent.cpu_at_launch_s,
+        short_lived=True,
+        pss=False,
+    )
+    if read.cpu_s is None:
+        raise RematchError(f"the database ended while its CPU time was read: {lent.ended()}")
+    return read.cpu_s
+
+
+def _seen(asking: Connection, span_s: float) -> Connections:
+    """Ask who works in the database for so long, as its watch does in a trial, only more often."""
+    until = time.monotonic() + span_s
+    rows: list[tuple[int, int, int]] = []
+    while (left_s := until - time.monotonic()) > 0:
+        row = asking.execute(QUESTION.encode()).fetchone()
+        if row is not None:
+            n_active, _, n_in_transaction, _, n_waiting = (int(cell) for cell in row[:5])
+            rows.append((n_active, n_in_transaction, n_waiting))
+        time.sleep(max(0.0, min(1 / ASKED_HZ, left_s)))
+    return Connections(
+        n_active=fmean(active for active, _, _ in rows),
+        n_in_use=fmean(active + within for active, within, _ in rows),
+        n_waiting_for_lock=fmean(waiting for _, _, waiting in rows),
+        at_most=POOL_SIZE,
+    )
+
+
+@contextmanager
+def _locked(connected: Callable[[], Connection]) -> Iterator[None]:
+    """Hold the lock of the table that a balance reads, nearly all the time, until the end."""
+    ending = threading.Event()
+    connection = connected()
+
+    def hold() -> None:
+        try:
+            while not ending.is_set():
+                with connection.transaction():
+                    connection.execute("LOCK TABLE transaction IN ACCESS EXCLUSIVE MODE")
+                    ending.wait(HELD_S)
+                ending.wait(FREE_S)
+        except psycopg.Error:
+            return  # it is gone: the trial finds out by the service's answers
+
+    holder = threading.Thread(target=hold, name="lock", daemon=True)
+    holder.start()
+    try:
+        yield
+    finally:
+        ending.set()
+        holder.join()
+        connection.close()
+
+
+__all__ = ["slowed_database"]

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Verification of ``rematch compare``: equal arms, a known effect, and what it must not do instead.
+
+Every run is a lognormal series of correlated requests around a level of its own, with two names of requests and some
+errors; the arms are handed over as they come from files, so that traps, verdicts and the family of all rows are in it.
+Drift and effect are simulated a quarter as often.
+"""
+
+from __future__ import annotations
+
+from math import log1p
+
+import numpy as np
+import numpy.typing as npt
+
+from harness.analysis.stats import intervals
+from harness.analysis.stats.inputs import Floats
+from harness.compare.comparing import compare_runs
+from harness.compare.result import Comparison
+from harness.compare.run import Key, Run, request_values
+from harness.model import LOAD_TOOLS, Verdict
+from harness.verify.simulated.distributions import ar_series
+from harness.verify.simulated.result import Cell, VerifyResult, result, share
+
+#: Variation between runs, of requests within one (log scale), and how far a machine drifts over a session.
+_RUN_CV, _REQUEST_SD, _DRIFT = 0.03, 0.5, 0.20
+_REQUESTS, _AUTOCORRELATION, _ERRORS = 1000, 0.5, 0.005
+_RUN_S = 60.0
+_EFFECT = 0.10
+_CALLED = (Verdict.DIFFERENT, Verdict.DIFFERENT_BUT_NEGLIGIBLE)
+
+
+def compare(sims: int, seed: int) -> VerifyResult:
+    """Equal arms that differ in any row, and a 10 % effect; controls: no family, requests, one arm first."""
+    cells: list[Cell] = []
+    for number, k in enumerate((5, 10)):
+        rng = np.random.default_rng([seed, number])
+        called = raw = of_requests = 0
+        for _ in range(sims):
+            found, logs = _pair(rng, k, labels=True)
+            called += any(row.verdict in _CALLED for row in found.rows)
+            raw += any(_leaves_out_one(row.low, row.high) for row in found.rows)
+            pooled = intervals.two_sample(logs[1].ravel(), logs[0].ravel(), 0.95, welch=True)
+            of_requests += _leaves_out_one(float(pooled.low) + 1, float(pooled.high) + 1)
+        cells += [
+            share(sims, name=f"equal arms called different, {k} runs an arm", value=called / sims, at_most=0.06),
+            share(
+                sims, name=f"any interval of the rows leaves out 1, {k} runs an arm", value=raw / sims, at_least=0.10,
+                control=True,
+            ),
+            share(
+                sims, name=f"interval over requests, {k} runs an arm", value=of_requests / sims, at_least=0.30,
+                control=True,
+            ),
+        ]  # fmt: skip
+    fewer = max(sims // 4, 10)  # what these show is far from their limits
+    cells += _drifted(fewer, seed)
+    cells += _effect(fewer, seed)
+    return result(
+        "compare", bar="of equal arms <= .06 called different in any row; a 10 % effect found in >= .95",
+        control="without family >= .10, over requests >= .30, one arm first under drift >= .30",
+        cells=cells, sims=sims, seed=seed,
+    )  # fmt: skip
+
+
+def _drifted(sims: int, seed: int) -> list[Cell]:
+    """The machine slows down steadily: arms that took turns at random, and one arm after the other."""
+    rng = np.random.default_rng([seed, 2])
+    turns = one_first = accepted = 0
+    for _ in range(sims):
+        turns += _called_of_all(_pair(rng, 5, drift=_DRIFT, order=rng.permutation(10))[0])
+        found, _ = _pair(rng, 5, drift=_DRIFT, order=np.arange(10))
+        one_first += _called_of_all(found)
+        accepted += _called_of_all(compare_runs(found.arms, accept=("order_confounded",)))
+    return [
+        share(sims, name="drift, arms in random order", value=turns / sims, at_most=0.06),
+        share(sims, name="drift, one arm first", value=one_first / sims, at_most=0.06),
+        share(
+            sims, name="drift, one arm first, the trap accepted", value=accepted / sims, at_least=0.30, control=True
+        ),
+    ]  # fmt: skip
+
+
+def _effect(sims: int, seed: int) -> list[Cell]:
+    rng = np.random.default_rng([seed, 3])
+    mean = p99 = wrong_way = 0
+    for _ in range(sims):
+        found, _ = _pair(rng, 10, effect=_EFFECT)
+        row, tail = found.row("mean"), found.row("p99")
+        assert row is not None and tail is not None and row.ratio is not None
+        mean += row.verdict is Verdict.DIFFERENT
+        p99 += tail.verdict is Verdict.DIFFERENT
+        wrong_way += row.verdict is Verdict.DIFFERENT and row.ratio < 1
+    return [
+        share(sims, name="mean 10 % longer, 10 runs an arm", value=mean / sims, at_least=0.95),
+        share(sims, name="p99 10 % longer, 10 runs an arm", value=p99 / sims),
+        share(sims, name="called different the wrong way round", value=wrong_way / sims, at_most=0.01),
+    ]
+
+
+def _called_of_all(found: Comparison) -> bool:
+    return any(row.verdict in _CALLED for row in found.rows)
+
+
+def _leaves_out_one(low: float | None, high: float | None) -> bool:
+    return low is not None and high is not None and not low <= 1.0 <= high
+
+
+def _pair(
+    rng: np.random.Generator,
+    k: int,
+    *,
+    effect: float = 0.0,
+    drift: float = 0.0,
+    order: npt.NDArray[np.int64] | None = None,
+    labels: bool = False,
+) -> tuple[Comparison, Floats]:
+    """Return one comparison, and the logs of all latencies, shape (2, k, requests).
+
+    Args:
+        drift: how much longer times are in the last run than in the first, as a share.
+        order: place in time of each run, A's first, shape (2 k,); None: at random. labels: two names of requests.
+    """
+    places = (rng.permutation(2 * k) if order is None else order).reshape(2, k)
+    logs = _REQUEST_SD * ar_series(rng, (2, k, _REQUESTS), _AUTOCORRELATION)
+    logs += rng.normal(0.0, _RUN_CV, (2, k, 1)) + log1p(drift) * places[..., None] / (2 * k - 1)
+    logs[1] += log1p(effect)
+    failed = rng.random(logs.shape) < _ERRORS
+    arms = [
+        tuple(
+            _run(rng, f"{name}{i}", logs[arm, i], failed[arm, i], float(places[arm, i]), labels=labels)
+            for i in range(k)
+        )
+        for arm, name in enumerate("AB")
+    ]
+    return compare_runs((arms[0], arms[1])), logs
+
+
+def _run(
+    rng: np.random.Generator,
+    name: str,
+    logs: Floats,
+    failed: npt.NDArray[np.bool_],
+    place: float,
+    *,
+    labels: bool,
+) -> Run:
+    latency, ok = 0.01 * np.exp(logs), ~failed
+    # Users who wait: rates fall as times rise, and vary a little by themselves.
+    duration_s = _RUN_S * float(latency.mean()) / 0.011 * float(np.exp(rng.normal(0.0, 0.01)))
+    half = np.arange(len(latency)) % 2 == 0
+    values: dict[Key, float] = {}
+    reasons: dict[Key, str] = {}
+    rows: dict[str | None, npt.NDArray[np.bool_]] = {None: np.ones_like(half)}
+    if labels:
+        rows |= {"even": half, "odd": ~half}
+    for label, mine in rows.items():
+        found, missing = request_values(latency[mine & ok], int((mine & ~ok).sum()), duration_s)
+        values |= {(label, metric): value for metric, value in found.items()}
+        reasons |= {(label, metric): why for metric, why in missing.items()}
+    return Run(
+        name=name, sources=(LOAD_TOOLS[0].name,), n_requests=len(latency), n_errors=int((~ok).sum()), resolution_s=1e-6,
+        values=values, reasons=reasons, start_epoch_s=100.0 * place, duration_s=duration_s,
+        rate_per_s=len(latency) / duration_s, loop="closed", users=10,
+        labels={"even": int(half.sum()), "odd": int((~half).sum())}, fingerprints=(name,),
+    )  # fmt: skip
