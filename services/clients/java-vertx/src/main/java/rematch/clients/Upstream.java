@@ -139,13 +139,14 @@ final class Upstream {
         private final long deadline = vertx.setTimer(timeoutMs, late -> expire());
         private final Buffer body = Buffer.buffer();
         private HttpClientRequest request;
+        private boolean over;
 
         private Future<HttpClientResponse> send(HttpClientRequest connected) {
             request = connected;
             request.exceptionHandler(this::fail);
             inUse.incrementAndGet();
             answer.future().onComplete(done -> inUse.decrementAndGet());
-            if (answer.future().isComplete()) {
+            if (over) {
                 request.reset(); // it came too late, and its connection goes back unused
                 return Future.failedFuture(new TimeoutException());
             }
@@ -158,11 +159,13 @@ final class Upstream {
                 if (body.length() + part.length() <= LIMIT_BYTES) {
                     body.appendBuffer(part);
                 } else {
-                    fail(new BadAnswer("more than " + LIMIT_BYTES + " bytes"));
-                    request.connection().close();
+                    giveUp(new BadAnswer("more than " + LIMIT_BYTES + " bytes"));
                 }
             });
             response.endHandler(end -> {
+                if (over) {
+                    return; // given up, and not told yet
+                }
                 if (response.statusCode() == OK) {
                     vertx.cancelTimer(deadline);
                     answer.tryComplete(body);
@@ -174,13 +177,27 @@ final class Upstream {
 
         private void fail(Throwable why) {
             vertx.cancelTimer(deadline);
-            answer.tryFail(why);
+            if (!over) {
+                answer.tryFail(why);
+            }
         }
 
         private void expire() {
-            answer.tryFail(new TimeoutException("no whole answer within " + timeoutMs + " ms"));
-            if (request != null) {
-                request.connection().close(); // what may still come belongs to nobody
+            giveUp(new TimeoutException("no whole answer within " + timeoutMs + " ms"));
+        }
+
+        /** Fails the call once its connection, on which an answer may still come, can be lent to nobody. */
+        private void giveUp(Throwable why) {
+            if (over || answer.future().isComplete()) {
+                return;
+            }
+            vertx.cancelTimer(deadline);
+            over = true;
+            if (request == null) {
+                answer.tryFail(why);
+            } else {
+                // Closes the connection, unless the whole answer has come by now: then it may serve another call.
+                request.reset().onComplete(done -> answer.tryFail(why));
             }
         }
     }
