@@ -22,6 +22,7 @@ def session_of(root: Path, settings: StageParameters, experiment: str) -> Sessio
 def sessions_read(root: Path, settings: StageParameters, experiment: str) -> tuple[SessionFolder, ...]:
     """Return the session an analysis reads: the measured one, or the newest of those that come with the project.
 
+    Of the bundled ones a disturbed one is read only where no other is complete (:func:`is_disturbed`).
     With the profile ``newest``: the newest complete session measured here, else the newest that comes with the
     project. Sessions are not pooled: what differs between them is no scatter of blocks. Others are read for their
     agreement (:mod:`harness.evidence.other_sessions`).
@@ -40,6 +41,9 @@ def sessions_read(root: Path, settings: StageParameters, experiment: str) -> tup
 def newest_session(root: Path, experiment: str, *, bundled: bool = False) -> SessionFolder | None:
     """Return the complete session of any profile, host and seed that was begun last; ``None``: there is none.
 
+    Of those that come with the project, the newest undisturbed one (:func:`is_disturbed`) where there is one: the
+    others are compared with it, and listed, by :mod:`harness.evidence.other_sessions`.
+
     Args:
         bundled: of those that come with the project, not of those measured here.
     """
@@ -50,7 +54,16 @@ def newest_session(root: Path, experiment: str, *, bundled: bool = False) -> Ses
                 begun[session.header.provenance.started_epoch_s] = session
         except InputError:  # its header is damaged: tidying reports that, and an older session may be read
             continue
-    return begun[max(begun)] if begun else None
+    newest_first = [begun[epoch_s] for epoch_s in sorted(begun, reverse=True)]
+    if bundled and len(newest_first) > 1:
+        # What was measured here is what its owner wants to see, whatever the machine did.
+        return next((one for one in newest_first if not is_disturbed(one)), newest_first[0])
+    return newest_first[0] if newest_first else None
+
+
+def is_disturbed(session: SessionFolder) -> bool:
+    """Whether other work took the machine's CPUs in more than half of the session's finished trials."""
+    return 2 * len(session.disturbed_trials()) > len(session.finished())
 
 
 def measured_experiments(root: Path, settings: StageParameters) -> tuple[str, ...]:

@@ -38,6 +38,12 @@ def sentence(other: Evidence, found: SessionAgreement, labels: Mapping[str, str]
     said = [
         f"Another session ({other.sessions[0].folder.name}, {began:%Y-%m-%d %H:%M} UTC, {blocks} blocks):"
     ]
+    disturbed, finished = (
+        sum(len(one.disturbed_trials()) for one in other.sessions),
+        sum(len(one.finished()) for one in other.sessions),
+    )
+    if 2 * disturbed > finished:
+        said.append(f"other work took the machine's CPUs in {disturbed} of its {finished} trials.")
     if found.n():
         said.append(f"{counts_in_words(found.counts())}.")
     if found.n(changed=True):

@@ -130,6 +130,10 @@ class SessionFolder:
             if trial.trial_id in finished:
                 yield self.record(trial.trial_id)
 
+    def disturbed_trials(self) -> tuple[str, ...]:
+        """Return the ids of the finished trials during which other work took the machine's CPUs, as flagged."""
+        return tuple(one.planned.trial_id for one in self.records() if "noisy_machine" in one.flags)
+
     def builds(self) -> dict[str, BuildRecord]:
         """Return implementation (or implementation and AOT setting) -> how its artifact was made."""
         return self._json(layout.BUILDS, _BUILDS) if self._size(layout.BUILDS) is not None else {}

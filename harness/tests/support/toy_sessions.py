@@ -72,7 +72,7 @@ def implementation(name: str) -> Implementation:
     )  # fmt: skip
 
 
-def header(profile: str, seed: int) -> SessionHeader:
+def header(profile: str, seed: int, *, began_s: float = 0.0) -> SessionHeader:
     definition = experiment()
     machine = Machine(
         hostname_hash="h", cpu_model="c", n_cpus=2, memory_bytes=1, kernel="k", distribution="d", cgroup="v2",
@@ -80,7 +80,7 @@ def header(profile: str, seed: int) -> SessionHeader:
     )  # fmt: skip
     provenance = Provenance(
         commit=None, dirty=None, definition_sha256="", lock_sha256="", machine=machine, tools={},
-        python_packages={}, started_epoch_s=EPOCH, clock_source=None,
+        python_packages={}, started_epoch_s=EPOCH + began_s, clock_source=None,
     )  # fmt: skip
     return SessionHeader(
         session_id=f"{profile}-local-{seed}",
@@ -164,8 +164,16 @@ def make_session(
     failing: str = "",
     leave_out: str = "",
     write: Callable[[TrialFolder, float, int], object] = write_load,
+    began_s: float = 0.0,
+    n_noisy: int = 0,
 ) -> SessionFolder:
-    head = header(profile, seed)
+    """Write a session of five blocks (``smoke``: two).
+
+    Args:
+        began_s: how long after the others it was begun.
+        n_noisy: how many of its trials, the first ones, are flagged as ``noisy_machine``.
+    """
+    head = header(profile, seed, began_s=began_s)
     base = root / "data" / "raw" / ("bundled/toy" if bundled else "toy")
     writer = SessionWriter(SessionFolder(base / head.session_id, bundled=bundled), min_free_bytes=0)
     writer.write_header(head)
@@ -177,7 +185,11 @@ def make_session(
         if not fails:
             java = planned.configuration.variant_name.startswith("java")
             write(trial, 1.3 if java else 1.0, 7 * planned.position + seed)
-        writer.finish(trial, record(planned, head, Outcome.FAILED if fails else Outcome.OK))
+        told = record(planned, head, Outcome.FAILED if fails else Outcome.OK)
+        noisy = planned.position <= n_noisy
+        writer.finish(
+            trial, told.model_copy(update={"flags": (*told.flags, "noisy_machine")}) if noisy else told
+        )
     writer.close()
     return writer.session
 
