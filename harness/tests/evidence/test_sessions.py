@@ -26,19 +26,19 @@ def test_a_newer_session_is_read_instead_of_an_older_one(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("n_noisy", "read"), [(12, "smoke-local-2"), (7, "smoke-local-2"), (6, "smoke-local-1")]
+    ("n_noisy", "read"), [(10, "smoke-local-2"), (6, "smoke-local-2"), (5, "smoke-local-1")]
 )
 def test_a_session_disturbed_in_most_of_its_trials_is_not_read_where_another_is_complete(
     tmp_path: Path, n_noisy: int, read: str
 ) -> None:
     make_session(tmp_path, bundled=True, seed=2)
     disturbed = make_session(tmp_path, bundled=True, seed=1, began_s=HOUR_S, n_noisy=n_noisy)
-    assert len(trial_ids(disturbed)) == 12
+    assert len(trial_ids(disturbed)) == 10
     assert newest(tmp_path) == read
 
 
 def test_the_newest_is_read_where_all_are_disturbed_and_of_those_measured_here(tmp_path: Path) -> None:
     for bundled in (True, False):
-        make_session(tmp_path, bundled=bundled, seed=2, n_noisy=12 if bundled else 0)
-        make_session(tmp_path, bundled=bundled, seed=1, began_s=HOUR_S, n_noisy=12)
+        make_session(tmp_path, bundled=bundled, seed=2, n_noisy=10 if bundled else 0)
+        make_session(tmp_path, bundled=bundled, seed=1, began_s=HOUR_S, n_noisy=10)
         assert newest(tmp_path, bundled=bundled) == "smoke-local-1"
