@@ -10,7 +10,14 @@ import pandas as pd
 from pydantic import Field
 
 from harness.analysis.stats.aa_test import aa_test
-from harness.analysis.stats.pairing import inputs_of, pair_by_block, require, split_excluded, split_missing
+from harness.analysis.stats.pairing import (
+    inputs_of,
+    narrowed,
+    pair_by_block,
+    require,
+    split_excluded,
+    split_missing,
+)
 from harness.model import Estimate
 from harness.model.base import Frozen
 
@@ -47,12 +54,16 @@ def aa_noise(trials: pd.DataFrame, metric: str, *, level: float = 0.95) -> AANoi
     ``None`` with a warning when there are fewer than two pairs.
     """
     require(trials, metric, ())
+    return _noise(narrowed(trials, metric, "source"), metric, level, trials)
+
+
+def _noise(trials: pd.DataFrame, metric: str, level: float, wide: pd.DataFrame) -> AANoise:
     kept, _ = split_excluded(trials)
     kept, warnings = split_missing(kept, metric)
     duplicate = kept["duplicate"].astype(bool)
     doubled = kept[duplicate]
     twins = kept[~duplicate & kept["configuration"].isin(doubled["configuration"])]
-    a, b, _ = pair_by_block(twins, doubled, also=("configuration",))
+    a, b, _ = pair_by_block(twins, doubled, also=("configuration",), wide=wide)
     x, y = (arm[metric].to_numpy(dtype=np.float64) for arm in (a, b))
     if len(a) < 2 or min(x.min(), y.min()) <= 0:
         return AANoise(
@@ -77,11 +88,12 @@ def aa_noise(trials: pd.DataFrame, metric: str, *, level: float = 0.95) -> AANoi
 
 def noise_by_configuration(trials: pd.DataFrame, metric: str, *, level: float = 0.95) -> dict[str, PairNoise]:
     """Return configuration -> its noise, of every configuration with a duplicate that tells one."""
-    doubled = trials[trials["duplicate"].astype(bool)]
+    narrow = narrowed(trials, metric, "source")
+    doubled = narrow[narrow["duplicate"].astype(bool)]
     found = {
         str(name): PairNoise(
             variant=str(rows["variant"].iloc[0]),
-            found=aa_noise(trials[trials["configuration"] == name], metric, level=level),
+            found=_noise(narrow[narrow["configuration"] == name], metric, level, trials),
         )
         for name, rows in doubled.groupby("configuration", sort=False, observed=True)
     }

@@ -36,6 +36,11 @@ _PARTS: dict[BoundBy, str] = {
     "backing": "backing_share",
 }
 
+#: The columns that are asked for here, where a table has them.
+COLUMNS = (
+    "bound_by", "warm_class", "compile_s", "measurement_s", RATE, *_PARTS.values(), "machine_share",
+)  # fmt: skip
+
 Condition = Literal["throughput", "at a rate"]
 
 
@@ -147,4 +152,4 @@ def _rates_differ(a: pd.DataFrame, b: pd.DataFrame) -> str | None:
     )
 
 
-__all__ = ["bounds_of", "condition_of", "not_about_services"]
+__all__ = ["COLUMNS", "bounds_of", "condition_of", "not_about_services"]

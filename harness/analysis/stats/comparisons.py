@@ -15,13 +15,20 @@ import pandas as pd
 from pydantic import Field
 
 from harness.analysis.stats.aa_noise import AANoise, no_ratio, noise_by_configuration, noise_for
-from harness.analysis.stats.about_services import bounds_of, not_about_services
+from harness.analysis.stats.about_services import COLUMNS, bounds_of, not_about_services
 from harness.analysis.stats.assumptions import check_assumptions
 from harness.analysis.stats.effects import effect_size_ci
 from harness.analysis.stats.equivalence import equivalence_test
-from harness.analysis.stats.pairing import inputs_of, pair_by_block, require, split_excluded, split_missing
+from harness.analysis.stats.pairing import (
+    inputs_of,
+    narrowed,
+    pair_by_block,
+    require,
+    split_excluded,
+    split_missing,
+)
 from harness.analysis.stats.randomization import randomization_test
-from harness.analysis.stats.summaries import requests_of, resolution_of
+from harness.analysis.stats.summaries import SUMMED, requests_of, resolution_of
 from harness.analysis.stats.verdicts import (
     ALPHA,
     FEWEST_FOR_P,
@@ -127,7 +134,8 @@ def compare(
             "no trial of the reference", place="reference", found=reference, allowed=", ".join(names)
         )
     noises = noise_by_configuration(trials, metric)
-    first = trials[~trials["duplicate"].astype(bool)]
+    narrow = narrowed(trials, metric, *by, *COLUMNS, *SUMMED)
+    first = narrow[~narrow["duplicate"].astype(bool)]
     cells = first.groupby(list(by), sort=False, observed=True) if by else [((), first)]
     wanted = default_margin(metric) if margin is None else margin
     found = []
@@ -144,6 +152,7 @@ def compare(
                 level=level,
                 family=family,
                 gated=gated,
+                wide=trials,
             )
             for name in names
             if name != reference and (cell["variant"] == name).any()
@@ -164,12 +173,15 @@ def _compare(
     level: float,
     family: Family,
     gated: bool,
+    wide: pd.DataFrame,
 ) -> Comparison:
     """Return the estimates; what they say is decided when the whole family is there."""
     arms = cell[cell["variant"].isin([variant, reference])]
     kept, n_excluded = split_excluded(arms)
     kept, warnings = split_missing(kept, metric)
-    a, b, n_alone = pair_by_block(kept[kept["variant"] == variant], kept[kept["variant"] == reference])
+    a, b, n_alone = pair_by_block(
+        kept[kept["variant"] == variant], kept[kept["variant"] == reference], wide=wide
+    )
     if n_excluded:
         warnings += (f"{n_excluded} trials excluded",)
     if n_alone:

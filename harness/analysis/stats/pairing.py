@@ -22,6 +22,8 @@ NEEDED = (
     "flags",
 )
 
+#: What tells one trial from every other.
+_IDENTITY = ["experiment", "session_id", "trial_id"]
 _UNITS = (
     ("cpu_s_per_request", "s/request"),
     ("_per_s", "1/s"),
@@ -75,37 +77,52 @@ def split_missing(trials: pd.DataFrame, metric: str) -> tuple[pd.DataFrame, tupl
     return trials[~missing], ((f"{n} of {len(trials)} trials have no {metric}",) if n else ())
 
 
+def narrowed(trials: pd.DataFrame, *columns: str) -> pd.DataFrame:
+    """Return ``NEEDED`` and those of the columns that are there: each selection of rows copies every column."""
+    return trials[[name for name in dict.fromkeys((*NEEDED, *columns)) if name in trials.columns]]
+
+
 def pair_by_block(
-    a: pd.DataFrame, b: pd.DataFrame, *, also: Sequence[str] = ()
+    a: pd.DataFrame, b: pd.DataFrame, *, also: Sequence[str] = (), wide: pd.DataFrame | None = None
 ) -> tuple[pd.DataFrame, pd.DataFrame, int]:
     """Return both arms in the same order of blocks, and how many trials have no partner.
 
     A block is one of a session: blocks of two sessions are different blocks.
 
+    Args:
+        wide: the same trials with more columns, in which a factor that was left out is looked for.
+
     Raises:
         InputError: an arm has several trials in one block, so a factor was left out of ``by``.
     """
     keys = ["session_id", "block", *also]
-    for arm in (a, b):
-        twice = arm[arm.duplicated(keys, keep=False)]
-        if not twice.empty:
-            varying = [
-                c
-                for c in twice.columns
-                if c not in NEEDED
-                and not pd.api.types.is_numeric_dtype(twice[c])
-                and twice.groupby(keys)[c].nunique().max() > 1
-            ]
-            raise InputError(
-                "one variant has several trials in one block: name the factor that tells them apart in by=",
-                place=f"block {twice['block'].iloc[0]} of {twice['session_id'].iloc[0]}",
-                found=", ".join(twice["trial_id"].astype(str).head(4)),
-                allowed=f"columns that differ: {', '.join(map(str, varying)) or 'configuration'}",
-            )
-    left, right = a.set_index(keys), b.set_index(keys)
-    common = left.index.intersection(right.index, sort=False)
+    mine, theirs = (list(zip(*(arm[key] for key in keys), strict=True)) for arm in (a, b))
+    for arm, found in ((a, mine), (b, theirs)):
+        if len(set(found)) < len(found):
+            raise _several(arm[arm.duplicated(keys, keep=False)], keys, wide)
+    places = {key: place for place, key in enumerate(theirs)}
+    common = [(place, places[key]) for place, key in enumerate(mine) if key in places]
+    left, right = ([pair[side] for pair in common] for side in (0, 1))
     n_alone = len(a) + len(b) - 2 * len(common)
-    return left.loc[common].reset_index(), right.loc[common].reset_index(), n_alone
+    return a.iloc[left].reset_index(drop=True), b.iloc[right].reset_index(drop=True), n_alone
+
+
+def _several(twice: pd.DataFrame, keys: list[str], wide: pd.DataFrame | None) -> InputError:
+    """Say which trials share a block, and by which columns they differ."""
+    rows = twice if wide is None else twice[_IDENTITY].merge(wide, on=_IDENTITY)
+    varying = [
+        c
+        for c in rows.columns
+        if c not in NEEDED
+        and not pd.api.types.is_numeric_dtype(rows[c])
+        and rows.groupby(keys)[c].nunique().max() > 1
+    ]
+    return InputError(
+        "one variant has several trials in one block: name the factor that tells them apart in by=",
+        place=f"block {twice['block'].iloc[0]} of {twice['session_id'].iloc[0]}",
+        found=", ".join(twice["trial_id"].astype(str).head(4)),
+        allowed=f"columns that differ: {', '.join(map(str, varying)) or 'configuration'}",
+    )
 
 
 def inputs_of(trials: pd.DataFrame) -> tuple[str, ...]:

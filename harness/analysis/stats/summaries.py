@@ -10,8 +10,18 @@ import pandas as pd
 
 from harness.analysis.stats.assumptions import Statistic, judge_resolution
 from harness.analysis.stats.means import mean_within
-from harness.analysis.stats.pairing import inputs_of, require, split_excluded, split_missing, unit_of
+from harness.analysis.stats.pairing import (
+    inputs_of,
+    narrowed,
+    require,
+    split_excluded,
+    split_missing,
+    unit_of,
+)
 from harness.model import Estimate
+
+#: What is asked of trials beside their values, where a table has it.
+SUMMED = ("source", "n_requests", "latency_resolution_s")
 
 
 def summarise(
@@ -41,7 +51,8 @@ def summarise(
     """
     require(trials, metric, by)
     rows = []
-    for key, group in trials.groupby(list(by), sort=False, dropna=False, observed=True):
+    narrow = narrowed(trials, metric, *by, *SUMMED)
+    for key, group in narrow.groupby(list(by), sort=False, dropna=False, observed=True):
         kept, n_excluded = split_excluded(group[~group["duplicate"].astype(bool)])
         estimate = _summary(kept, metric, unit=unit or unit_of(metric), level=level, n_excluded=n_excluded)
         rows.append(

@@ -16,10 +16,11 @@ FOLDER = Path("data") / "published"
 
 @dataclass(frozen=True)
 class PublishedTables:
-    """The published tables below ``root``; each is read once."""
+    """The published tables below ``root``; each is read once, and each of its parts is chosen once."""
 
     root: Path
     _read: dict[str, pd.DataFrame] = field(default_factory=dict)
+    _chosen: dict[tuple[str, frozenset[tuple[str, str]]], pd.DataFrame] = field(default_factory=dict)
 
     def value(self, number: PublishedNumber) -> float:
         """Return the number, in the table's unit times ``factor``; a ratio has no unit.
@@ -59,8 +60,11 @@ class PublishedTables:
 
     def _rows(self, number: PublishedNumber, cell: Cell) -> pd.DataFrame:
         self._has(number, tuple(cell))
-        frame = self._frame(number.file)
-        return frame[_matching(frame, cell)]
+        key = number.file, frozenset((column, str(value)) for column, value in cell.items())
+        if key not in self._chosen:
+            frame = self._frame(number.file)
+            self._chosen[key] = frame[_matching(frame, cell)]
+        return self._chosen[key]
 
     def _has(self, number: PublishedNumber, columns: tuple[str, ...]) -> None:
         frame = self._frame(number.file)

@@ -52,8 +52,9 @@ def built(spec: FitSpec) -> dict[str, Any]:
 
 
 def test_a_real_service_under_real_jmeter_lives_in_a_roomy_heap_and_in_a_tiny_one_it_does_not(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(orders, "FEWEST_REQUESTS", 40)
     assembly = assemble(ROOT)
     prepared = prepare(assembly, "gc-peaks", profile="smoke", host="local", seed=1)
     attempts = attempts_of(assembly, prepared, tmp_path, warm_up_requests=50)

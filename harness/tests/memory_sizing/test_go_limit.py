@@ -6,7 +6,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from harness.definitions import load_study
+from harness.memory_sizing import spec
 from harness.memory_sizing.attempts import Attempts
 from harness.memory_sizing.fit import fit_memory
 from harness.memory_sizing.go_limit import managed_bytes, over_limit
@@ -45,8 +48,10 @@ def test_variants_with_the_same_collector_share_a_least_one_and_a_build_of_their
 
 
 def test_a_real_go_service_has_a_least_limit_that_it_keeps_to_and_in_a_tiny_one_it_does_not(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(spec, "COLD_S", 0.2)
+    monkeypatch.setattr(spec, "SEARCH_S", 0.4)
     assembly = assemble(ROOT)
     prepared = prepare(assembly, "collectors", profile="smoke", host="local", seed=1)
     said = fit_order(assembly, prepared, limits=Limits(), say=lambda _: None)

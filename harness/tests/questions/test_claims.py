@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -250,6 +251,7 @@ def test_a_claim_holds_where_each_of_its_numbers_does(
     assert measured_verdict(outcomes) is expected
 
 
+@cache
 def without_sessions() -> Mapping[str, JudgedClaim]:
     return {one.name: one for one in judge_claims(LEDGER, lambda _: None, TABLES)}
 

@@ -15,7 +15,13 @@ from harness.model import Outcome, TrialRecord
 from harness.session import Assembly, measure, prepare
 from harness.store import SessionFolder
 from harness.tests.support.instances import eventually
-from harness.tests.support.sessions import LIMITS, make_session_project, running_below, tiny_assembly
+from harness.tests.support.sessions import (
+    LIMITS,
+    make_session_project,
+    running_below,
+    tiny_assembly,
+    tiny_folder,
+)
 
 TWO_LOADS = """
 [factors.load]
@@ -35,12 +41,20 @@ profile = { model = "closed", users = 2, loops = 8 }
 """
 
 
-def two_loads(root: Path, *, other: str = "") -> Path:
+#: The variant ``other`` crashes; this one answers wrongly.
+WRONG = """
+[variants.wrong]
+implementation = "misbehaving"
+settings = { wrong_answers = 4 }
+"""
+
+
+def two_loads(root: Path) -> Path:
     """Lay out the tiny project, whose processes take two loads each after a warm-up by the real wrk."""
-    make_session_project(root, other=other)
+    make_session_project(root, other="crash_after = 0")
     file = root / "harness" / "experiments" / "tiny.toml"
     head, _, rest = file.read_text().partition("\n[variants.calm]")
-    file.write_text(f'{head}same_process = "load"\n\n[variants.calm]{rest}{TWO_LOADS}')
+    file.write_text(f'{head}same_process = "load"\n\n[variants.calm]{rest}{WRONG}{TWO_LOADS}')
     return root
 
 
@@ -71,8 +85,20 @@ def pairs(folder: SessionFolder, variant: str = "calm") -> list[tuple[TrialRecor
     ]
 
 
-def test_one_process_takes_all_its_loads_and_is_warmed_up_once(tmp_path: Path) -> None:
-    folder = measured(two_loads(tmp_path))
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project with one session: a warm-up takes four seconds at least, and there is one in each process."""
+    made = two_loads(tmp_path_factory.mktemp("one-process"))
+    measured(made)
+    return made
+
+
+@pytest.fixture
+def folder(root: Path) -> SessionFolder:
+    return tiny_folder(root)
+
+
+def test_one_process_takes_all_its_loads_and_is_warmed_up_once(folder: SessionFolder) -> None:
     found = pairs(folder)
     assert len(found) == 2  # and its duplicate
     for first, second in found:
@@ -100,8 +126,7 @@ def test_one_process_takes_all_its_loads_and_is_warmed_up_once(tmp_path: Path) -
         assert folder.has(second.planned.trial_id, "service.stderr.txt")
 
 
-def test_what_cannot_go_on_has_failed_with_the_trial_before_it(tmp_path: Path) -> None:
-    folder = measured(two_loads(tmp_path, other="crash_after = 0"))
+def test_what_cannot_go_on_has_failed_with_the_trial_before_it(folder: SessionFolder) -> None:
     ((first, second),) = pairs(folder, "other")
     assert first.outcome == second.outcome == Outcome.FAILED
     assert second.reason is not None
@@ -109,11 +134,13 @@ def test_what_cannot_go_on_has_failed_with_the_trial_before_it(tmp_path: Path) -
     assert second.load is None and second.instance == first.instance
 
 
-def test_a_trial_whose_process_is_gone_is_made_up_for_on_one_of_its_own(tmp_path: Path) -> None:
-    folder = measured(two_loads(tmp_path))
+def test_a_trial_whose_process_is_gone_is_made_up_for_on_one_of_its_own(root: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "project"
+    shutil.copytree(root, copy, symlinks=True)
+    folder = tiny_folder(copy)
     first, second = pairs(folder)[0]
     shutil.rmtree(folder.folder / second.planned.trial_id)
-    again = next(pair for pair in pairs(measured(tmp_path)) if pair[0].planned == first.planned)
+    again = next(pair for pair in pairs(measured(copy)) if pair[0].planned == first.planned)
     assert again[0] == first
     assert again[1].outcome == Outcome.OK
     assert again[1].instance is not None and first.instance is not None
@@ -147,10 +174,9 @@ def test_what_makes_no_sense_is_refused_in_one_line(tmp_path: Path, changed: str
 
 
 def test_wrong_answers_are_found_after_the_loads_and_all_trials_of_the_process_have_them(
-    tmp_path: Path,
+    folder: SessionFolder,
 ) -> None:
-    folder = measured(two_loads(tmp_path, other="wrong_answers = 4"))
-    for first, second in pairs(folder, "other"):
-        assert first.outcome == second.outcome
-        assert first.outcome in (Outcome.NONCONFORMING, Outcome.OVERLOADED, Outcome.FAILED)
-        assert first.reason == second.reason or first.outcome != Outcome.NONCONFORMING
+    ((first, second),) = pairs(folder, "wrong")
+    assert first.outcome == second.outcome
+    assert first.outcome in (Outcome.NONCONFORMING, Outcome.OVERLOADED, Outcome.FAILED)
+    assert first.reason == second.reason or first.outcome != Outcome.NONCONFORMING

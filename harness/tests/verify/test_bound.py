@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import islice
 
 import pytest
 
 from harness.tests.support.available import cannot_tell
-from harness.verify.real.bound import Machinery
+from harness.verify.real.bound import TRIES, Machinery
 
 TRUTH = {
     "a slowed generator": "generator",
@@ -20,16 +21,19 @@ TRUTH = {
 }
 
 
-#: Trials that other processes disturb are set aside, so many at most, as `rematch verify bound` does.
-TRIES = 5
+@pytest.fixture(scope="module")
+def machinery() -> Iterator[Machinery]:
+    """One for all kinds, which share services: each is built once."""
+    with Machinery() as made:
+        yield made
 
 
 @pytest.mark.parametrize("kind", TRUTH)
-def test_each_kind_is_named_in_a_trial_that_nothing_disturbed(kind: str) -> None:
-    with Machinery() as machinery:
-        trials = machinery.trials(kind)
-        trial = next((one for one in islice(trials, TRIES) if not one.disturbed), None)
-        trials.close()
+def test_each_kind_is_named_in_a_trial_that_nothing_disturbed(machinery: Machinery, kind: str) -> None:
+    # Trials that other processes disturb are set aside, so many at most, as `rematch verify bound` does.
+    trials = machinery.trials(kind)
+    trial = next((one for one in islice(trials, TRIES) if not one.disturbed), None)
+    trials.close()
     if trial is None:
         cannot_tell(f"other processes disturbed {TRIES} of {TRIES} trials")
     assert trial.bound.by == TRUTH[kind]

@@ -39,7 +39,7 @@ FIELDS = {
     "bytes_out": "13",
 }  # fmt: skip
 #: More lines than a pipe of 64 KiB and a queue of 256 events hold.
-MANY = 3_000
+MANY = 1_500
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +111,7 @@ def project(root: Path, sink: str) -> Path:
     return project_of(
         root, "strings",
         {"go-nethttp": f'{told}, logger = "slog-json"', "java-helidon": f'{told}, logger = "logback"'},
-        mix="hello", loads={"busy": load("wrk", "users = 4, duration_s = 2")}, echo=False,
+        mix="hello", loads={"busy": load("wrk", "users = 4, duration_s = 1")}, echo=False,
     )  # fmt: skip
 
 
