@@ -35,6 +35,8 @@ _PARTS: dict[BoundBy, str] = {
     "generator": "generator_share",
     "backing": "backing_share",
 }
+#: Every column that is read here.
+COLUMNS = ("bound_by", "warm_class", "compile_s", "measurement_s", RATE, *_PARTS.values(), "machine_share")
 
 Condition = Literal["throughput", "at a rate"]
 
@@ -147,4 +149,4 @@ def _rates_differ(a: pd.DataFrame, b: pd.DataFrame) -> str | None:
     )
 
 
-__all__ = ["bounds_of", "condition_of", "not_about_services"]
+__all__ = ["COLUMNS", "bounds_of", "condition_of", "not_about_services"]

@@ -9,6 +9,7 @@ the noise only. What a comparison says follows from :func:`harness.analysis.stat
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -19,7 +20,14 @@ from harness.analysis.stats.about_services import bounds_of, not_about_services
 from harness.analysis.stats.assumptions import check_assumptions
 from harness.analysis.stats.effects import effect_size_ci
 from harness.analysis.stats.equivalence import equivalence_test
-from harness.analysis.stats.pairing import inputs_of, pair_by_block, require, split_excluded, split_missing
+from harness.analysis.stats.pairing import (
+    inputs_of,
+    narrowed,
+    pair_by_block,
+    require,
+    split_excluded,
+    split_missing,
+)
 from harness.analysis.stats.randomization import randomization_test
 from harness.analysis.stats.summaries import requests_of, resolution_of
 from harness.analysis.stats.verdicts import (
@@ -121,6 +129,27 @@ def compare(
         InputError: unknown column or reference; several trials of one variant in one block and cell.
     """
     require(trials, metric, by)
+    compare_in = partial(
+        _compare_all, metric=metric, reference=reference, by=by, margin=margin, level=level, family=family,
+        gated=gated,
+    )  # fmt: skip
+    try:
+        return compare_in(narrowed(trials, metric, by))
+    except InputError:
+        return compare_in(trials)  # refused again, in words that name the columns that differ
+
+
+def _compare_all(
+    trials: pd.DataFrame,
+    *,
+    metric: str,
+    reference: str,
+    by: Sequence[str],
+    margin: float | None,
+    level: float,
+    family: Family,
+    gated: bool,
+) -> tuple[Comparison, ...]:
     names = list(dict.fromkeys(trials["variant"].astype(str)))
     if reference not in names:
         raise InputError(

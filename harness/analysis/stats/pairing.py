@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from harness.analysis.stats import about_services
 from harness.errors import InputError
 
 NEEDED = (
@@ -32,6 +33,16 @@ _UNITS = (
     ("cpu_s_at_first_response", "s"),
     ("_s", "s"),
 )
+
+
+#: Columns that estimates read where a table of trials has them.
+_READ_TOO = ("source", "n_requests", "latency_resolution_s", *about_services.COLUMNS)
+
+
+def narrowed(trials: pd.DataFrame, metric: str, by: Sequence[str]) -> pd.DataFrame:
+    """Return the columns that an estimate reads: each choice of rows copies every column of a table."""
+    wanted = dict.fromkeys((*NEEDED, metric, *by, *_READ_TOO))
+    return trials[[column for column in wanted if column in trials.columns]]
 
 
 def unit_of(metric: str) -> str:

@@ -10,7 +10,14 @@ import pandas as pd
 
 from harness.analysis.stats.assumptions import Statistic, judge_resolution
 from harness.analysis.stats.means import mean_within
-from harness.analysis.stats.pairing import inputs_of, require, split_excluded, split_missing, unit_of
+from harness.analysis.stats.pairing import (
+    inputs_of,
+    narrowed,
+    require,
+    split_excluded,
+    split_missing,
+    unit_of,
+)
 from harness.model import Estimate
 
 
@@ -41,7 +48,7 @@ def summarise(
     """
     require(trials, metric, by)
     rows = []
-    for key, group in trials.groupby(list(by), sort=False, dropna=False, observed=True):
+    for key, group in narrowed(trials, metric, by).groupby(list(by), sort=False, dropna=False, observed=True):
         kept, n_excluded = split_excluded(group[~group["duplicate"].astype(bool)])
         estimate = _summary(kept, metric, unit=unit or unit_of(metric), level=level, n_excluded=n_excluded)
         rows.append(
