@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import difflib
 import fcntl
-import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,7 +16,16 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import InputError, UnknownKey
-from harness.publish.latex import render_values
+from harness.publish.contribution import (
+    Contribution,
+    Part,
+    keep,
+    merged_json,
+    merged_macros,
+    parsed,
+    read_part,
+    read_text,
+)
 
 GENERATED = Path("paper") / "generated"
 VALUES = "values.json"
@@ -26,9 +34,7 @@ MACROS = "values.tex"
 #: Set to 1 in the environment of notebooks that ``run_all`` executes: they alone write contributions.
 PUBLISHING = "REMATCH_PUBLISH"
 _MERGED = (VALUES, FIGURES)
-KINDS = ("values", "tables", "figures")
 
-Contribution = dict[str, Any]
 #: Every published value by key, as in ``values.json``.
 Values = Mapping[str, Mapping[str, Any]]
 
@@ -39,15 +45,15 @@ def update(generated: Path, notebook: str, entries: Sequence[tuple[str, str, Con
     Raises:
         InputError: another notebook has published one of the keys; nothing is put then.
     """
+    path = generated / f"{notebook}.json"
     with _locked(generated):
-        mine = _read(generated / f"{notebook}.json") or _empty(notebook)
-        others = [part for part in contributions(generated) if part["notebook"] != notebook]
-        for kind, key, entry in entries:
+        others = [part for part in _parts(generated) if part.notebook != notebook]
+        for kind, key, _ in entries:
             _refuse_foreign(others, notebook, kind, key)
-            mine[kind][key] = entry
-        for kind in KINDS:
-            mine[kind] = dict(sorted(mine[kind].items()))
-        write_json(generated / f"{notebook}.json", mine)
+        mine = (read_part(path) or Part(notebook, {})).with_entries(entries)
+        text = mine.text
+        _replace(path, text)
+        keep(path, text, mine)
         _merge(generated)
 
 
@@ -120,54 +126,44 @@ def trace(root: Path, key: str) -> dict[str, Any]:
     return values[key]
 
 
-def write_json(path: Path, content: object) -> None:
-    """Replace a JSON file atomically; the same content gives the same bytes."""
-    _replace(path, json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
-
-
 def contributions(generated: Path) -> tuple[Contribution, ...]:
     """Return all contributions, by name of the notebook."""
-    paths = sorted(path for path in generated.glob("*.json") if path.name not in _MERGED)
-    return tuple(content for path in paths if (content := _read(path)) is not None)
+    return tuple(content for path in _files(generated) if (content := _read(path)) is not None)
+
+
+def _files(generated: Path) -> list[Path]:
+    return sorted(path for path in generated.glob("*.json") if path.name not in _MERGED)
+
+
+def _parts(generated: Path) -> tuple[Part, ...]:
+    return tuple(part for path in _files(generated) if (part := read_part(path)) is not None)
 
 
 def _merge(generated: Path) -> None:
-    parts = contributions(generated)
-    values = {key: entry for part in parts for key, entry in part["values"].items()}
-    figures = {key: entry for part in parts for key, entry in part["figures"].items()}
-    tables = [key for part in parts for key in part["tables"]]
-    write_json(generated / VALUES, values)
-    write_json(generated / FIGURES, figures)
-    _replace(generated / MACROS, render_values(values, figures, tables))
+    parts = _parts(generated)
+    _replace(generated / VALUES, merged_json(parts, "values"))
+    _replace(generated / FIGURES, merged_json(parts, "figures"))
+    _replace(generated / MACROS, merged_macros(parts))
 
 
-def _refuse_foreign(others: Sequence[Contribution], notebook: str, kind: str, key: str) -> None:
+def _refuse_foreign(others: Sequence[Part], notebook: str, kind: str, key: str) -> None:
     for part in others:
-        if key in part[kind]:
+        if key in part.entries[kind]:
             raise InputError(
-                f"published by {part['notebook']} already; one key, one notebook",
+                f"published by {part.notebook} already; one key, one notebook",
                 place=key,
                 found=notebook,
                 allowed="another key",
             )
 
 
-def _empty(notebook: str) -> Contribution:
-    return {"notebook": notebook, **{kind: {} for kind in KINDS}}
-
-
-def _read(path: Path) -> dict[str, Any] | None:
-    try:
-        content = json.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        return None
-    except ValueError as error:
-        raise InputError(f"damaged ({error}); delete it and run its notebook again", file=path) from None
-    return dict(content)
+def _read(path: Path) -> Contribution | None:
+    text = read_text(path)
+    return None if text is None else parsed(path, text)
 
 
 def _replace(path: Path, text: str) -> None:
-    if path.is_file() and path.read_text("utf-8") == text:
+    if read_text(path) == text:
         return  # unchanged: leave the time stamp, so that latexmk has nothing to do
     fresh = path.with_name(f".{path.name}.new")
     fresh.write_text(text, "utf-8")

@@ -1,18 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is the same each time it is asked for is made once in a process of tests: simulations, and fonts of figures."""
+"""What is the same each time it is asked for is made once in a process of tests: simulations, and fonts of figures; or not
+at all: figures in formats that nobody looks at."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 from matplotlib.backends import _backend_pdf_ps as fonts
+from matplotlib.figure import Figure
+from matplotlib.font_manager import get_font
 
 from harness.questions import validity
 
+#: So many glyphs of a font in a row are cut out together.
+_BLOCK = 64
+_savefig = Figure.savefig
 _subset = fonts.get_glyphs_subset
 _run_verify = cache(validity.run_verify)
 _curves = cache(validity.precision_recall_curves)
@@ -48,14 +55,38 @@ def _cut_down(file: Any, face: int, glyphs: frozenset[int]) -> _Subset:
         return _Subset(_Font(content), found.glyph_index_map)
 
 
+def _with_neighbours(file: Any, glyphs: Collection[int]) -> frozenset[int]:
+    """Every glyph of the blocks in which these are: hardly two figures have just the same glyphs."""
+    last = get_font(file).num_glyphs
+    blocks = {glyph // _BLOCK for glyph in glyphs}
+    return frozenset(
+        glyph for block in blocks for glyph in range(block * _BLOCK, min((block + 1) * _BLOCK, last))
+    )
+
+
 @contextmanager
 def _kept_subset(file: Any, glyphs: Collection[int]) -> Iterator[_Subset]:
-    yield _cut_down(file, getattr(file, "face_index", 0), frozenset(glyphs))
+    yield _cut_down(file, getattr(file, "face_index", 0), _with_neighbours(file, glyphs))
 
 
 @contextmanager
 def fonts_cut_once() -> Iterator[None]:
-    """Figures with the same glyphs have the same font in their PDF: fontTools is asked the first time only."""
+    """Figures with much the same glyphs have the same font in their PDF: fontTools is asked the first time only."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fonts, "get_glyphs_subset", _kept_subset)
+        yield
+
+
+@contextmanager
+def pictures_in_pdf_alone() -> Iterator[None]:
+    """A saved figure is drawn for its PDF; the SVG and PNG, of the same figure, are empty files."""
+
+    def save(figure: Figure, path: Any, **options: Any) -> None:
+        if isinstance(path, Path) and path.suffix in (".svg", ".png"):
+            path.write_bytes(b"")
+        else:
+            _savefig(figure, path, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Figure, "savefig", save)
         yield

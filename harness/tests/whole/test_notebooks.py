@@ -23,7 +23,7 @@ from harness.pipeline.steps import tidy_all
 from harness.publish import read_values
 from harness.questions.workshop.tables import TrialValues
 from harness.tests.support.in_process import Shell, execute_in_process
-from harness.tests.support.kept import fonts_cut_once, simulated_once
+from harness.tests.support.kept import fonts_cut_once, pictures_in_pdf_alone, simulated_once
 from harness.tests.support.synthetic import ROOT, make_project
 
 FOLDER = ROOT / "notebooks"
@@ -112,7 +112,13 @@ def question_of(path: Path) -> str:
 
 @pytest.fixture(autouse=True, scope="module")
 def _made_once() -> Iterator[None]:
-    with simulated_once(), fonts_cut_once():
+    with simulated_once():
+        yield
+
+
+@pytest.fixture
+def _drawn_quickly() -> Iterator[None]:
+    with fonts_cut_once(), pictures_in_pdf_alone():
         yield
 
 
@@ -149,6 +155,7 @@ def _in_project(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REMATCH_PUBLISH", "1")
 
 
+@pytest.mark.usefixtures("_drawn_quickly")  # the next test draws every format
 @pytest.mark.parametrize("name", ANALYSIS)
 def test_backwards_after_the_set_up_then_forwards_twice_gives_the_same_numbers(
     project: Path, name: str
