@@ -78,7 +78,7 @@ def split_missing(trials: pd.DataFrame, metric: str) -> tuple[pd.DataFrame, tupl
 
 
 def narrowed(trials: pd.DataFrame, *columns: str) -> pd.DataFrame:
-    """Return ``NEEDED`` and those of the columns that are there: each selection of rows copies every column."""
+    """Return ``NEEDED`` and those of the columns that are there: a selection of rows copies every column."""
     return trials[[name for name in dict.fromkeys((*NEEDED, *columns)) if name in trials.columns]]
 
 

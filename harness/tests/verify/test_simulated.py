@@ -16,8 +16,8 @@ from harness.verify.simulated import tails as tails_module
 
 #: Those of a size of their own here; the short forms of the last three are in test_peaks.py.
 FEWER = {
-    "coverage": 400, "quantile": 400, "pooled-quantile": 400, "multiplicity": 800, "cross-check": 10, "warmup": 12,
-    "compare": 100, "ranks": 300,
+    "coverage": 400, "quantile": 400, "pooled-quantile": 400, "multiplicity": 800, "cross-check": 10,
+    "warmup": 12, "compare": 100, "ranks": 300,
 }  # fmt: skip
 ELSEWHERE = {"attribution", "omission", "stalls"}
 
