@@ -97,9 +97,10 @@ def pair_by_block(
         InputError: an arm has several trials in one block, so a factor was left out of ``by``.
     """
     keys = ["session_id", "block", *also]
-    for arm in (a, b):
-        twice = arm[arm.duplicated(keys, keep=False)]
-        if not twice.empty:
+    blocks = [list(arm[keys].itertuples(index=False, name=None)) for arm in (a, b)]
+    for arm, own in zip((a, b), blocks, strict=True):
+        if len(set(own)) < len(own):
+            twice = arm[arm.duplicated(keys, keep=False)]
             varying = [
                 c
                 for c in twice.columns
@@ -113,10 +114,12 @@ def pair_by_block(
                 found=", ".join(twice["trial_id"].astype(str).head(4)),
                 allowed=f"columns that differ: {', '.join(map(str, varying)) or 'configuration'}",
             )
-    left, right = a.set_index(keys), b.set_index(keys)
-    common = left.index.intersection(right.index, sort=False)
-    n_alone = len(a) + len(b) - 2 * len(common)
-    return left.loc[common].reset_index(), right.loc[common].reset_index(), n_alone
+    places = {block: place for place, block in enumerate(blocks[1])}
+    pairs = [(place, places[block]) for place, block in enumerate(blocks[0]) if block in places]
+    left, right = (
+        arm.iloc[[pair[number] for pair in pairs]].reset_index(drop=True) for number, arm in enumerate((a, b))
+    )
+    return left, right, len(a) + len(b) - 2 * len(pairs)
 
 
 def inputs_of(trials: pd.DataFrame) -> tuple[str, ...]:
