@@ -22,9 +22,9 @@ _AT_MOST = 100
 
 
 class Entry(NamedTuple):
-    """One entry as JSON and as definitions of LaTeX."""
+    """One entry as a member of a JSON object and as definitions of LaTeX."""
 
-    json: str
+    member: str
     macros: str
 
 
@@ -38,14 +38,14 @@ class Part(NamedTuple):
         """Return the contribution with more or other entries: kind, key, content."""
         found = {kind: dict(self.entries.get(kind, {})) for kind in KINDS}
         for kind, key, content in entries:
-            found[kind][key] = Entry(as_json(content), _macros(kind, key, content))
+            found[kind][key] = Entry(_member(key, _as_json(content)), _macros(kind, key, content))
         return Part(self.notebook, found)
 
     @property
     def text(self) -> str:
         """What stands in the notebook's file."""
-        kinds = {kind: json_object(_json_of(self.entries[kind])) for kind in KINDS}
-        return json_object({**kinds, "notebook": as_json(self.notebook)}) + "\n"
+        members = {kind: _member(kind, _object(_members(self.entries[kind]))) for kind in KINDS}
+        return _object({**members, "notebook": _member("notebook", _as_json(self.notebook))}) + "\n"
 
 
 class _Kept(NamedTuple):
@@ -103,30 +103,29 @@ def keep(path: Path, text: str, part: Part) -> None:
     _kept[path] = _Kept(text, part)
 
 
-def as_json(content: object) -> str:
+def merged_json(parts: Iterable[Part], kind: str) -> str:
+    """Return all entries of one kind, sorted by key, as they stand in the merged file."""
+    return _object({key: one for part in parts for key, one in _members(part.entries[kind]).items()}) + "\n"
+
+
+def _as_json(content: object) -> str:
     """Return content as JSON; the same content gives the same text."""
     return json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False)
 
 
-def json_object(members: Mapping[str, str]) -> str:
-    """Return an object of members that are JSON already, as :func:`as_json` writes it."""
-    if not members:
-        return "{}"
+def _member(name: str, text: str) -> str:
+    """Return a member of an object as ``_as_json`` writes it; ``text``: its content as JSON."""
     # a line break within a string is escaped, so that every other one begins a line
-    lines = (f" {as_json(name)}: {members[name]}".replace("\n", "\n ") for name in sorted(members))
-    return "{\n" + ",\n".join(lines) + "\n}"
+    return f" {_as_json(name)}: {text}".replace("\n", "\n ")
 
 
-def _json_of(entries: Mapping[str, Entry]) -> dict[str, str]:
-    return {key: entry.json for key, entry in entries.items()}
+def _members(entries: Mapping[str, Entry]) -> dict[str, str]:
+    return {key: entry.member for key, entry in entries.items()}
 
 
-def merged_json(parts: Iterable[Part], kind: str) -> str:
-    """Return all entries of one kind, sorted by key, as they stand in the merged file."""
-    return (
-        json_object({key: text for part in parts for key, text in _json_of(part.entries[kind]).items()})
-        + "\n"
-    )
+def _object(members: Mapping[str, str]) -> str:
+    """Return the object of members by name, as ``_as_json`` writes it."""
+    return "{\n" + ",\n".join(members[name] for name in sorted(members)) + "\n}" if members else "{}"
 
 
 def merged_macros(parts: Iterable[Part]) -> str:

@@ -17,7 +17,7 @@ from harness.pipeline.steps import tidy_all
 from harness.publish import clear, read_values
 from harness.publish.build import PaperFailed, build_paper, explain
 from harness.tests.support.in_process import execute_in_process
-from harness.tests.support.kept import fonts_cut_once, simulated_once
+from harness.tests.support.kept import fonts_cut_once, pictures_in_pdf_alone, simulated_once
 from harness.tests.support.synthetic import ROOT, make_project, make_session
 
 PAPER = ROOT / "paper"
@@ -77,7 +77,7 @@ def test_verdicts_are_never_typed() -> None:
 
 @pytest.fixture(autouse=True, scope="module")
 def _made_once() -> Iterator[None]:
-    with simulated_once(), fonts_cut_once():
+    with simulated_once(), fonts_cut_once(), pictures_in_pdf_alone():
         yield
 
 

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is the same each time it is asked for is made once in a process of tests: simulations, and fonts of figures; or not
-at all: figures in formats that nobody looks at."""
+"""What is the same each time is made once in a process of tests, or in small: simulations, fonts and formats of figures."""
 
 from __future__ import annotations
 
@@ -16,21 +15,33 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import get_font
 
 from harness.questions import validity
+from harness.verify.simulated import VerifyResult, run_verify
+from harness.verify.simulated.stall_curves import PrecisionRecall, precision_recall_curves
 
 #: So many glyphs of a font in a row are cut out together.
 _BLOCK = 64
 _savefig = Figure.savefig
 _subset = fonts.get_glyphs_subset
-_run_verify = cache(validity.run_verify)
-_curves = cache(validity.precision_recall_curves)
+#: Enough simulations for every number to be there; ``tests/verify`` asks for as many as it takes to judge them.
+_SIMS, _FEWEST_PAUSES = 40, 5
+
+
+@cache
+def _run_verify(name: str) -> VerifyResult:
+    return run_verify(name, sims=_SIMS)
+
+
+@cache
+def _curves() -> tuple[PrecisionRecall, ...]:
+    return precision_recall_curves(_FEWEST_PAUSES)
 
 
 @contextmanager
 def simulated_once() -> Iterator[None]:
-    """The notebook of validity runs its simulations, whose seed decides everything, the first time only."""
+    """The notebook of validity runs its simulations, whose seed decides everything, once, and few of them."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(validity, "run_verify", _run_verify)
-        patch.setattr(validity, "precision_recall_curves", _curves)
+        patch.setattr(validity, "run_verify", lambda name, sims: _run_verify(name))
+        patch.setattr(validity, "precision_recall_curves", lambda sims: _curves())
         yield
 
 
