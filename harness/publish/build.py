@@ -12,7 +12,8 @@ from pathlib import Path
 
 from harness.errors import InputError, MissingTool, RematchError
 from harness.publish.agreement import contradictions
-from harness.publish.generated import GENERATED, Contribution, text_entry, update
+from harness.publish.contribution import Contribution
+from harness.publish.generated import GENERATED, text_entry, update
 from harness.repository import commit_of, has_changes
 
 PAPER = Path("paper")

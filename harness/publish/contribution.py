@@ -77,7 +77,7 @@ def parsed(path: Path, text: str) -> Contribution:
 
 
 def read_part(path: Path) -> Part | None:
-    """Return the contribution in a file, parsed only when its text is another than the last time; ``None``: no file.
+    """Return the contribution in a file, parsed only when its text has changed; ``None``: no file.
 
     Raises:
         InputError: the file is damaged.

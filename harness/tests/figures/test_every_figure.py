@@ -22,6 +22,7 @@ from matplotlib.text import Text
 
 from harness import figures
 from harness.tests.figures.drawn import DRAWN, FIGURES
+from harness.tests.support.kept import fonts_cut_once
 from harness.tests.support.synthetic import ROOT
 
 #: In grey two series of one shape must differ by this much of white.
@@ -70,6 +71,13 @@ def test_every_figure_of_a_notebook_is_described_for_who_cannot_see_it() -> None
 ONE_OF_EACH_MODULE = {FIGURES[name].__module__: name for name in sorted(DRAWN)}
 
 
+@pytest.fixture(scope="module")
+def _fonts_cut_once() -> Iterator[None]:
+    with fonts_cut_once():
+        yield
+
+
+@pytest.mark.usefixtures("_fonts_cut_once")  # what a font is cut down to follows from the glyphs alone
 @pytest.mark.parametrize("name", sorted(ONE_OF_EACH_MODULE.values()))
 def test_the_same_data_give_the_same_bytes_whatever_a_notebook_has_set(name: str, tmp_path: Path) -> None:
     first = [path.read_bytes() for path in figures.save(DRAWN[name](), tmp_path / "a")]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is the same each time is made once in a process of tests, or in small: simulations, fonts and formats of figures."""
+"""What is the same each time is made once in a process of tests, or in small: simulations, fonts, pictures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from harness.verify.simulated.stall_curves import PrecisionRecall, precision_rec
 _BLOCK = 64
 _savefig = Figure.savefig
 _subset = fonts.get_glyphs_subset
-#: Enough simulations for every number to be there; ``tests/verify`` asks for as many as it takes to judge them.
+#: Enough simulations for every number to be there; ``tests/verify`` runs as many as it takes to judge them.
 _SIMS, _FEWEST_PAUSES = 40, 5
 
 
@@ -82,7 +82,7 @@ def _kept_subset(file: Any, glyphs: Collection[int]) -> Iterator[_Subset]:
 
 @contextmanager
 def fonts_cut_once() -> Iterator[None]:
-    """Figures with much the same glyphs have the same font in their PDF: fontTools is asked the first time only."""
+    """Figures with much the same glyphs have the same font in their PDF: fontTools cuts it the first time only."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fonts, "get_glyphs_subset", _kept_subset)
         yield
