@@ -50,8 +50,15 @@ def _short(warm: Warm | None, variants: Mapping[str, str]) -> Words | None:
         variants,
         languages,
         place=where(warm.cpus),
+        heaps=_heaps(warm),
     )
     return Words(said, inputs_of(kept(trials))) if said else None
+
+
+def _heaps(warm: Warm) -> list[str]:
+    """The largest heaps that variants were allowed, each once."""
+    variants = warm.evidence.header.experiment.variants.values()
+    return list(dict.fromkeys(one.runtime.heap_max for one in variants if one.runtime.heap_max is not None))
 
 
 def _ranks(warm: Warm | None) -> Mapping[str, Words]:

@@ -22,6 +22,7 @@ def short_answer(
     languages: Mapping[str, str],
     *,
     place: str,
+    heaps: Sequence[str] = (),
 ) -> str:
     """Return one or two sentences on the services in another language than the reference's; empty: there are none.
 
@@ -29,6 +30,7 @@ def short_answer(
 
     Args:
         labels, languages: of each variant. place: where they ran, "warm and on one core each".
+        heaps: the largest heaps that they were allowed, where there were any.
     """
     if not throughput:
         return ""
@@ -42,7 +44,7 @@ def short_answer(
     said = [_faster(others, labels, who, place)]
     said += [
         text
-        for text in (_memory(memory, names, labels[reference]), _cold(cold, names, labels, reference))
+        for text in (_memory(memory, names, labels[reference], heaps), _cold(cold, names, labels, reference))
         if text
     ]
     return " ".join(said)
@@ -85,7 +87,9 @@ def _group(one: Comparison) -> str:
     return "open" if one.verdict is Verdict.INCONCLUSIVE else "same"
 
 
-def _memory(found: Sequence[Comparison], names: Sequence[str], reference: str) -> str:
+def _memory(
+    found: Sequence[Comparison], names: Sequence[str], reference: str, heaps: Sequence[str]
+) -> str:
     """Said only where all of them used more, or all less."""
     mine = [one for one in found if one.variant in names and one.ratio.value is not None]
     ratios = [
@@ -93,33 +97,39 @@ def _memory(found: Sequence[Comparison], names: Sequence[str], reference: str) -
     ]
     if len(ratios) < len(names) or not (min(ratios) > 1 or max(ratios) < 1):
         return ""
-    return f"After the load they held {_span(ratios)} times the memory of {reference}."
+    allowed = f", with heaps of at most {_and(heaps)}," if heaps else ""
+    return f"After the load{allowed} they held {_span(ratios)} times the memory of {reference}."
 
 
 def _cold(
     cold: Mapping[str, ColdStart], names: Sequence[str], labels: Mapping[str, str], reference: str
 ) -> str:
-    """Said only where every process settled, and all were slower to it than the reference."""
+    """Said only where every process settled, and some services were slower to it than the reference ever was."""
     if not {reference, *names} <= set(cold) or any(
         one.n_settled < one.n for name, one in cold.items() if name in {reference, *names}
     ):
         return ""
-    seconds = [
-        one.seconds.value for one in (cold[name] for name in names) if one.seconds and one.seconds.value
-    ]
-    first = cold[reference]
-    slowest = max(first.later_s, default=0.0)
-    if len(seconds) < len(names) or min(seconds) <= max(slowest, first.window_s):
+    bound = _at_most_s(cold[reference])
+    late = {name: one.value for name in names if (one := cold[name].seconds) and (one.value or 0) > bound}
+    if not late:
         return ""
-    bound = max(slowest, first.window_s)
+    seconds = [value for value in late.values() if value is not None]
+    soon = {reference: bound} | {name: _at_most_s(cold[name]) for name in names if name not in late}
+    who = "they" if len(late) == len(names) else f"{len(late)} of {len(names)}"
+    others = _and([f"{labels[name]} at most {plain(at_most_s)} s" for name, at_most_s in soon.items()])
     return (
-        f"From a cold start they needed {_span(seconds)} s of full load to come within 10 % of their "
-        f"warm throughput, {labels[reference]} at most {plain(bound)} s."
+        f"From a cold start {who} needed {_span(seconds)} s of full load to come within 10 % of their "
+        f"warm throughput, {others}."
     )
 
 
+def _at_most_s(cold: ColdStart) -> float:
+    """What the slowest process needed; a process that was warm within its first window needed at most that."""
+    return max((*cold.later_s, cold.window_s))
+
+
 def _span(values: Sequence[float]) -> str:
-    return span(min(values), max(values))
+    return span(min(values), max(values)) if len(values) > 1 else plain(values[0])
 
 
 def _and(words: Sequence[str]) -> str:

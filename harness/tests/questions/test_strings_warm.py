@@ -147,10 +147,13 @@ def test_windows_of_every_kept_process_stand_in_the_order_of_time(evidence: Evid
 
 
 def short(
-    *found: Comparison, memory: tuple[Comparison, ...] = (), cold: dict[str, ColdStart] | None = None
+    *found: Comparison,
+    memory: tuple[Comparison, ...] = (),
+    cold: dict[str, ColdStart] | None = None,
+    heaps: tuple[str, ...] = (),
 ) -> str:
     languages = {"go-nethttp": "go", "b": "go"} | dict.fromkeys("acde", "java")
-    return short_answer(found, memory, cold or {}, LABELS, languages, place=where((1.0,)))
+    return short_answer(found, memory, cold or {}, LABELS, languages, place=where((1.0,)), heaps=heaps)
 
 
 def test_the_short_answer_counts_the_services_of_the_other_language_by_verdict() -> None:
@@ -176,7 +179,24 @@ def test_the_short_answer_says_a_price_only_where_every_verdict_supports_it() ->
     assert "needed 7.0 to 18.0 s of full load" in short(*ahead, cold=settled)
     assert "warm throughput, Go at most 1.00 s" in short(*ahead, cold=settled)
     assert "full load" not in short(*ahead, cold={**settled, "c": cold_start(18.0, n_settled=4)})
-    assert "full load" not in short(*ahead, cold={**settled, "a": cold_start(0.5)})
+    assert "full load" not in short(*ahead, cold={**settled, "a": cold_start(0.5), "c": cold_start(0.0)})
+
+
+def test_the_short_answer_names_the_services_that_were_warm_as_soon_as_the_reference() -> None:
+    ahead = (comparison(Verdict.DIFFERENT, "a", 1.2), comparison(Verdict.DIFFERENT, "c", 1.3))
+    cold = {"go-nethttp": cold_start(2.0), "a": cold_start(0.5), "c": cold_start(18.0)}
+    assert (
+        "From a cold start 1 of 2 needed 18.0 s of full load to come within 10 % of their warm throughput, "
+        "Go at most 2.00 s and A at most 1.00 s."
+    ) in short(*ahead, cold=cold)
+
+
+def test_the_short_answer_says_how_large_heaps_were_allowed_to_be() -> None:
+    ahead = (comparison(Verdict.DIFFERENT, "a", 1.2),)
+    more = (comparison(Verdict.DIFFERENT, "a", 18.0),)
+    assert "After the load, with heaps of at most 512m, they held 18.0 times" in short(
+        *ahead, memory=more, heaps=("512m",)
+    )
 
 
 def test_the_short_answer_is_empty_where_there_is_one_language() -> None:
