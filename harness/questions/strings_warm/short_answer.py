@@ -87,9 +87,7 @@ def _group(one: Comparison) -> str:
     return "open" if one.verdict is Verdict.INCONCLUSIVE else "same"
 
 
-def _memory(
-    found: Sequence[Comparison], names: Sequence[str], reference: str, heaps: Sequence[str]
-) -> str:
+def _memory(found: Sequence[Comparison], names: Sequence[str], reference: str, heaps: Sequence[str]) -> str:
     """Said only where all of them used more, or all less."""
     mine = [one for one in found if one.variant in names and one.ratio.value is not None]
     ratios = [
