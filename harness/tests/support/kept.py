@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is the same each time is made once in a process of tests, or in small: simulations, fonts, pictures."""
+"""What is the same each time is made once in a process of tests, or in small: simulations, fonts, figures."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _kept_subset(file: Any, glyphs: Collection[int]) -> Iterator[_Subset]:
 
 @contextmanager
 def fonts_cut_once() -> Iterator[None]:
-    """Figures with much the same glyphs have the same font in their PDF: fontTools cuts it the first time only."""
+    """Figures with much the same glyphs share the font in their PDF, which fontTools cuts once."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fonts, "get_glyphs_subset", _kept_subset)
         yield
