@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The example of docs/add-a-service.md: a Node.js service is checked against its contract and measured.
+"""The examples of docs/add-a-service.md and docs/your-own-service.md: checked against contracts, measured.
 
-Nothing of `harness/` knows it: it is a folder below `services/` and an experiment's file.
+Nothing of `harness/` knows them: each is a folder below `services/` and an experiment's file.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.analysis.stats.verdicts import FEWEST_FOR_P
 from harness.definitions import load_study
 from harness.model import Outcome
 from harness.store import Store
@@ -22,35 +24,54 @@ from harness.tests.support.available import PROJECT, program_or_not_run
 
 EXAMPLE = Path("docs/examples/node-strings.toml")
 SERVICE = Path("services/strings/node-http")
+PAGE = (PROJECT / "docs/your-own-service.md").read_text("utf-8")
+#: A file that the page prints whole: its path on a line of its own, then a block.
+FILE = re.compile(r"^`([\w./-]+)`:\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+#: What the commands of the page print.
+OUTPUT = re.compile(r"^```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
-    """A project with this one workload and service: no echo service, no built tools."""
-    for part in (SERVICE, Path("services/strings/contract")):
-        shutil.copytree(PROJECT / part, tmp_path / part)
-    (tmp_path / "docs/examples").mkdir(parents=True)
-    shutil.copy2(PROJECT / EXAMPLE, tmp_path / EXAMPLE)
+def empty(tmp_path: Path) -> Path:
+    """A project without any workload, service, experiment or built tool."""
     (tmp_path / "harness/model").mkdir(parents=True)
+    (tmp_path / "bin").mkdir()
     for name in ("pyproject.toml", "requirements.lock"):
         (tmp_path / name).write_text("")
     return tmp_path
 
 
-def rematch(root: Path, path: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run the command line on the project with nothing on PATH but what stands in ``path``."""
-    environment = {"HOME": str(root), "PATH": str(path), "REMATCH_ROOT": str(root)}
+@pytest.fixture
+def root(empty: Path) -> Path:
+    """The same with the workload, the service and the experiment of the Node.js example."""
+    for part in (SERVICE, Path("services/strings/contract")):
+        shutil.copytree(PROJECT / part, empty / part)
+    (empty / "docs/examples").mkdir(parents=True)
+    shutil.copy2(PROJECT / EXAMPLE, empty / EXAMPLE)
+    return empty
+
+
+def rematch(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run the command line on the project with nothing on PATH but what stands in its ``bin``."""
+    environment = {"HOME": str(root), "PATH": str(root / "bin"), "REMATCH_ROOT": str(root)}
     return subprocess.run(
         [sys.executable, "-m", "harness", *words],
         cwd=root, env={**environment, "PYTHONPATH": str(PROJECT)}, capture_output=True, text=True, check=False,
     )  # fmt: skip
 
 
+def write_example(root: Path) -> None:
+    """Write the files that docs/your-own-service.md prints."""
+    files = FILE.findall(PAGE)
+    assert len(files) == 5
+    for name, text in files:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text, "utf-8")
+
+
 def test_it_is_measured_with_node_alone(root: Path) -> None:
-    node = program_or_not_run("node")
-    (root / "bin").mkdir()
-    (root / "bin/node").symlink_to(node)
-    done = rematch(root, root / "bin", "measure", str(EXAMPLE), "--profile", "smoke", "--json")
+    (root / "bin/node").symlink_to(program_or_not_run("node"))
+    done = rematch(root, "measure", str(EXAMPLE), "--profile", "smoke", "--json")
     assert done.returncode == 0, done.stderr
     session = json.loads(done.stdout)["session"]
     folder = Store(root).session(*session.split("/"))
@@ -65,8 +86,7 @@ def test_it_is_measured_with_node_alone(root: Path) -> None:
 
 
 def test_without_node_the_missing_program_and_its_install_step_are_named(root: Path) -> None:
-    (root / "bin").mkdir()
-    done = rematch(root, root / "bin", "measure", str(EXAMPLE), "--profile", "smoke", "--dry-run", "--json")
+    done = rematch(root, "measure", str(EXAMPLE), "--profile", "smoke", "--dry-run", "--json")
     said = json.loads(done.stdout)["unavailable"] if done.returncode == 0 else done.stderr
     assert "node is missing: " in str(said) and "to start node-http" in str(said)
 
@@ -76,3 +96,38 @@ def test_it_is_a_service_like_any_other() -> None:
     assert set(study.implementations) == {"node-http"}
     assert not study.experiment.in_paper
     assert os.access(PROJECT / SERVICE / "README.md", os.R_OK)
+
+
+def test_the_files_on_the_page_are_measured_and_print_what_the_page_shows(empty: Path) -> None:
+    write_example(empty)
+    (empty / "bin/python3").symlink_to(Path(sys.executable).resolve())
+    of_right, of_wrong = (shown.splitlines() for shown in OUTPUT.findall(PAGE))
+
+    done = rematch(empty, "measure", "hello.toml", "--profile", "smoke")
+    assert done.returncode == 0, done.stderr
+    said = " ".join(done.stdout.split())
+    assert [line for line in of_right if line not in said] == []
+    folder = Store(empty).session("hello", "smoke-local-1")
+    records = list(folder.records())
+    assert [record.planned.duplicate for record in records].count(True) == 1
+    for record in records:
+        assert record.outcome == Outcome.OK, record.reason
+        assert record.conformance is not None and record.conformance.n_cases == 2
+        assert record.load is not None and (record.load.n_requests, record.load.n_errors) == (200, 0)
+        assert record.instance is not None and record.instance.stop_signal == "SIGTERM"
+        assert (record.instance.runtime_version or "").startswith("python3 Python 3")
+    shown = rematch(empty, "results", "hello")
+    assert shown.returncode == 0 and "none (1 block)" in shown.stdout, shown.stderr
+
+    service = empty / "services/hello/hello-python/hello.py"
+    service.write_text(service.read_text("utf-8").replace("else 404", "else 200"), "utf-8")
+    done = rematch(empty, "measure", "hello.toml", "--profile", "smoke", "--new")
+    said = " ".join(done.stdout.split())
+    assert [line for line in of_wrong if line not in said] == []
+    assert rematch(empty, "results", "hello").returncode == 1
+
+
+def test_the_quick_profile_of_the_page_has_the_blocks_of_a_verdict(empty: Path) -> None:
+    write_example(empty)
+    study = load_study(empty, str(empty / "hello.toml"))
+    assert study.experiment.profiles["quick"].blocks >= FEWEST_FOR_P
