@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import psutil
 import pytest
 
 from harness.agent.http_exchange import Connection, request_bytes
@@ -64,6 +66,14 @@ def test_the_agent_needs_nothing_but_the_standard_library(tmp_path: Path) -> Non
     words = [sys.executable, "-I", "-S", str(file), "start", "--help"]
     done = subprocess.run(words, cwd="/", capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_agent_has_no_port_and_its_socket_is_for_its_own_user_alone(far: SshHost) -> None:
+    (folder,) = (Path(far.agent.base) / "sessions").glob("agent-*")
+    assert [path.stat().st_mode & 0o777 for path in (folder, folder / "agent.sock")] == [0o700, 0o600]
+    daemon = psutil.Process(json.loads((folder / "agent.json").read_text())["pid"])
+    assert daemon.net_connections("inet") == []
+    assert [one.laddr for one in daemon.net_connections("unix") if one.laddr] != []
 
 
 def test_an_unknown_host_key_is_refused_with_its_fingerprint_and_what_to_do(
