@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-#: What a terminal obeys in place of showing it, and what turns the direction of text. Line ends and tabs are left.
+#: What a terminal obeys in place of showing it, and what turns the direction of text; not line ends and tabs.
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 

@@ -73,7 +73,7 @@ def _mapped(pid: int) -> bytes | None:
 def _content(file: Path) -> bytes | None:
     """Return what the file holds; ``None``: it cannot be read, or is no plain file.
 
-    A service may put anything in its place: a link leads out of its container, a pipe keeps who opens it waiting.
+    A service may put anything in its place: a link leads out of its container, a pipe keeps its reader waiting.
     """
     try:
         descriptor = os.open(str(file), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)

@@ -79,7 +79,9 @@ def parse_jfr_json(text: str, *, file: Path | None = None) -> FlightRecording:
         ) from error  # fmt: skip
     except (RecursionError, ValueError) as error:  # too deep, or a number of thousands of digits
         raise InputError(
-            f"not JSON that can be read: {str(error)[:80]}", file=file, allowed="the output of jfr print --json"
+            f"not JSON that can be read: {str(error)[:80]}",
+            file=file,
+            allowed="the output of jfr print --json",
         ) from error
     except (KeyError, TypeError) as error:
         raise InputError(

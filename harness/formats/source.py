@@ -82,7 +82,7 @@ def read_head(path: Path, size: int = 65536) -> str:
 
 
 def without_first_line(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Drop everything up to and with the first line end; of a line that does not end there is nothing left."""
+    """Drop everything up to and with the first line end; all of it where none comes."""
     head, found = b"", False
     for piece in pieces:
         if found:

@@ -161,7 +161,7 @@ class Archive:
         elif stat.S_IFMT(mode) not in (0, stat.S_IFREG):
             problem = "not a regular file"
         elif entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            problem = "packed by a method that no session is"  # one of them says itself how much memory it takes
+            problem = "packed by a method that no session is"  # LZMA asks for as much memory as it likes
         elif entry.flag_bits & 0x1:
             problem = "encrypted"
         if problem is not None:

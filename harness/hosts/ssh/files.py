@@ -149,7 +149,7 @@ def fetch_tree(channel: AgentChannel, source: str, folder: Path, *, host: str) -
 
 
 def _refuse_outside(name: str, *, host: str) -> None:
-    """Refuse a name by which a host would choose a place of this machine: it says what a trial left, no more."""
+    """Refuse a name by which a host would choose a place of this machine: it tells what a trial left, no more."""
     parts = PurePosixPath(name).parts
     if not parts or name.startswith("/") or ".." in parts or "\0" in name:
         raise HostError(f"{host}: it names the file {name!r}, which is not below the trial's folder")

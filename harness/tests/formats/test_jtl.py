@@ -8,7 +8,6 @@ import gzip
 import io
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +19,6 @@ from harness.formats import source
 from harness.formats.detect import read_any
 from harness.formats.jtl import open_jtl, read_jtl
 from harness.formats.jtl_layout import JMETER_COLUMNS
-from harness.formats.rows import _Patience
 from harness.formats.table import RequestTable
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "jmeter"
@@ -383,51 +381,3 @@ def test_chunks_hold_all_rows_in_order(tmp_path: Path, monkeypatch: pytest.Monke
     assert [chunk.labels[code] for chunk in chunks for code in chunk.label_codes] == [
         f"l{i % 3}" for i in range(200)
     ]
-
-
-# --- what a file may cost its reader ----------------------------------------------------------------
-
-
-class _Counting(str):
-    """Text that tells how much of it was looked through for quotes."""
-
-    looked_at = 0
-
-    def __add__(self, other: str) -> _Counting:
-        return _Counting(super().__add__(other))
-
-    def count(self, *sought: Any) -> int:
-        type(self).looked_at += len(self)
-        return super().count(*sought)
-
-
-def test_a_quote_that_stays_open_is_not_looked_for_again_with_every_line(tmp_path: Path) -> None:
-    n = 2000
-    lines = [_Counting('1,3,hello,500,false,"oops'), *([_Counting("no row")] * n), _Counting(ROWS[0])]
-    block = source.Block(data=b"", first_line=2)
-    layout = open_jtl(write(tmp_path, TEXT)).layout
-    _Counting.looked_at = 0
-    after = _Patience(block=block, layout=layout)._record(list(lines), 0, complete=True)
-    assert after == n + 1
-    assert _Counting.looked_at <= sum(map(len, lines))
-
-
-def test_a_small_gzip_file_is_unpacked_in_pieces_and_whole(tmp_path: Path) -> None:
-    text = b"a,b,c,d\n" * 4_000_000
-    path = write(tmp_path, gzip.compress(text, 9), "large.jtl.gz")
-    assert path.stat().st_size < len(text) // 500
-    pieces = list(source.read_text_pieces(path, source.SourceNotes()))
-    assert max(map(len, pieces)) <= source.PIECE_BYTES
-    assert b"".join(pieces) == text
-
-
-@pytest.mark.parametrize("line", [b"x", "\N{LATIN SMALL LETTER E WITH ACUTE}".encode("cp1252")])
-def test_a_line_without_end_is_not_kept_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: bytes
-) -> None:
-    monkeypatch.setattr(source, "PIECE_BYTES", 1000)
-    monkeypatch.setattr(source, "LONGEST_RECORD_BYTES", 5000)
-    path = write(tmp_path, line * 50_000)
-    pieces = list(source.read_text_pieces(path, source.SourceNotes()))
-    assert max(map(len, pieces)) <= 2 * (5000 + 1000)
-    assert not list(source.without_first_line(iter(pieces)))
