@@ -9,10 +9,16 @@ from typing import Any
 
 import pytest
 
+from harness.errors import InputError
 from harness.formats import source
+from harness.formats.gctrace import parse_gctrace
 from harness.formats.jtl import open_jtl
+from harness.formats.jvm_log import read_jvm_log
 from harness.formats.rows import _Patience
+from harness.formats.unified_log import LONGEST_LINE, read_lines
+from harness.formats.wrk_text import read_wrk
 
+GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 HEADER = "timeStamp,elapsed,label,responseCode,success,failureMessage,Connect"
 ROW = "1795261972662,48,hello,200,true,,39"
 
@@ -66,3 +72,29 @@ def test_a_line_without_end_is_not_kept_whole(
     pieces = list(source.read_text_pieces(path, source.SourceNotes()))
     assert max(map(len, pieces)) <= 2 * (5000 + 1000)
     assert not list(source.without_first_line(iter(pieces)))
+
+
+def test_a_line_of_a_jvms_log_has_a_longest_length_and_the_next_one_is_read(tmp_path: Path) -> None:
+    good = b"[2.000s][info][gc] GC(1) Pause Young (Normal) 24M->4M(64M) 1.000ms\n"
+    endless = b"[1.000s][info][safepoint] " + b'Safepoint "a", ' * 20_000 + b"\n"
+    path = write(tmp_path, endless + good, "gc.log")
+    lines = list(read_lines([path]))
+    assert max(len(text) for text, _ in lines) <= LONGEST_LINE
+    assert lines[-1] == (good.decode().rstrip(), True)
+    assert len(read_jvm_log(path).events) == 1
+
+
+@pytest.mark.parametrize("length", ["0" * 40, "+" * 2000], ids=["digits", "signs"])
+def test_a_length_of_gos_trace_has_a_longest_length(length: str) -> None:
+    rest = "+0.2+0.003 ms clock, 0.1+0/0/0+0.1 ms cpu, 4->4->0 MB, 4 MB goal, 2 P\n"
+    assert parse_gctrace(f"gc 1 @0.1s 2%: 0.01{rest}").n_unknown == 0
+    assert parse_gctrace(f"gc 1 @0.1s 2%: {length}{rest}").n_unknown == 1
+
+
+def test_blanks_between_words_of_wrk_are_no_line_ends(tmp_path: Path) -> None:
+    text = (GOLDEN / "wrk" / "latency.txt").read_text("utf-8")
+    assert "Requests/sec:  56724.68\n" in text
+    split = write(tmp_path, text.replace("Requests/sec:  ", "Requests/sec:\n").encode(), "split.txt")
+    assert read_wrk(GOLDEN / "wrk" / "latency.txt").total != read_wrk(split).total
+    with pytest.raises(InputError, match="not a complete wrk summary"):
+        read_wrk(write(tmp_path, b"Running 3s test @ http://x/\n" + b"\n" * 20_000, "lines.txt"))
