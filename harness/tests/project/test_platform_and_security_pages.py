@@ -64,5 +64,6 @@ def test_the_readme_leads_to_it(page: Path) -> None:
 
 
 def test_a_line_without_a_test_would_be_found() -> None:
-    text = "| must not | code | test |\n|---|---|---|\n| a | b | `store/test_archive.py` |\n| c | d |  |\n\n| x | y |\n"
+    rows = ("| must not | code | test |", "|---|---|---|", "| a | b | `store/test_archive.py` |", "| c | d |  |")
+    text = "\n".join((*rows, "", "| x | y |"))
     assert list(tested_rows(text)) == ["`store/test_archive.py`", "d"]
