@@ -19,7 +19,9 @@ from harness.formats.wrk_text import looks_like_wrk, parse_time_s, summary_parts
 #: Whole microseconds, three significant digits.
 RESOLUTION_S = 1e-6
 
-_TITLE = re.compile(r"^[ \t]+Latency Distribution \(HdrHistogram - (Recorded|Uncorrected) Latency", re.MULTILINE)
+_TITLE = re.compile(
+    r"^[ \t]+Latency Distribution \(HdrHistogram - (Recorded|Uncorrected) Latency", re.MULTILINE
+)
 _QUANTILE = re.compile(r"^[ \t]*(\d+\.\d+)%[ \t]+(\S+)$", re.MULTILINE)
 #: A row of the spectrum that stands at a round share; the short list above it leaves p95 out.
 _P95 = re.compile(r"^[ \t]+([\d.]+)[ \t]+0\.950000[ \t]", re.MULTILINE)

@@ -25,7 +25,7 @@ def quoted(page: Path) -> set[str]:
     return set(QUOTED.findall(page.read_text("utf-8")))
 
 
-def tested_rows(text: str) -> Iterator[str]:
+def last_cells(text: str) -> Iterator[str]:
     """Yield the last cell of every row of every table whose last column is ``test``."""
     inside = False
     for line in text.splitlines():
@@ -48,7 +48,7 @@ def test_every_file_that_the_page_names_exists(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_every_line_of_a_table_names_a_test_or_says_that_there_is_none(page: Path) -> None:
-    cells = list(tested_rows(page.read_text("utf-8")))
+    cells = list(last_cells(page.read_text("utf-8")))
     assert len(cells) > 40
     bare = [
         cell
@@ -64,6 +64,11 @@ def test_the_readme_leads_to_it(page: Path) -> None:
 
 
 def test_a_line_without_a_test_would_be_found() -> None:
-    rows = ("| must not | code | test |", "|---|---|---|", "| a | b | `store/test_archive.py` |", "| c | d |  |")
+    rows = (
+        "| must not | code | test |",
+        "|---|---|---|",
+        "| a | b | `store/test_archive.py` |",
+        "| c | d |  |",
+    )
     text = "\n".join((*rows, "", "| x | y |"))
-    assert list(tested_rows(text)) == ["`store/test_archive.py`", "d"]
+    assert list(last_cells(text)) == ["`store/test_archive.py`", "d"]
