@@ -18,6 +18,8 @@ from typing import Protocol
 
 CHUNK = 65536
 MAX_HEAD = 65536
+#: No service here answers with a hundredth of that; one that answers without end is not kept in memory.
+MAX_ANSWER = 64 << 20
 
 
 class Endpoint(Protocol):
@@ -174,6 +176,7 @@ class Connection:
 
     def _more(self, got: int) -> bytes:
         assert self._socket is not None
+        _refuse_endless(got)
         try:
             data = self._socket.recv(CHUNK)
         except (ConnectionResetError, BrokenPipeError) as problem:
@@ -194,6 +197,7 @@ class Connection:
             while len(buffer) < size + 2:
                 buffer += self._more(len(buffer))
             body, buffer = body + buffer[:size], buffer[size + 2 :]
+            _refuse_endless(len(body))
         while not buffer.startswith(b"\r\n") and b"\r\n\r\n" not in buffer:  # trailers are passed over
             buffer += self._more(len(buffer))
         rest = buffer[2:] if buffer.startswith(b"\r\n") else buffer.split(b"\r\n\r\n", 1)[1]
@@ -205,6 +209,11 @@ class Connection:
                 buffer += self._more(len(buffer))
             except ConnectionEnded:
                 return buffer
+
+
+def _refuse_endless(got: int) -> None:
+    if got > MAX_ANSWER:
+        raise ExchangeError(f"the answer has more than {MAX_ANSWER} bytes")
 
 
 def _head(text: bytes) -> tuple[int, str, dict[str, str]]:

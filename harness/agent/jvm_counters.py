@@ -10,6 +10,8 @@ Standard library only, Python >= 3.8: the agent on a remote host is built of thi
 
 from __future__ import annotations
 
+import os
+import stat
 import struct
 from pathlib import Path
 
@@ -18,6 +20,8 @@ from harness.agent.processes import PROC
 MAGIC = b"\xca\xfe\xc0\xc0"
 #: Of its two JIT compilers: wall time of all compilations so far, in ticks of ``FREQUENCY``.
 COMPILE_TICKS, FREQUENCY = "java.ci.totalTime", "sun.os.hrt.frequency"
+#: More than any JVM maps: 32 KiB unless it is told otherwise.
+MOST_BYTES = 1 << 20
 _PROLOGUE, _ENTRY = "iiqii", "iii4Bi"
 
 
@@ -60,11 +64,27 @@ def _mapped(pid: int) -> bytes | None:
     if inner is None:
         return None
     for file in Path(f"{PROC}/{pid}/root/tmp").glob(f"hsperfdata_*/{inner}"):
-        try:
-            return file.read_bytes()
-        except OSError:
-            continue
+        content = _content(file)
+        if content is not None:
+            return content
     return None
+
+
+def _content(file: Path) -> bytes | None:
+    """Return what the file holds; ``None``: it cannot be read, or is no plain file.
+
+    A service may put anything in its place: a link leads out of its container, a pipe keeps its reader waiting.
+    """
+    try:
+        descriptor = os.open(str(file), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        return os.read(descriptor, MOST_BYTES) if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
 
 
 def _inner_pid(pid: int) -> int | None:

@@ -24,7 +24,7 @@ from harness.cli import (
     verify,
 )
 from harness.cli.tidy import tidy_command
-from harness.errors import RematchError
+from harness.errors import RematchError, printable
 
 app = typer.Typer(
     name="rematch",
@@ -69,5 +69,5 @@ def main() -> None:
     try:
         app()
     except RematchError as error:
-        print(f"rematch: {error}", file=sys.stderr)
+        print(f"rematch: {printable(str(error))}", file=sys.stderr)
         sys.exit(error.exit_code)

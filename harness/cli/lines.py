@@ -7,6 +7,8 @@ import shutil
 import textwrap
 from collections.abc import Mapping, Sequence
 
+from harness.errors import printable
+
 #: A wider line is hard to read, and a narrower table impossible.
 WIDEST, NARROWEST = 120, 60
 _GAP = 2
@@ -25,7 +27,7 @@ def wrapped(text: str, *, indent: str = "", hang: str | None = None) -> str:
     A word that is longer than a line, such as a path, stays in one piece.
     """
     return textwrap.fill(
-        " ".join(text.split()),
+        " ".join(printable(text).split()),
         width(),
         initial_indent=indent,
         subsequent_indent=indent if hang is None else hang,
@@ -36,7 +38,7 @@ def wrapped(text: str, *, indent: str = "", hang: str | None = None) -> str:
 
 def shortened(text: str, columns: int) -> str:
     """Return the text, cut at a word and with an ellipsis where it is longer."""
-    return textwrap.shorten(text, max(columns, 2), placeholder=" …")
+    return textwrap.shorten(printable(text), max(columns, 2), placeholder=" …")
 
 
 def table(
@@ -53,6 +55,7 @@ def table(
         right: columns that are aligned at the right.
         short: cut the last column to one line; else it is wrapped.
     """
+    rows = [[printable(cell) for cell in row] for row in rows]
     widths = [max(len(row[place]) for row in (heads, *rows)) for place in range(len(heads) - 1)]
     left = max(width() - len(indent) - sum(widths) - _GAP * len(widths), _LAST)
     lines: list[str] = []

@@ -22,9 +22,10 @@ from harness.errors import InputError
 from harness.formats.gc_events import Cycle, GcLog, PauseEvent
 from harness.formats.source import unpacked
 
+#: Lengths have a length: a plus may be part of a number, and there are many ways to divide a thousand of them.
 _TRACE = re.compile(
     r"gc (?P<id>\d+) @(?P<at>[\d.]+)s (?P<share>\d+)%: "
-    r"(?P<sweep>[\d.e+-]+?)\+(?P<mark>[\d.e+-]+?)\+(?P<term>[\d.e+-]+) ms clock, "
+    r"(?P<sweep>[\d.e+-]{1,24}?)\+(?P<mark>[\d.e+-]{1,24}?)\+(?P<term>[\d.e+-]{1,24}) ms clock, "
     r"[^,]* ms cpu, (?P<before>\d+)->(?P<peak>\d+)->(?P<live>\d+) MB, (?P<goal>\d+) MB goal,"
     r"(?: \d+ MB stacks, \d+ MB globals,)? (?P<procs>\d+) P(?P<forced> \(forced\))?"
 )

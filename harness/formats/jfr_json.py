@@ -77,6 +77,12 @@ def parse_jfr_json(text: str, *, file: Path | None = None) -> FlightRecording:
             "not whole JSON: was it cut short?", file=file, place=f"line {error.lineno}", found=error.msg,
             allowed="the output of jfr print --json",
         ) from error  # fmt: skip
+    except (RecursionError, ValueError) as error:  # too deep, or a number of thousands of digits
+        raise InputError(
+            f"not JSON that can be read: {str(error)[:80]}",
+            file=file,
+            allowed="the output of jfr print --json",
+        ) from error
     except (KeyError, TypeError) as error:
         raise InputError(
             "JSON without recording.events", file=file, allowed="the output of jfr print --json"

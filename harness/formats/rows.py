@@ -65,9 +65,9 @@ class _Patience:
         after = index + 1
         is_open = text.count('"') % 2 == 1
         while is_open and after < len(lines) and not self.layout.begins_a_row(lines[after]):
-            text += "\n" + lines[after]
-            is_open = text.count('"') % 2 == 1
+            is_open = lines[after].count('"') % 2 == 0  # of this line alone: it may go on for megabytes
             after += 1
+        text = "\n".join(lines[index:after])
         last = after == len(lines) and not complete
         cut = last and (is_open or self.layout.end_may_be_cut)
         fields = split_row(text.rstrip("\r"), self.layout.delimiter)

@@ -9,6 +9,7 @@ A gzip stream that ends early gives what it holds.
 from __future__ import annotations
 
 import codecs
+import contextlib
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -81,7 +82,7 @@ def read_head(path: Path, size: int = 65536) -> str:
 
 
 def without_first_line(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Drop everything up to and with the first line end."""
+    """Drop everything up to and with the first line end; all of it where none comes."""
     head, found = b"", False
     for piece in pieces:
         if found:
@@ -92,6 +93,8 @@ def without_first_line(pieces: Iterator[bytes]) -> Iterator[bytes]:
         if newline:
             found = True
             yield rest
+        elif len(head) > LONGEST_RECORD_BYTES:
+            return
 
 
 def read_blocks(
@@ -177,16 +180,21 @@ def _gunzip(pieces: Iterator[bytes], notes: SourceNotes) -> Iterator[bytes]:
                 return
             inside = True
             try:
-                text = member.decompress(data)
+                text = member.decompress(data, PIECE_BYTES)  # of a megabyte there may come a thousand
             except zlib.error as problem:
                 notes.say(f"the gzip stream is damaged ({problem}); the part before the damage was read")
                 return
             if text:
                 yield text
-            data = member.unused_data
+            data = member.unconsumed_tail or member.unused_data
             if member.eof:
                 member, inside = zlib.decompressobj(_GZIP_WINDOW), False
     if inside:
+        rest = b""
+        with contextlib.suppress(zlib.error):
+            rest = member.flush()  # what was ready when the pieces ended
+        if rest:
+            yield rest
         notes.say("the gzip stream ends early; what it holds was read")
 
 
@@ -218,6 +226,8 @@ def _utf8(pieces: Iterator[bytes], notes: SourceNotes) -> Iterator[bytes]:
             continue
         data = kept + piece
         cut = data.rfind(b"\n") + 1  # a character may be cut at the end of a piece, never at a line end
+        if not cut and len(data) > LONGEST_RECORD_BYTES:
+            cut = len(data)
         kept = data[cut:]
         if cut:
             yield _lines_as_utf8(data[:cut], notes)

@@ -23,6 +23,8 @@ _ISO = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+[+-]\d{4}")
 _EPOCH_FROM_S = 1e9
 #: No date lies behind the year 9999.
 _EPOCH_TO_S = 2.5e11
+#: A longer line is read as several: no JVM writes one, and to search one takes the square of its length.
+LONGEST_LINE = 1 << 14
 
 
 @dataclass(slots=True)
@@ -89,7 +91,7 @@ def _lines(path: Path) -> Iterator[tuple[str, bool]]:
     opened = gzip.open if path.suffix == ".gz" else open
     try:
         with opened(path, "rb") as stream:
-            for line in stream:
+            for line in iter(lambda: stream.readline(LONGEST_LINE), b""):
                 yield line.decode("utf-8", "replace").rstrip("\r\n"), line.endswith(b"\n")
     except (EOFError, zlib.error):
         yield "", False

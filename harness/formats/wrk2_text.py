@@ -19,14 +19,16 @@ from harness.formats.wrk_text import looks_like_wrk, parse_time_s, summary_parts
 #: Whole microseconds, three significant digits.
 RESOLUTION_S = 1e-6
 
-_TITLE = re.compile(r"^\s+Latency Distribution \(HdrHistogram - (Recorded|Uncorrected) Latency", re.MULTILINE)
-_QUANTILE = re.compile(r"^\s*(\d+\.\d+)%\s+(\S+)$", re.MULTILINE)
+_TITLE = re.compile(
+    r"^[ \t]+Latency Distribution \(HdrHistogram - (Recorded|Uncorrected) Latency", re.MULTILINE
+)
+_QUANTILE = re.compile(r"^[ \t]*(\d+\.\d+)%[ \t]+(\S+)$", re.MULTILINE)
 #: A row of the spectrum that stands at a round share; the short list above it leaves p95 out.
-_P95 = re.compile(r"^\s+([\d.]+)\s+0\.950000\s", re.MULTILINE)
-_MEAN = re.compile(r"^#\[Mean\s+=\s+([\d.]+),", re.MULTILINE)
-_MAX = re.compile(r"^#\[Max\s+=\s+([\d.]+), Total count\s+=\s+(\d+)\]", re.MULTILINE)
-_THREADS = re.compile(r"^\s+(\d+) threads and \d+ connections$", re.MULTILINE)
-_CALIBRATION = re.compile(r"^\s+Thread calibration: ", re.MULTILINE)
+_P95 = re.compile(r"^[ \t]+([\d.]+)[ \t]+0\.950000[ \t]", re.MULTILINE)
+_MEAN = re.compile(r"^#\[Mean[ \t]+=[ \t]+([\d.]+),", re.MULTILINE)
+_MAX = re.compile(r"^#\[Max[ \t]+=[ \t]+([\d.]+), Total count[ \t]+=[ \t]+(\d+)\]", re.MULTILINE)
+_THREADS = re.compile(r"^[ \t]+(\d+) threads and \d+ connections$", re.MULTILINE)
+_CALIBRATION = re.compile(r"^[ \t]+Thread calibration: ", re.MULTILINE)
 
 
 def looks_like_wrk2(head: str) -> bool:

@@ -16,15 +16,16 @@ RESOLUTION_S = 1e-6
 
 _TIME_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _SCALES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
+#: Blanks are not line ends here: a file of nothing but those would be looked through once from each of them.
 _START = re.compile(r"^Running (\S+) test @ (\S+)$", re.MULTILINE)
-_THREADS = re.compile(r"^\s+Latency\s+(\S+)\s+(\S+)\s+(\S+)\s+(\S+)%$", re.MULTILINE)
-_QUANTILE = re.compile(r"^\s+(\d+(?:\.\d+)?)%\s+(\S+)$", re.MULTILINE)
-_REQUESTS = re.compile(r"^\s+(\d+) requests in (\S+), (\S+) read$", re.MULTILINE)
+_THREADS = re.compile(r"^[ \t]+Latency[ \t]+(\S+)[ \t]+(\S+)[ \t]+(\S+)[ \t]+(\S+)%$", re.MULTILINE)
+_QUANTILE = re.compile(r"^[ \t]+(\d+(?:\.\d+)?)%[ \t]+(\S+)$", re.MULTILINE)
+_REQUESTS = re.compile(r"^[ \t]+(\d+) requests in (\S+), (\S+) read$", re.MULTILINE)
 _SOCKET = re.compile(
-    r"^\s+Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)$", re.MULTILINE
+    r"^[ \t]+Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)$", re.MULTILINE
 )
-_STATUS = re.compile(r"^\s+Non-2xx or 3xx responses: (\d+)$", re.MULTILINE)
-_RATE = re.compile(r"^Requests/sec:\s+(\S+)$", re.MULTILINE)
+_STATUS = re.compile(r"^[ \t]+Non-2xx or 3xx responses: (\d+)$", re.MULTILINE)
+_RATE = re.compile(r"^Requests/sec:[ \t]+(\S+)$", re.MULTILINE)
 
 
 def looks_like_wrk(head: str) -> bool:

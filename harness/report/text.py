@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from harness.errors import printable
 from harness.model.digits import plain
 from harness.report import words
 from harness.report.numbers import counted, length, percent, percent_between, resolution
@@ -25,7 +26,7 @@ def show(report: Report) -> None:
     console = Console()
 
     def line(text: str, style: str = "") -> None:
-        console.print(text, style=style, markup=False, highlight=False)
+        console.print(printable(text), style=style, markup=False, highlight=False)
 
     line(words.summary(report), "bold")
     about = [
@@ -80,7 +81,7 @@ def _kinds_table(report: Report) -> Table:
     for column in ("requests", "share", "kind"):
         table.add_column(column, justify="left" if column == "kind" else "right")
     for kind, n in shown:
-        table.add_row(f"{n:,}", percent(n / max(report.requests, 1)), Text(kind))
+        table.add_row(f"{n:,}", percent(n / max(report.requests, 1)), Text(printable(kind)))
     return table
 
 
@@ -95,7 +96,7 @@ def _labels_table(report: Report) -> Table:
     for column in ("request", "number", "errors", "1/s", "mean", "p50", "p90", "p99", "max"):
         table.add_column(column, justify="left" if column == "request" else "right", overflow="fold")
     for row in shown:
-        table.add_row(Text(row.label or "(no name)"), *label_cells(report, row))
+        table.add_row(Text(printable(row.label or "(no name)")), *label_cells(report, row))
     return table
 
 
@@ -154,4 +155,4 @@ def _show_resources(report: Report, console: Console) -> None:
             said.append(f"memory {median} MiB (median), {most} MiB (most)")
         if used.cpu_s is not None and used.cores is not None:
             said.append(f"CPU {plain(used.cpu_s)} s, {plain(used.cores)} cores")
-        console.print(f"{name}: {'; '.join(said)}", markup=False, highlight=False)
+        console.print(printable(f"{name}: {'; '.join(said)}"), markup=False, highlight=False)

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 from typing import Protocol, TextIO
 
+from harness.errors import printable
 from harness.model import Frozen, TrialRecord
 
 
@@ -140,7 +141,7 @@ def suitable_progress() -> Progress:
 def outcome_words(record: TrialRecord) -> str:
     """``ok``, or the outcome with its reason, in one line."""
     reason = f" ({record.reason})" if record.reason else ""
-    return f"{record.outcome.value}{reason}".replace("\n", " ")
+    return printable(f"{record.outcome.value}{reason}".replace("\n", " "))
 
 
 def in_words(seconds: float) -> str:

@@ -160,6 +160,8 @@ class Archive:
             problem = "a name in another spelling"
         elif stat.S_IFMT(mode) not in (0, stat.S_IFREG):
             problem = "not a regular file"
+        elif entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            problem = "packed by a method that no session is"  # LZMA asks for as much memory as it likes
         elif entry.flag_bits & 0x1:
             problem = "encrypted"
         if problem is not None:

@@ -82,9 +82,12 @@ def _base(client: paramiko.SSHClient, settings: HostSettings, name: str) -> Pure
     else:
         home = _say(client, 'printf %s "$HOME"', name)[1]
         base = PurePosixPath(home or "/tmp") / (settings.folder or FOLDER)
-    code, _, err = _say(client, f"umask 077 && mkdir -p {shlex.quote(str(base))}/artifacts", name)
+    # a folder with a name that anybody can guess may be there already, and what lies in it is started
+    words = 'umask 077 && mkdir -p "$1/artifacts" && test -O "$1" && test -O "$1/artifacts"'
+    code, _, err = _say(client, f"sh -c {shlex.quote(words)} sh {shlex.quote(str(base))}", name)
     if code != 0:
-        raise HostError(f"{name}: cannot make {base}: {err.strip()}; set another folder in hosts.toml")
+        why = err.strip() or "it is there and belongs to another user"
+        raise HostError(f"{name}: cannot make {base}: {why}; set another folder in hosts.toml")
     return base
 
 

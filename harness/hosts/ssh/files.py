@@ -123,9 +123,13 @@ def fetch_tree(channel: AgentChannel, source: str, folder: Path, *, host: str) -
     """Bring back every file below; each gets its name here when its hash is the one it has there.
 
     Raises:
-        HostError: one arrived otherwise than it is there, twice; nothing of it is kept.
+        HostError: one arrived otherwise than it is there, twice; nothing of it is kept. Or the host names one
+            that would stand elsewhere than below ``folder``; nothing is fetched then.
     """
-    for name, (sha256, _, _) in sorted(channel.ask("inventory", folder=source).items()):
+    listed = channel.ask("inventory", folder=source)
+    for name in listed:
+        _refuse_outside(name, host=host)
+    for name, (sha256, _, _) in sorted(listed.items()):
         ours = folder / name
         ours.parent.mkdir(parents=True, exist_ok=True)
         part = ours.with_name(f"{ours.name}.part")
@@ -142,6 +146,13 @@ def fetch_tree(channel: AgentChannel, source: str, folder: Path, *, host: str) -
                     )
         finally:
             part.unlink(missing_ok=True)
+
+
+def _refuse_outside(name: str, *, host: str) -> None:
+    """Refuse a name by which a host would choose a place of this machine: it tells what a trial left, no more."""
+    parts = PurePosixPath(name).parts
+    if not parts or name.startswith("/") or ".." in parts or "\0" in name:
+        raise HostError(f"{host}: it names the file {name!r}, which is not below the trial's folder")
 
 
 def _forget(channel: AgentChannel, folder: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 
+from harness.agent import http_exchange
 from harness.agent.http_exchange import Connection, ConnectionEnded, ExchangeError, request_bytes
 from harness.model.endpoint import Endpoint
 from harness.tests.support.scripted_server import CLOSE, HEAD_ONLY, RESET, scripted
@@ -108,6 +109,24 @@ def test_an_answer_that_never_gets_complete_is_an_error(script: list[bytes]) -> 
 def test_what_is_no_http_answer_is_an_error(answer: bytes) -> None:
     with pytest.raises(ExchangeError, match="not a"):
         body_of(answer)
+
+
+@pytest.mark.parametrize(
+    "framing",
+    [
+        b"Content-Length: 300000\r\n\r\n" + b"x" * 300_000,
+        b"Transfer-Encoding: chunked\r\n\r\n493e0\r\n" + b"x" * 300_000 + b"\r\n0\r\n\r\n",
+        b"Transfer-Encoding: chunked\r\n\r\n" + (b"3e8\r\n" + b"x" * 1000 + b"\r\n") * 300,
+        b"\r\n" + b"x" * 300_000,
+    ],
+    ids=["a length", "one chunk", "many chunks", "until closed"],
+)
+def test_an_answer_beyond_the_limit_is_an_error_however_its_end_is_told(
+    framing: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_exchange, "MAX_ANSWER", 100_000)
+    with pytest.raises(ExchangeError, match="the answer has more than 100000 bytes"):
+        body_of(b"HTTP/1.1 200 OK\r\n" + framing)
 
 
 def test_an_early_refusal_of_a_long_body_is_read_all_the_same() -> None:

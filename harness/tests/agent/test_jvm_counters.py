@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.agent import jvm_counters
 from harness.agent.jvm_counters import COMPILE_TICKS, FREQUENCY, compile_seconds, read_counters
 from harness.launchers.tools import find_tools
 from harness.project import find_root
@@ -62,6 +63,23 @@ def test_a_file_cut_short_or_changed_anywhere_gives_what_can_be_had_and_never_an
 
 def test_a_process_that_is_no_jvm_has_no_compile_time() -> None:
     assert compile_seconds(os.getpid()) is None
+
+
+def test_what_a_service_puts_in_place_of_its_counters_is_neither_followed_nor_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jvm_counters, "PROC", tmp_path)
+    outside = tmp_path / "outside"
+    outside.write_bytes(made("<", {COMPILE_TICKS: 5, FREQUENCY: 1}))
+    for pid in (1, 2, 3, 4):
+        (tmp_path / str(pid) / "root/tmp/hsperfdata_me").mkdir(parents=True)
+        (tmp_path / str(pid) / "status").write_text(f"NSpid:\t{pid}\n")
+    places = {pid: tmp_path / f"{pid}/root/tmp/hsperfdata_me/{pid}" for pid in (1, 2, 3, 4)}
+    places[1].write_bytes(outside.read_bytes())
+    places[2].symlink_to(outside)
+    os.mkfifo(places[3])
+    places[4].mkdir()
+    assert [compile_seconds(pid) for pid in places] == [5.0, None, None, None]
 
 
 @pytest.mark.parametrize("major", [17, 25])

@@ -80,6 +80,17 @@ def test_it_listens_on_the_loopback_address_alone_and_has_no_socket_file(
     service.stop()
 
 
+def test_its_data_and_the_templates_password_are_for_the_servers_user_alone(
+    real: RealDatabase, need: BackingNeed, tmp_path: Path
+) -> None:
+    service = real.source.start(need, tmp_path)
+    template, cluster = service.cluster.template, service.cluster.folder
+    modes = [path.stat().st_mode & 0o777 for path in (template / "superuser", template, cluster)]
+    assert modes == [0o600, 0o700, 0o700]
+    assert (template / "superuser").read_text() not in service.environment.values()
+    service.stop()
+
+
 def test_passwords_are_checked_as_told_and_the_next_database_knows_nothing_of_it(
     real: RealDatabase, need: BackingNeed, tmp_path: Path
 ) -> None:

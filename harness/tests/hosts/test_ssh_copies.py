@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
+from typing import cast
 
 import pytest
 
@@ -147,3 +148,25 @@ def test_a_log_that_arrives_damaged_twice_is_refused_in_one_line_and_not_kept(
     assert "\n" not in str(refused.value)
     assert damaging.fetched == 2
     assert not [path for path in (tmp_path / "trial").rglob("*") if path.is_file()]
+
+
+class _Telling:
+    """In place of a channel: an agent that tells of these files, whatever it is asked."""
+
+    def __init__(self, *names: str) -> None:
+        self._names = names
+
+    def ask(self, what: str, **_: object) -> dict[str, list[object]]:
+        return {name: ["0" * 64, 1, 0] for name in self._names}
+
+
+@pytest.mark.parametrize("name", ["../outside", "a/../../outside", "/outside", "//outside", "", ".", "a\0b"])
+def test_a_host_that_names_a_file_outside_of_the_trials_folder_writes_nothing_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(files, "get_file", lambda *_, **__: pytest.fail("a file was fetched"))
+    (tmp_path / "trial").mkdir()
+    lying = cast(AgentChannel, _Telling("logs/good.log", name))
+    with pytest.raises(HostError, match=r"^bighost: .* not below the trial's folder"):
+        files.fetch_tree(lying, "/there", tmp_path / "trial", host="bighost")
+    assert list(tmp_path.rglob("*")) == [tmp_path / "trial"]

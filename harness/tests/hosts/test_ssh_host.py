@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 import threading
@@ -11,6 +13,7 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import psutil
 import pytest
 
 from harness.agent.http_exchange import Connection, request_bytes
@@ -25,6 +28,7 @@ from harness.hosts.ssh.settings import load_settings
 from harness.model import ClockReading
 from harness.model.endpoint import Endpoint
 from harness.tests.contracts.host import HostContract
+from harness.tests.support.available import not_run
 from harness.tests.support.instances import eventually
 from harness.tests.support.small_disk import small_disk
 from harness.tests.support.sshd import Sshd
@@ -64,6 +68,14 @@ def test_the_agent_needs_nothing_but_the_standard_library(tmp_path: Path) -> Non
     assert done.returncode == 0, done.stderr
 
 
+def test_the_agent_has_no_port_and_its_socket_is_for_its_own_user_alone(far: SshHost) -> None:
+    (folder,) = (Path(far.agent.base) / "sessions").glob("agent-*")
+    assert [path.stat().st_mode & 0o777 for path in (folder, folder / "agent.sock")] == [0o700, 0o600]
+    daemon = psutil.Process(json.loads((folder / "agent.json").read_text())["pid"])
+    assert daemon.net_connections("inet") == []
+    assert [one.laddr for one in daemon.net_connections("unix") if one.laddr] != []
+
+
 def test_an_unknown_host_key_is_refused_with_its_fingerprint_and_what_to_do(
     sshd: Sshd, tmp_path: Path
 ) -> None:
@@ -98,6 +110,18 @@ def test_a_host_where_nothing_listens_is_named(tmp_path: Path) -> None:
 def test_a_host_without_python_is_told_what_it_needs(sshd: Sshd, tmp_path: Path) -> None:
     with pytest.raises(HostError, match="no Python >= 3.8 there .tried: /no/python3."):
         SshHost("bighost", sshd.settings(tmp_path, python="/no/python3"))
+
+
+@pytest.mark.parametrize("inner", ["", "artifacts"])
+def test_a_folder_that_another_user_made_there_is_not_used(sshd: Sshd, tmp_path: Path, inner: str) -> None:
+    if os.geteuid() != 0:
+        not_run("a folder that belongs to another user is made by root alone")
+    base = tmp_path / "base"
+    (base / "artifacts").mkdir(parents=True)
+    os.chown(base / inner, 64124, 64124)
+    with pytest.raises(HostError, match="cannot make .*base: it is there and belongs to another user"):
+        SshHost("bighost", sshd.settings(base))
+    assert not list(base.rglob("*.pyz"))
 
 
 def test_a_second_session_is_refused_while_the_first_is_at_work(

@@ -175,6 +175,18 @@ def test_an_archive_that_claims_to_fill_a_disk_is_refused(tmp_path: Path) -> Non
         Archive(archive).read("session.json")
 
 
+@pytest.mark.parametrize("method", [zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2])
+def test_an_archive_packed_by_another_method_is_refused_before_anything_is_unpacked(
+    tmp_path: Path, method: int
+) -> None:
+    archive = tmp_path / "other.zip"
+    with zipfile.ZipFile(archive, "w", method) as made:
+        made.writestr("session.json", "{}" * 1000)
+    seal(archive)
+    with pytest.raises(InputError, match="packed by a method that no session is"):
+        Archive(archive).read("session.json")
+
+
 def test_pack_and_unpack_by_command(
     unpacked: SessionFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
