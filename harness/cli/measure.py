@@ -66,6 +66,13 @@ def measure_command(
         float | None,
         typer.Option(help="as many whole blocks as fit into so many minutes by the estimate, at least one"),
     ] = None,
+    undecided: Annotated[
+        bool,
+        typer.Option(
+            "--undecided",
+            help="with --minutes: after five blocks, only what no verdict is decided of",
+        ),
+    ] = False,
     new: Annotated[bool, typer.Option("--new", help="begin a new session, with the next free seed")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="print the plan, every command and the time; start nothing")
@@ -85,13 +92,18 @@ def measure_command(
         rematch measure strings-rounds --profile quick --seed 2
 
         rematch measure strings-rounds --profile quick --blocks 10
+
+        rematch measure strings-rounds --minutes 30 --undecided
     """
     if blocks is not None and minutes is not None:
         raise InputError("--blocks and --minutes both say how much is measured", allowed="one of them")
+    if undecided and minutes is None:
+        raise InputError("--undecided needs a time", allowed="--minutes, such as --minutes 30")
     from harness.session import (
         Interrupted,
         Silent,
         assemble,
+        for_the_undecided,
         launcher_name,
         measure,
         prepare,
@@ -113,6 +125,8 @@ def measure_command(
         prepared = prepare(assembly, experiment, profile=profile, host=label, seed=seed, launcher=launcher)
         if blocks is not None:
             prepared = with_blocks(prepared, blocks)
+        elif minutes is not None and undecided:
+            prepared = for_the_undecided(assembly, prepared, minutes)
         elif minutes is not None:
             prepared = within_minutes(assembly, prepared, minutes)
             print(_within(assembly, prepared, minutes), file=sys.stderr)
@@ -120,7 +134,10 @@ def measure_command(
         again += f" --load-host {load_host}" if load_host else ""
         again += (f" --database-host {database_host}" if database_host else "") + f" --seed {seed}"
         again += "" if launcher == "process" else f" --launcher {launcher}"
-        again += "" if prepared.blocks_asked is None else f" --blocks {prepared.blocks_asked}"
+        if undecided:
+            again += f" --minutes {minutes:g} --undecided"
+        else:
+            again += "" if prepared.blocks_asked is None else f" --blocks {prepared.blocks_asked}"
         for gone in prepared.unavailable:
             print(f"not measured: {gone.variant}: {gone.reason}", file=sys.stderr)
         planned = {trial.configuration.variant_name for trial in prepared.plan.trials}

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from harness.analysis.stats.detectable import BLOCKS, POWER, PowerCurve
 from harness.model import Estimate
-from harness.model.digits import percent
+from harness.model.digits import percent, whole_percent
 from harness.publish.results import NO_TEXT, Absent, Leaf, Tree, Words, for_each
 
 #: In the sentence, in this order.
@@ -53,7 +53,7 @@ def detectable_sentence(
         path for curves in found.values() for one in curves for path in one.smallest[0].ratio.inputs
     )
     blocks = f"{', '.join(map(str, BLOCKS[:-1]))} and {BLOCKS[-1]}"
-    head = f"Smallest differences that {blocks} blocks on this machine find in {POWER:.0%} of sessions: "
+    head = f"Smallest differences that {blocks} blocks on this machine find in {whole_percent(POWER)} of sessions: "
     return Words(head + "; ".join(said) + ".", tuple(inputs))
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -30,8 +31,9 @@ from harness.analysis.stats.pairing import (
     split_missing,
 )
 from harness.errors import InputError
-from harness.model import Estimate, Support
+from harness.model import Estimate
 from harness.model.base import Frozen
+from harness.model.digits import whole_percent
 
 POWER = 0.8
 BLOCKS = (5, 10, 20)
@@ -94,25 +96,49 @@ def detectable_ratio(
     left, right = arms(a, b, paired=True)
     if min(left.min(), right.min()) <= 0:
         raise InputError("a log ratio needs positive values", found="zero or less", allowed="above 0")
-    estimand = f"smallest ratio told from 1 by {n_blocks} blocks in {power:.0%} of sessions"
-    said = {
-        "method": _METHOD, "estimand": estimand, "unit": "ratio", "n_trials": 2 * left.size, "level": level,
-        "inputs": inputs,
-    }  # fmt: skip
+    says = _Smallest(f"{n_blocks} blocks", _METHOD, power, level, 2 * left.size, inputs)
     if left.size < FEWEST_PAIRS:
-        return nothing(f"{left.size} pairs: fewer than {FEWEST_PAIRS} say nothing of their spread", **said)  # type: ignore[arg-type]  # fields of one dict
+        return says.nothing(f"{left.size} pairs: fewer than {FEWEST_PAIRS} say nothing of their spread")
     sd, df = float(np.log(left / right).std(ddof=1)), left.size - 1
     if sd == 0:
-        return nothing(CONSTANT, **said)  # type: ignore[arg-type]  # fields of one dict
+        return says.nothing(CONSTANT)
     low, high = (sd * np.sqrt(df / scipy.special.chdtri(df, (1 + s * level) / 2)) for s in (-1, 1))
     sure = effect(None, n_blocks, power, level)
-    return Estimate(
-        value=float(np.exp(sd * effect(df, n_blocks, power, level))),
-        low=float(np.exp(low * sure)),
-        high=float(np.exp(high * sure)),
-        support=Support.NOT_NEGATIVE,
-        **said,  # type: ignore[arg-type]  # fields of one dict
-    )
+    return says.ratio(sd * effect(df, n_blocks, power, level), low * sure, high * sure)
+
+
+class _Smallest(NamedTuple):
+    """What every estimate of a smallest ratio has."""
+
+    by: str
+    method: str
+    power: float
+    level: float
+    n_trials: int
+    inputs: tuple[str, ...]
+
+    def ratio(self, log_ratio: float, low: float | None = None, high: float | None = None) -> Estimate:
+        return Estimate(
+            value=float(np.exp(log_ratio)),
+            low=None if low is None else float(np.exp(low)),
+            high=None if high is None else float(np.exp(high)),
+            level=self.level,
+            unit="ratio",
+            method=self.method,
+            estimand=self._estimand,
+            n_trials=self.n_trials,
+            inputs=self.inputs,
+        )
+
+    def nothing(self, why: str) -> Estimate:
+        return nothing(
+            why, method=self.method, estimand=self._estimand, unit="ratio", n_trials=self.n_trials,
+            level=self.level, inputs=self.inputs,
+        )  # fmt: skip
+
+    @property
+    def _estimand(self) -> str:
+        return f"smallest ratio told from 1 by {self.by} in {whole_percent(self.power)} of sessions"
 
 
 def power_curve(
@@ -204,17 +230,15 @@ def unpaired_curve(
     logs = np.log(mine[metric].to_numpy(dtype=np.float64))
     found = []
     for n in blocks:
-        said = {
-            "estimand": f"smallest ratio told from 1 by {n} trials an arm in {power:.0%} of sessions",
-            "method": "power of the two-sample t", "unit": "ratio", "n_trials": logs.size, "level": level,
-            "inputs": inputs_of(mine),
-        }  # fmt: skip
+        says = _Smallest(
+            f"{n} trials an arm", "power of the two-sample t", power, level, logs.size, inputs_of(mine)
+        )
         sd = float(logs.std(ddof=1)) if logs.size > FEWEST_PAIRS else 0.0
-        if sd == 0:
-            ratio = nothing("too few trials, or no variation between them", **said)  # type: ignore[arg-type]  # fields of one dict
-        else:
-            size = effect(logs.size - 1, n, power, level, two_samples=True)
-            ratio = Estimate(value=float(np.exp(sd * size)), support=Support.NOT_NEGATIVE, **said)  # type: ignore[arg-type]  # fields of one dict
+        ratio = (
+            says.nothing("too few trials, or no variation between them")
+            if sd == 0
+            else says.ratio(sd * effect(logs.size - 1, n, power, level, two_samples=True))
+        )
         found.append(Detectable(n_blocks=n, ratio=ratio))
     return tuple(found)
 

@@ -87,6 +87,11 @@ def next_blocks(found: Sequence[Comparison], *, trials: int, margin: float | Non
     return tuple(said)
 
 
+def wants_more(one: Comparison) -> bool:
+    """Tell whether a comparison is undecided, and blocks can change that; too few blocks are always undecided."""
+    return bool(_wanted(one, None))
+
+
 def _wanted(one: Comparison, margin: float | None) -> list[int | None]:
     """The further blocks of an undecided comparison; empty: it is decided, or nothing can decide it."""
     width = one.margin if margin is None else margin
