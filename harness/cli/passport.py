@@ -18,7 +18,8 @@ from harness.project import find_root
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from harness.evidence.passport import Change, Detectable, Passport
+    from harness.analysis.stats.detectable import Detectable
+    from harness.evidence.passport import Change, Passport
     from harness.store import SessionFolder
 
 
@@ -30,9 +31,7 @@ def passport_command(
             autocompletion=completion.profiles,
         ),
     ] = "quick",
-    last: Annotated[
-        bool, typer.Option("--last", help="print the newest passport; measure nothing")
-    ] = False,
+    last: Annotated[bool, typer.Option("--last", help="print the newest passport; measure nothing")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
     """Measure which ratios sessions on this machine can tell from 1.
@@ -71,9 +70,7 @@ def _measure(root: Path, profile: str, *, silent: bool) -> SessionFolder:
 
     assembly = assemble(root, host="local", load_host=None, database_host=None, launcher="process")
     with contextlib.closing(assembly):
-        prepared = prepare(
-            assembly, EXPERIMENT, profile=profile, host="local", seed=1, launcher="process"
-        )
+        prepared = prepare(assembly, EXPERIMENT, profile=profile, host="local", seed=1, launcher="process")
         try:
             progress = Silent() if silent else suitable_progress()
             return measure(assembly, prepared, progress=progress, new=True)

@@ -86,7 +86,13 @@ def changes(now: Passport, earlier: Sequence[Passport]) -> tuple[Change, ...]:
     """Return how each metric's spread compares with the newest earlier passport of the same machine that has it."""
     found = []
     before = sorted(
-        (one for one in earlier if one.machine_id == now.machine_id and one.started_epoch_s < now.started_epoch_s),
+        (
+            one
+            for one in earlier
+            if one.machine_id == now.machine_id
+            and one.session != now.session
+            and one.started_epoch_s <= now.started_epoch_s
+        ),
         key=lambda one: -one.started_epoch_s,
     )
     for line in now.lines:

@@ -73,9 +73,7 @@ def agreement_counts(evidence: Evidence | None) -> list[Mapping[str, Cell] | Non
     return gapped(rows, "session")
 
 
-def _rows(
-    session: str, found: SessionAgreement, labels: Mapping[str, str]
-) -> Iterator[Mapping[str, Cell]]:
+def _rows(session: str, found: SessionAgreement, labels: Mapping[str, str]) -> Iterator[Mapping[str, Cell]]:
     for pair in found.pairs:
         yield {
             "session": session,

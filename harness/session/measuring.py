@@ -193,10 +193,11 @@ class _Session:
         began_s, block, out = time.monotonic(), 0, frozenset[str]()
         for process in by_process(left):
             trial = process[0]
-            if self.prepared.budget_s is not None and trial.block > max(block, FIRST_BLOCKS):
+            budget_s, spent = self.prepared.budget_s, time.monotonic() - began_s
+            if budget_s is not None and trial.trial_id not in out and trial.block > max(block, FIRST_BLOCKS):
                 block = trial.block
-                over = time.monotonic() - began_s >= self.prepared.budget_s
-                out = self._leave_out([one for one in left if one.block >= block], block, over=over)
+                rest = [one for one in left if one.block >= block]
+                out |= self._leave_out(rest, block, over=spent >= budget_s)
             if trial.trial_id in out:
                 n_done += len(process)
                 continue
@@ -207,7 +208,9 @@ class _Session:
             n_done += len(process)
             self.left_s = sum(planned_s[n_done:]) * spent_s / sum(planned_s[:n_done])
             if self.prepared.budget_s is not None:
-                self.left_s = min(self.left_s, max(0.0, self.prepared.budget_s - (time.monotonic() - began_s)))
+                self.left_s = min(
+                    self.left_s, max(0.0, self.prepared.budget_s - (time.monotonic() - began_s))
+                )
             for record in records:
                 self.progress.trial_done(self._state(record.planned.trial_id), record)
 

@@ -119,7 +119,10 @@ class SessionFolder:
     def left_out(self) -> frozenset[str]:
         """Return the ids of the trials that were left out by the rule that the session registered."""
         return frozenset(
-            trial for event in self.events() if event.get("event") == layout.LEFT_OUT for trial in event.get("trials", ())
+            trial
+            for event in self.events()
+            if event.get("event") == layout.LEFT_OUT
+            for trial in event.get("trials", ())
         )
 
     def record(self, trial_id: str) -> TrialRecord:

@@ -76,7 +76,8 @@ def overview(rows: Sequence[VerifiedRow]) -> str:
         n_held = sum(c.holds and not c.close for c in found.cells if c.barred)
         lines.append(
             f"| [{found.name}](#{found.name}) | {found.bar} | {'holds' if found.holds else 'DOES NOT HOLD'} "
-            f"| {n_held} of {n_barred}{f', {n_open} undecided' if n_open else ''} | {_sims(found)} | {found.seed} | {row.wall_s:.1f} s |"
+            f"| {n_held} of {n_barred}{f', {n_open} undecided' if n_open else ''} | {_sims(found)} | {found.seed} "
+            f"| {row.wall_s:.1f} s |"
         )
     return "\n".join([*lines, "", total_words(rows)]) + "\n"
 

@@ -193,9 +193,7 @@ def power_curve(
                     smallest=tuple(
                         Detectable(
                             n_blocks=n,
-                            ratio=detectable_ratio(
-                                x, y, n_blocks=n, power=power, level=level, inputs=inputs
-                            ),
+                            ratio=detectable_ratio(x, y, n_blocks=n, power=power, level=level, inputs=inputs),
                         )
                         for n in blocks
                     ),

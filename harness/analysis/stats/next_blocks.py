@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Blocks to the undecided: which comparisons more blocks would decide, and how many fit into a budget of trials.
 
-A comparison is undecided while its interval holds an end of the band of equivalence: what is inside of it is negligible,
-what is outside of it is not, and blocks are spent until the interval says which. Whether the interval holds 1 is never
-asked: stopping as soon as it does not would find a difference where there is none (``rematch verify undecided``).
+A comparison is undecided while its interval holds an end of the band of equivalence: what is inside of it is
+negligible, what is outside of it is not, and blocks are spent until the interval says which. Whether the interval holds
+1 is never asked: stopping as soon as it does not would find a difference where there is none
+(``rematch verify undecided``).
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ def undecided(low: Floats, high: Floats, margin: float) -> np.ndarray[tuple[int,
     return np.asarray(((low < end) & (end < high)) | ((low < -end) & (-end < high)))
 
 
-def next_blocks(found: Sequence[Comparison], *, trials: int, margin: float | None = None) -> tuple[MoreBlocks, ...]:
+def next_blocks(
+    found: Sequence[Comparison], *, trials: int, margin: float | None = None
+) -> tuple[MoreBlocks, ...]:
     """Return the undecided comparisons, the quickest to decide first, and share out a budget of trials among them.
 
     A block of a variant takes two trials: its own, and one of the reference, which variants of one cell share. Only
@@ -65,7 +68,9 @@ def next_blocks(found: Sequence[Comparison], *, trials: int, margin: float | Non
     metrics = {one.metric for one in found}
     if len(metrics) > 1:
         raise InputError(
-            "one budget is shared out over one metric", found=", ".join(sorted(metrics)), allowed="one of them"
+            "one budget is shared out over one metric",
+            found=", ".join(sorted(metrics)),
+            allowed="one of them",
         )
     wanted = [(one, more) for one in found for more in _wanted(one, margin)]
     wanted.sort(key=lambda pair: pair[1] if pair[1] is not None else MOST_BLOCKS + 1)

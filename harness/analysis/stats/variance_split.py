@@ -3,22 +3,26 @@
 
 Nested random effects by the analysis of variance: the mean squares of all levels are set equal to what the components
 make them on average (Henderson's first method, so groups may differ in size). The interval of a component is the
-modified large-sample one (Ting, Burdick, Graybill, Jeyaratnam and Lu 1990), which needs no normality of an estimate that
-is cut off at 0; for equal groups of normal effects its coverage is known to be at least about nominal.
+modified large-sample one (Ting, Burdick, Graybill, Jeyaratnam and Lu 1990); with very few groups it is rather too wide
+(``rematch verify variances``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import scipy  # loads its slow submodules when they are first used
+from numpy.typing import NDArray
 from pydantic import Field
 
 from harness.analysis.stats.inputs import Floats, finite, fraction
 from harness.errors import InputError
 from harness.model.base import Frozen
+
+Counts = NDArray[np.integer[Any]]
 
 #: The level below the last one that is named: what is within its groups.
 WITHIN = "within"
@@ -31,9 +35,7 @@ class VarianceLevel(Frozen):
     variance: float = Field(ge=0, description="0 where the groups differ less than chance alone makes them")
     low: float
     high: float
-    share: float | None = Field(
-        description="of the variance of a single value; None: there is no variation"
-    )
+    share: float | None = Field(description="of the variance of a single value; None: there is no variation")
     n_groups: int
     df: int = Field(description="degrees of freedom of its mean square")
 
@@ -74,7 +76,10 @@ def variance_split(
     for column in (value, *levels):
         if column not in table.columns:
             raise InputError(
-                "no such column", place=column, found=", ".join(map(str, table.columns)), allowed="one of these"
+                "no such column",
+                place=column,
+                found=", ".join(map(str, table.columns)),
+                allowed="one of these",
             )
     if not levels:
         raise InputError("no level to split by", found="none", allowed="columns, the outermost first")
@@ -120,7 +125,7 @@ def variance_split(
     return VarianceSplit(levels=tuple(found), level=level, n_values=x.size, warnings=said)
 
 
-def _mean_squares(x: Floats, codes: Sequence[Floats], df: Floats) -> tuple[Floats, Floats]:
+def _mean_squares(x: Floats, codes: Sequence[Counts], df: Counts) -> tuple[Floats, Floats]:
     """Return the mean square of each level, shape (m,), and what each component adds to it, shape (m, m).
 
     Args:
@@ -130,17 +135,15 @@ def _mean_squares(x: Floats, codes: Sequence[Floats], df: Floats) -> tuple[Float
     means = [np.bincount(code, weights=x) / size for code, size in zip(codes, sizes, strict=True)]
     m = len(df)
     squares = np.array(
-        [
-            float(((means[i + 1][codes[i + 1]] - means[i][codes[i]]) ** 2).sum()) / df[i]
-            for i in range(m)
-        ]
+        [float(((means[i + 1][codes[i + 1]] - means[i][codes[i]]) ** 2).sum()) / df[i] for i in range(m)]
     )
     # sum over the groups g of level i of (values in g of each group of level j)^2 / (values in g)
     inside = np.zeros((m + 1, m))
     for j in range(m):
         for i in range(min(j + 1, m) + 1):
-            pairs, counts = np.unique(np.stack([codes[i], codes[j + 1]]), axis=1, return_counts=True)
-            inside[i, j] = float((counts**2 / sizes[i][pairs[0]]).sum())
+            width = len(sizes[j + 1])
+            pairs, counts = np.unique(codes[i] * width + codes[j + 1], return_counts=True)
+            inside[i, j] = float((counts**2 / sizes[i][pairs // width]).sum())
     made_of = np.zeros((m, m))
     for i in range(m):
         for j in range(i, m):
@@ -148,7 +151,7 @@ def _mean_squares(x: Floats, codes: Sequence[Floats], df: Floats) -> tuple[Float
     return squares, made_of
 
 
-def _interval(parts: Floats, df: Floats, level: float) -> tuple[float, float]:
+def _interval(parts: Floats, df: Counts, level: float) -> tuple[float, float]:
     """Return the modified large-sample interval of a sum of independent mean squares with signs.
 
     Args:

@@ -69,7 +69,9 @@ def precision_recall(curves: Sequence[PrecisionRecall]) -> Figure:
 
 
 @styled
-def power(curves: Mapping[str, Sequence[PowerCurve]], trials: pd.DataFrame, *, names: Mapping[str, str]) -> Figure:
+def power(
+    curves: Mapping[str, Sequence[PowerCurve]], trials: pd.DataFrame, *, names: Mapping[str, str]
+) -> Figure:
     """Return the smallest difference against the number of blocks, one panel a metric and one line a pair.
 
     Args:
@@ -81,7 +83,9 @@ def power(curves: Mapping[str, Sequence[PowerCurve]], trials: pd.DataFrame, *, n
     figure, panels = canvas(1, len(curves), width=PAGE_INCHES, height=2.2, sharey=True)
     for axes, (metric, ones) in zip(panels[0], curves.items(), strict=True):
         for one in ones:
-            drawn = [(p.n_blocks, 100 * (p.ratio.value - 1)) for p in one.smallest if p.ratio.value is not None]
+            drawn = [
+                (p.n_blocks, 100 * (p.ratio.value - 1)) for p in one.smallest if p.ratio.value is not None
+            ]
             style = styles[one.variant]
             axes.plot(
                 [n for n, _ in drawn], [size for _, size in drawn], color=style.colour, linestyle=style.line,

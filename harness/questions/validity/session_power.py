@@ -150,7 +150,9 @@ def split_rows(found: Sequence[SplitOf], labels: Mapping[str, str]) -> Rows:
         if one.split is None:
             rows.append({**row, "why": one.why})
             continue
-        rows.append(row | {level.name: _spread(level.variance, level.low, level.high) for level in one.split.levels})
+        rows.append(
+            row | {level.name: _spread(level.variance, level.low, level.high) for level in one.split.levels}
+        )
     return rows
 
 

@@ -104,10 +104,16 @@ def test_equal_spreads_are_called_changed_about_as_often_as_the_level(passport: 
     for _ in range(300):
         a, b = (float(rng.normal(size=n).std(ddof=1)) for _ in range(2))
         one = passport.model_copy(
-            update={"lines": (passport.lines[0].model_copy(update={"sd_log_ratio": a}),), "started_epoch_s": 2.0}
+            update={
+                "lines": (passport.lines[0].model_copy(update={"sd_log_ratio": a}),),
+                "started_epoch_s": 2.0,
+            }
         )
         two = passport.model_copy(
-            update={"lines": (passport.lines[0].model_copy(update={"sd_log_ratio": b}),), "started_epoch_s": 1.0}
+            update={
+                "lines": (passport.lines[0].model_copy(update={"sd_log_ratio": b}),),
+                "started_epoch_s": 1.0,
+            }
         )
         wrong += changes(one, [two])[0].changed
     assert wrong <= 12

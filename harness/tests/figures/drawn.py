@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 
 from harness import figures, questions
 from harness.analysis.attribution.rows import AttributionRow
-from harness.analysis.stats.detectable import power_curve
 from harness.analysis.stats.comparisons import compare
+from harness.analysis.stats.detectable import power_curve
 from harness.analysis.warmup.curves import warm_up_curve
 from harness.formats.detect import read_any
 from harness.formats.table import RequestTable
@@ -253,8 +253,13 @@ def drawn() -> dict[str, Callable[[], Figure]]:
             place_rows(sessions, "throughput_per_s", base_session=first), quantity="throughput"
         ),
         "power": lambda: validity.power(
-            {metric: power_curve(plain, metric, reference="go-nethttp") for metric in validity.METRICS if metric in plain},
-            plain, names=validity.METRICS,
+            {
+                metric: power_curve(plain, metric, reference="go-nethttp")
+                for metric in validity.METRICS
+                if metric in plain
+            },
+            plain,
+            names=validity.METRICS,
         ),
         "precision_recall": lambda: validity.precision_recall(curves()),
         "ratios": lambda: validity.ratios(told, label="last trial over first (log)"),

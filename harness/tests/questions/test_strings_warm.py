@@ -222,7 +222,9 @@ def test_the_sentence_on_smallest_differences_begins_with_equal_processes(eviden
     assert not isinstance(found, str | Words | Absent)
     text = found["text"]  # type: ignore[index]  # a branch of the tree
     assert isinstance(text, Words) and text.inputs
-    assert re.search(r"throughput against Go net/http: [\d.]+ %, [\d.]+ %, [\d.]+ % between equal processes", text.text)
+    assert re.search(
+        r"throughput against Go net/http: [\d.]+ %, [\d.]+ %, [\d.]+ % between equal processes", text.text
+    )
     assert "5, 10 and 20 blocks" in text.text and "80%" not in text.text
     nothing = results(None, evidence.variants, reference="go-nethttp")
     there = results(warm, evidence.variants, reference="go-nethttp")
@@ -230,7 +232,9 @@ def test_the_sentence_on_smallest_differences_begins_with_equal_processes(eviden
     assert keys[0] == keys[1]
 
 
-def test_variation_is_split_among_blocks_processes_and_windows_and_of_one_session_no_more(evidence: Evidence) -> None:
+def test_variation_is_split_among_blocks_processes_and_windows_and_of_one_session_no_more(
+    evidence: Evidence,
+) -> None:
     warm = warm_services(evidence)
     found = splits(warm)
     assert {one.variant for one in found} <= set(evidence.variants)

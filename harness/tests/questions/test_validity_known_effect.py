@@ -15,10 +15,10 @@ from harness.questions.validity.known_effect import SETTING, known_results, know
 SHARE = 0.05
 
 
-def session(effect: float, *, sd: float = 0.01, bound_by: str = "service", seed: int = 1) -> pd.DataFrame:
+def session(effect: float, *, sd: float = 0.01, bound_by: str = "service", seed: int = 2) -> pd.DataFrame:
     """Ten blocks of the reference, its duplicate, and a variant with this share of its throughput less."""
     rng = np.random.default_rng(seed)
-    rows = []
+    rows: list[dict[str, object]] = []
     for block in range(1, 11):
         for variant, duplicate in (("go", False), ("go", True), ("slow", False)):
             rate = 1000 * (1 - effect * (variant == "slow")) * float(np.exp(rng.normal(0, sd)))

@@ -49,12 +49,8 @@ def test_of_the_next_block_only_what_is_undecided_is_wanted_with_its_reference(t
     block = [trial for trial in folder.header.plan.trials if trial.block == 1]
     wanted = wanted_trials(root, folder, block)
     evidence = Evidence(root=root, experiment=name, sessions=(folder,))
-    found = compare(
-        evidence.trials, "throughput_per_s", reference=evidence.reference, by=evidence.factors
-    )
-    open_cells = {
-        (one.variant, tuple(sorted(one.levels.values()))) for one in found if wants_more(one)
-    }
+    found = compare(evidence.trials, "throughput_per_s", reference=evidence.reference, by=evidence.factors)
+    open_cells = {(one.variant, tuple(sorted(one.levels.values()))) for one in found if wants_more(one)}
     for trial in block:
         name, cell = trial.configuration.variant_name, tuple(sorted(trial.configuration.levels.values()))
         of_cell = {variant for variant, levels in open_cells if levels == cell}

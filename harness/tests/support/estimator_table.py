@@ -193,7 +193,7 @@ def _ratios() -> list[Row]:
         ratio("power_curve", lambda a, b: analysis.power_curve(_frame(a, b), "cost_s", reference="go"),
               lambda found: [n for curve in found for one in curve.smallest for n in bounds(one.ratio)],
               how="one variant", permuted=(), swapped=None),
-        ratio("next_blocks", lambda a, b: _more(a, b), lambda found: [float(one.n_more or 0) for one in found],
+        ratio("next_blocks", _more, lambda found: [float(one.n_more or 0) for one in found],
               how="one variant", permuted=(), swapped=None),
         ratio("lower_bound_overhead",
               lambda a, b: analysis.lower_bound_overhead({"x": a, "y": b}, {"x": 0.1 * a, "y": 0.2 * b}),
@@ -212,7 +212,9 @@ def _two_of_requests(rng: np.random.Generator) -> Arrays:
 
 
 def _more(a: np.ndarray, b: np.ndarray) -> Any:
-    return analysis.next_blocks(analysis.compare(_frame(a, b), "cost_s", reference="go"), trials=1000, margin=0.1)
+    return analysis.next_blocks(
+        analysis.compare(_frame(a, b), "cost_s", reference="go"), trials=1000, margin=0.1
+    )
 
 
 def _said(a: np.ndarray, b: np.ndarray) -> Any:

@@ -28,9 +28,7 @@ def detectable(sims: int, seed: int) -> VerifyResult:
         rng = np.random.default_rng([seed, number])
         found = _found(rng, "normal", sims, n_pilot, n_blocks)
         name = f"found, stated from {n_pilot} pairs for {n_blocks} blocks"
-        cells.append(
-            share(sims, name=name, value=found, at_least=POWER - _NORMAL, at_most=POWER + _NORMAL)
-        )
+        cells.append(share(sims, name=name, value=found, at_least=POWER - _NORMAL, at_most=POWER + _NORMAL))
     for number, law in enumerate(one for one in LAWS if one != "normal"):
         rng = np.random.default_rng([seed, 50 + number])
         found = _found(rng, law, sims, 10, 10)
@@ -40,14 +38,32 @@ def detectable(sims: int, seed: int) -> VerifyResult:
         rng = np.random.default_rng([seed, 70 + number])
         name = f"found without blocks, stated from 20 trials for {n_blocks} trials an arm"
         cells.append(
-            share(sims, name=name, value=_unpaired(rng, sims, n_blocks), at_least=POWER - _NORMAL, at_most=POWER + _NORMAL)
+            share(
+                sims,
+                name=name,
+                value=_unpaired(rng, sims, n_blocks),
+                at_least=POWER - _NORMAL,
+                at_most=POWER + _NORMAL,
+            )
         )
     held, other = _known(np.random.default_rng([seed, 90]), sims)
     cells.append(
-        share(sims, name="interval holds a handicap of 5 % of declared size", value=held, at_least=0.93, at_most=0.97)
+        share(
+            sims,
+            name="interval holds a handicap of 5 % of declared size",
+            value=held,
+            at_least=0.93,
+            at_most=0.97,
+        )
     )
     cells.append(
-        share(sims, name="interval holds 5 %, where the handicap is twice that", value=other, at_most=0.5, control=True)
+        share(
+            sims,
+            name="interval holds 5 %, where the handicap is twice that",
+            value=other,
+            at_most=0.5,
+            control=True,
+        )
     )
     rng = np.random.default_rng([seed, 99])
     cells.append(

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import sqrt
 from typing import Literal, TypedDict, Unpack
 
@@ -114,9 +114,7 @@ def pooled(rounds: Sequence[Cell]) -> Cell:
 
 def _of(tally: Tally, *, name: str, **limits: Unpack[_Limits]) -> Cell:
     """Return the cell that these sums make: its value, and its Monte Carlo interval."""
-    value, low, high = {"share": _share, "average": _average, "frequency": _frequency, "f1": _f1}[tally.kind](
-        *tally.sums
-    )
+    value, low, high = _JUDGED[tally.kind](*tally.sums)
     return Cell(name=name, value=value, low=low, high=high, tally=tally, **limits)
 
 
@@ -148,6 +146,15 @@ def _f1(right: float, found: float, truth: float) -> Judged:
     return 2 * right / (found + truth), low, high
 
 
+#: What each kind of sums makes: the value, and both ends of its interval.
+_JUDGED: dict[str, Callable[..., Judged]] = {
+    "share": _share,
+    "average": _average,
+    "frequency": _frequency,
+    "f1": _f1,
+}
+
+
 def _wilson(count: int, n: int) -> tuple[float, float]:
     low, high = stats.binomtest(count, n).proportion_ci(LEVEL, method="wilson")
     return float(low), float(high)
@@ -161,7 +168,9 @@ class VerifyResult(Frozen):
     control: str
     cells: tuple[Cell, ...]
     sims: int = Field(description="simulated experiments a cell, in one round")
-    rounds: int = Field(default=1, ge=1, description="of so many simulations each, until no cell was undecided")
+    rounds: int = Field(
+        default=1, ge=1, description="of so many simulations each, until no cell was undecided"
+    )
     seed: int
     holds: bool
     open_problem: str | None = Field(default=None, description="what no bar is set for, with its figures")

@@ -25,7 +25,7 @@ def variances(sims: int, seed: int) -> VerifyResult:
     for number, (words, blocks) in enumerate(DESIGNS.items()):
         rng = np.random.default_rng([seed, number])
         frame = _frame(blocks)
-        held = {name: 0 for name in TRUTH}
+        held = dict.fromkeys(TRUTH, 0)
         values: dict[str, list[float]] = {name: [] for name in TRUTH}
         n_naive = 0
         for _ in range(sims):
@@ -37,9 +37,16 @@ def variances(sims: int, seed: int) -> VerifyResult:
             n_naive += _naive_holds(frame)
         naive = max(naive, n_naive / sims)
         cells += [
-            share(sims, name=f"interval of {name} holds the truth, {words}", value=n / sims, at_least=0.92, at_most=0.98)
+            share(
+                sims,
+                name=f"interval of {name} holds the truth, {words}",
+                value=n / sims,
+                at_least=0.93,
+                # between so few sessions the method is on the safe side
+                at_most=None if name == "session" else 0.97,
+            )
             for name, n in held.items()
-        ]  # fmt: skip
+        ]
         cells += [
             average(values[name], name=f"{name} over its truth, {words}", at_least=0.9, at_most=1.1)
             for name in ("trial", WITHIN)
@@ -50,7 +57,7 @@ def variances(sims: int, seed: int) -> VerifyResult:
     )  # fmt: skip
     return result(
         "variances",
-        bar="coverage of every component in [.92, .98]; trials and windows within 10 % on average",
+        bar="coverage of every component in [.93, .97] (of sessions >= .93); trials and windows within 10 % on average",
         control="the spread of all trials' means, taken for that between trials of a block, covers < .7",
         cells=cells, sims=sims, seed=seed,
     )  # fmt: skip

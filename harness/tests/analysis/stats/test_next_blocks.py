@@ -40,9 +40,7 @@ def test_the_budget_is_kept_and_the_quickest_are_decided_first() -> None:
 
 
 def test_a_comparison_that_is_not_about_the_services_gets_no_block() -> None:
-    found = [
-        one.model_copy(update={"not_about": "bound by the generator"}) for one in session(1.1, cv=0.08)
-    ]
+    found = [one.model_copy(update={"not_about": "bound by the generator"}) for one in session(1.1, cv=0.08)]
     assert next_blocks(found, trials=1000, margin=0.05) == ()
 
 

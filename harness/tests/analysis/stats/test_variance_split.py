@@ -57,8 +57,9 @@ def test_a_name_that_comes_again_in_another_group_is_another_group() -> None:
 
 
 def test_few_groups_say_little_and_the_interval_says_so() -> None:
-    few, many = variance_split(nested([2] * 3), "value", ["block"]), variance_split(
-        nested([2] * 60), "value", ["block"]
+    few, many = (
+        variance_split(nested([2] * 3), "value", ["block"]),
+        variance_split(nested([2] * 60), "value", ["block"]),
     )
     assert few.of("block").high / few.of("block").low > 10 * many.of("block").high / many.of("block").low
     for one in (*few.levels, *many.levels):
