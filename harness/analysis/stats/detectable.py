@@ -181,6 +181,13 @@ def power_curve(
             if not x.size or min(x.min(), y.min()) <= 0:
                 continue
             inputs = inputs_of(pd.concat([a, b]))
+            smallest = tuple(
+                Detectable(
+                    n_blocks=n,
+                    ratio=detectable_ratio(x, y, n_blocks=n, power=power, level=level, inputs=inputs),
+                )
+                for n in blocks
+            )
             found.append(
                 PowerCurve(
                     metric=metric,
@@ -190,13 +197,7 @@ def power_curve(
                     levels=dict(zip(by, map(str, key), strict=True)),
                     sd_log_ratio=float(np.log(x / y).std(ddof=1)) if x.size >= FEWEST_PAIRS else None,
                     n_pairs=x.size,
-                    smallest=tuple(
-                        Detectable(
-                            n_blocks=n,
-                            ratio=detectable_ratio(x, y, n_blocks=n, power=power, level=level, inputs=inputs),
-                        )
-                        for n in blocks
-                    ),
+                    smallest=smallest,
                 )
             )
     return tuple(found)

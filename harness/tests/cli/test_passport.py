@@ -113,6 +113,7 @@ def test_equal_spreads_are_called_changed_about_as_often_as_the_level(passport: 
             update={
                 "lines": (passport.lines[0].model_copy(update={"sd_log_ratio": b}),),
                 "started_epoch_s": 1.0,
+                "session": "earlier",
             }
         )
         wrong += changes(one, [two])[0].changed

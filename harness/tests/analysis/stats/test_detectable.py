@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from statsmodels.stats.power import TTestPower
+from statsmodels.stats.power import TTestPower  # type: ignore[import-untyped]  # it has no types
 
 from harness.analysis.stats.detectable import FEWEST_PAIRS, detectable_ratio, effect, power_curve
 from harness.errors import InputError
