@@ -34,7 +34,7 @@ def passport_command(
     last: Annotated[bool, typer.Option("--last", help="print the newest passport; measure nothing")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
-    """Measure which ratios sessions on this machine can tell from 1.
+    """Run a self-test: which ratios can sessions on this machine tell from 1?
 
     One Go service runs twice in each block, in fresh processes. From the spread
     between the two follows the smallest ratio that 5, 10 and 20 blocks find in 80 %

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from harness.analysis.stats.detectable import BLOCKS, POWER, PowerCurve
 from harness.model import Estimate
@@ -23,7 +23,8 @@ _WORDS = {
 def detectable_tree(
     found: Mapping[str, Sequence[PowerCurve]], variants: Mapping[str, str], *, reference: str
 ) -> Tree:
-    """Return ``<branch>.blocks_<n>.<variant>``, the reference's own against its duplicate, and the sentence ``text``.
+    """Return ``<branch>.blocks_<n>.<variant>``, the reference's own against its duplicate, and in words ``text`` of all
+    branches and ``short`` of the first.
 
     Args:
         found: branch -> curves of one metric in one cell; empty: not measured.
@@ -39,22 +40,23 @@ def detectable_tree(
             for branch, curves in found.items()
         },
         "text": detectable_sentence(found, variants, reference=reference),
+        "short": detectable_sentence(dict(list(found.items())[:1]), variants, reference=reference),
     }
 
 
 def detectable_sentence(
     found: Mapping[str, Sequence[PowerCurve]], variants: Mapping[str, str], *, reference: str
 ) -> Leaf:
-    """Return one sentence a metric: from which difference on 5, 10 and 20 blocks find one in 80 % of sessions."""
+    """Return from which differences on 5, 10 and 20 blocks find one in 80 % of sessions, one sentence a metric."""
     said = [sentence for curves in found.values() if (sentence := _of_metric(curves, variants, reference))]
     if not said:
         return NO_TEXT
     inputs = dict.fromkeys(
         path for curves in found.values() for one in curves for path in one.smallest[0].ratio.inputs
     )
-    blocks = f"{', '.join(map(str, BLOCKS[:-1]))} and {BLOCKS[-1]}"
-    head = f"Smallest differences that {blocks} blocks on this machine find in {whole_percent(POWER)} of sessions: "
-    return Words(head + "; ".join(said) + ".", tuple(inputs))
+    head = f"The smallest differences that {_and(map(str, BLOCKS))} blocks on this machine find in "
+    head += f"{whole_percent(POWER)} of sessions, in "
+    return Words(head + ". In ".join(said) + ".", tuple(inputs))
 
 
 def smallest_differences(curve: PowerCurve) -> list[str]:
@@ -68,18 +70,21 @@ def _of_metric(curves: Sequence[PowerCurve], variants: Mapping[str, str], refere
     others = sorted(
         (one for one in told if not one.twice), key=lambda one: one.smallest[-1].ratio.value or 0.0
     )
-    parts = [f"{', '.join(smallest_differences(one))} between equal processes" for one in twice[:1]]
-    named = dict.fromkeys((others[0].variant, others[-1].variant)) if others else {}
-    ends = {one.variant: one for one in others}
+    parts = [f"equal processes {_and(smallest_differences(one))}" for one in twice[:1]]
     parts += [
-        f"{', '.join(smallest_differences(ends[name]))} for {variants.get(name, name)}" for name in named
+        f"{variants.get(one.variant, one.variant)} {_and(smallest_differences(one))}"
+        for one in dict.fromkeys((others[0], others[-1]) if others else ())
     ]
     if not parts:
         return None
-    label = variants.get(reference, reference)
-    against = f" against {label}" if others else f" of {label}"
     metric = curves[0].metric
-    return f"{_WORDS.get(metric, metric)}{against}: {', '.join(parts)}"
+    against = f" against {variants.get(reference, reference)}" if others else ""
+    return f"{_WORDS.get(metric, metric)}{against}: {'; '.join(parts)}"
+
+
+def _and(words: Iterable[str]) -> str:
+    *most, last = words
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 def _difference(ratio: Estimate) -> str:

@@ -223,7 +223,7 @@ def test_the_sentence_on_smallest_differences_begins_with_equal_processes(eviden
     text = found["text"]  # type: ignore[index]  # a branch of the tree
     assert isinstance(text, Words) and text.inputs
     assert re.search(
-        r"throughput against Go net/http: [\d.]+ %, [\d.]+ %, [\d.]+ % between equal processes", text.text
+        r"throughput against Go net/http: equal processes [\d.]+ %, [\d.]+ % and [\d.]+ %; ", text.text
     )
     assert "5, 10 and 20 blocks" in text.text and "80%" not in text.text
     nothing = results(None, evidence.variants, reference="go-nethttp")
