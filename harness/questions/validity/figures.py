@@ -88,8 +88,10 @@ def power(
             ]
             style = styles[one.variant]
             axes.plot(
-                [n for n, _ in drawn], [size for _, size in drawn], color=style.colour, linestyle=style.line,
-                linewidth=2.2 if one.twice else 1.2, label=f"{style.label}{', twice' if one.twice else ''}",
+                [n for n, _ in drawn], [size for _, size in drawn],
+                **(style.dots | {"linestyle": style.line, "color": style.colour}),
+                linewidth=2.2 if one.twice else 1.0,
+                label=f"{style.label}{', twice' if one.twice else ''}",
             )  # fmt: skip
         log_scale(axes, "x", "y")
         axes.set_xticks([p.n_blocks for p in ones[0].smallest])
