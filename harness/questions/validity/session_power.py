@@ -45,19 +45,25 @@ class SplitOf(Frozen):
 def session_curves(
     warm: Warm | None, blocks: Sequence[int] = (*BLOCKS, 40)
 ) -> dict[str, tuple[PowerCurve, ...]]:
-    """Return column -> the power curve of every pair at saturation; empty: not measured."""
+    """Return column -> the power curve of every pair at saturation, where any tells one; empty: not measured."""
     if warm is None:
         return {}
-    return {
+    found = {
         metric: power_curve(warm.saturation, metric, reference=warm.evidence.reference, blocks=blocks)
         for metric in METRICS
         if warm.saturation[metric].notna().any()
     }
+    return {
+        metric: curves
+        for metric, curves in found.items()
+        if any(point.ratio.value is not None for one in curves for point in one.smallest)
+    }
 
 
-def curve_rows(curves: Mapping[str, Sequence[PowerCurve]], labels: Mapping[str, str]) -> Rows:
+def curve_rows(curves: Mapping[str, Sequence[PowerCurve]], warm: Warm | None) -> Rows:
     """Return one row a pair and metric: pairs, spread, and the smallest difference at each number of blocks."""
     rows: Rows = []
+    labels = {} if warm is None else warm.evidence.variants
     for metric, ones in curves.items():
         rows += [None] if rows else []
         for one in ones:
@@ -138,9 +144,10 @@ def settled_windows(warm: Warm) -> pd.DataFrame | None:
     return pd.concat(found, ignore_index=True) if found else None
 
 
-def split_rows(found: Sequence[SplitOf], labels: Mapping[str, str]) -> Rows:
+def split_rows(found: Sequence[SplitOf], warm: Warm | None) -> Rows:
     """Return one row a variant and metric: the standard deviation of each level, with its interval."""
     rows: Rows = []
+    labels = {} if warm is None else warm.evidence.variants
     for one in found:
         row: dict[str, Cell] = {
             "variant": labels.get(one.variant, one.variant),

@@ -242,7 +242,7 @@ def test_variation_is_split_among_blocks_processes_and_windows_and_of_one_sessio
     assert reference.n_sessions == 1
     if reference.split is not None:
         assert [level.name for level in reference.split.levels] == ["block", "trial", "window"]
-    assert len(split_rows(found, evidence.variants)) == len(found)
+    assert len(split_rows(found, warm)) == len(found)
     assert splits(None) == ()
 
 
