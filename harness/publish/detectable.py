@@ -73,7 +73,7 @@ def _of_metric(curves: Sequence[PowerCurve], variants: Mapping[str, str], refere
     parts = [f"equal processes {_and(smallest_differences(one))}" for one in twice[:1]]
     parts += [
         f"{variants.get(one.variant, one.variant)} {_and(smallest_differences(one))}"
-        for one in dict.fromkeys((others[0], others[-1]) if others else ())
+        for one in (*others[:1], *others[1:][-1:])
     ]
     if not parts:
         return None
