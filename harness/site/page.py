@@ -103,7 +103,7 @@ def render_page(content: Content) -> str:
         question=QUESTION, head=head, top=top, figures=figures, beside=content.beside, glyphs=glyph_sheet(glyphs),
         sections=published.sections, notebooks=content.notebooks, link=trials.link, trials=content.trials,
         sets=trials.lists, row_id=trials.row, metrics=[head for head, _ in METRICS.values()],
-        verdicts=_by_session(content.verdicts),
+        verdicts=_by_session(content.verdicts), open_session=_session_of(head, content.verdicts),
         verdict_words=list(WORDS.values()), claims=content.claims, claim_counts=verdict_counts(content.claims),
         sources=list(dict.fromkeys(one.source for one in content.claims)),
         download=Markup(data_url(content.packed)), download_name=NAME, download_kib=-(-len(content.packed) // 1024),
@@ -113,6 +113,12 @@ def render_page(content: Content) -> str:
 
 def _by_session(verdicts: Sequence[VerdictRow]) -> list[tuple[str, list[tuple[int, VerdictRow]]]]:
     return [(name, list(rows)) for name, rows in groupby(enumerate(verdicts), lambda one: one[1].session)]
+
+
+def _session_of(head: Mapping[str, Any], verdicts: Sequence[VerdictRow]) -> str:
+    """The session of the first screen, else the last one."""
+    trials: tuple[str, ...] = head["itself"][1] if head["itself"] else ()
+    return trials[0].rpartition("/")[0] if trials else verdicts[-1].session if verdicts else ""
 
 
 def _drawn(published: Published, beside: Collection[str]) -> tuple[dict[str, Markup], dict[str, str]]:

@@ -45,6 +45,9 @@ _COLOUR = re.compile("|".join(_COLOURS), re.IGNORECASE)
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
 _NUMBER = re.compile(r"-?\d+\.\d{3,}")
 _GLYPH = re.compile(r"[A-Za-z]+[A-Za-z-]*-[0-9a-f]+")
+_TRANSLATE = re.compile(r"translate\([^)]*\)")
+#: The font of every figure: its name before each glyph would be an eighth of the page.
+_FONT = "DejaVuSans-"
 _PICTURE = "data:image/png;base64,"
 
 
@@ -76,8 +79,12 @@ def inline_svg(path: Path, *, prefix: str, title: str) -> Drawing:
         raise InputError("not an SVG", file=path, found=root.tag, allowed="svg")
     glyphs: dict[str, str] = {}
     drawn = "".join(_written(child, path, prefix, glyphs) for child in root)
-    box = " ".join(_short(part) for part in root.get("viewBox", "").split())
-    head = Markup('<svg viewBox="{}" role="img" aria-label="{}">').format(box, title)
+    box = [_short(part) for part in root.get("viewBox", "").split()]
+    if len(box) != 4:
+        raise InputError("an SVG without a size", file=path, place="viewBox", allowed="four numbers")
+    head = Markup('<svg viewBox="{}" style="--points:{}" role="img" aria-label="{}">').format(
+        " ".join(box), box[2], title
+    )
     return Drawing(head + Markup(drawn) + Markup("</svg>"), glyphs)
 
 
@@ -102,7 +109,7 @@ def _written(element: Xml.Element, path: Path, prefix: str, glyphs: dict[str, st
             "an element that only draws is wanted", file=path, found=name, allowed="paths and groups"
         )
     if name == "path" and _GLYPH.fullmatch(own := element.get("id", "")):
-        glyphs[own] = _joined(element.get("d", ""))
+        glyphs[_glyph(own)] = _joined(element.get("d", ""))
         return ""
     inside = "".join(_written(child, path, prefix, glyphs) for child in element)
     inside += str(escape((element.text or "").strip())) if name in ("text", "tspan") else ""
@@ -132,8 +139,13 @@ def _link(value: str, name: str, path: Path, prefix: str) -> str:
     if name == "image" and value.startswith(_PICTURE):
         return re.sub(r"\s", "", value)
     if value.startswith("#"):
-        return value if _GLYPH.fullmatch(value[1:]) else f"#{prefix}{value[1:]}"
+        own = value[1:]
+        return f"#{_glyph(own)}" if _GLYPH.fullmatch(own) else f"#{prefix}{own}"
     raise InputError("a figure that loads something", file=path, found=value[:60], allowed="nothing")
+
+
+def _glyph(name: str) -> str:
+    return f"g{name.removeprefix(_FONT)}" if name.startswith(_FONT) else name
 
 
 def _value(key: str, value: str, prefix: str, path: Path) -> str:
@@ -145,7 +157,9 @@ def _value(key: str, value: str, prefix: str, path: Path) -> str:
         return _joined(value)
     if key == "style":
         value = re.sub(r"\s*([:;])\s*", r"\1", value).strip("; ")
-    return value if key == "transform" else _short(value)
+    if key == "transform":  # a scale has more digits than a place
+        return _TRANSLATE.sub(lambda found: _short(found[0]), value)
+    return _short(value)
 
 
 def _joined(outline: str) -> str:
