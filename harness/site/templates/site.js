@@ -4,7 +4,7 @@
 
 /* Begin of the rule: harness/analysis/stats/verdicts.py decides the same; a test compares them. */
 function decide(row, margin, rule) {
-  if (!row.about) return "not_about_services";
+  if (!row.about) return "not_about_the_services";
   const widened = row.noise === null ? margin : Math.max(margin, row.noise);
   const enough = row.blocks >= rule.fewest_blocks;
   const may = enough && widened <= Math.max(margin, rule.most_noise);

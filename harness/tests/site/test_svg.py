@@ -95,9 +95,11 @@ def test_named_series_are_told_with_the_places_of_their_axes(tmp_path: Path) -> 
     ]
     box, x = found["axes"][0]["box"], found["axes"][0]["x"]
     assert x == {"scale": "log", "limits": [1.0, 100.0], "label": "across / s"}
-    # the axes' lower left corner is where the SVG draws the frame
-    frame = f"M {box[0]:.2f} {box[1] + box[3]:.2f}"
-    assert frame in str(inline_svg(tmp_path / "a.svg", prefix="", title="x").markup)
+    # the box is that to which the SVG clips what is drawn in the axes
+    clip = next(Xml.parse(tmp_path / "a.svg").iter("{http://www.w3.org/2000/svg}rect"))
+    assert box == pytest.approx(
+        [float(clip.get(name, "")) for name in ("x", "y", "width", "height")], abs=0.02
+    )
 
 
 def test_a_figure_without_names_has_no_series() -> None:

@@ -24,7 +24,14 @@ METRIC = "time_to_first_response_s"
 
 def make_published_project(root: Path) -> Path:
     """Lay out the project at ``root``: numbers, a comparison, a table, two figures, and an executed notebook."""
-    for name in ("harness", "notebooks", "pyproject.toml", "data/published"):
+    for name in (
+        "harness",
+        "notebooks",
+        "pyproject.toml",
+        "data/published",
+        "services",
+        "paper/references.bib",
+    ):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).symlink_to(REPOSITORY / name)
     bundled = Path("data/raw/bundled") / EXPERIMENT
