@@ -32,7 +32,8 @@ def notebook_page(executed: Path, title: str) -> str:
     from nbformat.reader import NotJSONError
 
     try:
-        body, _ = HTMLExporter(template_name="basic", exclude_input_prompt=True).from_filename(str(executed))
+        exporter = HTMLExporter(template_name="basic", exclude_input_prompt=True)  # type: ignore[no-untyped-call]  # nbconvert has no types here
+        body, _ = exporter.from_filename(str(executed))
     except (OSError, NotJSONError, KeyError, ValueError) as error:
         raise InputError(f"cannot be read as a notebook ({error})", file=executed) from None
     page = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(

@@ -22,7 +22,7 @@ from harness.report.html import page_style
 from harness.site.claims import ClaimRow, verdict_counts
 from harness.site.download import NAME, data_url
 from harness.site.published import Published, PublishedFigure
-from harness.site.svg import glyph_sheet, inline_svg
+from harness.site.svg import Glyph, glyph_sheet, inline_svg
 from harness.site.trials import METRICS, TrialRow
 from harness.site.verdicts import WORDS, VerdictRow, constants
 
@@ -121,10 +121,10 @@ def _session_of(head: Mapping[str, Any], verdicts: Sequence[VerdictRow]) -> str:
     return trials[0].rpartition("/")[0] if trials else verdicts[-1].session if verdicts else ""
 
 
-def _drawn(published: Published, beside: Collection[str]) -> tuple[dict[str, Markup], dict[str, str]]:
+def _drawn(published: Published, beside: Collection[str]) -> tuple[dict[str, Markup], dict[str, Glyph]]:
     """Key of a figure -> its drawing; and the glyphs of all."""
     figures: dict[str, Markup] = {}
-    glyphs: dict[str, str] = {}
+    glyphs: dict[str, Glyph] = {}
     every = [one for section in published.sections for one in section.figures]
     for place, one in enumerate(every):
         if one.key not in beside:

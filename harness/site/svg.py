@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 from xml.etree import ElementTree as Xml
 
 from markupsafe import Markup, escape
@@ -51,12 +52,19 @@ _FONT = "DejaVuSans-"
 _PICTURE = "data:image/png;base64,"
 
 
+class Glyph(NamedTuple):
+    """A sign of a font: its outline, and the transform that gives it its size."""
+
+    outline: str
+    transform: str
+
+
 @dataclass(frozen=True)
 class Drawing:
-    """``markup``: the ``<svg>`` element. ``glyphs``: id -> outline, of every glyph that it uses."""
+    """``markup``: the ``<svg>`` element. ``glyphs``: id -> glyph, of every one that it uses."""
 
     markup: Markup
-    glyphs: Mapping[str, str]
+    glyphs: Mapping[str, Glyph]
 
 
 def inline_svg(path: Path, *, prefix: str, title: str) -> Drawing:
@@ -77,7 +85,7 @@ def inline_svg(path: Path, *, prefix: str, title: str) -> Drawing:
         raise InputError(f"cannot be read as SVG ({error})", file=path) from None
     if root.tag != f"{_SVG}svg":
         raise InputError("not an SVG", file=path, found=root.tag, allowed="svg")
-    glyphs: dict[str, str] = {}
+    glyphs: dict[str, Glyph] = {}
     drawn = "".join(_written(child, path, prefix, glyphs) for child in root)
     box = [_short(part) for part in root.get("viewBox", "").split()]
     if len(box) != 4:
@@ -88,17 +96,18 @@ def inline_svg(path: Path, *, prefix: str, title: str) -> Drawing:
     return Drawing(head + Markup(drawn) + Markup("</svg>"), glyphs)
 
 
-def glyph_sheet(glyphs: Mapping[str, str]) -> Markup:
+def glyph_sheet(glyphs: Mapping[str, Glyph]) -> Markup:
     """Return the element that holds the glyphs of all figures; it takes no room."""
     paths = "".join(
-        f'<path id="{escape(name)}" d="{escape(outline)}"/>' for name, outline in sorted(glyphs.items())
+        f'<path id="{escape(name)}" d="{escape(one.outline)}" transform="{escape(one.transform)}"/>'
+        for name, one in sorted(glyphs.items())
     )
     return Markup(
         f'<svg class="glyphs" width="0" height="0" aria-hidden="true" focusable="false"><defs>{paths}</defs></svg>'
     )
 
 
-def _written(element: Xml.Element, path: Path, prefix: str, glyphs: dict[str, str]) -> str:
+def _written(element: Xml.Element, path: Path, prefix: str, glyphs: dict[str, Glyph]) -> str:
     if not isinstance(element.tag, str):
         return ""  # a comment
     name = element.tag.removeprefix(_SVG)
@@ -109,7 +118,7 @@ def _written(element: Xml.Element, path: Path, prefix: str, glyphs: dict[str, st
             "an element that only draws is wanted", file=path, found=name, allowed="paths and groups"
         )
     if name == "path" and _GLYPH.fullmatch(own := element.get("id", "")):
-        glyphs[_glyph(own)] = _joined(element.get("d", ""))
+        glyphs[_glyph(own)] = Glyph(_joined(element.get("d", "")), element.get("transform", ""))
         return ""
     inside = "".join(_written(child, path, prefix, glyphs) for child in element)
     inside += str(escape((element.text or "").strip())) if name in ("text", "tspan") else ""
@@ -123,7 +132,7 @@ def _written(element: Xml.Element, path: Path, prefix: str, glyphs: dict[str, st
 
 
 def _attributes(
-    element: Xml.Element, name: str, path: Path, prefix: str, glyphs: Mapping[str, str]
+    element: Xml.Element, name: str, path: Path, prefix: str, glyphs: Mapping[str, Glyph]
 ) -> Iterator[tuple[str, str]]:
     for key, value in element.attrib.items():
         if key in (_LINK, "href"):
