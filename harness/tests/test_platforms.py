@@ -114,9 +114,11 @@ def test_what_only_reads_works_without_what_only_linux_has(project: Path, argume
     "name",
     [
         "workshop/01-how-much-does-one-trial-tell",
-        "30-strings",
         # what every question imports is looked through above, in every run
-        pytest.param("40-warm-up", marks=only_when_long("one more notebook without what only Linux has")),
+        *(
+            pytest.param(name, marks=only_when_long("one more notebook without what only Linux has"))
+            for name in ("30-strings", "40-warm-up")
+        ),
     ],
 )
 def test_notebooks_are_executed_without_what_only_linux_has(project: Path, name: str) -> None:

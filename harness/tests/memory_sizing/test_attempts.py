@@ -21,6 +21,7 @@ from harness.session.memory_plan import fit_order
 from harness.session.orphans import RunningProcesses
 from harness.session.preparing import parts_for
 from harness.store import Store
+from harness.tests.support.available import only_when_long
 from harness.tests.support.memory_project import make_memory_project, memory_session
 from harness.tests.support.sessions import running_below
 from harness.tests.support.synthetic import ROOT
@@ -51,6 +52,7 @@ def built(spec: FitSpec) -> dict[str, Any]:
     return {one.build_name: spec.build(spec.implementations[one.implementation], one) for one in variants}
 
 
+@only_when_long("a search of a heap under real JMeter; test_fit.py measures a session with one")
 def test_a_real_service_under_real_jmeter_lives_in_a_roomy_heap_and_in_a_tiny_one_it_does_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,6 +16,7 @@ from harness.pipeline import StageParameters, analysis_notebooks
 from harness.pipeline.steps import tidy_all
 from harness.publish import clear, read_values
 from harness.publish.build import PaperFailed, build_paper, explain
+from harness.tests.support.available import only_when_long, some_in_every_run
 from harness.tests.support.in_process import execute_in_process
 from harness.tests.support.kept import fonts_cut_once, pictures_in_pdf_alone, simulated_once
 from harness.tests.support.synthetic import ROOT, make_project, make_session
@@ -94,6 +95,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@only_when_long("a paper built twice")
 def test_two_builds_in_different_folders_give_the_same_bytes(project: Path, tmp_path: Path) -> None:
     first = build_paper(project).read_bytes()
     elsewhere = tmp_path / "a folder with another name"
@@ -135,7 +137,9 @@ def test_sections_of_what_was_not_measured_stay_out(project: Path) -> None:
     assert "sections/gc-peaks.tex" not in included
 
 
-@pytest.mark.parametrize("measured", ["forms", "forms-clients"])
+@pytest.mark.parametrize(
+    "measured", some_in_every_run(["forms", "forms-clients"], ["forms-clients"], "a second paper")
+)
 def test_of_the_forms_those_stand_in_the_paper_that_were_measured(
     project: Path, measured: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -155,6 +159,7 @@ def test_of_the_forms_those_stand_in_the_paper_that_were_measured(
     assert found == {measured.replace("-", ".")}
 
 
+@only_when_long("a paper with two more sections")
 def test_what_was_not_measured_of_cores_and_places_is_left_out_and_named_at_the_end(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,10 +8,12 @@ where ``CI`` is set a test that was not run for want of a real part is a failure
 from __future__ import annotations
 
 import os
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from harness.toolchains import Surroundings, Tool, find_tool
 
@@ -42,11 +44,28 @@ def cannot_tell(reason: str) -> NoReturn:
     pytest.skip(f"{CANNOT_TELL}{reason}")
 
 
+def long_tests_are_asked_for() -> bool:
+    """Return whether this run has the long tests too, as ``make test-all`` does."""
+    return os.environ.get("REMATCH_LONG_TESTS") == "1"
+
+
 def only_when_long(what: str = "real parts put together at length") -> pytest.MarkDecorator:
     """Mark what takes a minute or more, and is tested smaller, or part by part, in every run."""
-    asked = os.environ.get("REMATCH_LONG_TESTS") == "1"
     # The reason says how it is asked for.
-    return pytest.mark.skipif(not asked, reason=f"{NOT_ASKED_FOR}{what} (make test-all)")
+    return pytest.mark.skipif(not long_tests_are_asked_for(), reason=f"{NOT_ASKED_FOR}{what} (make test-all)")
+
+
+def some_in_every_run(names: Iterable[str], always: Collection[str], what: str) -> list[ParameterSet]:
+    """Return the names as parameters of a test; all but those of ``always`` are marked `only_when_long`.
+
+    Raises:
+        ValueError: ``always`` has a name that is not among the names.
+    """
+    every = list(names)
+    if unknown := set(always) - set(every):
+        raise ValueError(f"not among the names: {sorted(unknown)}; allowed: {every}")
+    marks = only_when_long(what)
+    return [pytest.param(name, id=name, marks=() if name in always else marks) for name in every]
 
 
 def needs(lacking: str | None) -> pytest.MarkDecorator:

@@ -16,7 +16,7 @@ import pytest
 
 from harness.cli.measure import measure_command
 from harness.store import SessionFolder, Store
-from harness.tests.support.available import not_asked_for, program_or_not_run
+from harness.tests.support.available import not_asked_for, only_when_long, program_or_not_run
 from harness.tests.support.dockerd import Daemon, tidy_daemon
 from harness.tests.support.namespace import Namespace, tidy_namespace
 from harness.tests.support.real_root import cut_down, make_real_root
@@ -40,6 +40,7 @@ def remote_daemon(apart: Namespace, tmp_path_factory: pytest.TempPathFactory) ->
     yield from tidy_daemon(tmp_path_factory.mktemp("docker-there"), apart.prefix)
 
 
+@only_when_long("four places by the command line; test_four_placements.py has them in every run")
 @pytest.mark.parametrize(("uncut", "n_trials"), [(False, 3), (True, 6)], ids=["cut down", "as it is"])
 def test_one_file_of_an_experiment_gives_the_same_records_in_all_four_places(
     uncut: bool, n_trials: int,

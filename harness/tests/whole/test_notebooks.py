@@ -22,6 +22,7 @@ from harness.pipeline import StageParameters, analysis_notebooks
 from harness.pipeline.steps import tidy_all
 from harness.publish import read_values
 from harness.questions.workshop.tables import TrialValues
+from harness.tests.support.available import long_tests_are_asked_for, some_in_every_run
 from harness.tests.support.in_process import Shell, execute_in_process
 from harness.tests.support.kept import fonts_cut_once, pictures_in_pdf_alone, simulated_once
 from harness.tests.support.synthetic import ROOT, make_project
@@ -32,7 +33,10 @@ WORKSHOP = "workshop/01-how-much-does-one-trial-tell"
 ANALYSES = {one.name: one for one in analysis_notebooks(ROOT)}
 #: notebook -> the experiments it reads of the made-up project
 ANALYSIS = {name: ",".join((*one.experiments, *one.optional)) for name, one in ANALYSES.items()}
-MEASURED = tuple(dict.fromkeys(",".join(ANALYSIS.values()).split(",")))
+#: Those whose cells every run executes, of each kind one; `make paper PROFILE=smoke` executes all of them in order.
+IN_EVERY_RUN = ("30-strings", "31-startup", "40-warm-up", "52-logging")
+EXECUTED = ANALYSIS if long_tests_are_asked_for() else IN_EVERY_RUN
+MEASURED = tuple(dict.fromkeys(",".join(ANALYSIS[name] for name in EXECUTED).split(",")))
 #: Those that say "not measured in this profile" where others cannot be opened.
 TOLERANT = [
     name for name, one in ANALYSES.items() if not any("open_evidence" in cell for cell in one.code_cells)
@@ -156,7 +160,7 @@ def _in_project(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_drawn_quickly")  # the next test draws every format
-@pytest.mark.parametrize("name", ANALYSIS)
+@pytest.mark.parametrize("name", some_in_every_run(ANALYSIS, IN_EVERY_RUN, "each notebook backwards"))
 def test_backwards_after_the_set_up_then_forwards_twice_gives_the_same_numbers(
     project: Path, name: str
 ) -> None:
@@ -242,7 +246,7 @@ def test_the_workshop_and_each_of_its_exercises_run(
     assert all(one in names for one, names in zip(best, table["best"], strict=True))
 
 
-@pytest.mark.parametrize("name", TOLERANT)
+@pytest.mark.parametrize("name", [name for name in TOLERANT if name in EXECUTED])
 def test_what_was_not_measured_is_published_as_absent_under_the_same_keys(
     project: Path, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
