@@ -19,10 +19,11 @@ SETUP = python=$$($(FIND_PYTHON)) || { echo "Python >= 3.11 is required to run a
 PARAMETERS = -p profile $(PROFILE) $(if $(SEED),-p seed $(SEED)) $(if $(EXPERIMENTS),-p experiments "$(EXPERIMENTS)") $(if $(filter command,$(origin HOST)),-p host "$(HOST)")
 
 .DEFAULT_GOAL := help
-.PHONY: help setup generators toolchains outdated paper test test-fast test-all lab workshop check clean
+.PHONY: help setup generators toolchains outdated paper site test test-fast test-all lab workshop check clean
 
 help:  ## print this table
 	@echo "make paper     set up, measure, execute the notebooks, build paper/main.pdf"
+	@echo "make site      the results page results/site/index.html; from the bundled data where nothing was published"
 	@echo "make test      set up and run the tests"
 	@echo "make test-fast only those that start no service"
 	@echo "make test-all  all tests, simulations at full size"
@@ -62,6 +63,10 @@ paper:
 	$(VENV)/papermill notebooks/run_all.ipynb results/run_all.ipynb $(PARAMETERS)
 	@test -s paper/main.pdf || { echo "the notebooks ended well but paper/main.pdf is not there; see results/run_all.ipynb" >&2; exit 1; }
 	@echo "the paper: $(CURDIR)/paper/main.pdf"
+
+site:
+	@$(SETUP) --for lab --brief
+	@$(VENV)/rematch site
 
 test test-fast test-all:
 	@$(SETUP) --for test --brief

@@ -17,9 +17,9 @@ WISHED = ("wrk", "cc")
 #: Built from source once: k6 in a minute or two (the clients' loads are its, and without it the rest is measured),
 #: glances in a second (it takes the sampler's ticks, and without it the interpreter does).
 BUILT = ("k6", "glances")
-#: sshd serves the tests of hosts over SSH, node runs the example service. Without them their tests say that they
-#: were not run, which is a failure in CI.
-WISHED_BY_TESTS = ("sshd", "node")
+#: sshd serves the tests of hosts over SSH, node runs the example service, chromium opens pages. Without
+#: them their tests say that they were not run, which is a failure in CI.
+WISHED_BY_TESTS = ("sshd", "node", "chromium")
 #: vegeta and oha are built by `make generators` only; oha needs a compiler of Rust and more minutes.
 GENERATORS = ("k6", "vegeta", "oha")
 #: Built by the same command where its source is at hand, done without elsewhere.

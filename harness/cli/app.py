@@ -21,6 +21,7 @@ from harness.cli import (
     passport,
     report,
     results,
+    site,
     trace,
     verify,
 )
@@ -60,6 +61,7 @@ app.command("compare", cls=compare.ArmsCommand, short_help="Compare two arms of 
 app.command("verify", short_help="Run simulations that validate the statistics.")(verify.verify_command)
 app.command("bench", short_help="Benchmark the harness.")(bench.bench_command)
 app.command("trace", short_help="Show a published number and its records.")(trace.trace)
+app.command("site", short_help="Write the results page from published results.")(site.site_command)
 app.command("pack", short_help="Write a measured session as one archive.")(archiving.pack_command)
 app.command("unpack", short_help="Unpack the files of an archived session.")(archiving.unpack_command)
 app.command("paper", short_help="Build the paper from published results.")(paper.paper_command)

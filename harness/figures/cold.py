@@ -12,6 +12,7 @@ from matplotlib.lines import Line2D
 
 from harness.errors import NothingToDraw
 from harness.figures.curves import line_of_each_trial, line_of_medians
+from harness.figures.marks import name_last
 from harness.figures.style import PAGE_INCHES, canvas, log_scale, styled
 from harness.figures.variant_style import VariantStyle, ordered, variant_styles
 
@@ -64,6 +65,7 @@ def _curves(axes: Axes, mine: pd.DataFrame, look: VariantStyle) -> None:
     joined = joined.assign(at_s=joined.groupby("window")["at_s"].transform("median"))
     places = [place - 1 for place in _MARKED if place <= joined["window"].nunique()]
     line_of_medians(axes, joined, "at_s", "value", look, **_marks(look), markevery=places)
+    name_last(axes, look.label)
     axes.set_xlabel("")
 
 

@@ -13,6 +13,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from harness.analysis.stats.aa_noise import AANoise
 from harness.analysis.stats.comparisons import Comparison
 from harness.errors import InputError, NothingToDraw
+from harness.figures.marks import name_last
 from harness.figures.style import (
     BAND,
     FAINT,
@@ -27,6 +28,7 @@ from harness.figures.style import (
 from harness.figures.variant_style import VariantStyle, ordered, variant_styles
 from harness.model import Estimate, Verdict
 from harness.model.digits import percent, plain
+from harness.model.formatting import show
 
 _SIGNS = {
     Verdict.DIFFERENT: "different",
@@ -156,6 +158,7 @@ def _interval(
         if not about:
             dots |= {"markerfacecolor": "white", "markeredgecolor": FAINT}
         axes.plot([ratio.value], [y], **dots)
+        name_last(axes, look.label, [show(ratio).interval])
 
 
 def _says(row: Comparison) -> str:

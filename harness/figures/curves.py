@@ -77,4 +77,12 @@ def line_of_each_trial(axes: Axes, frame: pd.DataFrame, x: str, y: str, colour: 
     )
 
 
-__all__ = ["line_of_each_trial", "line_of_medians", "median_and_range"]
+def quantile_notes(shares: Floats, middle_ms: Floats) -> list[str]:
+    """Return what a reader of a percentile curve is told of each of its points."""
+    return [
+        f"{100 * share:.4g} % of requests within {value:.3g} ms"
+        for share, value in zip(shares, middle_ms, strict=True)
+    ]
+
+
+__all__ = ["line_of_each_trial", "line_of_medians", "median_and_range", "quantile_notes"]

@@ -13,8 +13,9 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from harness.errors import InputError
-from harness.figures.curves import median_and_range
+from harness.figures.curves import median_and_range, quantile_notes
 from harness.figures.dots import failed_strip
+from harness.figures.marks import name_last
 from harness.figures.style import (
     BAND,
     FAINT,
@@ -57,6 +58,7 @@ def percentiles(
         look = styles[name]
         curves = [np.quantile(one, shares) * 1e3 for one in latencies[name]]
         middle = median_and_range(axes, grid, curves, colour=look.colour, line=look.line)
+        name_last(axes, look.label, quantile_notes(shares, middle))
         ends.append((float(middle[-1]), look.label, look.colour))
     log_scale(axes, "y")
     _nines(axes, depth)

@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from harness.errors import InputError
-from harness.figures.curves import median_and_range
+from harness.figures.curves import median_and_range, quantile_notes
+from harness.figures.marks import name_last
 from harness.figures.style import FAINT, PAGE_INCHES, canvas, log_scale, styled
 
 Floats = NDArray[np.float64]
@@ -39,7 +40,8 @@ def open_and_closed(
             depth = np.log10(max(min(len(one) for one in arrays) / _TAIL_REQUESTS, 3.0))
             grid = np.linspace(0, min(depth, 4.0), 100)
             curves = [np.quantile(one, 1 - 10.0**-grid) * 1e3 for one in arrays]
-            median_and_range(axes, grid, curves, colour=colour, line=line, label=f"{loop} loop")
+            middle = median_and_range(axes, grid, curves, colour=colour, line=line, label=f"{loop} loop")
+            name_last(axes, f"{labels[name]}, {loop} loop", quantile_notes(1 - 10.0**-grid, middle))
         axes.set_xticks([0, 1, 2, 3, 4], ["0", "90 %", "99 %", "99.9 %", "99.99 %"])
         axes.set_xlim(0, max(1.0, axes.dataLim.x1))
         axes.set_title(labels[name], loc="left")

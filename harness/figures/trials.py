@@ -11,6 +11,7 @@ from matplotlib.ticker import FuncFormatter
 
 from harness.errors import InputError, NothingToDraw
 from harness.figures.dots import failed_strip, rows_of_dots
+from harness.figures.marks import name_last
 from harness.figures.style import FAINT, INK, PAGE_INCHES, canvas, legend, log_scale, styled
 from harness.figures.variant_style import ordered, variant_styles
 
@@ -92,12 +93,20 @@ def run_order(trials: pd.DataFrame, metric: str, *, label: str) -> Figure:
     for name in ordered(frame):
         mine = frame[frame["variant"] == name]
         axes.plot(mine["position"], mine["relative"], **styles[name].dots)
+        name_last(axes, styles[name].label, _places(mine))
     out = frame[frame["excluded"].astype(bool)]
     axes.plot(out["position"], out["relative"], "x", color=INK, markersize=5)
     axes.set_xlabel("order in the session (dotted: end of a block)")
     axes.set_ylabel(f"{label} / mean of\nits configuration")
     legend(axes, ordered(frame), styles, lines=False)
     return figure
+
+
+def _places(trials: pd.DataFrame) -> list[str]:
+    return [
+        f"trial {row['trial_id']}, block {row['block']}: {row['relative']:.3g} of the mean of its configuration"
+        for _, row in trials.iterrows()
+    ]
 
 
 def _title(by: Sequence[str], cell: Sequence[object], *, crowded: bool) -> str:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from harness.model.formatting import HIGHER, LOWER, NOT_MEASURED
 from harness.publish.generated import Values, text_of
 
@@ -49,14 +51,38 @@ SENTENCES = (
 )
 
 
-def lines(values: Values) -> list[str]:
-    """Return the lines below the figure; a variant that was not measured has no row.
+class Said(NamedTuple):
+    """A line of a cell, and the key that it was published under; ``None``: nothing was."""
+
+    text: str
+    key: str | None
+
+
+class HeadlineTable(NamedTuple):
+    """``rows``: name of a variant -> its cells, each of one line or more. ``before``: what its columns mean."""
+
+    before: str
+    columns: tuple[str, ...]
+    rows: dict[str, list[list[Said]]]
+
+
+def answer(values: Values) -> list[Said]:
+    """Return the sentences of the answer, those that say something.
+
+    Raises:
+        UnknownKey: one of them was not published.
+    """
+    keys = (*SENTENCES, *([ENOUGH_SENTENCE] if COLLECTORS_MEASURED in values else []))
+    return [Said(text, key) for key in keys if (text := text_of(values, key)) != NOT_MEASURED]
+
+
+def table(values: Values) -> HeadlineTable:
+    """Return the table of what each variant needs and gives; one that was not measured has no row.
 
     Raises:
         UnknownKey: one of the numbers was not published.
     """
     collectors = COLLECTORS_MEASURED in values
-    told = [text_of(values, key) for key in (*SENTENCES, *([ENOUGH_SENTENCE] if collectors else []))]
     columns = {
         (MEMORY_ENOUGH if collectors and head == MEMORY else head): key for head, key in COLUMNS.items()
     }
@@ -65,30 +91,54 @@ def lines(values: Values) -> list[str]:
         for variant, name in ROWS.items()
         if values.get(f"{THERE}.{variant}", {}).get("reason") != NOT_MEASURED
     }
-    found = [
-        *(sentence for sentence in told if sentence != NOT_MEASURED),
-        "",
+    before = (
         f"Means with 95 % intervals over {text_of(values, 'strings_warm.blocks')} blocks of fresh processes. "
         "Rank: the places in the order of throughput that are not ruled out, for all at once. "
         f"In each second line the ratio to {ROWS[REFERENCE]}, paired by block. "
-        "↑: higher is better; ↓: lower is better. Extra CPU: beyond that of as many requests to the warm service.",
-        "",
-        "| | " + " | ".join(columns) + " |",
-        "|---|" + "".join("--:|" if head[-1] in "↑↓" else "---|" for head in columns),
-    ]
-    for variant, name in there.items():
-        cells = [
-            _cell(values, ENOUGH.get(variant))
+        "↑: higher is better; ↓: lower is better. Extra CPU: beyond that of as many requests to the warm service."
+    )
+    rows = {
+        name: [
+            [_said(values, ENOUGH.get(variant))]
             if head == MEMORY_ENOUGH
-            else "<br>".join(
-                (_cell(values, f"{key}.{variant}"), *_ratio(values, head, COMPARED.get(key), variant))
-            )
+            else [_said(values, f"{key}.{variant}"), *_ratio(values, head, COMPARED.get(key), variant)]
             for head, key in columns.items()
         ]
-        found.append(f"| {name} | {' | '.join(cells)} |")
+        for variant, name in there.items()
+    }
+    return HeadlineTable(before, tuple(columns), rows)
+
+
+def lines(values: Values) -> list[str]:
+    """Return the lines below the figure.
+
+    Raises:
+        UnknownKey: one of the numbers was not published.
+    """
+    shown = table(values)
+    found = [
+        *(sentence.text for sentence in answer(values)),
+        "",
+        shown.before,
+        "",
+        "| | " + " | ".join(shown.columns) + " |",
+        "|---|" + "".join("--:|" if head[-1] in "↑↓" else "---|" for head in shown.columns),
+    ]
+    for name, cells in shown.rows.items():
+        found.append(
+            f"| {name} | " + " | ".join("<br>".join(line.text for line in cell) for cell in cells) + " |"
+        )
+    return [*found, *below(values)]
+
+
+def below(values: Values) -> list[str]:
+    """Return the lines below the table: load, machine, date, noise and margin, and other sessions.
+
+    Raises:
+        UnknownKey: one of the numbers was not published.
+    """
     unavailable = text_of(values, "strings_warm.unavailable")
     return [
-        *found,
         "",
         *([] if unavailable == "none" else [f"Not measured: {unavailable}."]),
         text_of(values, "strings_warm.load"),
@@ -103,21 +153,22 @@ def lines(values: Values) -> list[str]:
     ]
 
 
-def _ratio(values: Values, head: str, compared: str | None, variant: str) -> list[str]:
+def _ratio(values: Values, head: str, compared: str | None, variant: str) -> list[Said]:
     """The ratio to the reference with what its verdict says; none of the reference itself, or where none was made."""
     if compared is None or variant == REFERENCE:
         return []
-    ratio = _cell(values, f"{compared}.ratio.{variant}")
+    key = f"{compared}.ratio.{variant}"
+    ratio = _said(values, key).text
     if ratio == "–":
         return []
     words = text_of(values, f"{compared}.verdict.{variant}")
     if words not in (HIGHER, LOWER):
-        return [f"×{ratio}, {words} Go's"]
-    return [f"×{ratio}, {'better' if (words == HIGHER) == (head[-1] == '↑') else 'worse'}"]
+        return [Said(f"×{ratio}, {words} Go's", key)]
+    return [Said(f"×{ratio}, {'better' if (words == HIGHER) == (head[-1] == '↑') else 'worse'}", key)]
 
 
-def _cell(values: Values, key: str | None) -> str:
+def _said(values: Values, key: str | None) -> Said:
     if key is None:
-        return "–"
+        return Said("–", None)
     said = text_of(values, key, interval=True)
-    return "–" if said == NOT_MEASURED else said
+    return Said("–", None) if said == NOT_MEASURED else Said(said, key)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Sized
@@ -15,6 +16,7 @@ from matplotlib.figure import Figure
 
 from harness.analysis.stats.comparisons import Comparison
 from harness.errors import InputError, NothingToDraw
+from harness.figures.marks import marks_of
 from harness.figures.style import png_of, save, stamp
 from harness.model import Estimate
 from harness.model.formatting import NOT_COMPARED, NOT_MEASURED, show, verdict_words
@@ -300,6 +302,7 @@ class Publisher:
             key,
             {
                 "caption": caption,
+                "columns": list(columns),
                 "header": heads,
                 "rows": body,
                 "notes": below,
@@ -343,6 +346,9 @@ class Publisher:
         if self._publish:
             saved = save(figure, self._generated / "figures" / _file(key))
             files = [f"figures/{path.name}" for path in saved]
+            if (marks := marks_of(figure)) is not None:
+                files.append(f"figures/{_file(key)}.json")
+                self._write(files[-1], json.dumps(marks, ensure_ascii=False, separators=(",", ":")) + "\n")
             entry = {
                 "alt": alt,
                 "caption": caption,

@@ -171,6 +171,14 @@ WANTED: tuple[Wanted, ...] = (
         macos="brew install node",
     ),
     Wanted(
+        name="chromium",
+        why="to test pages in a browser",
+        programs=("chromium", "chromium-browser", "google-chrome"),
+        apt=("chromium",),
+        elsewhere="Chromium or Chrome on PATH",
+        macos="brew install --cask chromium",
+    ),
+    Wanted(
         name="docker",
         why="to measure services in containers",
         programs=("docker",),

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from harness.errors import NothingToDraw
 from harness.figures.curves import line_of_medians
 from harness.figures.dots import rows_of_dots
+from harness.figures.marks import name_last
 from harness.figures.style import FAINT, INK, PAGE_INCHES, canvas, legend, log_scale, styled
 from harness.figures.variant_style import VariantStyle, ordered, variant_styles
 from harness.model import Estimate
@@ -48,6 +49,7 @@ def throughput_latency(table: pd.DataFrame, knees: Mapping[str, Estimate]) -> Fi
         curve = _Curve(mine)
         x, y = curve.along(*curve.ends)
         axes.plot(x, y, color=look.colour, linestyle=look.line, linewidth=0.9, zorder=3)
+        name_last(axes, look.label)
         _knee(axes, curve, knees.get(name), look)
     log_scale(axes, "y")
     axes.set_xlim(left=0)
@@ -164,6 +166,7 @@ def _load_dots(axes: Axes, mine: pd.DataFrame, column: str, look: VariantStyle) 
     there = mine.dropna(subset=[column])
     axes.plot(there["offered_per_s"], there[column], **look.dots)
     line_of_medians(axes, there, "offered_per_s", column, look, linewidth=0.9)
+    name_last(axes, look.label)
 
 
 def _knee_line(axes: Axes, found: Estimate | None, look: VariantStyle) -> None:

@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from harness.errors import NothingToDraw
 from harness.figures.curves import line_of_each_trial, line_of_medians
+from harness.figures.marks import name_last
 from harness.figures.style import canvas, label_ends, log_scale, styled
 from harness.figures.variant_style import ordered, variant_styles
 
@@ -37,6 +38,9 @@ def by_part(parts: pd.DataFrame, metric: str, *, label: str, factor: float = 1.0
             axes, mine, "x", "drawn", look, marker=look.marker, markerfacecolor=look.face,
             markeredgecolor=look.colour,
         )  # fmt: skip
+        name_last(
+            axes, look.label, [f"{part}: {value:.3g}" for part, value in zip(names, middle, strict=False)]
+        )
         ends.append((float(middle.iloc[-1]), look.label, look.colour))
     if log:
         log_scale(axes, "y")

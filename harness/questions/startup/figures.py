@@ -9,6 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from harness.errors import InputError
+from harness.figures.marks import name_last
 from harness.figures.means import rows_of_trials
 from harness.figures.style import canvas, label_ends, log_scale, styled
 from harness.figures.variant_style import ordered, variant_styles
@@ -66,12 +67,13 @@ def memory_timeline(
             continue
         look = styles[name]
         axes.plot(mine["since_launch_s"], mine["rss_bytes"] / 2**20, color=look.colour, linestyle=look.line)
+        name_last(axes, look.label)
         ends.append((float(mine["rss_bytes"].iloc[-1] / 2**20), look.label, look.colour))
         latest = max(latest, float(mine["since_launch_s"].max()))
         ticks = (garbage_collections or {}).get(name, ())
         axes.plot(
             list(ticks),
-            [0.015 + 0.02 * len(ends)] * len(ticks),
+            [0.015 + 0.03 * (len(ends) - 1)] * len(ticks),
             "|",
             color=look.colour,
             markersize=3,

@@ -21,10 +21,11 @@ def warm_up_curves(evidence: Evidence | None, trials: pd.DataFrame | None = None
     if evidence is None:
         return ()
     chosen = evidence.trials if trials is None else trials
+    keys = {session.folder.name: session.key for session in evidence.sessions}
     return tuple(
         warm_up_curve(
             requests,
-            trial=f"{evidence.experiment}/{session_id}/{trial_id}",
+            trial=f"{keys[session_id]}/{trial_id}",
             variant=str(row["variant"]),
             label=str(row["label"]),
             block=int(row["block"]),

@@ -250,7 +250,7 @@ def test_k6_is_built_where_something_is_measured_and_a_machine_without_it_measur
     assert "k6" not in scope.wishes("paper", "sample")
 
 
-@pytest.mark.parametrize("tool", ["sshd", "node"])
+@pytest.mark.parametrize("tool", ["sshd", "node", "chromium"])
 def test_what_only_tests_use_is_installed_for_them_and_nothing_stops_without_it(tool: str) -> None:
     for purpose in scope.PURPOSES:
         assert tool not in scope.needs(purpose, "quick")

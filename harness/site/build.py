@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Build the results page and the pages of the executed notebooks from what was published."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from harness.errors import RematchError
+from harness.site.claims import claim_rows, judged_claims
+from harness.site.download import archive
+from harness.site.notebooks import notebook_page
+from harness.site.page import Content, render_page
+from harness.site.published import Published, read_published
+from harness.site.trials import opened_sessions, trial_rows
+from harness.site.verdicts import verdict_rows
+
+#: The page in bytes, at the most.
+LIMIT_BYTES = 3_000_000
+INDEX, NOTEBOOKS, FIGURES = "index.html", "notebooks", "figures"
+
+
+class TooLarge(RematchError):
+    """The page is above its limit although every figure that may stand beside it does."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Built:
+    """What was written. ``beside``: keys of figures that found no room in the page and are files next to it."""
+
+    page: Path
+    n_bytes: int
+    n_numbers: int
+    n_figures: int
+    n_trials: int
+    n_notebooks: int
+    beside: tuple[str, ...]
+
+
+def build_site(root: Path, folder: Path) -> Built:
+    """Write ``index.html`` and the notebooks' pages into a folder, in place of what stood there before.
+
+    Raises:
+        InputError: nothing was published, or it does not fit the records. UnknownKey: a number of the headline is
+            missing. TooLarge: the page has no room for what it must have.
+    """
+    published = read_published(root)
+    content = _content(root, published)
+    text, content = _fitted(content)
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in (NOTEBOOKS, FIGURES):
+        shutil.rmtree(folder / old, ignore_errors=True)
+    for section in published.sections:
+        if section.executed is not None:
+            _write(
+                folder / content.notebooks[section.notebook], notebook_page(section.executed, section.title)
+            )
+    for section in published.sections:
+        for one in section.figures:
+            if one.key in content.beside:
+                (folder / FIGURES).mkdir(exist_ok=True)
+                shutil.copyfile(one.svg, folder / content.beside[one.key])
+    _write(folder / INDEX, text)
+    return Built(
+        page=folder / INDEX,
+        n_bytes=len(text.encode("utf-8")),
+        n_numbers=sum(len(section.numbers) for section in published.sections),
+        n_figures=sum(len(section.figures) for section in published.sections),
+        n_trials=len(content.trials),
+        n_notebooks=len(content.notebooks),
+        beside=tuple(content.beside),
+    )
+
+
+def _content(root: Path, published: Published) -> Content:
+    cited = {key for trials in published.trial_sets for key in trials}
+    opened = opened_sessions(root, cited)
+    bundled_only = all(evidence.bundled for evidence in opened.values())
+    judged = judged_claims(root, bundled_only=bundled_only)
+    claims = claim_rows(judged)
+    cited |= {key for claim in claims for test in claim.tests for key in test.trials}
+    verdicts = verdict_rows(opened)
+    cited |= {key for one in verdicts for key in one.trials}
+    trials = trial_rows(opened_sessions(root, cited), cited)
+    return Content(
+        published=published,
+        trials=trials,
+        verdicts=verdicts,
+        claims=claims,
+        packed=archive(published, trials, verdicts, claims),
+        notebooks={
+            section.notebook: f"{NOTEBOOKS}/{section.notebook}.html"
+            for section in published.sections
+            if section.executed is not None
+        },
+        beside={},
+    )
+
+
+def _fitted(content: Content) -> tuple[str, Content]:
+    """The page within its limit: the largest figures that answer to no pointer leave it one by one."""
+    large = sorted(
+        (one for section in content.published.sections for one in section.figures if one.marks is None),
+        key=lambda one: -one.svg.stat().st_size,
+    )
+    beside: Mapping[str, str] = {}
+    while True:
+        now = replace(content, beside=beside)
+        text = render_page(now)
+        if len(text.encode("utf-8")) <= LIMIT_BYTES:
+            return text, now
+        if not large:
+            raise TooLarge(
+                f"the page has {len(text.encode('utf-8')):,} bytes, {LIMIT_BYTES:,} are allowed; "
+                "publish fewer experiments: make paper EXPERIMENTS=a,b"
+            )
+        next_one = large.pop(0)
+        beside = {**beside, next_one.key: f"{FIGURES}/{next_one.svg.name}"}
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f".{path.name}.new")
+    fresh.write_text(text, "utf-8")
+    os.replace(fresh, path)

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page is whole without this: it adds filters, the margin, and values under the pointer.
+"use strict";
+
+/* Begin of the rule: harness/analysis/stats/verdicts.py decides the same; a test compares them. */
+function decide(row, margin, rule) {
+  if (!row.about) return "not_about_the_services";
+  const widened = row.noise === null ? margin : Math.max(margin, row.noise);
+  const enough = row.blocks >= rule.fewest_blocks;
+  const may = enough && widened <= Math.max(margin, rule.most_noise);
+  const different = enough && row.low !== null && row.high !== null && !(row.low <= 1 && 1 <= row.high) &&
+    (row.p === null || row.p <= rule.alpha);
+  const equivalent = may && row.low90 !== null && row.high90 !== null &&
+    row.low90 >= 1 / (1 + widened) && row.high90 <= 1 + widened;
+  if (different) return equivalent ? "different_but_negligible" : "different";
+  return equivalent ? "equivalent" : "inconclusive";
+}
+
+function marginOf(row, margin, rule) {
+  const widened = row.noise === null ? margin : Math.max(margin, row.noise);
+  if (!row.about || row.blocks < rule.fewest_blocks || widened > Math.max(margin, rule.most_noise)) return null;
+  return widened;
+}
+/* End of the rule. */
+
+(function () {
+  if (typeof document === "undefined") return;
+  const data = JSON.parse(document.getElementById("page-data").textContent);
+  const get = (name) => document.getElementById(name);
+  const all = (what, where) => Array.from((where || document).querySelectorAll(what));
+
+  // a link may lead into something that is folded
+  function unfold() {
+    const target = location.hash.length > 1 && get(decodeURIComponent(location.hash.slice(1)));
+    if (!target) return;
+    for (let at = target; at; at = at.parentElement) if (at.tagName === "DETAILS") at.open = true;
+    target.scrollIntoView({block: "center"});
+  }
+  addEventListener("hashchange", unfold);
+  unfold();
+
+  // the margin
+  const rows = all("tr[data-comparison]").map((line) => {
+    const cell = line.querySelector(".verdict"), word = cell.querySelector("span");
+    const row = data.comparisons[Number(line.dataset.comparison)];
+    return {line, cell, word, row, before: decide(row, row.margin, data.rule), margin: line.querySelector(".margin")};
+  });
+  const slider = get("margin"), changed = get("changed");
+  let margin = null;
+  function judge() {
+    const counts = {};
+    let moved = 0;
+    for (const one of rows) {
+      const now = decide(one.row, margin === null ? one.row.margin : margin, data.rule);
+      const used = marginOf(one.row, margin === null ? one.row.margin : margin, data.rule);
+      one.word.textContent = data.rule.words[now];
+      one.margin.textContent = used === null ? "–" : (100 * used).toFixed(used < 0.1 ? 1 : 0) + "\u202f%";
+      one.cell.classList.toggle("moved", now !== one.before);
+      one.line.hidden = changed.checked && now === one.before;
+      moved += now !== one.before;
+      counts[now] = (counts[now] || 0) + 1;
+    }
+    get("margin-now").textContent = margin === null ? "as published" : (100 * margin).toFixed(0) + "\u202f%";
+    slider.setAttribute("aria-valuetext", get("margin-now").textContent);
+    get("margin-counts").textContent = Object.entries(data.rule.words).filter(([kind]) => counts[kind])
+      .map(([kind, words]) => counts[kind] + " " + words).join(", ") + ". " + moved + " of " + rows.length + " change.";
+  }
+  if (rows.length) {
+    slider.addEventListener("input", () => { margin = Number(slider.value) / 100; judge(); });
+    get("margin-reset").addEventListener("click", () => { margin = null; slider.value = "5"; judge(); });
+    changed.addEventListener("change", judge);
+    get("margin-controls").hidden = false;
+    judge();
+  }
+
+  // claims
+  const claims = all("tr[data-kind]");
+  function filter() {
+    const kind = get("claim-verdict").value, source = get("claim-source").value;
+    const words = get("claim-words").value.toLowerCase().split(/\s+/).filter(Boolean);
+    let shown = 0;
+    for (const line of claims) {
+      const text = line.textContent.toLowerCase();
+      line.hidden = !!(kind && line.dataset.kind !== kind) || !!(source && line.dataset.source !== source) ||
+        !words.every((word) => text.includes(word));
+      shown += !line.hidden;
+    }
+    get("claim-count").textContent = shown + " of " + claims.length + " claims";
+  }
+  if (claims.length) {
+    for (const name of ["claim-verdict", "claim-source", "claim-words"]) get(name).addEventListener("input", filter);
+    get("claim-controls").hidden = false;
+    filter();
+  }
+
+  // values under the pointer
+  const NS = "http://www.w3.org/2000/svg", tip = get("tip");
+  const scaled = (value, axis) => axis.scale === "log" ? Math.log10(value) : value;
+  function place(value, axis, start, length, turned) {
+    const [low, high] = axis.limits.map((limit) => scaled(limit, axis));
+    const share = (scaled(value, axis) - low) / (high - low);
+    return start + length * (turned ? 1 - share : share);
+  }
+  function element(name, attributes, parent) {
+    const made = document.createElementNS(NS, name);
+    for (const key in attributes) made.setAttribute(key, attributes[key]);
+    parent.appendChild(made);
+    return made;
+  }
+  const short = (value) => Math.abs(value) >= 1e4 ? Math.round(value).toLocaleString("en") : String(Number(value.toPrecision(4)));
+
+  function answer(figure, marks) {
+    const canvas = figure.querySelector(".canvas"), svg = canvas && canvas.querySelector("svg");
+    if (!svg) return;
+    const points = [];
+    marks.series.forEach((series, number) => {
+      const axes = marks.axes[series.axes], [left, top, width, height] = axes.box;
+      series.x.forEach((x, at) => {
+        const y = series.y[at];
+        if ((axes.x.scale === "log" && x <= 0) || (axes.y.scale === "log" && y <= 0)) return;
+        const px = place(x, axes.x, left, width, false), py = place(y, axes.y, top, height, true);
+        if (px < left - 2 || px > left + width + 2 || py < top - 2 || py > top + height + 2) return;
+        const plain = axes.x.label.split(" (")[0] + ": " + short(x) + "; " + axes.y.label.split(" (")[0] + ": " + short(y);
+        points.push({px, py, number, series, text: series.name + ": " + (series.notes[at] || plain)});
+      });
+    });
+    if (!points.length) return;
+    const overlay = element("g", {class: "overlay"}, svg), chosen = element("g", {}, overlay);
+    const ring = element("circle", {r: 3.4, visibility: "hidden"}, overlay);
+    let current = -1, only = null;
+    const open = () => points.filter((one) => only === null || one.series.name === only);
+    function show(one, x, y) {
+      ring.setAttribute("cx", one.px); ring.setAttribute("cy", one.py); ring.setAttribute("visibility", "visible");
+      tip.textContent = one.text;
+      tip.hidden = false;
+      const box = tip.getBoundingClientRect();
+      tip.style.left = Math.max(4, Math.min(x + 14, innerWidth - box.width - 8)) + "px";
+      tip.style.top = Math.max(4, y + 18 + box.height > innerHeight ? y - box.height - 12 : y + 18) + "px";
+      current = points.indexOf(one);
+    }
+    function hide() { ring.setAttribute("visibility", "hidden"); tip.hidden = true; }
+    function onScreen(one) {
+      const spot = new DOMPoint(one.px, one.py).matrixTransform(svg.getScreenCTM());
+      return [spot.x, spot.y];
+    }
+    canvas.addEventListener("pointermove", (event) => {
+      const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
+      let best = null, least = 400;
+      for (const one of open()) {
+        const far = (one.px - at.x) ** 2 + (one.py - at.y) ** 2;
+        if (far < least) { least = far; best = one; }
+      }
+      best ? show(best, event.clientX, event.clientY) : hide();
+    });
+    canvas.addEventListener("pointerleave", hide);
+    canvas.addEventListener("blur", hide);
+    canvas.addEventListener("keydown", (event) => {
+      const mine = open(), now = Math.max(0, mine.indexOf(points[current]));
+      let next;
+      if (event.key === "ArrowRight") next = Math.min(mine.length - 1, current < 0 ? 0 : now + 1);
+      else if (event.key === "ArrowLeft") next = Math.max(0, now - 1);
+      else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+        const series = [...new Set(mine.map((one) => one.number))], step = event.key === "ArrowDown" ? 1 : -1;
+        const place = series.indexOf(mine[now].number) + step;
+        if (place < 0 || place >= series.length) return;
+        next = mine.findIndex((one) => one.number === series[place]);
+      } else if (event.key === "Escape") { hide(); return; } else return;
+      event.preventDefault();
+      show(mine[next], ...onScreen(mine[next]));
+    });
+    canvas.tabIndex = 0;
+    canvas.setAttribute("role", "group");
+    canvas.setAttribute("aria-label", "Values of the figure: arrow keys walk from point to point and from line to line");
+
+    const names = [...new Set(marks.series.map((series) => series.name))];
+    if (names.length < 2) return;
+    const chips = document.createElement("ul");
+    chips.className = "chips";
+    chips.setAttribute("aria-label", "Show one alone");
+    for (const name of names) {
+      const item = document.createElement("li"), button = document.createElement("button");
+      button.type = "button"; button.textContent = name; button.setAttribute("aria-pressed", "false");
+      button.addEventListener("click", () => {
+        only = only === name ? null : name;
+        all("button", chips).forEach((one) => one.setAttribute("aria-pressed", String(one.textContent === only)));
+        canvas.classList.toggle("dimmed", only !== null);
+        chosen.replaceChildren();
+        hide();
+        for (const number of new Set(open().map((one) => one.number))) {
+          if (only === null) break;
+          const mine = points.filter((one) => one.number === number), series = marks.series[number];
+          if (series.line) element("polyline", {stroke: series.colour, points: mine.map((one) => one.px + "," + one.py).join(" ")}, chosen);
+          else for (const one of mine) element("circle", {class: "dot", cx: one.px, cy: one.py, r: 2.2, style: "fill:" + series.colour}, chosen);
+        }
+      });
+      item.appendChild(button);
+      chips.appendChild(item);
+    }
+    canvas.after(chips);
+  }
+  for (const figure of all("figure.drawn")) if (data.marks[figure.dataset.key]) answer(figure, data.marks[figure.dataset.key]);
+})();

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The results page in a real browser that has no network."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.site import Built
+from harness.tests.support.available import not_run, only_when_long
+from harness.tests.support.browser import Browser, a_browser
+
+PHONE_PX, DESKTOP_PX = 360, 1280
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with a_browser(tmp_path_factory.mktemp("browser")) as one:
+        yield one
+
+
+def test_it_works_as_a_file_without_a_network_and_asks_for_nothing(browser: Browser, built: Built) -> None:
+    browser.open(built.page)
+    assert browser.foreign_requests == [] and browser.problems == []
+    assert browser.evaluate("document.querySelectorAll('[data-key] svg').length") == built.n_figures
+    assert browser.evaluate("fetch('http://127.0.0.1:1/').then(() => 'loaded', () => 'refused')") == "refused"
+    browser.requests.clear()
+    browser.problems.clear()
+
+
+def test_the_margin_changes_verdicts_as_the_rule_says(browser: Browser, built: Built, tmp_path: Path) -> None:
+    # start-up differs by factors: one comparison is brought near to where a margin decides
+    text = re.sub(r'"noise":[0-9.]+', '"noise":0.02', built.page.read_text("utf-8"))
+    near = '"comparisons":[{"low":0.97,"high":1.03,"low90":0.975,"high90":1.022,'
+    text, n = re.subn(r'"comparisons":\[\{"low":[^"]*"high":[^"]*"low90":[^"]*"high90":[^"]*', near, text)
+    assert n == 1
+    (tmp_path / "page.html").write_text(text)
+    browser.open(tmp_path / "page.html")
+    said = "Array.from(document.querySelectorAll('.verdict span')).map(one => one.textContent)"
+    before = browser.evaluate(said)
+    assert (before[0], browser.evaluate("document.getElementById('margin-now').textContent")) == (
+        "equivalent",
+        "as published",
+    )
+    _set(browser, "margin", "1")
+    now = browser.evaluate(said)
+    assert now[0] == "inconclusive" and now[1:] == before[1:]
+    assert "1 of" in browser.evaluate("document.getElementById('margin-counts').textContent")
+    browser.evaluate("document.getElementById('changed').click()")
+    rows = "Array.from(document.querySelectorAll('[data-comparison]')).filter(one => !one.hidden).length"
+    assert browser.evaluate(rows) == 1
+    browser.evaluate("document.getElementById('margin-reset').click()")
+    assert browser.evaluate(said) == before
+
+
+def _set(browser: Browser, name: str, value: str) -> None:
+    one = f"document.getElementById('{name}')"
+    browser.evaluate(f"{one}.value = '{value}'; {one}.dispatchEvent(new Event('input'))")
+
+
+def test_filters_leave_the_claims_that_were_asked_for(browser: Browser, built: Built) -> None:
+    browser.open(built.page)
+    _set(browser, "claim-source", "nelson2020")
+    shown = browser.evaluate(
+        "Array.from(document.querySelectorAll('tr[data-kind]')).filter(one => !one.hidden).map(one => one.dataset.source)"
+    )
+    assert shown and set(shown) == {"nelson2020"}
+    assert browser.evaluate("document.getElementById('claim-count').textContent").startswith(
+        f"{len(shown)} of "
+    )
+
+
+def test_a_figure_tells_its_values_to_pointer_and_keys(browser: Browser, built: Built) -> None:
+    browser.open(built.page)
+    place = browser.evaluate("""(() => {
+      const canvas = document.querySelector('[data-key="startup.forest"] .canvas'); canvas.scrollIntoView({block: 'center'});
+      const marks = JSON.parse(document.getElementById('page-data').textContent).marks['startup.forest'];
+      const svg = canvas.querySelector('svg'), series = marks.series[1], axes = marks.axes[series.axes];
+      const share = (Math.log10(series.x[0]) - Math.log10(axes.x.limits[0])) / (Math.log10(axes.x.limits[1]) - Math.log10(axes.x.limits[0]));
+      const rise = (series.y[0] - axes.y.limits[0]) / (axes.y.limits[1] - axes.y.limits[0]);
+      const spot = new DOMPoint(axes.box[0] + share * axes.box[2], axes.box[1] + (1 - rise) * axes.box[3]).matrixTransform(svg.getScreenCTM());
+      return {x: spot.x, y: spot.y, text: series.name + ': ' + series.notes[0]};
+    })()""")
+    browser.ask("Input.dispatchMouseEvent", type="mouseMoved", x=place["x"], y=place["y"])
+    assert browser.evaluate("document.getElementById('tip').hidden") is False
+    assert browser.evaluate("document.getElementById('tip').textContent") == place["text"]
+    browser.evaluate("document.querySelector('[data-key=\"startup.order\"] .canvas').focus()")
+    said = []
+    for key in ("ArrowRight", "ArrowRight", "ArrowDown"):
+        browser.ask("Input.dispatchKeyEvent", type="keyDown", key=key)
+        said.append(browser.evaluate("document.getElementById('tip').textContent"))
+    assert len(set(said)) == 3 and all("block" in one for one in said)
+
+
+def test_one_series_alone_dims_the_rest(browser: Browser, built: Built) -> None:
+    browser.open(built.page)
+    figure = "document.querySelector('[data-key=\"startup.order\"]')"
+    browser.evaluate(f"{figure}.querySelector('.chips button').click()")
+    assert browser.evaluate(f"{figure}.querySelector('.canvas').classList.contains('dimmed')")
+    assert browser.evaluate(f"{figure}.querySelectorAll('.overlay .dot').length") > 1
+    assert browser.evaluate(f"{figure}.querySelector('.chips button').getAttribute('aria-pressed')") == "true"
+
+
+def test_a_number_leads_to_its_list_although_it_is_folded(browser: Browser, built: Built) -> None:
+    browser.open(built.page)
+    browser.evaluate("document.querySelector('a.n').click()")
+    for _ in range(50):
+        seen = browser.evaluate(
+            "(() => { const one = document.querySelector(location.hash || 'x'); return !!one && one.checkVisibility(); })()"
+        )
+        if seen:
+            break
+    assert seen
+
+
+def test_without_scripts_all_content_is_there_and_no_control(browser: Browser, built: Built) -> None:
+    browser.open(built.page)
+    text = "Array.from(document.querySelectorAll('main section')).map(one => one.textContent.length > 20)"
+    assert all(browser.evaluate(text))
+    with_scripts = browser.evaluate("document.querySelectorAll('main table tr').length")
+    browser.open(built.page, scripts=False)
+    root = browser.ask("DOM.getDocument")["root"]["nodeId"]
+
+    def count(what: str) -> int:
+        return len(browser.ask("DOM.querySelectorAll", nodeId=root, selector=what)["nodeIds"])
+
+    assert count("main table tr") == with_scripts and count("figure svg[role=img]") == built.n_figures
+    assert count(".controls[hidden]") == count(".controls") == 2
+    assert count(".chips") == 0 and count(".canvas[tabindex]") == 0
+
+
+@pytest.mark.parametrize("width", [PHONE_PX, DESKTOP_PX])
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_nothing_runs_out_of_the_window(browser: Browser, built: Built, width: int, dark: bool) -> None:
+    browser.open(built.page, width=width, dark=dark)
+    assert browser.evaluate("document.documentElement.scrollWidth") <= width
+    ground = browser.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (sum(map(int, re.findall(r"\d+", ground)[:3])) < 3 * 60) is dark
+
+
+def test_it_prints_its_answer_and_no_controls(browser: Browser, built: Built, tmp_path: Path) -> None:
+    browser.open(built.page)
+    printed = browser.pdf(tmp_path / "page.pdf").read_bytes()
+    assert printed.startswith(b"%PDF") and 1 <= len(re.findall(rb"/Type\s*/Page\b", printed)) <= 40
+    browser.open(built.page, media="print")
+    hidden = (
+        "Array.from(document.querySelectorAll('nav, .controls, .chips')).every(one => !one.checkVisibility())"
+    )
+    assert browser.evaluate(hidden)
+
+
+@only_when_long("axe-core over the page, fetched by npm")
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_axe_finds_nothing(browser: Browser, built: Built, tmp_path: Path, dark: bool) -> None:
+    browser.open(built.page, dark=dark)
+    browser.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+    # Runtime.evaluate is of the debugger: the page's policy does not hold it
+    browser.evaluate(_axe(tmp_path) + "; 0")
+    found = browser.evaluate("axe.run(document, {resultTypes: ['violations']}).then(one => JSON.stringify(one.violations.map("
+                             "v => [v.id, v.impact, v.nodes.length, v.nodes[0].html.slice(0, 200), v.nodes[0].failureSummary])))")  # fmt: skip
+    assert json.loads(found) == []
+
+
+def _axe(folder: Path) -> str:
+    npm = shutil.which("npm") or not_run("axe-core needs npm (apt-get install -y npm)")
+    command = [
+        npm,
+        "install",
+        "--no-audit",
+        "--no-fund",
+        "--ignore-scripts",
+        "--prefix",
+        str(folder),
+        "axe-core@4",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    script = folder / "node_modules" / "axe-core" / "axe.min.js"
+    if done.returncode or not script.exists():
+        not_run(
+            f"axe-core cannot be fetched by npm: {(done.stderr.strip().splitlines() or ['no reason given'])[-1]}"
+        )
+    return script.read_text("utf-8")

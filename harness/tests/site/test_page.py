@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules for the results page as text: one file that loads nothing, whole without scripts, fit for every reader."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import io
+import json
+import re
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from harness.cli import claims as claims_verb
+from harness.definitions.claims import load_ledgers
+from harness.errors import InputError
+from harness.publish.generated import read_values
+from harness.site import Built, build, build_site
+from harness.site.verdicts import WORDS
+from harness.tests.site.page_structure import Page, faults
+from harness.tests.support.command import run_here
+from harness.tests.support.published_project import HOSTILE, NOTEBOOK
+
+#: WCAG 2.2, success criterion 1.4.3, for text of usual size.
+LEAST_CONTRAST = 4.5
+#: Text colours of the style, and what they are written on.
+PAIRS = [
+    (text, ground)
+    for text in ("ink", "dim", "link", "warn", "bad", "good")
+    for ground in ("paper", "tile", "stripe", "phase")
+]
+
+
+@pytest.fixture(scope="module")
+def page(built: Built) -> Page:
+    return Page(built.page.read_text("utf-8"))
+
+
+def test_a_reader_of_any_kind_finds_no_fault_in_the_structure(page: Page) -> None:
+    assert faults(page) == []
+
+
+def test_the_pages_of_the_notebooks_run_and_load_nothing(built: Built) -> None:
+    text = (built.page.parent / "notebooks" / f"{NOTEBOOK}.html").read_text("utf-8")
+    found = Page(text)
+    assert not found.named("script", "iframe", "object", "link")
+    assert [fault for fault in faults(found) if "leads to" in fault or "handler" in fault] == []
+    assert "default-src 'none'" in text and "alert(3)" not in text
+    assert "a&lt;b" in text and "printed &lt;b&gt;as it is" in text
+
+
+def test_labels_are_shown_as_they_are_and_never_become_part_of_the_page(built: Built, page: Page) -> None:
+    text = built.page.read_text("utf-8")
+    assert HOSTILE not in text and "alert(1)</" not in text.replace("&lt;", "<" * 0)
+    shown = [said for _, _, said in page.named("td", "th", "figcaption", "summary") if "alert(1)" in said]
+    assert len(shown) >= 4 and all(HOSTILE in said for said in shown)
+    scripts = [attributes for _, attributes, _ in page.named("script")]
+    assert scripts == [{"type": "application/json", "id": "page-data"}, {}]
+
+
+def test_the_policy_of_the_page_lets_its_own_script_run_and_nothing_load(page: Page) -> None:
+    policy = next(
+        a["content"] for _, a, _ in page.named("meta") if a.get("http-equiv") == "Content-Security-Policy"
+    )
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert "http" not in policy and "unsafe-eval" not in policy
+
+
+def test_every_number_leads_to_its_trials(built: Built, page: Page, published_root: Path) -> None:
+    text = built.page.read_text("utf-8")
+    lists = dict(re.findall(r'<li id="(t\d+)">(.*?)</li>', text, re.DOTALL))
+    rows = dict(re.findall(r'<tr id="(r\d+)"><th scope="row">([^<]*)</th>', text))
+    values = read_values(published_root)
+    checked = 0
+    for key, entry in values.items():
+        if entry["inputs"]:
+            line = re.search(rf'<th scope="row">{re.escape(key)}</th><td><a class="n" href="#(t\d+)">', text)
+            assert line, key
+            led = {rows[row] for row in re.findall(r'href="#(r\d+)"', lists[line[1]])}
+            assert led == set(entry["inputs"]), key
+            checked += 1
+    assert checked > 2
+    cells = re.search(r'<table id="table-startup.table">.*?</table>', text, re.DOTALL)
+    assert cells and cells[0].count('<a class="n"') == cells[0].count('<th scope="row">') > 2
+
+
+def test_the_claims_and_their_verdicts_are_those_of_the_command(page: Page, published_root: Path) -> None:
+    judged = claims_verb.judge(published_root, load_ledgers(published_root), bundled_only=True)
+    rows = [(a["data-kind"], a["data-source"]) for _, a, _ in page.named("tr") if "data-kind" in a]
+    assert rows == [(one.verdict.value, one.claim.source) for one in judged]
+
+
+def test_the_data_of_the_page_are_within_it(page: Page, published_root: Path) -> None:
+    link = next(attributes for _, attributes, _ in page.named("a") if "download" in attributes)
+    packed = zipfile.ZipFile(io.BytesIO(base64.b64decode(link["href"].partition("base64,")[2])))
+    assert packed.testzip() is None
+    values = read_values(published_root)
+    rows = {row["key"]: row for row in csv.DictReader(io.StringIO(packed.read("values.csv").decode()))}
+    assert set(rows) == set(values)
+    for key, entry in values.items():
+        assert rows[key]["value"] == ("" if entry["value"] is None else str(entry["value"])), key
+        assert rows[key]["trials"].split() == sorted(entry["inputs"]), key
+    listed = set(re.findall(r"^(\w+\.\w+) ", packed.read("README.txt").decode(), re.MULTILINE))
+    assert listed == set(packed.namelist()) - {"README.txt"}
+
+
+def test_comparisons_carry_the_verdict_that_was_published(page: Page) -> None:
+    data = json.loads(next(said for _, a, said in page.named("script") if a.get("id") == "page-data"))
+    rows = [a for _, a, _ in page.named("tr") if "data-comparison" in a]
+    assert [int(a["data-comparison"]) for a in rows] == list(range(len(data["comparisons"])))
+    said = [text for _, a, text in page.named("td") if "verdict" in a.get("class", "").split()]
+    assert len(said) == len(rows) and all(text.startswith(tuple(WORDS.values())) for text in said)
+
+
+def test_the_same_results_give_the_same_page(built: Built, published_root: Path, tmp_path: Path) -> None:
+    again = build_site(published_root, tmp_path / "site")
+    assert again.page.read_bytes() == built.page.read_bytes()
+
+
+def test_figures_without_room_become_files_beside_the_page(
+    built: Built, published_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    figures = sorted(re.findall(r'data-key="([^"]+)"', built.page.read_text("utf-8")))
+    assert figures == ["startup.forest", "startup.order"] and built.beside == ()
+    monkeypatch.setattr(build, "LIMIT_BYTES", 1000)
+    with pytest.raises(build.TooLarge, match="1,000 are allowed"):
+        build_site(published_root, tmp_path / "site")
+
+
+def test_a_page_of_nothing_is_refused_with_the_command_to_type(tmp_path: Path) -> None:
+    (tmp_path / "paper" / "generated").mkdir(parents=True)
+    with pytest.raises(InputError, match="nothing has been published.*make site"):
+        build_site(tmp_path, tmp_path / "site")
+
+
+def test_the_command_says_where_the_page_is_and_what_is_in_it(published_root: Path, tmp_path: Path) -> None:
+    code, out, err = run_here(published_root, "site", "--folder", str(tmp_path / "page"))
+    assert (code, err) == (0, "") and "index.html" in out and "2 figures, 1 notebook beside it" in out
+    assert (tmp_path / "page" / "index.html").stat().st_size <= build.LIMIT_BYTES
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("text", "ground"), PAIRS)
+def test_text_stands_out_from_its_ground(built: Built, scheme: str, text: str, ground: str) -> None:
+    colours = _colours(built.page.read_text("utf-8"), dark=scheme == "dark")
+    assert _contrast(colours[text], colours[ground]) >= LEAST_CONTRAST
+
+
+def _colours(page: str, *, dark: bool) -> dict[str, str]:
+    style = page.partition("<style>")[2].partition("</style>")[0].partition("@media print")[0]
+    inside = re.findall(r"@media \(prefers-color-scheme: dark\) \{\s*:root \{(.*?)\}", page, re.DOTALL)
+    outside = re.findall(r"^:root \{(.*?)\}", page, re.DOTALL | re.MULTILINE)
+    assert style and inside and outside
+    blocks = [*outside, *(inside if dark else [])]
+    return {name: value for block in blocks for name, value in re.findall(r"--(\w+): (#[0-9a-f]+)", block)}
+
+
+def _contrast(one: str, other: str) -> float:
+    light, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    digits = colour.lstrip("#")
+    digits = "".join(sign * 2 for sign in digits) if len(digits) == 3 else digits
+    parts = [int(digits[place : place + 2], 16) / 255 for place in (0, 2, 4)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules for figures within a page: they only draw, and two of them never get into each other's way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree as Xml
+
+import pytest
+
+from harness.errors import InputError
+from harness.figures.marks import marks_of, name_last
+from harness.figures.style import canvas, save
+from harness.site.svg import glyph_sheet, inline_svg
+
+HEAD = (
+    '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="0 0 10 10">'
+)
+
+
+def written(folder: Path, inside: str, *, head: str = HEAD, before: str = "") -> Path:
+    file = folder / "figure.svg"
+    file.write_text(f"{before}{head}{inside}</svg>")
+    return file
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        "<script>alert(1)</script>",
+        "<foreignObject><p>x</p></foreignObject>",
+        '<image xlink:href="http://example.invalid/a.png"/>',
+        '<use xlink:href="file:///etc/passwd#x"/>',
+        '<a xlink:href="http://example.invalid"><path d="M 0 0"/></a>',
+        '<path d="M 0 0" style="fill: url(http://example.invalid/x)"/>',
+        '<image xlink:href="data:image/svg+xml;base64,AAAA"/>',
+        '<animate attributeName="href"/>',
+    ],
+)
+def test_what_loads_or_runs_is_refused_in_one_line(tmp_path: Path, inside: str) -> None:
+    with pytest.raises(InputError, match=r"figure\.svg") as refused:
+        inline_svg(written(tmp_path, inside), prefix="f0-", title="x")
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("head", "before"),
+    [("<html>", ""), (HEAD, '<!DOCTYPE svg [<!ENTITY a "aaaa">]>'), ("<svg", "")],
+    ids=["another element", "entities", "damaged"],
+)
+def test_what_is_no_plain_svg_is_refused(tmp_path: Path, head: str, before: str) -> None:
+    with pytest.raises(InputError):
+        inline_svg(written(tmp_path, "", head=head, before=before), prefix="f0-", title="x")
+
+
+def test_handlers_and_unknown_attributes_are_left_out_and_the_title_is_escaped(tmp_path: Path) -> None:
+    file = written(
+        tmp_path, '<path d="M 0.123456 1 L 2 3" onclick="alert(1)" data-x="y" style="fill: #222222"/>'
+    )
+    drawn = str(inline_svg(file, prefix="f0-", title='a "title" <b>').markup)
+    assert "onclick" not in drawn and "data-x" not in drawn
+    assert 'aria-label="a &#34;title&#34; &lt;b&gt;"' in drawn
+    assert 'd="M 0.12 1 L 2 3"' in drawn and "fill:var(--ink)" in drawn
+
+
+def test_two_figures_share_glyphs_and_no_other_id(tmp_path: Path) -> None:
+    figure, panels = canvas()
+    panels[0, 0].plot([1, 2], [1, 2], "o-")
+    panels[0, 0].set_xlabel("label")
+    svg = save(figure, tmp_path / "a")[1]
+    first, second = (inline_svg(svg, prefix=prefix, title="x") for prefix in ("f0-", "f1-"))
+    assert first.glyphs == second.glyphs and first.glyphs
+    ids = [set(_ids(str(one.markup))) for one in (first, second)]
+    assert ids[0] and not ids[0] & ids[1]
+    known = ids[0] | set(first.glyphs)
+    used = {link.removeprefix("#") for link in _attributes(str(first.markup), "href")}
+    assert used <= known and used & set(first.glyphs)
+    sheet = Xml.fromstring(str(glyph_sheet(first.glyphs)))
+    # without their transform the signs of a label would cover the figure
+    assert {one.get("transform") for one in sheet.iter("path")} == {"scale(0.015625)"}
+
+
+def test_named_series_are_told_with_the_places_of_their_axes(tmp_path: Path) -> None:
+    figure, panels = canvas()
+    axes = panels[0, 0]
+    axes.plot([1.0, 10.0, 100.0], [1.0, float("nan"), 3.0], color="#0072B2")
+    name_last(axes, "a line", ["first", "none", "last"])
+    axes.plot([5], [2], "s")
+    axes.set_xscale("log")
+    axes.set_xlim(1, 100)
+    axes.set_xlabel("across / s")
+    save(figure, tmp_path / "a")
+    found = marks_of(figure)
+    assert found is not None
+    assert [(one["name"], one["x"], one["y"], one["notes"]) for one in found["series"]] == [
+        ("a line", [1.0, 100.0], [1.0, 3.0], ["first", "last"])
+    ]
+    box, x = found["axes"][0]["box"], found["axes"][0]["x"]
+    assert x == {"scale": "log", "limits": [1.0, 100.0], "label": "across / s"}
+    # the box is that to which the SVG clips what is drawn in the axes
+    clip = next(Xml.parse(tmp_path / "a.svg").iter("{http://www.w3.org/2000/svg}rect"))
+    assert box == pytest.approx(
+        [float(clip.get(name, "")) for name in ("x", "y", "width", "height")], abs=0.02
+    )
+
+
+def test_a_figure_without_names_has_no_series() -> None:
+    figure, panels = canvas()
+    panels[0, 0].plot([1, 2], [1, 2])
+    assert marks_of(figure) is None
+
+
+def _attributes(markup: str, name: str) -> list[str]:
+    return [value for one in Xml.fromstring(markup).iter() if (value := one.get(name)) is not None]
+
+
+def _ids(markup: str) -> list[str]:
+    return _attributes(markup, "id")

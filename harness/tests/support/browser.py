@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A headless browser without a network, spoken to through a pipe (the DevTools protocol)."""
+
+from __future__ import annotations
+
+import base64
+import fcntl
+import itertools
+import json
+import os
+import select
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from harness.tests.support.available import program_or_not_run
+
+#: For one answer of the browser on a busy machine; nothing is measured by it.
+_PATIENCE_S = 120.0
+_OPTIONS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--disable-extensions",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--force-color-profile=srgb",
+    # nothing can be reached, whatever a page asks for
+    "--host-resolver-rules=MAP * ~NOTFOUND", "--proxy-server=127.0.0.1:9", "--remote-debugging-pipe",
+)  # fmt: skip
+#: Pages are files, parts of them, or nothing.
+_OWN = ("file:", "data:", "about:", "blob:")
+
+
+class BrowserError(AssertionError):
+    """The browser did not do what it was asked."""
+
+
+class Browser:
+    """One page of a running browser. ``requests``: addresses that pages asked for; ``problems``: what they logged."""
+
+    def __init__(self, process: subprocess.Popen[bytes], reads: int, writes: int) -> None:
+        self._process, self._reads, self._writes = process, reads, writes
+        self._numbers = itertools.count(1)
+        self._rest = b""
+        self._session: str | None = None
+        self.requests: list[str] = []
+        self.problems: list[str] = []
+        self._events: list[dict[str, Any]] = []
+        target = self.ask("Target.createTarget", url="about:blank")["targetId"]
+        self._session = self.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        for domain in ("Page", "Runtime", "Network", "Log"):
+            self.ask(f"{domain}.enable")
+
+    def ask(self, method: str, **parameters: Any) -> dict[str, Any]:
+        """Send a command and return its result."""
+        number = next(self._numbers)
+        message: dict[str, Any] = {"id": number, "method": method, "params": parameters}
+        if self._session is not None:
+            message["sessionId"] = self._session
+        os.write(self._writes, json.dumps(message).encode() + b"\0")
+        while True:
+            said = self._next()
+            if said.get("id") == number:
+                if "error" in said:
+                    raise BrowserError(f"{method}: {said['error']}")
+                found: dict[str, Any] = said["result"]
+                return found
+            self._note(said)
+
+    def open(
+        self,
+        page: Path,
+        *,
+        width: int = 1280,
+        height: int = 900,
+        dark: bool = False,
+        scripts: bool = True,
+        media: str = "",
+    ) -> None:
+        """Open a file in a window of this size and wait until it is loaded."""
+        self.ask("Emulation.setScriptExecutionDisabled", value=not scripts)
+        self.ask(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=width < 600,
+        )
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.ask("Emulation.setEmulatedMedia", media=media, features=[scheme])
+        self._events.clear()
+        self.ask("Page.navigate", url=page.resolve().as_uri())
+        while not any(one["method"] == "Page.loadEventFired" for one in self._events):
+            self._note(self._next())
+
+    def evaluate(self, expression: str) -> Any:
+        """Return the value of an expression in the page; a promise is waited for."""
+        said = self.ask("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        if "exceptionDetails" in said:
+            raise BrowserError(str(said["exceptionDetails"]))
+        return said["result"].get("value")
+
+    def picture(self, file: Path, *, whole: bool = False) -> Path:
+        """Write what is seen, or the whole page, as PNG."""
+        said = self.ask("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
+        file.write_bytes(base64.b64decode(said["data"]))
+        return file
+
+    def pdf(self, file: Path) -> Path:
+        """Write the page as it is printed."""
+        said = self.ask("Page.printToPDF", printBackground=True, preferCSSPageSize=True)
+        file.write_bytes(base64.b64decode(said["data"]))
+        return file
+
+    @property
+    def foreign_requests(self) -> list[str]:
+        """Addresses that were asked for and are no files."""
+        return [url for url in self.requests if not url.startswith(_OWN)]
+
+    def _note(self, said: dict[str, Any]) -> None:
+        self._events.append(said)
+        method, told = said.get("method"), said.get("params", {})
+        if method == "Network.requestWillBeSent":
+            self.requests.append(str(told["request"]["url"]))
+        elif method == "Runtime.exceptionThrown":
+            self.problems.append(json.dumps(told["exceptionDetails"]))
+        elif method == "Log.entryAdded" and told["entry"]["level"] in ("error", "warning"):
+            self.problems.append(str(told["entry"]["text"]))
+
+    def _next(self) -> dict[str, Any]:
+        until_s = time.monotonic() + _PATIENCE_S
+        while b"\0" not in self._rest:
+            ready, _, _ = select.select([self._reads], [], [], max(0.0, until_s - time.monotonic()))
+            part = os.read(self._reads, 1 << 20) if ready else b""
+            if not part:
+                raise BrowserError(f"no answer (exit status {self._process.poll()})")
+            self._rest += part
+        message, _, self._rest = self._rest.partition(b"\0")
+        said: dict[str, Any] = json.loads(message)
+        return said
+
+
+@contextmanager
+def a_browser(folder: Path) -> Iterator[Browser]:
+    """Start a browser whose data are below ``folder``, or say that the test was not run."""
+    program = program_or_not_run("chromium")
+    theirs, writes = _high_pipe()
+    reads, ours = _high_pipe()
+
+    def as_three_and_four() -> None:
+        os.dup2(theirs, 3)
+        os.dup2(ours, 4)
+
+    process = subprocess.Popen(
+        [
+            *_without_network(),
+            str(program),
+            *_OPTIONS,
+            f"--user-data-dir={folder / 'browser'}",
+            "about:blank",
+        ],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        pass_fds=(3, 4),
+        preexec_fn=as_three_and_four,
+        env={**os.environ, "HOME": str(folder)},
+    )
+    os.close(theirs)
+    os.close(ours)
+    try:
+        yield Browser(process, reads, writes)
+    finally:
+        os.close(writes)  # it ends when nobody can tell it anything
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        os.close(reads)
+
+
+def _high_pipe() -> tuple[int, int]:
+    """A pipe whose ends are not 3 or 4, which the browser's own will be."""
+    ends = []
+    for end in os.pipe():
+        ends.append(fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10))
+        os.close(end)
+    return ends[0], ends[1]
+
+
+def _without_network() -> tuple[str, ...]:
+    """What begins a command in a network of its own, with nothing in it; empty where that is not allowed."""
+    for options in (("--net",), ("--net", "--map-root-user")):
+        prefix = ("unshare", *options)
+        if (
+            shutil.which("unshare")
+            and subprocess.run([*prefix, "true"], capture_output=True, check=False).returncode == 0
+        ):
+            return prefix
+    return ()
