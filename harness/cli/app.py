@@ -10,6 +10,7 @@ import sys
 import typer
 
 from harness.cli import (
+    adopt,
     archiving,
     bench,
     check,
@@ -50,6 +51,7 @@ app.command("results", short_help="Compare variants: ratio, interval, verdict.")
 app.command("claims", short_help="List published claims with their verdicts.")(claims.claims_command)
 app.command("tidy", short_help="Convert raw records to tables; list exclusions.")(tidy_command)
 app.command("report", short_help="Analyse result files of any load test.")(report.report_command)
+app.command("adopt", short_help="Set up and measure a service of your own.")(adopt.adopt_command)
 app.command("compare", cls=compare.ArmsCommand, short_help="Compare two arms of load-test runs.")(
     compare.compare_command
 )

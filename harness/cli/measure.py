@@ -138,7 +138,7 @@ def measure_command(
                 f"rematch: stopped by {stop}; finished trials are kept; resume with: {again}", file=sys.stderr
             )
             raise typer.Exit(stop.exit_code) from None
-        _summarise(folder, as_json=as_json)
+        summarise(folder, as_json=as_json)
 
 
 def _within(assembly: Assembly, prepared: Prepared, minutes: float) -> str:
@@ -151,7 +151,7 @@ def _within(assembly: Assembly, prepared: Prepared, minutes: float) -> str:
     return said if expected_s <= minutes * 60.0 else f"{said}, and one block is the least"
 
 
-def _summarise(folder: SessionFolder, *, as_json: bool) -> None:
+def summarise(folder: SessionFolder, *, as_json: bool) -> None:
     """Say what came of the session: for programs outcomes and flags, for a person who is ahead."""
     if as_json:
         records = list(folder.records())
