@@ -37,7 +37,9 @@ def program(folder: Path, build: tuple[str, ...] = ()) -> Guess:
     """Return how the Python program of a folder is started."""
     text = SourceText(folder)
     paths = ["{artifact}"] + (["{artifact}/src"] if (folder / "src").is_dir() else [])
-    environment = (f"PYTHONPATH={':'.join([f'{{artifact}}/{SITE}'] * bool(build) + paths)}",)
+    if build:
+        paths.insert(0, f"{{artifact}}/{SITE}")
+    environment = (f"PYTHONPATH={':'.join(paths)}",)
     words, framework, port = _entry(folder, text)
     return Guess(
         language="python",
