@@ -100,10 +100,15 @@ def _guess(order: Order) -> Guess:
         found = own_start(found, order.folder, order.start)
     assert found is not None
     if order.build is not None:
-        found = replace(found, build=("sh", "-c", order.build) if order.build else ()).because(build="--build")
+        found = replace(found, build=("sh", "-c", order.build) if order.build else ()).because(
+            build="--build"
+        )
     if not any("{port}" in word for word in found.start):
         raise InputError(
-            "does not say where the port goes", place="--start", found=" ".join(found.start), allowed="{port} in it"
+            "does not say where the port goes",
+            place="--start",
+            found=" ".join(found.start),
+            allowed="{port} in it",
         )
     return found
 
@@ -175,7 +180,9 @@ def _found_out(order: Order, running: Running) -> tuple[Listed, str]:
 def _health(running: Running) -> str | None:
     asked = tuple(Asked(name=path, method="GET", path=path) for path in HEALTH)
     answers = zip(asked, running.ask(asked), strict=True)
-    return next((one.path for one, found in answers if isinstance(found, Answer) and found.status == 200), None)
+    return next(
+        (one.path for one, found in answers if isinstance(found, Answer) and found.status == 200), None
+    )
 
 
 def _generator(assembly: Assembly) -> str:
@@ -183,9 +190,7 @@ def _generator(assembly: Assembly) -> str:
     return next((name for name in GENERATORS if name in usable), "locust")
 
 
-def _comments(
-    guess: Guess | None, source: str, recording: Recording, left: Sequence[str]
-) -> list[str]:
+def _comments(guess: Guess | None, source: str, recording: Recording, left: Sequence[str]) -> list[str]:
     said = ["Written by `rematch adopt`: what was guessed, and from what. Change what is wrong."]
     if guess is not None:
         said += [f"{part}: {why}" for part, why in guess.why.items()]
@@ -197,5 +202,7 @@ def _comments(
         if one.note:
             said.append(f"{one.asked.method} {one.asked.path}: {one.note}")
     said += [f"left out: {one}" for one in left[:10]]
-    said.append("cpus = 1: one CPU for the service, as programs of one thread use no more; the others are the load's")
+    said.append(
+        "cpus = 1: one CPU for the service, as programs of one thread use no more; the others are the load's"
+    )
     return said

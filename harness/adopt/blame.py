@@ -21,4 +21,6 @@ def blamed(problem: DoesNotStart, file: Path) -> InputError:
     """Return the failure as one line that names the line to change."""
     line = line_of(file, problem.part)
     place = f"line {line}: {problem.part}" if line is not None else f"{problem.part} is to be added"
-    return InputError(f"{problem.reason}; change this line and give the same command again", file=file, place=place)
+    return InputError(
+        f"{problem.reason}; change this line and give the same command again", file=file, place=place
+    )

@@ -146,7 +146,11 @@ def _compared(
     if asked.method == "HEAD":
         return "status", (), None
     if text is None or len(text) > LONGEST_BODY:
-        return "status", (), "its body is no text" if text is None else f"its body is {len(text)} characters long"
+        return (
+            "status",
+            (),
+            "its body is no text" if text is None else f"its body is {len(text)} characters long",
+        )
     values = [_json(body) for body in bodies]
     if all(isinstance(value, dict | list) for value in values):
         places = sorted({place for value in values[1:] for place in differences(values[0], value)})

@@ -105,14 +105,16 @@ def running_service(
         folder = Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="rematch-adopt-")))
         cleanup.callback(_close_backing, assembly)
         try:
-            environment = cleanup.enter_context(
-                running(implementation.needs, assembly.backing, need, folder)
-            )
+            environment = cleanup.enter_context(running(implementation.needs, assembly.backing, need, folder))
         except RematchError as problem:
             raise DoesNotStart("needs", str(problem)) from None
         say(f"start of {implementation.name}")
         spec = LaunchSpec(
-            implementation=implementation, variant=variant, build=build, folder=folder, environment=environment
+            implementation=implementation,
+            variant=variant,
+            build=build,
+            folder=folder,
+            environment=environment,
         )
         try:
             instance = assembly.launcher.launch(spec)
@@ -133,9 +135,7 @@ def _close_backing(assembly: Assembly) -> None:
         source.close()
 
 
-def _first_answer(
-    assembly: Assembly, instance: Instance, folder: Path, path: str, ready_s: float
-) -> Answer:
+def _first_answer(assembly: Assembly, instance: Instance, folder: Path, path: str, ready_s: float) -> Answer:
     record, endpoint = instance.record, instance.endpoint
     started = assembly.host.first_answer(
         endpoint,
@@ -156,7 +156,9 @@ def _first_answer(
             f"it listens on {', '.join(others)}, not on the {{host}}:{{port}} it was given "
             f"({endpoint.host}:{endpoint.port}): say how it takes its port",
         )
-    raise DoesNotStart("start", f"no answer to GET {path} within {ready_s:g} s, and it listens on no port: {said}")
+    raise DoesNotStart(
+        "start", f"no answer to GET {path} within {ready_s:g} s, and it listens on no port: {said}"
+    )
 
 
 def _complaint(folder: Path) -> str:

@@ -93,7 +93,10 @@ class SourceText:
         return None if found is None else (int(found[0]["port"]), found[1])
 
     def _by_go_flag(self) -> Port | None:
-        port, whole = self.first(_GO_FLAG, "port", "p"), self.first(_GO_FLAG, "addr", "address", "listen", "bind")
+        port, whole = (
+            self.first(_GO_FLAG, "port", "p"),
+            self.first(_GO_FLAG, "addr", "address", "listen", "bind"),
+        )
         if port is not None:
             host = self.first(_GO_FLAG, "host")
             words = (f"-{port[0]['name']}={{port}}", *(("-host={host}",) if host else ()))
@@ -119,7 +122,9 @@ class SourceText:
             return Port(environment=told, why=f"{port[1]} reads the variable {port[0]['name']}")
         if whole is not None:
             name = whole[0]["name"]
-            return Port(environment=(f"{name}={{host}}:{{port}}",), why=f"{whole[1]} reads the variable {name}")
+            return Port(
+                environment=(f"{name}={{host}}:{{port}}",), why=f"{whole[1]} reads the variable {name}"
+            )
         return None
 
     def _by_position(self) -> Port | None:
@@ -133,5 +138,9 @@ def port_or_variable(text: SourceText) -> Port:
     if found is not None:
         return found
     fixed = text.fixed_port()
-    seen = f"{fixed[1]} has port {fixed[0]} written into it" if fixed else "the sources show no option or variable"
+    seen = (
+        f"{fixed[1]} has port {fixed[0]} written into it"
+        if fixed
+        else "the sources show no option or variable"
+    )
     return Port(environment=("PORT={port}",), why=f"{seen}; the variable PORT is the usual one")

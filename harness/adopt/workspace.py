@@ -107,7 +107,9 @@ def experiment_text(
         f'[variants.{variant}]\nimplementation = "{implementation}"\nruntime = {{ cpus = 1{more} }}\n'
         for variant, implementation, more in all_variants
     )
-    question = "Which of the two is faster, and at what cost?" if variants else "What does it bear on this machine?"
+    question = (
+        "Which of the two is faster, and at what cost?" if variants else "What does it bear on this machine?"
+    )
     return f"""name = "{name}"
 title = "{title or name}"
 question = "{question}"

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 def adopt_command(
     folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="folder of the service, anywhere; nothing is written into it")
+        Path,
+        typer.Argument(metavar="DIR", help="folder of the service, anywhere; nothing is written into it"),
     ],
     requests: Annotated[
         Path | None,
@@ -32,7 +33,9 @@ def adopt_command(
     ] = None,
     start: Annotated[
         str | None,
-        typer.Option(help="start command in place of the guess; {port} stands for the port, {host} for the address"),
+        typer.Option(
+            help="start command in place of the guess; {port} stands for the port, {host} for the address"
+        ),
     ] = None,
     build: Annotated[
         str | None, typer.Option(help="build command in place of the guess; '': nothing is built")
@@ -44,7 +47,9 @@ def adopt_command(
     again: Annotated[
         bool, typer.Option("--again", help="guess anew, although there is a service.toml already")
     ] = False,
-    ready_within: Annotated[float, typer.Option(help="seconds in which it has to give its first answer")] = 60.0,
+    ready_within: Annotated[
+        float, typer.Option(help="seconds in which it has to give its first answer")
+    ] = 60.0,
     no_measure: Annotated[
         bool, typer.Option("--no-measure", help="write and try the files, and measure nothing")
     ] = False,
@@ -75,7 +80,14 @@ def adopt_command(
 
     root = find_root()
     order = Order(
-        folder=folder, out=out, name=name, start=start, build=build, requests=requests, ready_s=ready_within, again=again
+        folder=folder,
+        out=out,
+        name=name,
+        start=start,
+        build=build,
+        requests=requests,
+        ready_s=ready_within,
+        again=again,
     )
     chosen = workspace_of(order).name
     _refuse_name(root, chosen)
@@ -102,7 +114,10 @@ def adopt_command(
 def _refuse_name(root: Path, name: str) -> None:
     if name in experiment_paths(root) or (root / "services" / name).is_dir():
         raise InputError(
-            "a name of this project's own", place="--name", found=name, allowed=f"another one, such as my-{name}"
+            "a name of this project's own",
+            place="--name",
+            found=name,
+            allowed=f"another one, such as my-{name}",
         )
 
 
@@ -114,7 +129,9 @@ def _measured(root: Path, found: Adopted, *, as_json: bool) -> str:
     with contextlib.closing(assemble(root)) as assembly:
         prepared = prepare(assembly, str(found.workspace.experiment), profile="smoke", host="local", seed=1)
         try:
-            folder = measure(assembly, prepared, progress=Silent() if as_json else suitable_progress(), new=True)
+            folder = measure(
+                assembly, prepared, progress=Silent() if as_json else suitable_progress(), new=True
+            )
         except Interrupted as stop:
             print(f"rematch: stopped by {stop}; nothing runs on", file=sys.stderr)
             raise typer.Exit(stop.exit_code) from None

@@ -34,7 +34,8 @@ def duel_command(
     adopted: Annotated[
         Path | None,
         typer.Option(
-            "--as", help="experiment that rematch adopt wrote: its start command and contract are those of both; "
+            "--as",
+            help="experiment that rematch adopt wrote: its start command and contract are those of both; "
             "default: V1, a folder, is adopted first",
         ),
     ] = None,
@@ -43,23 +44,33 @@ def duel_command(
     ] = None,
     repo: Annotated[
         Path | None,
-        typer.Option(help="folder in a git repository whose refs are meant; default: where the service's sources lie"),
+        typer.Option(
+            help="folder in a git repository whose refs are meant; default: where the service's sources lie"
+        ),
     ] = None,
     allow: Annotated[
         list[str] | None,
-        typer.Option(help="case whose answers may differ: it is neither checked nor asked; may be repeated; all"),
+        typer.Option(
+            help="case whose answers may differ: it is neither checked nor asked; may be repeated; all"
+        ),
     ] = None,
     fail_if: Annotated[
         list[str] | None,
-        typer.Option(help="limit on a ratio, V2 over V1, such as 'p99 > 1.05' or 'throughput < 0.95'; may be repeated"),
+        typer.Option(
+            help="limit on a ratio, V2 over V1, such as 'p99 > 1.05' or 'throughput < 0.95'; may be repeated"
+        ),
     ] = None,
     profile: Annotated[str, typer.Option(help="smoke (does it work? no verdict) or quick")] = "quick",
     blocks: Annotated[
         int | None, typer.Option(help="how often both are measured; default: 10 in quick; a verdict takes 5")
     ] = None,
-    generator: Annotated[str | None, typer.Option(help="load generator; default: the adopted experiment's")] = None,
+    generator: Annotated[
+        str | None, typer.Option(help="load generator; default: the adopted experiment's")
+    ] = None,
     seed: Annotated[int, typer.Option(help="random seed of the order within blocks")] = 1,
-    ready_within: Annotated[float, typer.Option(help="seconds in which each has to give its first answer")] = 60.0,
+    ready_within: Annotated[
+        float, typer.Option(help="seconds in which each has to give its first answer")
+    ] = 60.0,
     no_measure: Annotated[
         bool, typer.Option("--no-measure", help="hold both against the contract, and measure nothing")
     ] = False,
@@ -94,7 +105,9 @@ def duel_command(
     limits = [limit_named(text, [one.name for one in METRICS]) for text in fail_if or ()]
     for limit in limits:
         if limit.label is not None:
-            raise InputError("has no label: all requests are one metric here", place="--fail-if", found=limit.text)
+            raise InputError(
+                "has no label: all requests are one metric here", place="--fail-if", found=limit.text
+            )
     work = _Work(
         root=find_root(), profile=profile, blocks=blocks, generator=generator, seed=seed, ready_s=ready_within,
         quiet=as_json, allow=tuple(allow or ()), measures=not no_measure,
@@ -160,9 +173,13 @@ class _Work:
 
         if adopted is not None:
             if requests is not None:
-                raise InputError("the contract of --as is recorded already", place="--requests", found=str(requests))
+                raise InputError(
+                    "the contract of --as is recorded already", place="--requests", found=str(requests)
+                )
             if adopted.suffix != ".toml":
-                raise InputError("no experiment", place="--as", found=str(adopted), allowed="NAME-rematch/NAME.toml")
+                raise InputError(
+                    "no experiment", place="--as", found=str(adopted), allowed="NAME-rematch/NAME.toml"
+                )
             return Workspace(folder=adopted.parent, name=adopted.stem, service=adopted.stem)
         if not Path(first).is_dir():
             raise InputError(
@@ -230,7 +247,9 @@ def _end(agreed: Agreement, allow: Sequence[str], found: Results | None, checked
     """End with the status that a program reads."""
     refused = [] if "all" in allow else [case for case in agreed.cases if case not in allow]
     if refused:
-        words = f"answers differ in {counted(len(refused), 'case')}, so nothing is measured: {', '.join(refused)}"
+        words = (
+            f"answers differ in {counted(len(refused), 'case')}, so nothing is measured: {', '.join(refused)}"
+        )
         print(f"rematch: {words}; allowed: --allow {refused[0]}, or --allow all", file=sys.stderr)
         raise typer.Exit(1)
     if found is not None and not found.n_kept:

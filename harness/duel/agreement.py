@@ -47,7 +47,9 @@ def replay(duel: Duel, assembly: Assembly, *, ready_s: float, say: Callable[[str
             with running_service(
                 assembly, implementation, duel.variant(side), ready_path=first.path, ready_s=ready_s, say=say
             ) as running:
-                result = check(running.endpoint, cases, "matched", implementation.language, implementation.name)
+                result = check(
+                    running.endpoint, cases, "matched", implementation.language, implementation.name
+                )
         except DoesNotStart as problem:
             raise _of_side(problem, duel, side) from None
         pairs = (failure.partition(": ") for failure in result.failures)
@@ -75,7 +77,9 @@ def agreed_contract(duel: Duel, left_out: Collection[str]) -> None:
         kept = [line for line in _lines(file) if json.loads(line)["name"] not in left_out]
         if name == REQUESTS and not kept:
             raise InputError(
-                "no request is answered alike by both versions", place="--allow", found=", ".join(sorted(left_out))
+                "no request is answered alike by both versions",
+                place="--allow",
+                found=", ".join(sorted(left_out)),
             )
         file.write_text("".join(f"{line}\n" for line in kept), "utf-8")
 

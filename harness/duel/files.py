@@ -111,7 +111,9 @@ def _described(place: Workspace) -> dict[str, Any]:
         return tomllib.loads(place.service_toml.read_text("utf-8"))
     except OSError:
         raise InputError(
-            "no adopted service here", file=place.service_toml, allowed="the experiment that rematch adopt wrote (--as)"
+            "no adopted service here",
+            file=place.service_toml,
+            allowed="the experiment that rematch adopt wrote (--as)",
         ) from None
     except tomllib.TOMLDecodeError as problem:
         raise InputError(f"broken TOML: {problem}", file=place.service_toml) from None
@@ -124,5 +126,7 @@ def _as_toml(values: dict[str, Any]) -> str:
     for name, table in values.items():
         if isinstance(table, dict):
             lines += ["", f"[{name}]"]
-            lines += [f"{json.dumps(key)} = {json.dumps(value, ensure_ascii=False)}" for key, value in table.items()]
+            lines += [
+                f"{json.dumps(key)} = {json.dumps(value, ensure_ascii=False)}" for key, value in table.items()
+            ]
     return "\n".join(lines) + "\n"

@@ -27,7 +27,13 @@ def _row(metric: str, reference: VariantResult, other: VariantResult, *, conclus
         return row.model_copy(update={"why": "no trial of both versions has it"})
     ratio = compared.ratio
     told = conclusive and compared.verdict is not Verdict.NOT_ABOUT_SERVICES
-    why = "" if told else (compared.not_about or NOT_ABOUT) if conclusive else "smoke checks that everything works"
+    why = (
+        ""
+        if told
+        else (compared.not_about or NOT_ABOUT)
+        if conclusive
+        else "smoke checks that everything works"
+    )
     return row.model_copy(
         update={
             "ratio": ratio.value, "low": ratio.low, "high": ratio.high, "margin": compared.margin,

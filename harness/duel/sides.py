@@ -31,7 +31,9 @@ class Side:
 
 
 @contextlib.contextmanager
-def sides(first: str, second: str, source: Path, repository: Path | None = None) -> Iterator[tuple[Side, Side]]:
+def sides(
+    first: str, second: str, source: Path, repository: Path | None = None
+) -> Iterator[tuple[Side, Side]]:
     """Give the two versions; the trees of git refs are removed at the end.
 
     Args:
@@ -43,7 +45,9 @@ def sides(first: str, second: str, source: Path, repository: Path | None = None)
         InputError: one is nothing that can be measured, both are the same.
     """
     if first == second:
-        raise InputError("both versions are the same", place="V1 V2", found=first, allowed=f"two of: {ALLOWED}")
+        raise InputError(
+            "both versions are the same", place="V1 V2", found=first, allowed=f"two of: {ALLOWED}"
+        )
     with contextlib.ExitStack() as cleanup:
         one, other = (_side(name, source, repository, cleanup) for name in (first, second))
         if one.label == other.label:
@@ -67,10 +71,14 @@ def _side(name: str, source: Path, repository: Path | None, cleanup: contextlib.
 def _of_git(ref: str, inside: Path, below: bool, cleanup: contextlib.ExitStack) -> Side:
     top = _git(inside, "rev-parse", "--show-toplevel")
     if top is None:
-        raise InputError("neither a folder, nor is there a git repository", place=str(inside), found=ref, allowed=ALLOWED)
+        raise InputError(
+            "neither a folder, nor is there a git repository", place=str(inside), found=ref, allowed=ALLOWED
+        )
     commit = _git(inside, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
     if commit is None:
-        raise InputError("neither a folder nor a ref of this repository", place=top, found=ref, allowed=ALLOWED)
+        raise InputError(
+            "neither a folder nor a ref of this repository", place=top, found=ref, allowed=ALLOWED
+        )
     prefix = (_git(inside, "rev-parse", "--show-prefix") or "") if below else ""
     folder = Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="rematch-duel-"))) / "tree"
     cleanup.callback(_git, Path(top), "worktree", "remove", "--force", str(folder))
@@ -78,7 +86,9 @@ def _of_git(ref: str, inside: Path, below: bool, cleanup: contextlib.ExitStack) 
         raise InputError("git cannot check it out in a folder of its own", place=top, found=ref)
     there = folder / prefix
     if not there.is_dir():
-        raise InputError(f"has no folder {prefix}", place=top, found=ref, allowed="a commit that has the service")
+        raise InputError(
+            f"has no folder {prefix}", place=top, found=ref, allowed="a commit that has the service"
+        )
     return Side(label=service_name(ref), source=there, what=f"git {ref} ({commit[:12]})")
 
 

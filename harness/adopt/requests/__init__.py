@@ -47,7 +47,9 @@ def read_requests(file: Path) -> Listed:
         raise InputError(f"cannot be read: {why}", file=file, allowed=ALLOWED) from None
     listed = of_text(text, file)
     if not listed.asked:
-        left = f"{len(listed.left_out)} left out, such as: {listed.left_out[0]}" if listed.left_out else "none"
+        left = (
+            f"{len(listed.left_out)} left out, such as: {listed.left_out[0]}" if listed.left_out else "none"
+        )
         raise InputError("no request that can be asked", file=file, found=left, allowed=ALLOWED)
     return listed
 

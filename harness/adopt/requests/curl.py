@@ -17,10 +17,8 @@ _HEADER = ("-H", "--header")
 _DATA = ("-d", "--data", "--data-raw", "--data-binary", "--data-ascii", "--json")
 _USER = ("-u", "--user")
 #: Options that say nothing of the request; the second list takes a word.
-_PASSED_OVER = frozenset("-s -S -sS -i -v -k -L -f --silent --show-error --include --verbose --insecure --location "
-                         "--fail --compressed --http1.1 --no-buffer".split())  # fmt: skip
-_WITH_A_WORD = frozenset("-o --output -w --write-out -m --max-time --connect-timeout -b --cookie -A --user-agent "
-                         "-e --referer --retry".split())  # fmt: skip
+_PASSED_OVER = frozenset(["-s", "-S", "-sS", "-i", "-v", "-k", "-L", "-f", "--silent", "--show-error", "--include", "--verbose", "--insecure", "--location", "--fail", "--compressed", "--http1.1", "--no-buffer"])  # fmt: skip
+_WITH_A_WORD = frozenset(["-o", "--output", "-w", "--write-out", "-m", "--max-time", "--connect-timeout", "-b", "--cookie", "-A", "--user-agent", "-e", "--referer", "--retry"])  # fmt: skip
 ALLOWED = f"a URL, {', '.join((*_METHOD, *_HEADER, *_DATA, *_USER))}, -I"
 
 
@@ -49,7 +47,11 @@ def _commands(text: str, file: Path) -> Iterator[tuple[int, list[str]]]:
                 raise InputError(str(problem), file=file, place=f"line {began}", found=joined[:60]) from None
             if words[:1] != ["curl"]:
                 raise InputError(
-                    "no curl line", file=file, place=f"line {began}", found=joined[:60], allowed="curl ..., or # ..."
+                    "no curl line",
+                    file=file,
+                    place=f"line {began}",
+                    found=joined[:60],
+                    allowed="curl ..., or # ...",
                 )
             yield began, words[1:]
         joined = ""
@@ -74,7 +76,9 @@ def _request(words: list[str], file: Path, line: int) -> Asked:
         elif word in _DATA:
             given = value(word)
             if given.startswith("@"):
-                raise InputError("data of a file", file=file, place=f"line {line}", found=given, allowed="the data")
+                raise InputError(
+                    "data of a file", file=file, place=f"line {line}", found=given, allowed="the data"
+                )
             body = given if body is None else f"{body}&{given}"
             if word == "--json":
                 headers += [("Content-Type", "application/json"), ("Accept", "application/json")]
@@ -99,5 +103,9 @@ def _request(words: list[str], file: Path, line: int) -> Asked:
     if body is not None and not any(name.lower() == "content-type" for name in kept):
         kept["Content-Type"] = "application/x-www-form-urlencoded"
     return Asked(
-        name="", method=(method or ("POST" if body is not None else "GET")).upper(), path=path, headers=kept, body=body
+        name="",
+        method=(method or ("POST" if body is not None else "GET")).upper(),
+        path=path,
+        headers=kept,
+        body=body,
     )

@@ -50,7 +50,9 @@ def read(folder: Path) -> Composed | None:
         raise InputError(f"not a Compose file: {said}", file=file, allowed="services: ...") from None
     built = [name for name, one in services.items() if "build" in one]
     images = {name: str(one.get("image", "")) for name, one in services.items() if name not in built[:1]}
-    database = next((name for name, image in images.items() if re.search(r"(^|/)(postgres|postgis)", image)), None)
+    database = next(
+        (name for name, image in images.items() if re.search(r"(^|/)(postgres|postgis)", image)), None
+    )
     own = services[built[0]] if built else {}
     return Composed(
         file=file,

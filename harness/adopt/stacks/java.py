@@ -34,13 +34,15 @@ def guess_maven(folder: Path) -> Guess | None:
     if not file.is_file():
         return None
     try:
-        root = ElementTree.fromstring(file.read_bytes())  # noqa: S314 - expat limits what entities may expand to
+        root = ElementTree.fromstring(file.read_bytes())
     except ElementTree.ParseError as problem:
         raise InputError(f"not XML: {problem}", file=file) from None
     said = {name: _text(root, name) for name in ("artifactId", "version")}
     version = said["version"] or _text(root, "parent/version") or "0"
     final = _text(root, "build/finalName") or f"{said['artifactId']}-{version}"
-    final = final.replace("${project.artifactId}", said["artifactId"] or "").replace("${project.version}", version)
+    final = final.replace("${project.artifactId}", said["artifactId"] or "").replace(
+        "${project.version}", version
+    )
     quarkus = "quarkus" in file.read_text("utf-8", errors="replace")
     artifact = "target/quarkus-app/quarkus-run.jar" if quarkus else f"target/{final}.jar"
     return _program(folder, artifact, ("mvn", "-B", "-q", "package", "-DskipTests"), file).because(
@@ -50,7 +52,9 @@ def guess_maven(folder: Path) -> Guess | None:
 
 def guess_gradle(folder: Path) -> Guess | None:
     """Return what a folder with a ``build.gradle`` needs, or ``None``."""
-    file = next((folder / name for name in ("build.gradle", "build.gradle.kts") if (folder / name).is_file()), None)
+    file = next(
+        (folder / name for name in ("build.gradle", "build.gradle.kts") if (folder / name).is_file()), None
+    )
     if file is None:
         return None
     settings = [path.read_text("utf-8", errors="replace") for path in folder.glob("settings.gradle*")]
@@ -59,7 +63,9 @@ def guess_gradle(folder: Path) -> Guess | None:
     artifact = f"build/libs/{named}{f'-{version[1]}' if version else ''}.jar"
     program = ("sh", "gradlew") if (folder / "gradlew").is_file() else ("gradle",)
     build = (*program, "--no-daemon", "-q", "assemble")
-    return _program(folder, artifact, build, file).because(build=file.name, artifact="project's name and version")
+    return _program(folder, artifact, build, file).because(
+        build=file.name, artifact="project's name and version"
+    )
 
 
 def guess_jar(folder: Path) -> Guess | None:
@@ -68,7 +74,9 @@ def guess_jar(folder: Path) -> Guess | None:
     if not jars:
         return None
     others = f"; others: {', '.join(path.name for path in jars[1:4])}" if jars[1:] else ""
-    return _program(folder, jars[0].name, (), jars[0]).because(artifact=f"its manifest names a main class{others}")
+    return _program(folder, jars[0].name, (), jars[0]).because(
+        artifact=f"its manifest names a main class{others}"
+    )
 
 
 def _program(folder: Path, artifact: str, build: tuple[str, ...], evidence: Path) -> Guess:
@@ -85,7 +93,9 @@ def _program(folder: Path, artifact: str, build: tuple[str, ...], evidence: Path
             break
     else:
         framework, properties = "java", ()
-        guessed = Port(environment=("PORT={port}",), why="a jar does not show it; the variable PORT is the usual one")
+        guessed = Port(
+            environment=("PORT={port}",), why="a jar does not show it; the variable PORT is the usual one"
+        )
         port = guessed if text is None else port_or_variable(text)
     program = ("{java}", "{runtime_args}", *properties, "-jar", "{artifact}")
     return Guess(

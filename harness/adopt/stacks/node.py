@@ -13,7 +13,16 @@ from harness.adopt.source_text import SourceText, port_or_variable
 from harness.errors import InputError
 
 FRAMEWORKS = ("express", "fastify", "koa", "@nestjs/core", "@hapi/hapi", "next")
-_ENTRIES = ("server.js", "index.js", "app.js", "main.js", "src/server.js", "src/index.js", "src/app.js", "src/main.js")
+_ENTRIES = (
+    "server.js",
+    "index.js",
+    "app.js",
+    "main.js",
+    "src/server.js",
+    "src/index.js",
+    "src/app.js",
+    "src/main.js",
+)
 
 
 def guess(folder: Path) -> Guess | None:

@@ -34,7 +34,9 @@ def overruled(guess: Guess, folder: Path) -> Guess:
             return replace(guess, remarks=(*guess.remarks, f"Procfile starts it with a shell: {command}"))
         return _with_command(guess, command).because(start=f"Procfile: web: {command}")
     docker = folder / "Dockerfile"
-    if docker.is_file() and (commands := list(_COMMAND.finditer(docker.read_text("utf-8", errors="replace")))):
+    if docker.is_file() and (
+        commands := list(_COMMAND.finditer(docker.read_text("utf-8", errors="replace")))
+    ):
         said = "; ".join(match["command"].strip() for match in commands)
         return replace(guess, remarks=(*guess.remarks, f"Dockerfile starts it with: {said}"))
     return guess
@@ -49,7 +51,11 @@ def _with_command(guess: Guess, command: str) -> Guess:
         words = ("{artifact}", *words[1:])
     if words[0] == "python":
         words = ("python3", *words[1:])
-    if guess.build and guess.language == "python" and words[0] in ("uvicorn", "gunicorn", "flask", "hypercorn"):
+    if (
+        guess.build
+        and guess.language == "python"
+        and words[0] in ("uvicorn", "gunicorn", "flask", "hypercorn")
+    ):
         words = ("python3", "-m", *words)
     return replace(guess, start=(("env", *before) if before else ()) + words)
 

@@ -12,7 +12,9 @@ from harness.adopt.source_text import SourceText, port_or_variable
 from harness.errors import InputError
 
 SITE = "site-packages-of-service"
-_APP = re.compile(r"^(?P<name>\w+)\s*(?::\s*\w+\s*)?=\s*(?P<kind>FastAPI|Starlette|Litestar|Flask|Quart)\(", re.MULTILINE)
+_APP = re.compile(
+    r"^(?P<name>\w+)\s*(?::\s*\w+\s*)?=\s*(?P<kind>FastAPI|Starlette|Litestar|Flask|Quart)\(", re.MULTILINE
+)
 _ASGI = ("FastAPI", "Starlette", "Litestar", "Quart")
 _MAIN = re.compile(r"""^if __name__ == ["']__main__["']|serve_forever\(""", re.MULTILINE)
 _ENTRIES = ("main.py", "app.py", "server.py", "service.py", "src/main.py", "src/app.py")
@@ -66,16 +68,26 @@ def _entry(folder: Path, text: SourceText) -> tuple[tuple[str, ...], str, Port]:
         if kind in _ASGI:
             return ("-m", "uvicorn", app, "--no-access-log"), kind.lower(), port
         return ("-m", "flask", "--app", app, "run"), "flask", port
-    mains = [path.as_posix() for path, content in text.files if path.suffix == ".py" and _MAIN.search(content)]
+    mains = [
+        path.as_posix() for path, content in text.files if path.suffix == ".py" and _MAIN.search(content)
+    ]
     entry = next((name for name in _ENTRIES if (folder / name).is_file()), mains[0] if mains else None)
     port = port_or_variable(text)
     if entry is None:
-        return ("main.py",), "python", Port(
-            words=port.words, environment=port.environment, why=f"no file looks like a program; {port.why}"
+        return (
+            ("main.py",),
+            "python",
+            Port(
+                words=port.words,
+                environment=port.environment,
+                why=f"no file looks like a program; {port.why}",
+            ),
         )
     framework = "http.server" if text.has("http.server") else "python"
-    return (entry,), framework, Port(
-        words=port.words, environment=port.environment, why=f"{entry} is there; {port.why}"
+    return (
+        (entry,),
+        framework,
+        Port(words=port.words, environment=port.environment, why=f"{entry} is there; {port.why}"),
     )
 
 
