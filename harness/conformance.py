@@ -99,15 +99,19 @@ def answer_fault(answer: Answer, expect: Expectation) -> str | None:
         found = answer.headers.get(name.lower())
         if found != value:
             return f"expected header {name}: {value}, got {'none' if found is None else found[:SHOWN]}"
-    if expect.body is not None and answer.body != expect.body.encode():
-        return f"expected {_shown(expect.body.encode())}, got {_shown(answer.body)}"
+    return _body_fault(answer.body, expect)
+
+
+def _body_fault(body: bytes, expect: Expectation) -> str | None:
+    if expect.body is not None and body != expect.body.encode():
+        return f"expected {_shown(expect.body.encode())}, got {_shown(body)}"
     if expect.one_of is not None:
-        return _json_fault(answer.body, expect.one_of, f"one of {json.dumps(expect.one_of)[:SHOWN]}")
+        return _json_fault(body, expect.one_of, f"one of {json.dumps(expect.one_of)[:SHOWN]}")
     if expect.volatile:
         wanted = f"JSON {json.dumps(expect.json_value)[:SHOWN]} but for {', '.join(expect.volatile)}"
-        return _volatile_fault(answer.body, expect, wanted)
+        return _volatile_fault(body, expect, wanted)
     if "json_value" in expect.model_fields_set:
-        return _json_fault(answer.body, (expect.json_value,), f"JSON {json.dumps(expect.json_value)[:SHOWN]}")
+        return _json_fault(body, (expect.json_value,), f"JSON {json.dumps(expect.json_value)[:SHOWN]}")
     return None
 
 

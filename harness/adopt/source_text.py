@@ -36,7 +36,8 @@ _FIXED = re.compile(
 )
 _POSITIONAL = re.compile(r"""(?:process\.argv\[2\]|sys\.argv\[1\]|os\.Args\[1\]|args\[0\])""")
 _ROUTE = re.compile(
-    r"""(?:HandleFunc|Handle|\.GET|\.Get|\.get|\.route|GetMapping|RequestMapping|@Path|\.createContext|=== |== )\(?\s*(?:value\s*=\s*|path\s*=\s*)?["'](?:GET )?(?P<path>/[\w./-]*)["']"""
+    r"""(?:HandleFunc|Handle|\.GET|\.Get|\.get|\.route|GetMapping|RequestMapping|@Path|\.createContext|=== |== )"""
+    r"""\(?\s*(?:value\s*=\s*|path\s*=\s*)?["'](?:GET )?(?P<path>/[\w./-]*)["']"""
 )
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import shlex
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -17,8 +18,19 @@ _HEADER = ("-H", "--header")
 _DATA = ("-d", "--data", "--data-raw", "--data-binary", "--data-ascii", "--json")
 _USER = ("-u", "--user")
 #: Options that say nothing of the request; the second list takes a word.
-_PASSED_OVER = frozenset(["-s", "-S", "-sS", "-i", "-v", "-k", "-L", "-f", "--silent", "--show-error", "--include", "--verbose", "--insecure", "--location", "--fail", "--compressed", "--http1.1", "--no-buffer"])  # fmt: skip
-_WITH_A_WORD = frozenset(["-o", "--output", "-w", "--write-out", "-m", "--max-time", "--connect-timeout", "-b", "--cookie", "-A", "--user-agent", "-e", "--referer", "--retry"])  # fmt: skip
+_PASSED_OVER = frozenset(
+    {
+        "-s", "-S", "-sS", "-i", "-v", "-k", "-L", "-f", "--silent", "--show-error", "--include", "--verbose",
+        "--insecure", "--location", "--fail", "--compressed", "--http1.1", "--no-buffer",
+    }
+)  # fmt: skip
+_WITH_A_WORD = frozenset(
+    {
+        "-o", "--output", "-w", "--write-out", "-m", "--max-time", "--connect-timeout", "-b", "--cookie", "-A",
+        "--user-agent", "-e", "--referer", "--retry",
+    }
+)  # fmt: skip
+_TAKES_A_WORD = frozenset((*_METHOD, *_HEADER, *_DATA, *_USER)) | _WITH_A_WORD
 ALLOWED = f"a URL, {', '.join((*_METHOD, *_HEADER, *_DATA, *_USER))}, -I"
 
 
@@ -57,55 +69,65 @@ def _commands(text: str, file: Path) -> Iterator[tuple[int, list[str]]]:
         joined = ""
 
 
-def _request(words: list[str], file: Path, line: int) -> Asked:
-    method, url, body, headers = None, None, None, []
-    left = iter(words)
+@dataclass
+class _Parts:
+    """What the words of one line have said so far."""
 
-    def value(option: str) -> str:
-        given = next(left, None)
-        if given is None:
-            raise InputError("lacks its value", file=file, place=f"line {line}", found=option)
-        return given
+    file: Path
+    line: int
+    method: str | None = None
+    url: str | None = None
+    body: str | None = None
+    headers: list[tuple[str, str]] = field(default_factory=list)
 
-    for word in left:
+    def option(self, word: str, given: str) -> None:
+        """Take an option with its value."""
         if word in _METHOD:
-            method = value(word)
+            self.method = given
         elif word in _HEADER:
-            name, _, text = value(word).partition(":")
-            headers.append((name.strip(), text.strip()))
-        elif word in _DATA:
-            given = value(word)
-            if given.startswith("@"):
-                raise InputError(
-                    "data of a file", file=file, place=f"line {line}", found=given, allowed="the data"
-                )
-            body = given if body is None else f"{body}&{given}"
-            if word == "--json":
-                headers += [("Content-Type", "application/json"), ("Accept", "application/json")]
+            name, _, text = given.partition(":")
+            self.headers.append((name.strip(), text.strip()))
         elif word in _USER:
-            token = base64.b64encode(value(word).encode()).decode()
-            headers.append(("Authorization", f"Basic {token}"))
-        elif word in ("-I", "--head"):
-            method = "HEAD"
-        elif word in _WITH_A_WORD:
-            value(word)
-        elif word in _PASSED_OVER:
-            continue
-        elif word.startswith("-") or url is not None:
-            raise InputError("not understood", file=file, place=f"line {line}", found=word, allowed=ALLOWED)
+            token = base64.b64encode(given.encode()).decode()
+            self.headers.append(("Authorization", f"Basic {token}"))
+        elif word in _DATA:
+            if given.startswith("@"):
+                raise self.wrong("data of a file", given, "the data")
+            self.body = given if self.body is None else f"{self.body}&{given}"
+            if word == "--json":
+                self.headers += [("Content-Type", "application/json"), ("Accept", "application/json")]
+
+    def word(self, word: str) -> None:
+        """Take a word without a value."""
+        if word in ("-I", "--head"):
+            self.method = "HEAD"
+        elif word not in _PASSED_OVER:
+            if word.startswith("-") or self.url is not None:
+                raise self.wrong("not understood", word, ALLOWED)
+            self.url = word
+
+    def wrong(self, problem: str, found: str | None, allowed: str | None = None) -> InputError:
+        return InputError(problem, file=self.file, place=f"line {self.line}", found=found, allowed=allowed)
+
+
+def _request(words: list[str], file: Path, line: int) -> Asked:
+    said = _Parts(file, line)
+    left = iter(words)
+    for word in left:
+        if word in _TAKES_A_WORD:
+            given = next(left, None)
+            if given is None:
+                raise said.wrong("lacks its value", word)
+            said.option(word, given)
         else:
-            url = word
+            said.word(word)
+    url, body = said.url, said.body
     if url is None:
-        raise InputError("a curl line without a URL", file=file, place=f"line {line}", allowed=ALLOWED)
+        raise said.wrong("a curl line without a URL", None, ALLOWED)
     parts = urlsplit(url if "://" in url or url.startswith("/") else f"http://{url}")
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    kept = kept_headers(headers)
+    kept = kept_headers(said.headers)
     if body is not None and not any(name.lower() == "content-type" for name in kept):
         kept["Content-Type"] = "application/x-www-form-urlencoded"
-    return Asked(
-        name="",
-        method=(method or ("POST" if body is not None else "GET")).upper(),
-        path=path,
-        headers=kept,
-        body=body,
-    )
+    method = said.method or ("POST" if body is not None else "GET")
+    return Asked(name="", method=method.upper(), path=path, headers=kept, body=body)

@@ -148,8 +148,8 @@ def _resolved(data: Any, value: Any) -> Any:
         if not reference.startswith("#/"):
             raise _Lacking(f"{reference} is in another document")
         value = data
-        for part in reference[2:].split("/"):
-            part = part.replace("~1", "/").replace("~0", "~")
+        for written in reference[2:].split("/"):
+            part = written.replace("~1", "/").replace("~0", "~")
             if not isinstance(value, Mapping) or part not in value:
                 raise _Lacking(f"{reference} is not there")
             value = value[part]

@@ -87,10 +87,10 @@ def _program(folder: Path, artifact: str, build: tuple[str, ...], evidence: Path
     else:
         words, text = evidence.read_text("utf-8", errors="replace"), SourceText(folder)
     lowered = words.lower()
-    for sign, framework, arguments, properties in FRAMEWORKS:
-        if sign in lowered:
-            port = Port(words=arguments, why=f"{evidence.name} has {framework}, which takes its port so")
-            break
+    known = next((row for row in FRAMEWORKS if row[0] in lowered), None)
+    if known is not None:
+        _, framework, arguments, properties = known
+        port = Port(words=arguments, why=f"{evidence.name} has {framework}, which takes its port so")
     else:
         framework, properties = "java", ()
         guessed = Port(
