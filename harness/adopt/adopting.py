@@ -131,7 +131,7 @@ def _record(
         if listed is None:
             listed, source = _found_out(order, running)
         asked = listed.asked
-        say(f"{len(asked)} requests, asked twice, and once more of another process")
+        say(f"requests: {len(asked)}, each asked twice, and once more of another process")
         first, again = running.ask(asked), running.ask(asked)
         readiness = _health(running)
     with running_service(
