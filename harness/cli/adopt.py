@@ -55,7 +55,7 @@ def adopt_command(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
-    """Find out how a service is started and what it answers, write that down, and measure it.
+    """Write down how a service is started and what it answers, and measure it.
 
     Known are Go, Maven, Gradle, jars, Node.js and Python; Procfile, Dockerfile and Compose files add to them. Three
     kinds of files are written: NAME.toml, the experiment, with each guess as a comment;

@@ -79,7 +79,7 @@ def duel_command(
         Path | None, typer.Option(help="also write a Markdown page to this file, for a pull request")
     ] = None,
 ) -> None:
-    """Measure two versions of one service in turns, V2 over V1: ratio, interval and verdict for each metric.
+    """Compare two versions of one service, measured in turns, V2 over V1: ratio, interval, verdict for each metric.
 
     Before that both are asked every recorded request: a version that answers something else is shown, and the duel
     ends, unless --allow names the case. Then they are measured in blocks, each in a random order, and compared as
