@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from pydantic import JsonValue
 
@@ -20,6 +21,7 @@ from harness.loadgen.correlation import (
     expects,
     fill_text,
     filled_expectation,
+    steps_of,
 )
 from harness.model import ConformanceResult, Expectation
 from harness.model.endpoint import Endpoint
@@ -97,12 +99,19 @@ def answer_fault(answer: Answer, expect: Expectation) -> str | None:
         found = answer.headers.get(name.lower())
         if found != value:
             return f"expected header {name}: {value}, got {'none' if found is None else found[:SHOWN]}"
-    if expect.body is not None and answer.body != expect.body.encode():
-        return f"expected {_shown(expect.body.encode())}, got {_shown(answer.body)}"
+    return _body_fault(answer.body, expect)
+
+
+def _body_fault(body: bytes, expect: Expectation) -> str | None:
+    if expect.body is not None and body != expect.body.encode():
+        return f"expected {_shown(expect.body.encode())}, got {_shown(body)}"
     if expect.one_of is not None:
-        return _json_fault(answer.body, expect.one_of, f"one of {json.dumps(expect.one_of)[:SHOWN]}")
+        return _json_fault(body, expect.one_of, f"one of {json.dumps(expect.one_of)[:SHOWN]}")
+    if expect.volatile:
+        wanted = f"JSON {json.dumps(expect.json_value)[:SHOWN]} but for {', '.join(expect.volatile)}"
+        return _volatile_fault(body, expect, wanted)
     if "json_value" in expect.model_fields_set:
-        return _json_fault(answer.body, (expect.json_value,), f"JSON {json.dumps(expect.json_value)[:SHOWN]}")
+        return _json_fault(body, (expect.json_value,), f"JSON {json.dumps(expect.json_value)[:SHOWN]}")
     return None
 
 
@@ -114,6 +123,40 @@ def _json_fault(body: bytes, right: tuple[JsonValue, ...], wanted: str) -> str |
     if not any(_same_json(found, value) for value in right):
         return f"expected {wanted}, got {_shown(body)}"
     return None
+
+
+def _volatile_fault(body: bytes, expect: Expectation, wanted: str) -> str | None:
+    try:
+        found = json.loads(body)
+    except ValueError:
+        return f"expected {wanted}, got {_shown(body)}"
+    missing = [pointer for pointer in expect.volatile if not _take(found, pointer)]
+    if missing:
+        return f"expected a value at {missing[0]}, got {_shown(body)}"
+    right = json.loads(json.dumps(expect.json_value))
+    for pointer in expect.volatile:
+        _take(right, pointer)
+    return None if _same_json(found, right) else f"expected {wanted}, got {_shown(body)}"
+
+
+def _take(document: JsonValue, pointer: str) -> bool:
+    """Put ``null`` in a place of a document; return whether it is there."""
+    *way, last = steps_of(pointer) or ("",)
+    value: Any = document
+    for part in way:
+        if not _has(value, part):
+            return False
+        value = value[part]
+    if not _has(value, last):
+        return False
+    value[last] = None
+    return True
+
+
+def _has(value: object, part: str | int) -> bool:
+    if isinstance(value, list):
+        return isinstance(part, int) and part < len(value)
+    return isinstance(value, dict) and part in value
 
 
 def _missing(case: Case, source: Mapping[str, str], values: Values) -> str | None:

@@ -10,11 +10,13 @@ import sys
 import typer
 
 from harness.cli import (
+    adopt,
     archiving,
     bench,
     check,
     claims,
     compare,
+    duel,
     list,
     measure,
     paper,
@@ -42,6 +44,7 @@ app = typer.Typer(
         "3. `rematch measure smoke --profile smoke`: run a short session, in minutes\n"
         "4. `rematch results smoke`: print its results (verdicts need quick or full)\n\n"
         "Result files of other load tests: `rematch report FILE`, `rematch compare A... -- B...`.\n\n"
+        "A service of your own: `rematch adopt DIR`; two versions of it: `rematch duel V1 V2`.\n\n"
         "`make paper` runs all of it and builds the PDF."
     ),
 )
@@ -55,9 +58,11 @@ app.command("results", short_help="Compare variants: ratio, interval, verdict.")
 app.command("claims", short_help="List published claims with their verdicts.")(claims.claims_command)
 app.command("tidy", short_help="Convert raw records to tables; list exclusions.")(tidy_command)
 app.command("report", short_help="Analyse result files of any load test.")(report.report_command)
+app.command("adopt", short_help="Set up and measure a service of your own.")(adopt.adopt_command)
 app.command("compare", cls=compare.ArmsCommand, short_help="Compare two arms of load-test runs.")(
     compare.compare_command
 )
+app.command("duel", short_help="Measure two versions of a service in turns.")(duel.duel_command)
 app.command("verify", short_help="Run simulations that validate the statistics.")(verify.verify_command)
 app.command("bench", short_help="Benchmark the harness.")(bench.bench_command)
 app.command("trace", short_help="Show a published number and its records.")(trace.trace)

@@ -140,7 +140,7 @@ def measure_command(
                 f"rematch: stopped by {stop}; finished trials are kept; resume with: {again}", file=sys.stderr
             )
             raise typer.Exit(stop.exit_code) from None
-        _summarise(folder, as_json=as_json)
+        summarise(folder, as_json=as_json)
 
 
 def _refuse_both(blocks: int | None, minutes: float | None, *, undecided: bool) -> None:
@@ -184,7 +184,7 @@ def _within(assembly: Assembly, prepared: Prepared, minutes: float) -> str:
     return said if expected_s <= minutes * 60.0 else f"{said}, and one block is the least"
 
 
-def _summarise(folder: SessionFolder, *, as_json: bool) -> None:
+def summarise(folder: SessionFolder, *, as_json: bool) -> None:
     """Say what came of the session: for programs outcomes and flags, for a person who is ahead."""
     if as_json:
         records = list(folder.records())

@@ -18,6 +18,8 @@ from harness.publish.session_agreement import counts_in_words
 #: Exclusion reasons that are printed; all of them stand in the JSON.
 REASONS_SHOWN = 3
 _NAMES = {metric.column: metric.name for metric in METRICS}
+#: What stands above the columns of :func:`cells`.
+HEADS = ("variant", "value", "ratio", "95 % interval", "verdict")
 #: Verdicts where a column has little room.
 _SHORT = {
     Verdict.DIFFERENT: "different",
@@ -213,8 +215,14 @@ def _interval(row: VariantResult) -> str:
 def _print_cell(cell: CellResult, metric: Metric, *, conclusive: bool) -> None:
     if cell.levels:
         print(wrapped(_place(cell), indent="  ", hang="    "))
+    rows = cells(cell, metric, conclusive=conclusive)
+    print(table(HEADS, rows, right=(1, 2), indent="  "))
+
+
+def cells(cell: CellResult, metric: Metric, *, conclusive: bool) -> list[tuple[str, ...]]:
+    """Return the rows of one cell under ``HEADS``, a variant each."""
     like = _middle(cell.variants)
-    rows = [
+    return [
         (
             row.variant,
             _plain(show(row.estimate, like=like).text),
@@ -224,7 +232,6 @@ def _print_cell(cell: CellResult, metric: Metric, *, conclusive: bool) -> None:
         )
         for row in cell.variants
     ]
-    print(table(("variant", "value", "ratio", "95 % interval", "verdict"), rows, right=(1, 2), indent="  "))
 
 
 def _print_values(one: MetricResult) -> None:

@@ -8,6 +8,7 @@ back below it with the next runs. Where there is no interval nothing can be told
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,7 +20,7 @@ from harness.model.digits import spoken
 _FORM = re.compile(
     r"\s*(?P<metric>[a-z0-9.]+)(?:\s+of\s+(?P<label>.+?))?\s*(?P<sign>[<>])\s*(?P<limit>\S+)\s*"
 )
-ALLOWED = f"METRIC > RATIO, METRIC < RATIO or METRIC of LABEL > RATIO; metrics: {', '.join(METRICS)}"
+FORMS = "METRIC > RATIO, METRIC < RATIO or METRIC of LABEL > RATIO; metrics: "
 Outcome = Literal["exceeded", "kept", "not shown", "cannot be told"]
 
 
@@ -43,15 +44,15 @@ class Checked:
     text: str
 
 
-def limit_named(text: str) -> Limit:
-    """Return the limit that a text such as ``p99 of GET /orders > 1.05`` means.
+def limit_named(text: str, metrics: Sequence[str] = METRICS) -> Limit:
+    """Return the limit that a text such as ``p99 of GET /orders > 1.05`` means; ``metrics``: those that there are.
 
     Raises:
         InputError: it means none.
     """
     match = _FORM.fullmatch(text)
-    if match is None or match["metric"] not in METRICS:
-        raise InputError("is no limit", place="--fail-if", found=text, allowed=ALLOWED)
+    if match is None or match["metric"] not in metrics:
+        raise InputError("is no limit", place="--fail-if", found=text, allowed=f"{FORMS}{', '.join(metrics)}")
     try:
         ratio = float(match["limit"])
     except ValueError:
@@ -76,6 +77,11 @@ def check_limit(limit: Limit, comparison: Comparison) -> Checked:
             ", ".join(label for label in comparison.labels if label is not None) or "none: all requests only"
         )
         raise InputError("no such label in every run", place="--fail-if", found=limit.label, allowed=known)
+    return check_row(limit, row)
+
+
+def check_row(limit: Limit, row: Row) -> Checked:
+    """Return whether the ratio of the limit's own row lies beyond it for sure."""
     outcome, why = _judged(limit, row)
     return Checked(limit=limit, outcome=outcome, text=f"{limit.text}: {outcome}: {why}")
 

@@ -6,18 +6,22 @@ Whatever is wrong with a file is one line: the file, the place in it, what was f
 
 from harness.definitions.services import (
     contract_folder,
+    contract_of,
     load_implementations,
     load_requests,
     service_folder,
+    source_folder,
 )
 from harness.definitions.studies import Study, experiment_files, load_study
 
 __all__ = [
     "Study",
     "contract_folder",
+    "contract_of",
     "experiment_files",
     "load_implementations",
     "load_requests",
     "load_study",
     "service_folder",
+    "source_folder",
 ]

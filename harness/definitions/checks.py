@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from harness.definitions.services import contract_folder
 from harness.definitions.strict_files import short, to_model, unknown
 from harness.errors import InputError
 from harness.model import BackingSettings, Experiment, Implementation, RuntimeSettings
@@ -72,7 +71,7 @@ def check_levels(experiment: Experiment, mixes: Mapping[str, object], path: Path
 
 
 def with_backing(
-    root: Path, experiment: Experiment, known: Mapping[str, Implementation], path: Path
+    contract: Path, experiment: Experiment, known: Mapping[str, Implementation], path: Path
 ) -> Experiment:
     """Return the experiment with the backing settings it ends up with, checked against the contract's files.
 
@@ -100,10 +99,10 @@ def with_backing(
             _check_settings(changes.get("upstream", {}), known["upstream-api"], path, f"{place}.upstream")
     if any("postgresql" in implementation.needs for implementation in implementations):
         base = backing.model_dump(mode="json")
-        _check_sql(contract_folder(root, experiment.workload), backing, path, "backing")
+        _check_sql(contract, backing, path, "backing")
         for place, changes in levels:
             changed = to_model(BackingSettings, {**base, **changes}, path, at=f"{place}.")
-            _check_sql(contract_folder(root, experiment.workload), changed, path, place)
+            _check_sql(contract, changed, path, place)
     return experiment.model_copy(update={"backing": backing})
 
 

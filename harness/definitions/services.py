@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands below ``services/``: implementations by their ``service.toml``, requests by their contract."""
+"""What stands below ``services/``: implementations by their ``service.toml``, requests by their contract.
+
+A workload stands in ``services/WORKLOAD`` beside the experiment's file, else in that folder of the project.
+"""
 
 from __future__ import annotations
 
@@ -13,27 +16,51 @@ from harness.model import Implementation, Request
 SERVICES = Path("services")
 
 
-def contract_folder(root: Path, workload: str) -> Path:
+#: Keys of an implementation that no file may have.
+NOT_OF_A_FILE = ("toolchain", "folder")
+
+
+def workload_folder(root: Path, workload: str, beside: Path | None = None) -> Path:
+    """Return where a workload lies. ``beside``: the folder of an experiment's file, which comes first."""
+    if beside is not None and (beside / SERVICES / workload).is_dir():
+        return beside / SERVICES / workload
+    return root / SERVICES / workload
+
+
+def contract_folder(root: Path, workload: str, beside: Path | None = None) -> Path:
     """Return where a workload's contract lies."""
-    return root / SERVICES / workload / "contract"
+    return workload_folder(root, workload, beside) / "contract"
 
 
 def service_folder(root: Path, implementation: Implementation) -> Path:
-    """Return the source folder of an implementation."""
-    return root / SERVICES / implementation.workload / implementation.name
+    """Return the folder of an implementation's ``service.toml``."""
+    return implementation.folder or root / SERVICES / implementation.workload / implementation.name
 
 
-def load_implementations(root: Path, workload: str) -> dict[str, Implementation]:
+def source_folder(root: Path, implementation: Implementation) -> Path:
+    """Return the folder of an implementation's sources."""
+    folder = service_folder(root, implementation)
+    return folder if implementation.source is None else (folder / implementation.source).resolve()
+
+
+def contract_of(root: Path, implementation: Implementation) -> Path:
+    """Return where the contract of an implementation lies."""
+    return service_folder(root, implementation).parent / "contract"
+
+
+def load_implementations(root: Path, workload: str, beside: Path | None = None) -> dict[str, Implementation]:
     """Return name -> implementation for every ``services/<workload>/*/service.toml``.
 
     Raises:
         InputError: a service.toml is wrong, or says another name or workload than its folder.
     """
     found: dict[str, Implementation] = {}
-    for path in map(short, sorted((root / SERVICES / workload).glob("*/service.toml"))):
+    there = workload_folder(root, workload, beside)
+    for path in map(short, sorted(there.glob("*/service.toml"))):
         data = read_toml(path)
-        if "toolchain" in data:
-            raise unknown("key", "toolchain", set(Implementation.model_fields) - {"toolchain"}, file=path)
+        for key in NOT_OF_A_FILE:
+            if key in data:
+                raise unknown("key", key, set(Implementation.model_fields) - set(NOT_OF_A_FILE), file=path)
         implementation = to_model(Implementation, data, path)
         for place, said, meant in (
             ("name", implementation.name, path.parent.name),
@@ -43,17 +70,24 @@ def load_implementations(root: Path, workload: str) -> dict[str, Implementation]
                 raise InputError(
                     "must be the folder's name", file=path, place=place, found=said, allowed=repr(meant)
                 )
+        if there != root / SERVICES / workload:
+            implementation = implementation.model_copy(update={"folder": path.parent.resolve()})
+        if not source_folder(root, implementation).is_dir():
+            raise InputError(
+                "no such folder", file=path, place="source", found=implementation.source,
+                allowed="the folder with its sources, absolute or from the folder of this file",
+            )  # fmt: skip
         found[implementation.name] = implementation
     return found
 
 
-def load_requests(root: Path, workload: str) -> dict[str, tuple[Request, ...]]:
+def load_requests(root: Path, workload: str, beside: Path | None = None) -> dict[str, tuple[Request, ...]]:
     """Return mix -> its requests, from the workload's ``contract/requests.jsonl``.
 
     Raises:
         InputError: missing, or a line of it is not a request.
     """
-    path = short(root / SERVICES / workload / "contract" / "requests.jsonl")
+    path = short(contract_folder(root, workload, beside) / "requests.jsonl")
     if not path.is_file():
         known = sorted(folder.name for folder in (root / SERVICES).glob("*") if folder.is_dir())
         raise unknown("workload", workload, known, file=path)

@@ -10,7 +10,7 @@ from typing import Any
 
 from harness.definitions.checks import check_levels, check_variants, with_backing
 from harness.definitions.memory_checks import check_memory
-from harness.definitions.services import load_implementations, load_requests
+from harness.definitions.services import contract_folder, load_implementations, load_requests
 from harness.definitions.strict_files import read_toml, short, to_model, unknown
 from harness.errors import InputError
 from harness.model import BackingSettings, Experiment, Frozen, Implementation, ProfileName, Request
@@ -24,6 +24,11 @@ class Study(Frozen):
     implementations: dict[str, Implementation]
     requests: dict[str, tuple[Request, ...]]
     definition_sha256: str
+    beside: Path | None = None
+
+    def contract(self, root: Path) -> Path:
+        """Return the contract's folder, of a project at ``root``. ``beside``: the folder of the experiment's file."""
+        return contract_folder(root, self.experiment.workload, self.beside)
 
     def profile_name(self, name: str) -> ProfileName:
         """Return ``name`` as one of the experiment's profiles.
@@ -55,18 +60,22 @@ def load_study(root: Path, name: str) -> Study:
             "must be the file's name", file=path, place="name", found=data["name"], allowed=repr(path.stem)
         )
     experiment = to_model(Experiment, data, path)
-    implementations = load_implementations(root, experiment.workload)
-    requests = load_requests(root, experiment.workload)
+    beside = path.parent.resolve()
+    implementations = load_implementations(root, experiment.workload, beside)
+    requests = load_requests(root, experiment.workload, beside)
     check_variants(experiment, implementations, path)
     check_levels(experiment, requests, path)
     check_memory(experiment, implementations, path)
-    experiment = with_backing(root, experiment, implementations, path)
+    experiment = with_backing(
+        contract_folder(root, experiment.workload, beside), experiment, implementations, path
+    )
     named = {variant.implementation for variant in experiment.variants.values()}
     return Study(
         experiment=experiment,
         implementations={name: implementations[name] for name in sorted(named)},
         requests=requests,
         definition_sha256=_definition_sha256(experiment),
+        beside=beside,
     )
 
 

@@ -12,11 +12,13 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
 from harness.agent.processes import alive, this_process
+from harness.definitions import service_folder, source_folder
 from harness.errors import HostError, MissingTool, RematchError
 from harness.hosts.base import Command, Host
 from harness.launchers.arguments import expand
@@ -29,6 +31,9 @@ from harness.toolchains import WANTED, Surroundings, how_to_get, one_maven, want
 BUILD_FILE = "build.json"
 #: How the names of what is made of a build later begin; it lies in the build's folder.
 MADE_LATER = (".tmp-", "jlink-", "native-", "aot-")
+
+#: What ``env`` is told: ``NAME=value``.
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 
 #: A cold build fetches its libraries; one that takes longer than this hangs.
 BUILD_WITHIN_S = 1800.0
@@ -61,10 +66,10 @@ class Builder:
         self._versions: dict[str, str | None] = {}
 
     def source_folder(self, implementation: Implementation) -> Path:
-        return self._root / "services" / implementation.workload / implementation.name
+        return source_folder(self._root, implementation)
 
     def service_toml(self, implementation: Implementation) -> Path:
-        return self.source_folder(implementation) / "service.toml"
+        return service_folder(self._root, implementation) / "service.toml"
 
     def missing_tool(self, implementation: Implementation) -> MissingTool | None:
         """Return what the build lacks here, or ``None``."""
@@ -274,12 +279,20 @@ class Builder:
 
 
 def named_program(command: tuple[str, ...]) -> str | None:
-    """Return the first word of a command of ``service.toml`` where it names a program of PATH.
+    """Return the first word of a command of ``service.toml`` where it names a program of PATH; what ``env`` is told
+    before it is passed over.
 
     >>> named_program(("node", "{artifact}")), named_program(("{java}", "-jar")), named_program(())
     ('node', None, None)
+    >>> named_program(("env", "-C", "{artifact}", "PORT={port}", "node", "app.js"))
+    'node'
     """
-    word = command[0] if command else ""
+    words = list(command)
+    if words[:1] == ["env"]:
+        words = words[3:] if words[1:2] == ["-C"] else words[1:]
+        while words and _ASSIGNMENT.match(words[0]):
+            words.pop(0)
+    word = words[0] if words else ""
     return word if word and "/" not in word and "{" not in word else None
 
 

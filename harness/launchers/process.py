@@ -221,7 +221,7 @@ class ProcessLauncher:
         found = aot.find_cache(self.host, file)
         if found is not None:
             return found
-        contract = self.builder.source_folder(implementation).parent / "contract"
+        contract = self.builder.service_toml(implementation).parent.parent / "contract"
         every = load_all_requests(contract)
         # the contract's first mix is the one that all faces answer alike
         requests = tuple(request for request in every if request.mix == every[0].mix)

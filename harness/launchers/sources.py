@@ -14,7 +14,7 @@ from harness.errors import InputError
 
 #: Folders that hold what tools made, not sources.
 NOT_SOURCE = frozenset(
-    {"target", "build", ".git", "__pycache__", "node_modules", ".gradle", ".idea", ".vscode"}
+    {"target", "build", ".git", "__pycache__", "node_modules", ".gradle", ".idea", ".venv", "venv", ".vscode"}
 )
 
 

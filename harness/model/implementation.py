@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
@@ -79,6 +80,16 @@ class Implementation(Frozen):
     settings: dict[str, str] = Field(default_factory=dict, description="variant setting -> flag")
     forms: JavaForms = Field(default_factory=JavaForms)
     needs: tuple[BackingName, ...] = Field(default=(), description="backing services, told of by environment")
+    source: str | None = Field(
+        default=None,
+        exclude=True,
+        description="folder with its sources, from that of its service.toml; None: they are in that one",
+    )
+    folder: Path | None = Field(
+        default=None,
+        exclude=True,
+        description="never of a file: that of its service.toml; None: where the project has it",
+    )
     toolchain: Toolchain | None = Field(
         default=None,
         exclude=True,

@@ -28,9 +28,14 @@ class Expectation(Frozen):
     json_value: JsonValue = Field(default=None, alias="json")
     one_of: tuple[JsonValue, ...] | None = Field(default=None, min_length=1)
     headers: dict[str, str] = Field(default_factory=dict)
+    volatile: tuple[Pointer, ...] = Field(
+        default=(), description="of a case: places in its JSON that must be there, with any value"
+    )
 
     @model_validator(mode="after")
     def _one_answer_or_several(self) -> Self:
+        if self.volatile and self.json_value is None:
+            raise ValueError("volatile names places in json, and there is none")
         if self.one_of is not None and (self.body is not None or self.json_value is not None):
             raise ValueError("one_of stands alone: without body and json")
         return self
@@ -54,3 +59,9 @@ class Request(Frozen):
     body: str | None = None
     capture: Captures = Field(default_factory=dict, description="name -> JSON pointer into the answer")
     expect: Expectation
+
+    @model_validator(mode="after")
+    def _compared_as_text(self) -> Self:
+        if self.expect.volatile:
+            raise ValueError("volatile belongs in a case: load generators compare whole texts")
+        return self

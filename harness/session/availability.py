@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 
 from harness.backing import BackingNeed, source_of
-from harness.definitions import Study, contract_folder
+from harness.definitions import Study, contract_of
 from harness.errors import InputError, MissingTool
 from harness.launchers.limits import remark_on_limits
 from harness.model import BackingSettings, Implementation, Level, ProfileName, Unavailable, Variant
@@ -80,7 +80,7 @@ def _backing_problem(
     """Return why what the implementation needs cannot be had here with these settings, or ``None``."""
     need = BackingNeed(
         workload=implementation.workload,
-        contract=contract_folder(assembly.root, implementation.workload),
+        contract=contract_of(assembly.root, implementation),
         settings=settings or BackingSettings(),
     )
     for name in implementation.needs:

@@ -12,7 +12,6 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from harness.analysis.stats.registration import register
-from harness.definitions import contract_folder
 from harness.errors import RematchError, StoreError
 from harness.launchers.cgroup import sweep_groups
 from harness.model import (
@@ -280,7 +279,7 @@ class _Session:
         return self.header.implementations[configuration.variant.implementation]
 
     def _contract(self) -> Path:
-        return contract_folder(self.assembly.root, self.header.experiment.workload)
+        return self.prepared.study.contract(self.assembly.root)
 
     def _show(self, doing: str) -> None:
         self.progress.step(self._state(doing))

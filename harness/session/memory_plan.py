@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from harness.definitions import contract_folder
 from harness.memory_sizing.spec import FitSpec
 from harness.runner import Limits
 from harness.session.planning import Prepared, first_configuration, planned_variants
@@ -22,7 +21,7 @@ def fit_order(
         MissingTool: the load generator is not there.
     """
     experiment, configuration = prepared.experiment, first_configuration(prepared)
-    contract = contract_folder(assembly.root, experiment.workload)
+    contract = prepared.study.contract(assembly.root)
     assert configuration.load is not None  # no definition leaves memory to be measured without one
     return FitSpec(
         experiment=experiment,

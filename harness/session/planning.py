@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.definitions import Study, contract_folder, load_study
+from harness.definitions import Study, load_study
 from harness.errors import InputError
 from harness.model import (
     Calibration,
@@ -103,7 +103,7 @@ def _as_written(root: Path, study: Study) -> Study:
     Load generators compare text, and ``3000.00`` is not ``3000.0`` there.
     """
     mixes: dict[str, tuple[Request, ...]] = {}
-    for request in load_all_requests(contract_folder(root, study.experiment.workload)):
+    for request in load_all_requests(study.contract(root)):
         mixes[request.mix] = (*mixes.get(request.mix, ()), request)
     return study.model_copy(update={"requests": mixes})
 
@@ -285,7 +285,8 @@ def _differences(header: SessionHeader, prepared: Prepared, again: Plan) -> Iter
                     yield f"{now.trial_id}: {name} was {before}, is {after}"
             yield f"trial {then.position} was {then.trial_id}, is {now.trial_id}"
     for name, implementation in header.implementations.items():
-        if prepared.study.implementations.get(name) != implementation:
+        now_named = prepared.study.implementations.get(name)
+        if now_named is None or now_named.model_dump() != implementation.model_dump():
             yield f"service.toml of {name} differs"
 
 

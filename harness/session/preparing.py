@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.backing import BackingNeed, source_of
-from harness.definitions import contract_folder, load_implementations
+from harness.definitions import load_implementations
 from harness.errors import InputError, TrialFailure
 from harness.loadgen.base import LoadGenerator
 from harness.memory_sizing.fit import fit_memory
@@ -108,7 +108,7 @@ class Preparation:
         prepared = self.prepared
         busy = saturated(configuration, order)
         implementation = prepared.study.implementations[configuration.variant.implementation]
-        contract = contract_folder(self.assembly.root, prepared.experiment.workload)
+        contract = prepared.study.contract(self.assembly.root)
         self.say(f"calibration with {configuration.key}")
         self._prepare_for(busy, implementation, contract)
         return calibrate(
@@ -210,7 +210,7 @@ class Preparation:
                 self._prepare_for(
                     trial.configuration,
                     implementation,
-                    contract_folder(self.assembly.root, self.prepared.experiment.workload),
+                    self.prepared.study.contract(self.assembly.root),
                 )
 
     def _prepare_for(
@@ -280,7 +280,7 @@ class Preparation:
         return self.prepared.study.implementations[configuration.variant.implementation]
 
     def _contract(self) -> Path:
-        return contract_folder(self.assembly.root, self.prepared.experiment.workload)
+        return self.prepared.study.contract(self.assembly.root)
 
 
 def _words(asked: Mapping[str, str]) -> str:

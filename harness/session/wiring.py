@@ -19,7 +19,7 @@ from harness.backing import BackingNeed, BackingSource, running
 from harness.backing.postgres import Postgres
 from harness.backing.upstream import IMPLEMENTATION as UPSTREAM
 from harness.backing.upstream import Upstream
-from harness.definitions import contract_folder, load_implementations
+from harness.definitions import contract_of, load_implementations
 from harness.errors import InputError, MissingTool
 from harness.hosts.local import LocalHost
 from harness.hosts.measuring import MeasuringHost
@@ -280,7 +280,7 @@ def training_of(root: Path, backing: Mapping[BackingName, BackingSource]) -> Tra
     ) -> Iterator[Mapping[str, str]]:
         need = BackingNeed(
             workload=implementation.workload,
-            contract=contract_folder(root, implementation.workload),
+            contract=contract_of(root, implementation),
             settings=settings or BackingSettings(),
         )
         with (

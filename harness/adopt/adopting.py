@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a folder to a service that can be measured: guess, start, ask, write. Nothing runs on when it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from harness.adopt.blame import blamed
+from harness.adopt.guess import Guess, service_name
+from harness.adopt.recording import Recording, record
+from harness.adopt.requests import SERVED, Asked, Listed, read_requests, usual_file
+from harness.adopt.requests import of_text as requests_of
+from harness.adopt.requests.asked import named
+from harness.adopt.running import DoesNotStart, Running, running_service
+from harness.adopt.source_text import SourceText
+from harness.adopt.stacks import guess_of
+from harness.adopt.stacks.procfile import own_start
+from harness.adopt.workspace import Workspace
+from harness.agent.http_exchange import Answer
+from harness.errors import InputError
+from harness.model import RuntimeSettings, Variant
+from harness.session import Assembly
+
+#: Paths by which services say that they are ready; the first that answers 200 is noted.
+HEALTH = ("/health", "/healthz", "/actuator/health", "/q/health", "/ready", "/livez")
+#: In this order: the fastest load generator that is here measures; Locust always is.
+GENERATORS = ("wrk", "oha", "k6")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """What is asked for. ``None``: it is guessed; ``again``: guess anew where a ``service.toml`` is there already."""
+
+    folder: Path
+    out: Path | None = None
+    name: str | None = None
+    start: str | None = None
+    build: str | None = None
+    requests: Path | None = None
+    ready_s: float = 60.0
+    again: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Adopted:
+    """What came of it. ``guess``: ``None`` where the ``service.toml`` that was there is used."""
+
+    workspace: Workspace
+    guess: Guess | None
+    source: str
+    recording: Recording
+    left_out: tuple[str, ...]
+
+
+def workspace_of(order: Order) -> Workspace:
+    """Return where the files of an adopted service lie or will lie."""
+    name = order.name or service_name(order.folder.resolve().name)
+    return Workspace(folder=order.out or Path(f"{name}-rematch"), name=name, service=name)
+
+
+def adopt(order: Order, assembly: Assembly, say: Callable[[str], None]) -> Adopted:
+    """Write the files of a service, with the answers that it gives now.
+
+    Raises:
+        InputError: nothing tells how it is started or what it is asked; or it does not start, and the message names
+            the line of ``service.toml`` to change.
+    """
+    place = workspace_of(order)
+    listed = None if order.requests is None else read_requests(order.requests)
+    guess = None
+    if order.again or order.start or order.build or not place.service_toml.is_file():
+        guess = _guess(order)
+        place.write_service(guess, "/")
+        say(f"written: {place.service_toml}")
+        if guess.needs:
+            place.write_schema(guess.schema)
+    else:
+        say(f"taken as it is: {place.service_toml} (--again writes it anew)")
+    try:
+        source, left, recording, readiness = _record(order, place, assembly, say, listed)
+    except DoesNotStart as problem:
+        raise blamed(problem, place.service_toml) from None
+    if guess is not None:
+        place.write_service(guess, readiness)
+    place.write_contract(recording)
+    place.write_experiment(_comments(guess, source, recording, left), _generator(assembly))
+    return Adopted(workspace=place, guess=guess, source=source, recording=recording, left_out=left)
+
+
+def _guess(order: Order) -> Guess:
+    try:
+        found: Guess | None = guess_of(order.folder)
+    except InputError:
+        if order.start is None or not order.folder.is_dir():
+            raise
+        found = None
+    if order.start is not None:
+        found = own_start(found, order.folder, order.start)
+    assert found is not None
+    if order.build is not None:
+        found = replace(found, build=("sh", "-c", order.build) if order.build else ()).because(
+            build="--build"
+        )
+    if not any("{port}" in word for word in found.start):
+        raise InputError(
+            "does not say where the port goes",
+            place="--start",
+            found=" ".join(found.start),
+            allowed="{port} in it",
+        )
+    return found
+
+
+def _record(
+    order: Order, place: Workspace, assembly: Assembly, say: Callable[[str], None], listed: Listed | None
+) -> tuple[str, tuple[str, ...], Recording, str]:
+    """Ask the service in two processes; return where the requests are from, which were left out, the answers, and
+    the path of readiness."""
+    implementation = place.implementation(assembly.root)
+    variant = Variant(implementation=place.service, runtime=RuntimeSettings(cpus=1))
+    source = "" if listed is None else str(order.requests)
+    usual = usual_file(order.folder) if listed is None else None
+    if usual is not None:
+        listed, source = read_requests(usual), str(usual)
+    ready = next((one.path for one in listed.asked if one.method == "GET"), "/") if listed else "/"
+    with running_service(
+        assembly, implementation, variant, ready_path=ready, ready_s=order.ready_s, say=say
+    ) as running:
+        if listed is None:
+            listed, source = _found_out(order, running)
+        asked = listed.asked
+        say(f"requests: {len(asked)}, each asked twice, and once more of another process")
+        first, again = running.ask(asked), running.ask(asked)
+        readiness = _health(running)
+    with running_service(
+        assembly, implementation, variant, ready_path=ready, ready_s=order.ready_s
+    ) as running:
+        fresh = running.ask(asked)
+    recording = record(asked, first, again, fresh)
+    if not recording.repeatable:
+        said = (*recording.left_out, *(f"{one.asked.name}: {one.note}" for one in recording.recorded))
+        raise InputError(
+            "no request can be part of a load", file=source, found=said[0] if said else "none",
+            allowed="requests that are answered with 2xx or 3xx again and again (--requests FILE)",
+        )  # fmt: skip
+    left = (*listed.left_out, *recording.left_out)
+    return source, left, recording, readiness or recording.repeatable[0].asked.path
+
+
+def _found_out(order: Order, running: Running) -> tuple[Listed, str]:
+    """Return what the service itself says it answers, else what its sources seem to."""
+    documents = tuple(Asked(name=path, method="GET", path=path) for path in SERVED)
+    for one, answer in zip(documents, running.ask(documents), strict=True):
+        if isinstance(answer, Answer) and answer.status == 200:
+            try:
+                listed = requests_of(answer.body.decode("utf-8", "replace"), Path(one.path))
+            except InputError:
+                continue
+            if listed.asked:
+                return listed, f"the service's own {one.path}"
+    paths = dict.fromkeys((*SourceText(order.folder).routes(), "/"))
+    candidates = named(Asked(name="", method="GET", path=path) for path in paths)
+    answers = running.ask(candidates)
+    kept = tuple(
+        one
+        for one, answer in zip(candidates, answers, strict=True)
+        if isinstance(answer, Answer) and 200 <= answer.status < 400
+    )
+    if not kept:
+        raise InputError(
+            "nothing tells what it is asked", file=order.folder,
+            found=f"{', '.join(one.path for one in candidates[:6])}, none of which is answered with 2xx",
+            allowed="--requests FILE with an OpenAPI document, a HAR or curl lines",
+        )  # fmt: skip
+    return Listed(asked=kept), "paths in its sources"
+
+
+def _health(running: Running) -> str | None:
+    asked = tuple(Asked(name=path, method="GET", path=path) for path in HEALTH)
+    answers = zip(asked, running.ask(asked), strict=True)
+    return next(
+        (one.path for one, found in answers if isinstance(found, Answer) and found.status == 200), None
+    )
+
+
+def _generator(assembly: Assembly) -> str:
+    usable = {tool.name for tool in assembly.tools if tool.usable}
+    return next((name for name in GENERATORS if name in usable), "locust")
+
+
+def _comments(guess: Guess | None, source: str, recording: Recording, left: Sequence[str]) -> list[str]:
+    said = ["Written by `rematch adopt`: what was guessed, and from what. Change what is wrong."]
+    if guess is not None:
+        said += [f"{part}: {why}" for part, why in guess.why.items()]
+        said += list(guess.remarks)
+    said.append(f"requests: {len(recording.repeatable)} of {source}")
+    for one in recording.recorded:
+        if one.volatile:
+            said.append(f"masked in {one.asked.method} {one.asked.path}: {', '.join(one.volatile)} change")
+        if one.note:
+            said.append(f"{one.asked.method} {one.asked.path}: {one.note}")
+    said += [f"left out: {one}" for one in left[:10]]
+    said.append(
+        "cpus = 1: one CPU for the service, as programs of one thread use no more; the others are the load's"
+    )
+    return said

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Right answers, taken from the service itself: asked twice in one process and once in another.
+
+What differs between the three is volatile: in JSON those places are masked, of any other body only the status is
+held against the contract. A request whose status changes when it is asked again is a case, and no part of the load.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from harness.adopt.requests.asked import Asked
+from harness.agent.http_exchange import Answer
+
+#: A longer body is held against nothing but its status under load and in cases.
+LONGEST_BODY = 100_000
+#: Above so many volatile places an answer is of another kind, and only its status is compared.
+MOST_VOLATILE = 20
+_LINE_ENDS = re.compile(r"[\r\n]+")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recorded:
+    """A request with its right answer.
+
+    ``volatile``: JSON pointers to what changes; ``compared``: what of the body is held against later answers;
+    ``repeatable``: it may be part of a load; ``note``: why less than everything is compared, or it is not repeatable.
+    """
+
+    asked: Asked
+    status: int
+    content_type: str | None
+    text: str
+    compared: str
+    volatile: tuple[str, ...] = ()
+    repeatable: bool = True
+    note: str | None = None
+
+    def case_line(self) -> str:
+        """Return the line of ``cases.jsonl``."""
+        request = {"method": self.asked.method, "path": self.asked.path, "headers": self.asked.headers}
+        if self.asked.body is not None:
+            request["body"] = self.asked.body
+        head = {"name": self.asked.name, "face": "matched", "request": request}
+        return _line(head, self._expected(masked=True))
+
+    def request_line(self, mix: str) -> str:
+        """Return the line of ``requests.jsonl``; a load generator compares whole bodies, or the status alone."""
+        head = {
+            "mix": mix, "name": self.asked.name, "method": self.asked.method, "path": self.asked.path,
+            "headers": self.asked.headers,
+        }  # fmt: skip
+        if self.asked.body is not None:
+            head["body"] = self.asked.body
+        return _line(head, self._expected(masked=False))
+
+    def _expected(self, *, masked: bool) -> str:
+        parts = [f'"status": {self.status}']
+        if masked and self.content_type is not None:
+            parts.append('"headers": ' + json.dumps({"Content-Type": self.content_type}))
+        if self.compared == "body":
+            parts.append('"body": ' + json.dumps(self.text, ensure_ascii=False))
+        elif self.compared == "json" and (masked or not self.volatile):
+            # as it was written: load generators compare text, and 3000.00 is not 3000.0 there
+            parts.append('"json": ' + _LINE_ENDS.sub(" ", self.text).strip())
+            if self.volatile:
+                parts.append('"volatile": ' + json.dumps(list(self.volatile)))
+        return "{" + ", ".join(parts) + "}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recording:
+    """All that was recorded. ``left_out``: requests that cannot be held against anything, with the reason."""
+
+    recorded: tuple[Recorded, ...]
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def repeatable(self) -> tuple[Recorded, ...]:
+        """Those that a load may consist of."""
+        return tuple(one for one in self.recorded if one.repeatable)
+
+
+def record(
+    asked: Sequence[Asked],
+    first: Sequence[Answer | str],
+    again: Sequence[Answer | str],
+    fresh: Sequence[Answer | str],
+) -> Recording:
+    """Return the right answers.
+
+    Args:
+        asked: the requests, in order.
+        first, again: the answers of one process, asked twice.
+        fresh: the answers of a process of its own.
+    """
+    recorded: list[Recorded] = []
+    left: list[str] = []
+    for one, *answers in zip(asked, first, again, fresh, strict=True):
+        found = _recorded(one, *answers)
+        if isinstance(found, str):
+            left.append(f"{one.method} {one.path}: {found}")
+        else:
+            recorded.append(found)
+    return Recording(recorded=tuple(recorded), left_out=tuple(left))
+
+
+def _recorded(asked: Asked, first: Answer | str, again: Answer | str, fresh: Answer | str) -> Recorded | str:
+    if isinstance(first, str) or isinstance(fresh, str):
+        return first if isinstance(first, str) else str(fresh)
+    if first.status >= 500:
+        return f"answered with {first.status}"
+    if first.status != fresh.status:
+        return f"a fresh process answers with {fresh.status}, the one before with {first.status}"
+    bodies = [first.body, fresh.body]
+    note = None
+    if isinstance(again, str) or again.status != first.status:
+        note = f"not part of the load: asked again it is {_shown(again)}"
+    else:
+        bodies.append(again.body)
+        if not 200 <= first.status < 400:
+            note = f"not part of the load: its status is {first.status}"
+    types = {answer.headers.get("content-type") for answer in (first, fresh)}
+    text = _text(first.body)
+    compared, volatile, why = _compared(asked, text, bodies)
+    return Recorded(
+        asked=asked,
+        status=first.status,
+        content_type=next(iter(types)) if len(types) == 1 else None,
+        text=text or "",
+        compared=compared,
+        volatile=volatile,
+        repeatable=note is None,
+        note="; ".join(said for said in (why, note) if said) or None,
+    )
+
+
+def _compared(
+    asked: Asked, text: str | None, bodies: Sequence[bytes]
+) -> tuple[str, tuple[str, ...], str | None]:
+    """What of the bodies is compared, its volatile places, and why it is not all of it."""
+    if asked.method == "HEAD":
+        return "status", (), None
+    if text is None or len(text) > LONGEST_BODY:
+        return (
+            "status",
+            (),
+            "its body is no text" if text is None else f"its body is {len(text)} characters long",
+        )
+    values = [_json(body) for body in bodies]
+    if all(isinstance(value, dict | list) for value in values):
+        places = sorted({place for value in values[1:] for place in differences(values[0], value)})
+        if "" in places or len(places) > MOST_VOLATILE:
+            return "status", (), "its body changes throughout"
+        return "json", tuple(places), None
+    if any(body != bodies[0] for body in bodies):
+        return "status", (), "its body changes, and is no JSON"
+    return "body", (), None
+
+
+def differences(one: Any, other: Any, at: str = "") -> list[str]:
+    """Return the JSON pointers at which two values differ, as far inside as the two have the same form.
+
+    >>> differences({"a": 1, "b": [1, 2]}, {"a": 1, "b": [1, 3]}), differences([1], [1, 2])
+    (['/b/1'], [''])
+    """
+    if isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
+        if any(key.isascii() and key.isdigit() for key in one):  # a pointer takes them for places in a list
+            return [] if one == other else [at]
+        parts = [(key.replace("~", "~0").replace("/", "~1"), one[key], other[key]) for key in one]
+    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        parts = [(str(place), *pair) for place, pair in enumerate(zip(one, other, strict=True))]
+    else:
+        same = json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+        return [] if same else [at]
+    return [place for key, left, right in parts for place in differences(left, right, f"{at}/{key}")]
+
+
+def _line(head: dict[str, Any], expect: str) -> str:
+    return f'{json.dumps(head, ensure_ascii=False)[:-1]}, "expect": {expect}}}'
+
+
+def _json(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except ValueError:
+        return None
+
+
+def _text(body: bytes) -> str | None:
+    try:
+        return body.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _shown(answer: Answer | str) -> str:
+    return answer if isinstance(answer, str) else f"status {answer.status}"

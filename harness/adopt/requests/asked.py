@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One request as it is to be sent, and a list of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+#: Headers that belong to a connection or a browser, not to what is asked.
+NOT_ASKED = frozenset(
+    {
+        "host", "connection", "content-length", "accept-encoding", "user-agent", "cookie", "referer", "origin",
+        "cache-control", "pragma", "te", "transfer-encoding", "upgrade-insecure-requests", "dnt", "priority",
+        "if-none-match", "if-modified-since",
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """``name``: of the case and the request, unique in its list; ``path`` with its query."""
+
+    name: str
+    method: str
+    path: str
+    headers: dict[str, str] = field(default_factory=dict)
+    body: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listed:
+    """``left_out``: what was not taken, each with its reason."""
+
+    asked: tuple[Asked, ...]
+    left_out: tuple[str, ...] = ()
+
+
+def kept_headers(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return the headers that are part of what is asked."""
+    return {
+        name: value
+        for name, value in headers
+        if name.lower() not in NOT_ASKED and not name.lower().startswith(("sec-", ":"))
+    }
+
+
+def named(requests: Iterable[Asked]) -> tuple[Asked, ...]:
+    """Return the requests without repetitions, each with a name of its own made of method and path."""
+    found: dict[tuple[str, str, str | None], Asked] = {}
+    names: set[str] = set()
+    for one in requests:
+        key = (one.method, one.path, one.body)
+        if key in found:
+            continue
+        words = re.sub(r"[^a-z0-9]+", "-", f"{one.method}{one.path}".lower()).strip("-")[:60]
+        if words == one.method.lower():
+            words += "-root"
+        name, number = words, 1
+        while name in names:
+            number += 1
+            name = f"{words}-{number}"
+        names.add(name)
+        found[key] = replace(one, name=name)
+    return tuple(found.values())

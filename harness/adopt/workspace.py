@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The files of a service that stands elsewhere: an experiment, and beside it ``services/NAME``."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.adopt.guess import Guess
+from harness.adopt.recording import Recording
+from harness.adopt.stacks.procfile import as_toml
+from harness.definitions import load_implementations
+from harness.errors import InputError, printable
+from harness.model import Implementation
+
+#: Lines that a service.toml may have here: it is to be read and changed by hand.
+MOST_LINES = 12
+_WIDTH = 96
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workspace:
+    """A folder of such files; ``name``: of the experiment and its workload, ``service``: of the service in it."""
+
+    folder: Path
+    name: str
+    service: str
+
+    @property
+    def experiment(self) -> Path:
+        return self.folder / f"{self.name}.toml"
+
+    @property
+    def workload(self) -> Path:
+        return self.folder / "services" / self.name
+
+    @property
+    def contract(self) -> Path:
+        return self.workload / "contract"
+
+    @property
+    def service_toml(self) -> Path:
+        return self.workload / self.service / "service.toml"
+
+    def implementation(self, root: Path) -> Implementation:
+        """Return the service as its file describes it now.
+
+        Raises:
+            InputError: the file is wrong.
+        """
+        found = load_implementations(root, self.name, self.folder.resolve())
+        if self.service not in found:
+            raise InputError("no such file", file=self.service_toml)
+        return found[self.service]
+
+    def write_service(self, guess: Guess, readiness: str) -> None:
+        """Write ``service.toml``."""
+        lines = [
+            f'name = "{self.service}"',
+            f'workload = "{self.name}"',
+            f'language = "{guess.language}"',
+            f'framework = "{guess.framework}"',
+            f'runtime = "{guess.runtime}"',
+            f"source = {as_toml((str(guess.source.resolve()),))[1:-1]}",
+            *([f"build = {as_toml(guess.build)}"] if guess.build else []),
+            f"artifact = {as_toml((guess.artifact,))[1:-1]}",
+            f"start = {as_toml(guess.start)}",
+            f'readiness = "{readiness}"',
+            *([f"needs = {as_toml(guess.needs)}"] if guess.needs else []),
+        ]
+        assert len(lines) <= MOST_LINES
+        _write(self.service_toml, "\n".join(lines) + "\n")
+
+    def write_contract(self, recording: Recording, schema: Sequence[Path] = ()) -> None:
+        """Write cases and requests, and the database's schema where there is one."""
+        _write(self.contract / "cases.jsonl", "".join(f"{one.case_line()}\n" for one in recording.recorded))
+        lines = (f"{one.request_line(self.name)}\n" for one in recording.repeatable)
+        _write(self.contract / "requests.jsonl", "".join(lines))
+        if schema:
+            self.write_schema(schema)
+
+    def write_schema(self, schema: Sequence[Path]) -> None:
+        """Write ``schema.sql`` of these files, in their order; without any, an empty one."""
+        text = "\n".join(path.read_text("utf-8") for path in schema)
+        _write(self.contract / "schema.sql", text or "-- no tables: the service makes its own\n")
+
+    def write_experiment(self, comments: Sequence[str], generator: str) -> None:
+        """Write the experiment; ``comments``: sentences above it, ``generator``: of the profile ``quick``."""
+        _write(self.experiment, comment_block(comments) + experiment_text(self.name, self.service, generator))
+
+
+def experiment_text(
+    name: str,
+    service: str,
+    generator: str,
+    *,
+    title: str | None = None,
+    variants: Sequence[tuple[str, str, str]] = (),
+    mix: str | None = None,
+) -> str:
+    """Return an experiment's text. ``variants``: name, implementation and further words of ``runtime`` of each, the
+    reference first; default: the service alone. ``mix``: of the contract; default: the experiment's name."""
+    all_variants = variants or ((service, service, ""),)
+    blocks = "\n".join(
+        f'[variants.{variant}]\nimplementation = "{implementation}"\nruntime = {{ cpus = 1{more} }}\n'
+        for variant, implementation, more in all_variants
+    )
+    question = (
+        "Which of the two is faster, and at what cost?" if variants else "What does it bear on this machine?"
+    )
+    return f"""name = "{name}"
+title = "{title or name}"
+question = "{question}"
+workload = "{mix or name}"
+reference = "{all_variants[0][0]}"
+mix = "{mix or name}"
+load = "users"
+
+{blocks}
+[profiles.smoke]
+blocks = 1
+
+[profiles.smoke.loads.users]
+generator = "locust"
+profile = {{ model = "closed", users = 4, loops = 50 }}
+
+[profiles.quick]
+blocks = {10 if variants else 5}
+
+[profiles.quick.loads.users]
+generator = "{generator}"
+profile = {{ model = "closed", users = 16, duration_s = 5 }}
+"""
+
+
+def comment_block(sentences: Sequence[str]) -> str:
+    """Return sentences as comments of TOML, one paragraph each."""
+    lines = [
+        line
+        for sentence in sentences
+        for line in textwrap.wrap(
+            printable(sentence), _WIDTH, initial_indent="# ", subsequent_indent="#   ", break_long_words=False
+        )
+    ]
+    return "\n".join(lines) + "\n" if lines else ""
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+    except OSError as problem:
+        raise InputError(f"cannot be written: {problem.strerror}", file=path) from None

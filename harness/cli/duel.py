@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``rematch duel``: two versions of one service, asked the same and measured in turns."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from harness.cli.lines import counted, wrapped
+from harness.errors import InputError
+from harness.project import find_root
+
+if TYPE_CHECKING:
+    from harness.adopt import Workspace
+    from harness.compare.limits import Checked, Limit
+    from harness.compare.result import Row
+    from harness.duel import Agreement, Duel, Side
+    from harness.evidence.results import Results
+    from harness.session import Assembly
+
+
+def duel_command(
+    first: Annotated[
+        str, typer.Argument(metavar="V1", help="the older version: a folder, a git ref, or java:RELEASE")
+    ],
+    second: Annotated[str, typer.Argument(metavar="V2", help="the newer version, likewise")],
+    adopted: Annotated[
+        Path | None,
+        typer.Option(
+            "--as",
+            help="experiment that rematch adopt wrote: its start command and contract are those of both; "
+            "default: V1, a folder, is adopted first",
+        ),
+    ] = None,
+    requests: Annotated[
+        Path | None, typer.Option(help="requests of that adoption, as of rematch adopt; only without --as")
+    ] = None,
+    repo: Annotated[
+        Path | None,
+        typer.Option(
+            help="folder in a git repository whose refs are meant; default: where the service's sources lie"
+        ),
+    ] = None,
+    allow: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="case whose answers may differ: it is neither checked nor asked; may be repeated; all"
+        ),
+    ] = None,
+    fail_if: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="limit on a ratio, V2 over V1, such as 'p99 > 1.05' or 'throughput < 0.95'; may be repeated"
+        ),
+    ] = None,
+    profile: Annotated[str, typer.Option(help="smoke (does it work? no verdict) or quick")] = "quick",
+    blocks: Annotated[
+        int | None, typer.Option(help="how often both are measured; default: 10 in quick; a verdict takes 5")
+    ] = None,
+    generator: Annotated[
+        str | None, typer.Option(help="load generator; default: the adopted experiment's")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="random seed of the order within blocks")] = 1,
+    ready_within: Annotated[
+        float, typer.Option(help="seconds in which each has to give its first answer")
+    ] = 60.0,
+    no_measure: Annotated[
+        bool, typer.Option("--no-measure", help="hold both against the contract, and measure nothing")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
+    markdown: Annotated[
+        Path | None, typer.Option(help="also write a Markdown page to this file, for a pull request")
+    ] = None,
+) -> None:
+    """Compare two versions of one service, measured in turns, V2 over V1: ratio, interval, verdict for each metric.
+
+    Before that both are asked every recorded request: a version that answers something else is shown, and the duel
+    ends, unless --allow names the case. Then they are measured in blocks, each in a random order, and compared as
+    `rematch results` does. A git ref is checked out in a folder of its own, which is removed again; your checkout is
+    not touched.
+
+    Exit status 1: answers differ, or a limit of --fail-if is exceeded, that is, the whole 95 % interval lies beyond
+    it. Exit status 2: a limit cannot be judged, or a version does not start.
+
+    Examples:
+
+        rematch duel ../shop-old ../shop-new --requests calls.curl
+
+        rematch duel main HEAD --as shop-rematch/shop.toml --fail-if "p99 > 1.05" --markdown comment.md
+
+        rematch duel java:21 java:25 --as shop-rematch/shop.toml
+    """
+    from harness.compare.limits import check_row, limit_named
+    from harness.duel import rows_of
+    from harness.evidence.results import METRICS
+    from harness.session import Interrupted
+
+    limits = [limit_named(text, [one.name for one in METRICS]) for text in fail_if or ()]
+    for limit in limits:
+        if limit.label is not None:
+            raise InputError(
+                "has no label: all requests are one metric here", place="--fail-if", found=limit.text
+            )
+    work = _Work(
+        root=find_root(), profile=profile, blocks=blocks, generator=generator, seed=seed, ready_s=ready_within,
+        quiet=as_json, allow=tuple(allow or ()), measures=not no_measure,
+    )  # fmt: skip
+    try:
+        both, agreed, found = work.go(first, second, adopted, requests, repo)
+    except Interrupted as stop:
+        print(f"rematch: stopped by {stop}; nothing runs on", file=sys.stderr)
+        raise typer.Exit(stop.exit_code) from None
+    rows = () if found is None else rows_of(found)
+    checked = [check_row(limit, _row(limit, rows)) for limit in limits] if found is not None else []
+    if markdown is not None:
+        from harness.cli.duel_markdown import render_markdown
+        from harness.report.output import write_page
+
+        write_page(markdown, render_markdown(both, agreed, found, checked), "--markdown")
+    if as_json:
+        print(json.dumps(_as_plain(both, agreed, found, checked), indent=1, allow_nan=False))
+    elif found is not None:
+        _print(found, checked)
+    _end(agreed, work.allow, found, checked)
+
+
+class _Work:
+    """One duel, from its files to its results."""
+
+    def __init__(
+        self, *, root: Path, profile: str, blocks: int | None, generator: str | None, seed: int, ready_s: float,
+        quiet: bool, allow: tuple[str, ...], measures: bool,
+    ) -> None:  # fmt: skip
+        self.root, self.profile, self.blocks, self.generator = root, profile, blocks, generator
+        self.seed, self.ready_s, self.quiet, self.allow, self.measures = seed, ready_s, quiet, allow, measures
+
+    def go(
+        self, first: str, second: str, adopted: Path | None, requests: Path | None, repo: Path | None
+    ) -> tuple[tuple[Side, Side], Agreement, Results | None]:
+        from harness.duel import set_up, sides
+        from harness.duel.files import source_of
+        from harness.session import assemble
+        from harness.session.signals import interruptible
+
+        with contextlib.ExitStack() as cleanup:
+            assembly = cleanup.enter_context(contextlib.closing(assemble(self.root)))
+            cleanup.enter_context(interruptible())
+            place = self._place(first, adopted, requests, assembly)
+            both = cleanup.enter_context(sides(first, second, source_of(place), repo))
+            folder = Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="rematch-duel-")))
+            duel = set_up(place, both, folder, self.generator)
+            agreed = self._replayed(duel, assembly)
+            if not self.measures or (agreed.cases and not self._allowed(agreed)):
+                return both, agreed, None
+            left_out = {*agreed.cases, *(name for name in self.allow if name != "all")}
+            return both, agreed, self._measured(duel, assembly, left_out)
+
+    def say(self, text: str) -> None:
+        if not self.quiet:
+            print(wrapped(text, hang="  "), flush=True)
+
+    def _place(
+        self, first: str, adopted: Path | None, requests: Path | None, assembly: Assembly
+    ) -> Workspace:
+        from harness.adopt import Order, Workspace, adopt, workspace_of
+
+        if adopted is not None:
+            if requests is not None:
+                raise InputError(
+                    "the contract of --as is recorded already", place="--requests", found=str(requests)
+                )
+            if adopted.suffix != ".toml":
+                raise InputError(
+                    "no experiment", place="--as", found=str(adopted), allowed="NAME-rematch/NAME.toml"
+                )
+            return Workspace(folder=adopted.parent, name=adopted.stem, service=adopted.stem)
+        if not Path(first).is_dir():
+            raise InputError(
+                "is no folder, so nothing says how it is started", place="V1", found=first,
+                allowed="a folder; or the experiment that rematch adopt wrote: --as NAME-rematch/NAME.toml",
+            )  # fmt: skip
+        order = Order(folder=Path(first), requests=requests, ready_s=self.ready_s)
+        place = workspace_of(order)
+        if requests is None and (place.contract / "requests.jsonl").is_file():
+            self.say(f"adopted before: {place.experiment}")
+            return place
+        return adopt(order, assembly, self.say).workspace
+
+    def _replayed(self, duel: Duel, assembly: Assembly) -> Agreement:
+        from harness.duel import replay
+
+        agreed = replay(duel, assembly, ready_s=self.ready_s, say=self.say)
+        n_alike = agreed.n_cases - len(agreed.cases)
+        self.say(f"answers: {n_alike} of {counted(agreed.n_cases, 'case')} as recorded, by both")
+        for label, faults in agreed.differences.items():
+            for case, text in faults.items():
+                self.say(f"  {label}: {case}: {text}")
+        return agreed
+
+    def _allowed(self, agreed: Agreement) -> bool:
+        return "all" in self.allow or set(agreed.cases) <= set(self.allow)
+
+    def _measured(self, duel: Duel, assembly: Assembly, left_out: set[str]) -> Results:
+        from harness.cli.results import read_results
+        from harness.duel import agreed_contract
+        from harness.session import Silent, measure, prepare, suitable_progress, with_blocks
+
+        agreed_contract(duel, left_out)
+        prepared = prepare(assembly, str(duel.experiment), profile=self.profile, host="local", seed=self.seed)
+        for gone in prepared.unavailable:
+            raise InputError(f"cannot run here: {gone.reason}", place=gone.variant)
+        if self.blocks is not None:
+            prepared = with_blocks(prepared, self.blocks)
+        progress = Silent() if self.quiet else suitable_progress()
+        folder = measure(assembly, prepared, progress=progress, new=True)
+        return read_results(self.root, folder, [])
+
+
+def _row(limit: Limit, rows: Sequence[Row]) -> Row:
+    """Return the row that a limit is about; one without a verdict where no trial has the metric."""
+    from harness.compare.result import Row
+
+    missing = Row(metric=limit.metric, label=None, a=None, b=None, why="no trial has this metric")
+    return next((row for row in rows if row.metric == limit.metric), missing)
+
+
+def _print(found: Results, checked: Sequence[Checked]) -> None:
+    from harness.cli.results_text import print_results
+    from harness.compare.words import limit_words
+
+    print()
+    print_results(found)
+    for one in checked:
+        print(wrapped(limit_words(one), hang="  "))
+    name, session = found.session.split("/")
+    print(f"Again: rematch results {name} --session {session}")
+
+
+def _end(agreed: Agreement, allow: Sequence[str], found: Results | None, checked: Sequence[Checked]) -> None:
+    """End with the status that a program reads."""
+    refused = [] if "all" in allow else [case for case in agreed.cases if case not in allow]
+    if refused:
+        words = (
+            f"answers differ in {counted(len(refused), 'case')}, so nothing is measured: {', '.join(refused)}"
+        )
+        print(f"rematch: {words}; allowed: --allow {refused[0]}, or --allow all", file=sys.stderr)
+        raise typer.Exit(1)
+    if found is not None and not found.n_kept:
+        raise typer.Exit(1)
+    if any(one.outcome == "exceeded" for one in checked):
+        raise typer.Exit(1)
+    unknown = [one.text for one in checked if one.outcome == "cannot be told"]
+    if unknown:
+        print(f"rematch: {unknown[0]}", file=sys.stderr)
+        raise typer.Exit(2)
+
+
+def _as_plain(
+    both: tuple[Side, Side], agreed: Agreement, found: Results | None, checked: Sequence[Checked]
+) -> dict[str, object]:
+    from harness.cli.results import as_plain
+
+    return {
+        "versions": [{"label": side.label, "what": side.what} for side in both],
+        "cases": agreed.n_cases,
+        "differences": agreed.differences,
+        "results": None if found is None else as_plain(found),
+        "limits": [{"limit": one.limit.text, "outcome": one.outcome, "text": one.text} for one in checked],
+    }

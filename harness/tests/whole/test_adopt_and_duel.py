@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Services that stand anywhere are adopted from a cold start, measured, and held against their next version.
+
+Each stack is a real one: nothing of ``harness/`` knows these services.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from harness.model import Outcome
+from harness.store import Store
+from harness.tests.support.available import PROJECT, only_when_long, program_or_not_run
+
+PYTHON = """import itertools, json, os, signal, sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+numbers = itertools.count()
+
+
+class Service(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    wbufsize = -1
+    disable_nagle_algorithm = True
+
+    def do_GET(self):
+        answers = {"/hello": {"greeting": "hello"}, "/next": {"number": next(numbers), "of": "all"}}
+        found = answers.get(self.path)
+        body = json.dumps(found or {"error": "not found"}).encode()
+        self.send_response(200 if found else 404)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *words):
+        pass
+
+
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+ThreadingHTTPServer(("127.0.0.1", int(os.environ["PORT"])), Service).serve_forever()
+"""
+CALLS = "".join(f"curl http://localhost:8080{path}\n" for path in ("/hello", "/next", "/none"))
+NODE = """const server = require("http").createServer((request, response) => {
+  response.statusCode = request.url === "/hello" ? 200 : 404;
+  response.end("hello");
+});
+server.listen(process.env.PORT, "127.0.0.1");
+"""
+GIN = """package main
+
+import "github.com/gin-gonic/gin"
+
+func main() {
+	r := gin.New()
+	r.GET("/hello", func(c *gin.Context) { c.JSON(200, gin.H{"greeting": "hello"}) })
+	r.Run()
+}
+"""
+POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <parent><groupId>org.springframework.boot</groupId><artifactId>spring-boot-starter-parent</artifactId>
+    <version>3.4.1</version></parent>
+  <groupId>app</groupId><artifactId>hello</artifactId><version>1</version>
+  <properties><java.version>21</java.version></properties>
+  <dependencies><dependency><groupId>org.springframework.boot</groupId>
+    <artifactId>spring-boot-starter-web</artifactId></dependency></dependencies>
+  <build><plugins><plugin><groupId>org.springframework.boot</groupId>
+    <artifactId>spring-boot-maven-plugin</artifactId></plugin></plugins></build>
+</project>
+"""
+SPRING = """package app;
+
+import org.springframework.boot.SpringApplication;
+import org.springframework.boot.autoconfigure.SpringBootApplication;
+import org.springframework.web.bind.annotation.GetMapping;
+import org.springframework.web.bind.annotation.RestController;
+
+@SpringBootApplication
+@RestController
+public class App {
+    public static void main(String[] words) {
+        SpringApplication.run(App.class, words);
+    }
+
+    @GetMapping("/hello")
+    public String hello() {
+        return "hello";
+    }
+}
+"""
+FASTAPI = """from fastapi import FastAPI
+
+app = FastAPI()
+
+
+@app.get("/items/{number}")
+def item(number: int) -> dict[str, int]:
+    return {"number": number}
+"""
+COMPOSE = """services:
+  web: {build: ./web}
+  db: {image: "postgres:17", volumes: ["./init.sql:/docker-entrypoint-initdb.d/init.sql"]}
+  cache: {image: "redis:7"}
+"""
+ROWS = """import json, os, signal, sys
+sys.path.insert(0, os.environ["SITE"])
+import psycopg
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+database = psycopg.connect("", autocommit=True)
+
+
+class Rows(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        body = json.dumps(database.execute("select name from people").fetchall()).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+HTTPServer(("127.0.0.1", int(os.environ["PORT"])), Rows).serve_forever()
+"""
+STACKS: dict[str, dict[str, str]] = {
+    "gin": {"go.mod": "module a\n\ngo 1.24\n\nrequire github.com/gin-gonic/gin v1.10.0\n", "main.go": GIN},
+    "fastapi": {"requirements.txt": "fastapi==0.115.6\nuvicorn==0.34.0\n", "main.py": FASTAPI},
+    "spring": {"pom.xml": POM, "src/main/java/app/App.java": SPRING},
+}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A project without any workload, service or experiment of its own, and a folder beside it."""
+    for name in ("project/harness/model", "elsewhere"):
+        (tmp_path / name).mkdir(parents=True)
+    for name in ("pyproject.toml", "requirements.lock"):
+        (tmp_path / "project" / name).write_text("")
+    return tmp_path
+
+
+def service(root: Path, name: str, files: dict[str, str]) -> Path:
+    for file, text in files.items():
+        (root / "elsewhere" / name / file).parent.mkdir(parents=True, exist_ok=True)
+        (root / "elsewhere" / name / file).write_text(text, "utf-8")
+    return root / "elsewhere" / name
+
+
+def rematch(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "REMATCH_ROOT": str(root / "project"), "PYTHONPATH": str(PROJECT)}
+    done = subprocess.run(
+        [sys.executable, "-m", "harness", *words],
+        cwd=root / "elsewhere", env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert not still_running(root), done.stderr
+    return done
+
+
+def still_running(root: Path) -> list[str]:
+    """Processes of services of this test: builds lie below its project."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            line = " ".join(process.cmdline())
+        except psutil.Error:
+            continue
+        if str(root / "project" / ".cache" / "builds") in line:
+            found.append(line)
+    return found
+
+
+def test_a_service_is_adopted_measured_and_held_against_its_next_version(root: Path) -> None:
+    old = service(root, "old", {"app.py": PYTHON})
+    service(root, "new", {"app.py": f"# faster\n{PYTHON}"})
+    calls = service(root, "calls", {"calls.curl": CALLS}) / "calls.curl"
+    before = {path: path.read_bytes() for path in old.rglob("*") if path.is_file()}
+
+    done = rematch(root, "adopt", "old", "--requests", str(calls), "--json")
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert [(one["path"], one["volatile"], one["in_load"]) for one in said["requests"]] == [
+        ("/hello", [], True), ("/next", ["/number"], True), ("/none", [], False),
+    ]  # fmt: skip
+    file = root / "elsewhere" / said["service_toml"]
+    assert len(file.read_text("utf-8").splitlines()) <= 12
+    assert {path: path.read_bytes() for path in old.rglob("*") if path.is_file()} == before
+    records = list(Store(root / "project").session(*said["session"].split("/")).records())
+    assert records and {record.outcome for record in records} == {Outcome.OK}
+    assert all(record.conformance is not None and record.conformance.n_cases == 3 for record in records)
+
+    words = ("duel", "old", "new", "--as", said["experiment"], "--profile", "smoke")
+    done = rematch(root, *words, "--fail-if", "p99 > 9", "--markdown", "c.md", "--json")
+    assert done.returncode == 2 and "cannot be told" in done.stderr, done.stderr
+    found = json.loads(done.stdout)
+    assert found["cases"] == 3 and found["differences"] == {"old": {}, "new": {}}
+    assert found["results"]["trials"]["kept"] == 3 and found["results"]["reference"] == "old"
+    assert "99th percentile" in (root / "elsewhere/c.md").read_text("utf-8")
+
+
+def test_a_wrong_guess_ends_in_one_line_that_names_the_line_to_change(root: Path) -> None:
+    fixed = PYTHON.replace('int(os.environ["PORT"])', "int(sys.argv[1])")
+    service(root, "app", {"app.py": fixed, "Procfile": "web: python3 app.py --wrong\n"})
+    calls = service(root, "calls", {"calls.curl": CALLS}) / "calls.curl"
+    words = ("adopt", "app", "--no-measure", "--requests", str(calls))
+    done = rematch(root, *words)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1
+    file = root / "elsewhere/app-rematch/services/app/app/service.toml"
+    line = next(
+        n for n, text in enumerate(file.read_text("utf-8").splitlines(), 1) if text.startswith("start")
+    )
+    assert f"service.toml: line {line}: start: it exited with 1" in done.stderr
+    file.write_text(file.read_text("utf-8").replace('"--wrong"', '"{port}"'), "utf-8")
+    done = rematch(root, *words)
+    assert done.returncode == 0, done.stderr
+    assert "taken as it is" in done.stdout
+
+
+@only_when_long("waiting for a port that nobody listens on")
+def test_a_port_that_is_written_into_the_sources_is_named_as_the_one_it_listens_on(root: Path) -> None:
+    service(root, "app", {"app.py": PYTHON.replace('int(os.environ["PORT"])', "0")})
+    done = rematch(root, "adopt", "app", "--no-measure", "--ready-within", "3")
+    assert done.returncode == 2 and done.stderr.count("\n") == 1
+    assert "start: it listens on 127.0.0.1:" in done.stderr and "not on the {host}:{port}" in done.stderr
+
+
+def test_git_refs_are_checked_out_elsewhere_and_the_checkout_is_left_alone(root: Path) -> None:
+    program_or_not_run("node")
+    folder = service(root, "repo", {"web/server.js": NODE})
+
+    def git(*words: str) -> str:
+        named = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+        return subprocess.run(
+            ["git", "-C", str(folder), *named, *words], check=True, capture_output=True, text=True
+        ).stdout
+
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-qm", "one")
+    git("tag", "one")
+    (folder / "web/server.js").write_text(NODE.replace('end("hello")', 'end("hullo")'), "utf-8")
+    git("commit", "-qam", "two")
+    (folder / "web/server.js").write_text(NODE, "utf-8")  # a change that is not committed
+    state = (git("status", "--porcelain"), git("rev-parse", "HEAD"))
+    done = rematch(root, "adopt", "repo/web", "--no-measure", "--json")
+    assert done.returncode == 0, done.stderr
+    done = rematch(root, "duel", "one", "HEAD", "--as", json.loads(done.stdout)["experiment"], "--json")
+    assert done.returncode == 1, done.stderr
+    found = json.loads(done.stdout)["differences"]
+    assert found["one"] == {} and "hullo" in found["head"]["get-hello"]
+    assert (git("status", "--porcelain"), git("rev-parse", "HEAD")) == state
+    assert len(git("worktree", "list").splitlines()) == 1
+
+
+@only_when_long("stacks of other languages, with libraries from their registries")
+@pytest.mark.parametrize("stack", STACKS)
+def test_a_stack_goes_from_its_sources_to_a_result(stack: str, root: Path) -> None:
+    folder = service(root, stack, STACKS[stack])
+    if stack == "gin":
+        subprocess.run(
+            [str(program_or_not_run("go")), "mod", "tidy"], cwd=folder, check=True, capture_output=True
+        )
+    done = rematch(root, "adopt", stack, "--json")
+    assert done.returncode == 0, done.stderr
+    session = json.loads(done.stdout)["session"]
+    records = list(Store(root / "project").session(*session.split("/")).records())
+    assert records and {record.outcome for record in records} == {Outcome.OK}, records[0].reason
+
+
+@only_when_long("a service with a database of its own")
+def test_a_compose_file_with_postgresql_goes_as_far_as_it_can_without_containers(root: Path) -> None:
+    program_or_not_run("postgres")
+    site = next(path for path in sys.path if path.endswith("site-packages"))
+    rows = ROWS.replace('os.environ["SITE"]', repr(site))
+    sql = "create table people (name text);\ninsert into people values ('ann');\n"
+    service(root, "shop", {"compose.yaml": COMPOSE, "init.sql": sql, "web/app.py": rows})
+    done = rematch(root, "adopt", "shop", "--json")
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert any("unavailable: service 'cache'" in remark for remark in said["guess"]["remarks"])
+    records = list(Store(root / "project").session(*said["session"].split("/")).records())
+    assert records and {record.outcome for record in records} == {Outcome.OK}, records[0].reason
