@@ -7,7 +7,7 @@ from harness.questions.workshop.loops import loops_unit
 from harness.questions.workshop.peaks import paused_s, peaks_unit
 from harness.questions.workshop.replication import replication_unit
 from harness.questions.workshop.showing import cumulative, curve, show_figure
-from harness.questions.workshop.tables import noise_words, trial_values, verdict_table
+from harness.questions.workshop.tables import noise_words, ratio_table, trial_values, verdict_table
 from harness.questions.workshop.warming import warming_unit
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "noise_words",
     "paused_s",
     "peaks_unit",
+    "ratio_table",
     "replication_unit",
     "show_figure",
     "trial_values",

@@ -45,17 +45,17 @@ class LatencyUnit:
         """Return mean and percentiles, and how many requests lie beyond each."""
         values = self.latencies_ms
         rows = {
-            "mean": ("", plain(float(values.mean())), f"{int((values > values.mean()).sum())}"),
+            "mean": (plain(float(values.mean())), f"{int((values > values.mean()).sum())}", ""),
             **{name: self._row(q) for name, q in _SHOWN.items()},
-            "longest": ("", plain(float(values.max())), "0"),
+            "longest": (plain(float(values.max())), "0", ""),
         }
-        heads = ["may it be reported?", "latency / ms", "requests beyond it"]
+        heads = ["latency / ms", "requests beyond it", "may it be reported?"]
         return pd.DataFrame.from_dict(rows, orient="index", columns=heads).rename_axis(self.label)
 
     def _row(self, q: float) -> tuple[str, str, str]:
         values, n = self.latencies_ms, len(self.latencies_ms)
         value = float(np.sort(values)[rank(n, q) - 1])
-        return quantile_refused(n, q) or "yes", plain(value), f"{round(n_beyond(n, q))}"
+        return plain(value), f"{round(n_beyond(n, q))}", quantile_refused(n, q) or "yes"
 
     def tenths(self) -> pd.DataFrame:
         """Return count and p99 of each tenth of the trial, as a dashboard shows them minute by minute."""

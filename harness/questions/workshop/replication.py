@@ -15,7 +15,7 @@ from harness.analysis.stats.aa_noise import AANoise, aa_noise
 from harness.analysis.stats.effective_sample import Worth, worth_of
 from harness.analysis.stats.intervals import student
 from harness.evidence import Evidence
-from harness.model.digits import percent, plain, spoken
+from harness.model.digits import plain, spoken
 from harness.questions.workshop.checking import Checks, Truth
 from harness.questions.workshop.tables import TrialValues
 
@@ -30,8 +30,9 @@ _NOT_SHOWN, _SHOWN = "not shown", "shown"
 
 @dataclass(frozen=True, kw_only=True)
 class Pair:
-    """One program, run twice in one block: its requests in both runs, in milliseconds."""
+    """One program, run twice in one block at the same ``levels`` of the factors: its mean latency in both runs."""
 
+    levels: str
     block: int
     first: Worth
     again: Worth
@@ -81,6 +82,7 @@ class ReplicationUnit:
         """Return the pairs with the interval that treats every request as independent, and what it says."""
         rows = [
             {
+                "run with": pair.levels,
                 "block": pair.block,
                 "first / ms": plain(pair.first_ms),
                 "again / ms": plain(pair.again_ms),
@@ -181,11 +183,13 @@ class ReplicationUnit:
     def noise_words(self) -> str:
         """Return the spread of the pairs' ratios in words."""
         ratios = [pair.ratio for pair in self.pairs]
-        return f"{len(ratios)} pairs of one program: their ratios differ by {percent(max(ratios) / min(ratios) - 1)}."
+        times = plain(max(ratios) / min(ratios))
+        return f"{len(ratios)} pairs of one program: the largest ratio is {times} times the smallest."
 
     def _pair(self, first: pd.Series, again: pd.Series) -> Pair:
         a, b = self._latencies(first), self._latencies(again)
         return Pair(
+            levels=" ".join(str(first["configuration"]).split(",")[1:]),
             block=int(first["block"]),
             first=worth_of(a, str(first["trial_id"])),
             again=worth_of(b, str(again["trial_id"])),
