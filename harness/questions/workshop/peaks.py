@@ -149,7 +149,7 @@ class PeaksUnit:
                 "5.3": Truth(
                     value=self._share,
                     within=0.02,
-                    why="This is by how much p99 would be lower had no request met a pause.",
+                    why="By this share p99 of the requests that met no pause is lower. Queues behind pauses are still in it.",
                     wrong={
                         "This is the share of the requests that met a pause.": lambda: float(
                             (paused_s(self.requests, self.pauses) > 0).mean()
