@@ -149,7 +149,7 @@ class PeaksUnit:
                 "5.3": Truth(
                     value=self._share,
                     within=0.02,
-                    why="By this share p99 of the requests that met no pause is lower. Queues behind pauses are still in it.",
+                    why="p99 of the requests that met no pause is lower by this share. Queues are still in it.",
                     wrong={
                         "This is the share of the requests that met a pause.": lambda: float(
                             (paused_s(self.requests, self.pauses) > 0).mean()
@@ -167,7 +167,7 @@ class PeaksUnit:
         )
 
     def _slowest(self) -> pd.Series:
-        return self.requests.loc[self.requests["latency_s"].idxmax()]
+        return self.requests.iloc[int(self.requests["latency_s"].argmax())]
 
     def _paused_of_slowest(self) -> float:
         return float(paused_s(self._slowest().to_frame().T, self.pauses)[0])
