@@ -8,6 +8,7 @@ import sys
 from time import monotonic
 
 from harness.errors import RematchError
+from harness.model.digits import plain
 from harness.project import find_root
 from harness.questions.workshop.pages import write_files
 from harness.questions.workshop.readiness import workshop_code
@@ -27,7 +28,7 @@ def main(arguments: list[str]) -> int:
         else:
             begun = monotonic()
             print("Reading the sessions; the first time takes about a minute.", flush=True)
-            print(f"ready for the workshop: code {workshop_code(root)} ({monotonic() - begun:.0f} s)")
+            print(f"ready for the workshop: code {workshop_code(root)} ({plain(monotonic() - begun)} s)")
     except RematchError as error:
         print(error, file=sys.stderr)
         return error.exit_code

@@ -15,6 +15,8 @@ from contextlib import redirect_stdout
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
+
 from harness.errors import InputError
 from harness.evidence import Evidence
 from harness.evidence.opening import open_evidence
@@ -67,4 +69,5 @@ def _session_parts(evidence: Evidence) -> Iterator[str]:
     for session in evidence.sessions:
         yield f"{session.key} {Archive(archive_of(session.folder)).sha256}"
     for column in _NUMBERS:
-        yield f"{evidence.experiment} {column} {float(evidence.trials[column].sum()):.{_DIGITS - 1}e}"
+        total = np.format_float_scientific(float(evidence.trials[column].sum()), precision=_DIGITS - 1)
+        yield f"{evidence.experiment} {column} {total}"
