@@ -19,7 +19,7 @@ SETUP = python=$$($(FIND_PYTHON)) || { echo "Python >= 3.11 is required to run a
 PARAMETERS = -p profile $(PROFILE) $(if $(SEED),-p seed $(SEED)) $(if $(EXPERIMENTS),-p experiments "$(EXPERIMENTS)") $(if $(filter command,$(origin HOST)),-p host "$(HOST)")
 
 .DEFAULT_GOAL := help
-.PHONY: help setup generators toolchains outdated paper site test test-fast test-all lab workshop check clean
+.PHONY: help setup generators toolchains outdated paper site test test-fast test-all lab workshop workshop-check workshop-notebooks check clean
 
 help:  ## print this table
 	@echo "make paper     set up, measure, execute the notebooks, build paper/main.pdf"
@@ -33,6 +33,8 @@ help:  ## print this table
 	@echo "make outdated  list the packages, modules and tools that have a newer release"
 	@echo "make lab       JupyterLab in the environment of this project"
 	@echo "make workshop  JupyterLab at the exercise notebooks"
+	@echo "make workshop-check  is this computer ready for the workshop? prints a short code, the same on all"
+	@echo "make workshop-notebooks  write the notebooks of the workshop from their sources"
 	@echo "make clean     remove what was built; recorded data, tools and the environment stay"
 	@echo "make help      this table"
 	@echo
@@ -79,6 +81,14 @@ lab:
 workshop:
 	@$(SETUP) --for workshop --brief
 	$(LAB) notebooks/workshop
+
+workshop-check:
+	@$(SETUP) --for workshop --brief
+	@$(VENV)/python -m harness.questions.workshop check
+
+workshop-notebooks:
+	@$(SETUP) --for workshop --brief
+	@$(VENV)/python -m harness.questions.workshop write
 
 check: setup
 	@$(VENV)/rematch check

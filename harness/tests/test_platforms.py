@@ -113,7 +113,7 @@ def test_what_only_reads_works_without_what_only_linux_has(project: Path, argume
 @pytest.mark.parametrize(
     "name",
     [
-        "workshop/01-how-much-does-one-trial-tell",
+        "workshop/02-one-trial",
         # what every question imports is looked through above, in every run
         *(
             pytest.param(name, marks=only_when_long("one more notebook without what only Linux has"))

@@ -118,6 +118,18 @@ def verdict_table(found: Mapping[str, Comparison | None], *, base: str) -> Publi
     return Published(text, page=table_page(heads, body, "", notes, [False] * len(heads)))
 
 
+def ratio_table(found: Mapping[str, Comparison | None], *, what: str, note: str) -> Published:
+    """Return ratios by name, and whether their intervals leave out 1: for arms that are not two services.
+
+    Args:
+        what: of what the ratios are. note: what a reader has to know of all of them.
+    """
+    heads = ["variant", f"{what} (95 % interval)", "leaves out 1"]
+    body = [[name, *_leaves_out_one(one)] for name, one in found.items()]
+    page = table_page(heads, body, "", [note], [False] * len(heads))
+    return Published("\n".join([plain_table(heads, body), note]), page=page)
+
+
 def noise_words(noise: AANoise) -> str:
     """Return in sentences how far the reference differs from itself, and which differences cannot be told from that."""
     if noise.noise is None:
@@ -127,6 +139,13 @@ def noise_words(noise: AANoise) -> str:
         f"{metric_name(noise.metric)} {show(noise.ratio).interval}.\n"
         f"Differences below {percent(noise.noise)} cannot be told from noise on this machine."
     )
+
+
+def _leaves_out_one(one: Comparison | None) -> tuple[str, str]:
+    if one is None or one.ratio.low is None or one.ratio.high is None:
+        return "", "cannot be said"
+    low, high = one.ratio.low, one.ratio.high
+    return show(one.ratio).interval, "no" if low <= 1 <= high else "yes"
 
 
 def _verdict(one: Comparison | None, base: str) -> tuple[str, str]:

@@ -129,7 +129,7 @@ def test_the_citation_names_the_version_and_licences_of_the_package() -> None:
 
 def test_help_names_every_command() -> None:
     done = subprocess.run(["make", "-s", "help"], cwd=PROJECT, capture_output=True, text=True, check=False)
-    for command in ("paper", "test", "setup", "lab", "workshop", "clean", "help"):
+    for command in ("paper", "test", "setup", "lab", "workshop", "workshop-check", "clean", "help"):
         assert f"make {command} " in done.stdout
 
 

@@ -29,7 +29,7 @@ from harness.tests.support.synthetic import ROOT, make_project
 
 FOLDER = ROOT / "notebooks"
 ALL = sorted(FOLDER.rglob("*.ipynb"))
-WORKSHOP = "workshop/01-how-much-does-one-trial-tell"
+WORKSHOP = "workshop/02-one-trial"
 ANALYSES = {one.name: one for one in analysis_notebooks(ROOT)}
 #: notebook -> the experiments it reads of the made-up project
 ANALYSIS = {name: ",".join((*one.experiments, *one.optional)) for name, one in ANALYSES.items()}

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``python -m harness.questions.workshop write|check``: write the notebooks of the workshop, or say whether this
+computer is ready for it."""
+
+from __future__ import annotations
+
+import sys
+from time import monotonic
+
+from harness.errors import RematchError
+from harness.model.digits import plain
+from harness.project import find_root
+from harness.questions.workshop.pages import write_files
+from harness.questions.workshop.readiness import workshop_code
+
+USAGE = "python -m harness.questions.workshop write|check"
+
+
+def main(arguments: list[str]) -> int:
+    """Run one of both commands and return the exit status."""
+    if arguments not in (["write"], ["check"]):
+        print(f"allowed: {USAGE}", file=sys.stderr)
+        return 2
+    root = find_root()
+    try:
+        if arguments == ["write"]:
+            print("\n".join(f"wrote {path}" for path in write_files(root)) or "everything is up to date")
+        else:
+            begun = monotonic()
+            print("Reading the sessions; the first time takes about a minute.", flush=True)
+            print(f"ready for the workshop: code {workshop_code(root)} ({plain(monotonic() - begun)} s)")
+    except RematchError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
