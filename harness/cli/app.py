@@ -15,6 +15,7 @@ from harness.cli import (
     check,
     claims,
     compare,
+    dataset,
     list,
     measure,
     paper,
@@ -58,6 +59,7 @@ app.command("bench", short_help="Benchmark the harness.")(bench.bench_command)
 app.command("trace", short_help="Show a published number and its records.")(trace.trace)
 app.command("pack", short_help="Write a measured session as one archive.")(archiving.pack_command)
 app.command("unpack", short_help="Unpack the files of an archived session.")(archiving.unpack_command)
+app.command("dataset", short_help="Write bundled sessions as a data package.")(dataset.dataset_command)
 app.command("paper", short_help="Build the paper from published results.")(paper.paper_command)
 
 
