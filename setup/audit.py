@@ -41,7 +41,11 @@ def bring_pip_audit(project: Path, environ: Mapping[str, str]) -> Path:
         return program
     uv, env = python_env.bring_uv(project, sys.executable, environ)
     step("installing pip-audit into .tools")
-    run([uv, "venv", "-q", "--clear", "--python", sys.executable, project / FOLDER], doing="making an environment", env=env)
+    run(
+        [uv, "venv", "-q", "--clear", "--python", sys.executable, project / FOLDER],
+        doing="making an environment",
+        env=env,
+    )
     run(
         [uv, "pip", "sync", "-q", "--require-hashes", "--python", project / FOLDER / "bin" / "python", project / PIN],
         doing="installing pip-audit", env=env,
@@ -56,7 +60,11 @@ def findings(said: Mapping[str, Any]) -> list[str]:
     return [
         f"{one['name']} {one['version']}: {known['id']}"
         + (f" ({', '.join(known['aliases'])})" if known.get("aliases") else "")
-        + (f"; mended in {', '.join(known['fix_versions'])}" if known.get("fix_versions") else "; no release mends it")
+        + (
+            f"; mended in {', '.join(known['fix_versions'])}"
+            if known.get("fix_versions")
+            else "; no release mends it"
+        )
         for one in said["dependencies"]
         for known in one.get("vulns", ())
     ]
@@ -80,7 +88,15 @@ def audit(project: Path, environ: Mapping[str, str]) -> int:
     output = project / OUTPUT
     output.parent.mkdir(exist_ok=True)
     output.unlink(missing_ok=True)
-    words = [str(program), "--disable-pip", "--require-hashes", "--progress-spinner", "off", "--format", "json"]
+    words = [
+        str(program),
+        "--disable-pip",
+        "--require-hashes",
+        "--progress-spinner",
+        "off",
+        "--format",
+        "json",
+    ]
     words += ["--vulnerability-service", service, "--output", str(output)]
     for lock in LOCKS:
         words += ["--requirement", str(project / lock)]
@@ -93,13 +109,17 @@ def audit(project: Path, environ: Mapping[str, str]) -> int:
         raise SetupError(f"pip-audit did not end within {WITHIN_S} s") from None
     if not output.is_file():
         lines = [line for line in done.stderr.splitlines() if line.strip()]
-        raise SetupError(f"{service} cannot be asked: {lines[-1].strip()[:300] if lines else 'pip-audit said nothing'}")
+        raise SetupError(
+            f"{service} cannot be asked: {lines[-1].strip()[:300] if lines else 'pip-audit said nothing'}"
+        )
     said = json.loads(output.read_text(encoding="utf-8"))
     found, left_out = findings(said), unaudited(said)
     n = len({pin.purl for lock in LOCKS for pin in read_pins(project / lock)})
     for line in (*found, *left_out):
         print(f"  {line}")
-    print(f"{n} locked packages, {len(said['dependencies'])} asked of {service}: {len(found)} known vulnerabilities")
+    print(
+        f"{n} locked packages, {len(said['dependencies'])} asked of {service}: {len(found)} known vulnerabilities"
+    )
     if left_out:
         print(f"{len(left_out)} packages were not audited")
     return 1 if found else 0

@@ -118,10 +118,14 @@ def run_all(every: Sequence[Step], project: Path, env: Mapping[str, str]) -> int
     (project / FOLDER).mkdir(parents=True, exist_ok=True)
     failed = 0
     for one in every:
-        step(f"{one.name}: {' '.join(os.path.relpath(w, project) if os.path.isabs(w) else w for w in one.command)}")
+        step(
+            f"{one.name}: {' '.join(os.path.relpath(w, project) if os.path.isabs(w) else w for w in one.command)}"
+        )
         why, took_s = run_step(one, project, env)
         failed += why is not None
-        print(f"{'PASS' if why is None else 'FAIL'}  {one.name} ({took_s:.0f} s){'' if why is None else f': {why}'}")
+        print(
+            f"{'PASS' if why is None else 'FAIL'}  {one.name} ({took_s:.0f} s){'' if why is None else f': {why}'}"
+        )
     print(f"\n{'FAIL' if failed else 'PASS'}: {len(every) - failed} of {len(every)} steps passed")
     print("Next:")
     for what, command in NEXT:

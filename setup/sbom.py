@@ -27,7 +27,9 @@ OUTPUT = Path("results") / "sbom.cdx.json"
 LOCKS = (Path("requirements.lock"), Path("setup") / "pins" / "build.txt", Path("setup") / "pins" / "uv.txt")
 #: Names the document by its content.
 _NAMESPACE = uuid.UUID("6f2f0a36-6f5f-5b68-9d4e-3f6d0d0a7c11")
-_PIN = re.compile(r"^(?P<name>[A-Za-z0-9][\w.-]*)==(?P<version>[^\s;\\]+)\s*(?:;\s*(?P<marker>[^\\]*?))?\s*\\?$")
+_PIN = re.compile(
+    r"^(?P<name>[A-Za-z0-9][\w.-]*)==(?P<version>[^\s;\\]+)\s*(?:;\s*(?P<marker>[^\\]*?))?\s*\\?$"
+)
 _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 
 
@@ -66,13 +68,20 @@ def read_pins(lock: Path) -> list[Pin]:
             continue
         pin = _PIN.match(line)
         if pin is None:
-            raise SetupError(f"{lock}: line {number}: found {line[:60]!r}; allowed: name==version, then --hash=sha256:...")
+            raise SetupError(
+                f"{lock}: line {number}: found {line[:60]!r}; allowed: name==version, then --hash=sha256:..."
+            )
         found.append((pin, []))
     for pin, hashes in found:
         if not hashes:
             raise SetupError(f"{lock}: {pin['name']} has no hash")
     return [
-        Pin(name=pin["name"], version=pin["version"], marker=(pin["marker"] or "").strip(), sha256=tuple(hashes))
+        Pin(
+            name=pin["name"],
+            version=pin["version"],
+            marker=(pin["marker"] or "").strip(),
+            sha256=tuple(hashes),
+        )
         for pin, hashes in found
     ]
 
@@ -91,7 +100,8 @@ def document(project: Path) -> dict[str, object]:
         "version": 1,
         "metadata": {
             "component": {
-                "type": "application", "bom-ref": root, "name": about["name"], "version": about["version"], "purl": root,
+                "type": "application", "bom-ref": root, "name": about["name"],
+                "version": about["version"], "purl": root,
             },
         },
         "components": list(_components(once[purl] for purl in sorted(once))),

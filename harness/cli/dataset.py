@@ -20,7 +20,9 @@ def dataset_command(
     ] = None,
     experiment: Annotated[
         list[str] | None,
-        typer.Option(help="only this one; may be repeated; default: all", autocompletion=completion.experiments),
+        typer.Option(
+            help="only this one; may be repeated; default: all", autocompletion=completion.experiments
+        ),
     ] = None,
     check: Annotated[bool, typer.Option("--check", help="check a package instead of writing one")] = False,
     dictionary: Annotated[

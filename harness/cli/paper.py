@@ -15,7 +15,9 @@ from harness.project import find_root
 
 def paper_command(
     readme: Annotated[bool, typer.Option("--readme", help="write the headline of README.md instead")] = False,
-    artifact: Annotated[bool, typer.Option("--artifact", help="write the tables of ARTIFACT.md instead")] = False,
+    artifact: Annotated[
+        bool, typer.Option("--artifact", help="write the tables of ARTIFACT.md instead")
+    ] = False,
     bundle: Annotated[
         bool, typer.Option("--bundle", help="also write the sources as one archive, and build them alone")
     ] = False,
@@ -44,7 +46,9 @@ def paper_command(
 
     root = find_root()
     if sum((readme, artifact, bundle, diff is not None)) > 1:
-        raise InputError("one at a time", place="options", allowed="--readme, --artifact, --bundle or --diff REV")
+        raise InputError(
+            "one at a time", place="options", allowed="--readme, --artifact, --bundle or --diff REV"
+        )
     if readme:
         print(f"the headline: {os.path.relpath(write_headline(root))}")
     elif artifact:
@@ -74,5 +78,9 @@ def _diff(root: Path, revision: str) -> None:
 
     made = write_diff(root, revision)
     print(f"changed lines of the text: {made.n_changed_lines}, in {os.path.relpath(made.text)}")
-    print(f"marked PDF: {os.path.relpath(made.pdf)}" if made.pdf else f"marked PDF unavailable: {made.unavailable}")
+    print(
+        f"marked PDF: {os.path.relpath(made.pdf)}"
+        if made.pdf
+        else f"marked PDF unavailable: {made.unavailable}"
+    )
     print(made.note)

@@ -34,6 +34,8 @@ def read_toml(path: Path) -> dict[str, Any]:
         ) from None
     except UnicodeDecodeError as error:
         raise InputError("not UTF-8", file=path, place=f"byte {error.start}") from None
+    except (RecursionError, ValueError) as error:  # too deep, or a number of thousands of digits
+        raise InputError(f"TOML that cannot be read: {str(error)[:80]}", file=path) from None
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror})", file=path) from None
 
@@ -49,6 +51,8 @@ def to_model(model: type[M], data: Any, path: Path, *, at: str = "") -> M:
         return model.model_validate_json(json.dumps(data))
     except TypeError:
         raise InputError("dates and times are not used here", file=path) from None
+    except RecursionError:
+        raise InputError("values are nested too deeply", file=path, place=at or None) from None
     except ValidationError as error:
         raise describe(error, model, data, file=path, at=at) from None
 

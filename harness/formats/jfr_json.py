@@ -117,7 +117,7 @@ def _recording(events: list[Any]) -> FlightRecording:
                 compilations.append((start, end))
             else:
                 deoptimisations.append(start)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             unknown.append(f"{type(error).__name__} in {json.dumps(event)[:160]}")
     warnings = (
         []

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -115,7 +116,7 @@ def working_s(events: Sequence[Mapping[str, Any]]) -> float | None:
     if not events:
         return None
     total = 0.0
-    for before, after in zip(events, events[1:], strict=False):
+    for before, after in pairwise(events):
         if before["event"] != "interrupted":
             total += float(after["at_epoch_s"]) - float(before["at_epoch_s"])
     return total + float(events[0].get("took_s") or 0.0)

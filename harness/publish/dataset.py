@@ -72,7 +72,9 @@ def write_package(root: Path, folder: Path, experiments: Collection[str] | None 
     tidy(root, names, sources=["bundled"])
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / SCHEMA).write_text("{}\n", "utf-8")  # an interrupted package is known as one by the next run
+        (folder / SCHEMA).write_text(
+            "{}\n", "utf-8"
+        )  # an interrupted package is known as one by the next run
         for one in sessions:
             if one.archive is not None:
                 _copy(one.archive.path, folder / "sessions" / one.folder.parent.name / one.archive.path.name)
@@ -98,7 +100,9 @@ def _refuse_other(folder: Path) -> None:
         raise InputError("is not a folder", file=folder, allowed="a new or an empty folder")
     if folder.is_dir() and any(folder.iterdir()):
         if not (folder / SCHEMA).is_file():
-            raise InputError("already exists", file=folder, allowed="a new or an empty folder, or a data package")
+            raise InputError(
+                "already exists", file=folder, allowed="a new or an empty folder, or a data package"
+            )
         shutil.rmtree(folder)
 
 
@@ -189,7 +193,9 @@ def _schema(resources: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def crate(folder: Path, files: Iterable[str], every: Iterable[Column], newest_epoch_s: float) -> dict[str, Any]:
+def crate(
+    folder: Path, files: Iterable[str], every: Iterable[Column], newest_epoch_s: float
+) -> dict[str, Any]:
     """Return the RO-Crate of a folder's files. ``newest_epoch_s``: when the newest session ended."""
     day = datetime.datetime.fromtimestamp(newest_epoch_s, datetime.UTC).date().isoformat()
     names = list(files)
@@ -221,7 +227,8 @@ def crate(folder: Path, files: Iterable[str], every: Iterable[Column], newest_ep
         path = folder / name
         entities.append(
             {
-                "@id": name, "@type": "File", "name": path.name, "encodingFormat": _FORMATS.get(path.suffix, "text/plain"),
+                "@id": name, "@type": "File", "name": path.name,
+                "encodingFormat": _FORMATS.get(path.suffix, "text/plain"),
                 "contentSize": str(path.stat().st_size), "sha256": file_sha256(path),
             }
         )  # fmt: skip

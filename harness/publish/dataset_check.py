@@ -32,7 +32,9 @@ def _read(folder: Path, name: str) -> Any:
     try:
         return json.loads((folder / name).read_text("utf-8"))
     except OSError as error:
-        raise InputError(f"cannot be read ({error.strerror})", file=folder / name, allowed="a data package") from None
+        raise InputError(
+            f"cannot be read ({error.strerror})", file=folder / name, allowed="a data package"
+        ) from None
     except ValueError as error:
         raise InputError(f"is no JSON: {error}", file=folder / name) from None
 

@@ -43,13 +43,18 @@ def write_diff(root: Path, revision: str) -> PaperDiff:
     commit = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     if commit is None:
         raise InputError(
-            "no such commit", place="REV", found=revision, allowed="a commit, branch or tag of this repository"
+            "no such commit",
+            place="REV",
+            found=revision,
+            allowed="a commit, branch or tag of this repository",
         )
     name = commit.decode("ascii").strip()
     earlier = _git(root, "archive", "--format=tar", name, "--", PAPER.as_posix())
     if earlier is None:
         raise InputError("has no paper", place=f"REV {revision}", allowed=f"a commit with {PAPER}/main.tex")
-    words = _git(root, "diff", "--no-color", "--no-ext-diff", "--word-diff=plain", name, "--", PAPER.as_posix())
+    words = _git(
+        root, "diff", "--no-color", "--no-ext-diff", "--word-diff=plain", name, "--", PAPER.as_posix()
+    )
     text = root / TEXT
     text.parent.mkdir(exist_ok=True)
     said = (words or b"").decode("utf-8", errors="replace")

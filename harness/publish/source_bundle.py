@@ -102,7 +102,9 @@ def refuse_places(root: Path, files: list[str]) -> None:
         InputError: one does: which, and in which line.
     """
     places = [str(root.resolve()), str(Path.home())]
-    opened = re.compile(r"\\(?:input|include\w*|bibliography|graphicspath)\s*(?:\[[^]]*\])?\{+\s*(?:/|~|[A-Za-z]:)")
+    opened = re.compile(
+        r"\\(?:input|include\w*|bibliography|graphicspath)\s*(?:\[[^]]*\])?\{+\s*(?:/|~|[A-Za-z]:)"
+    )
     for name in files:
         data = (root / PAPER / name).read_bytes()
         if not name.endswith(_TEXT):
@@ -176,4 +178,6 @@ def _one_pass(folder: Path) -> None:
     except subprocess.TimeoutExpired:
         raise PaperFailed(f"the bundle: pdflatex did not end within {_PASS_WITHIN_S} s") from None
     if ended.returncode or not (folder / "main.pdf").is_file():
-        raise PaperFailed(f"the bundle does not build on its own: {explain(folder / 'main.log', ended.stdout)}")
+        raise PaperFailed(
+            f"the bundle does not build on its own: {explain(folder / 'main.log', ended.stdout)}"
+        )

@@ -19,7 +19,8 @@ from harness.model.bound import BoundBy
 ColumnType = Literal["string", "integer", "boolean", "number"]
 #: Ends of names, the longest first, and the unit that they stand for.
 UNITS = (
-    ("_s_per_request", "s/request"), ("_per_s", "1/s"), ("_bytes", "B"), ("_cores", "cores"), ("_ms", "ms"), ("_kb", "kB"),
+    ("_s_per_request", "s/request"), ("_per_s", "1/s"), ("_bytes", "B"), ("_cores", "cores"), ("_ms", "ms"),
+    ("_kb", "kB"),
     ("_share", "1"), ("_ratio", "1"), ("_percent", "%"), ("_s", "s"),
 )  # fmt: skip
 MEANINGS: Mapping[str, str] = MappingProxyType(
@@ -196,7 +197,7 @@ def page() -> str:
         "<!-- SPDX-License-Identifier: CC-BY-4.0 -->",
         "# Data dictionary",
         "",
-        "Written by `python -m harness dataset --dictionary` from `harness/analysis/tables/dictionary.py`; do not edit.",
+        "Written by `python -m harness dataset --dictionary` from `harness/analysis/tables/dictionary.py`.",
         "",
         "The columns of `trials.parquet`, one row per trial; `docs/data.md` says where each is read from.",
         "After them stands one column of text for each factor of the experiment.",

@@ -46,7 +46,11 @@ def test_every_command_of_the_page_exists() -> None:
 
 def test_every_experiment_and_session_that_the_page_names_exists() -> None:
     experiments = set(experiment_files(ROOT))
-    named = {found for command in commands_in(PAGE) for found in re.findall(r"rematch (?:measure|results) (\S+)", command)}
+    named = {
+        found
+        for command in commands_in(PAGE)
+        for found in re.findall(r"rematch (?:measure|results) (\S+)", command)
+    }
     assert named and named <= experiments
     for session in re.findall(r"--against bundled/(\S+?)`", PAGE):
         assert (ROOT / f"data/raw/bundled/strings-warm/{session}.zip").is_file()
@@ -57,7 +61,9 @@ def test_the_numbers_of_a_claim_are_printed_by_the_paper(one) -> None:
     # LaTeX stops at a key that no notebook published, so what the paper prints exists
     paper = "".join(path.read_text("utf-8") for path in (ROOT / "paper" / "sections").glob("*.tex"))
     assert set(one.keys) <= set(PRINTED.findall(paper))
-    assert not re.search(r"\d", f"{one.claim} {one.tolerance} {one.may_change}".replace("p99", "")), "digits are readings"
+    assert not re.search(r"\d", f"{one.claim} {one.tolerance} {one.may_change}".replace("p99", "")), (
+        "digits are readings"
+    )
 
 
 def test_the_tables_are_those_that_the_command_writes() -> None:
@@ -96,13 +102,19 @@ def test_each_step_prints_pass_or_fail_and_a_failure_does_not_stop_the_others(tm
 
 def test_the_files_that_the_steps_name_exist() -> None:
     words = [word for one in steps(ROOT) for word in one.command]
-    assert all((ROOT / word).exists() for word in words if word.startswith(("notebooks/", str(ROOT / "harness"))))
+    assert all(
+        (ROOT / word).exists() for word in words if word.startswith(("notebooks/", str(ROOT / "harness")))
+    )
 
 
 def test_the_comparison_of_the_steps_really_withholds_verdicts() -> None:
     compare = next(one for one in steps(ROOT) if one.name.startswith("compare"))
     done = subprocess.run(
-        [sys.executable, "-m", "harness", *compare.command[1:]], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "harness", *compare.command[1:]],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert compare.shows in done.stdout

@@ -130,7 +130,9 @@ def lose_the_licence(package: Path) -> None:
         (lose_the_licence, r"the root lacks license"),
     ],
 )
-def test_what_is_wrong_with_a_package_is_found(copied: Path, change: Callable[[Path], None], said: str) -> None:
+def test_what_is_wrong_with_a_package_is_found(
+    copied: Path, change: Callable[[Path], None], said: str
+) -> None:
     change(copied)
     assert re.search(said, "\n".join(problems_of(copied)))
 
