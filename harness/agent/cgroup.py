@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.agent.cgroup_files import groups_of, lines_of, mounts, pairs_of, text_of
+from harness.agent.cgroup_files import groups_of, is_folder, lines_of, mounts, pairs_of, text_of
 from harness.agent.cpu_stat import parse_cpu_stat, whole_number
 from harness.agent.process_tree import ProcessReader
 
@@ -95,7 +95,7 @@ def group_folders(pid: int, root: Path = Path("/")) -> dict[str, Path]:
         for controller in controllers:
             if controller in mounted:
                 folder = mounted[controller].folder_of(path)
-                if folder.is_dir():
+                if is_folder(folder):
                     found[controller] = folder
     if "memory" in found or "cpu" in found:
         found.pop("", None)  # a mixture: version 1 has the controllers, version 2 only the names

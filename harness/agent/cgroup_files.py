@@ -67,6 +67,14 @@ def pairs_of(file: Path) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
+def is_folder(path: Path) -> bool:
+    """Whether there is such a folder; a name that no folder can have is none."""
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False
+
+
 def lines_of(file: Path) -> list[str]:
     return text_of(file).splitlines()
 

@@ -19,6 +19,22 @@ from harness.schema_errors import describe
 M = TypeVar("M", bound=Frozen)
 
 
+#: Dots in one line; the library takes memory by the square of the parts of a key.
+MOST_DOTS = 1000
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Return what a TOML text says.
+
+    Raises:
+        ValueError: it is none, or a line has more dots than a key or a list of numbers has. RecursionError: too deep.
+    """
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.count(".") > MOST_DOTS:
+            raise ValueError(f"line {number} has more than {MOST_DOTS} dots")
+    return tomllib.loads(text)
+
+
 def read_toml(path: Path) -> dict[str, Any]:
     """Return what a TOML file says.
 
@@ -26,7 +42,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         InputError: it cannot be read, or is none.
     """
     try:
-        return tomllib.loads(path.read_text("utf-8"))
+        return parse_toml(path.read_text("utf-8"))
     except tomllib.TOMLDecodeError as error:  # its message ends with "(at line 3, column 7)"
         message, _, where = str(error).rpartition(" (at ")
         raise InputError(

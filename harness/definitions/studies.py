@@ -10,7 +10,7 @@ from typing import Any
 
 from harness.definitions.checks import check_levels, check_variants, with_backing
 from harness.definitions.memory_checks import check_memory
-from harness.definitions.services import load_implementations, load_requests
+from harness.definitions.services import SERVICES, load_implementations, load_requests
 from harness.definitions.strict_files import read_toml, short, to_model, unknown
 from harness.errors import InputError
 from harness.model import BackingSettings, Experiment, Frozen, Implementation, ProfileName, Request
@@ -55,6 +55,9 @@ def load_study(root: Path, name: str) -> Study:
             "must be the file's name", file=path, place="name", found=data["name"], allowed=repr(path.stem)
         )
     experiment = to_model(Experiment, data, path)
+    known = [folder.parent.name for folder in (root / SERVICES).glob("*/contract")]
+    if experiment.workload not in known:  # a name, never a path
+        raise unknown("workload", experiment.workload, known, file=path, place="workload")
     implementations = load_implementations(root, experiment.workload)
     requests = load_requests(root, experiment.workload)
     check_variants(experiment, implementations, path)

@@ -66,7 +66,7 @@ def summarise_samples(path: Path, window: tuple[float, float] | None) -> SampleS
 def _read(path: Path) -> pd.DataFrame:
     try:
         frame = pd.read_csv(path)
-    except (OSError, ValueError) as error:  # pandas' own errors are of the second kind
+    except (OSError, ValueError, OverflowError) as error:  # pandas' own errors are of the second kind
         raise InputError(
             f"cannot be read ({error})", file=path, place="--samples", allowed=ALLOWED
         ) from error
@@ -82,7 +82,7 @@ def _read(path: Path) -> pd.DataFrame:
     for name in numbers:
         try:
             frame[name] = pd.to_numeric(frame[name])
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, OverflowError) as error:
             raise InputError(
                 f"not a number: {error}", file=path, place=f"column {name}", allowed=ALLOWED
             ) from error

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from pathlib import Path
 
 from pydantic import Field, ValidationError
 
+from harness.definitions.strict_files import parse_toml
 from harness.errors import InputError
 from harness.hosts.ssh.ssh_config import SSH_CONFIG, is_written
 from harness.model import Frozen
@@ -83,7 +83,7 @@ def load_settings(root: Path, name: str) -> HostSettings:
 def _read(root: Path) -> _File:
     path = root / FILE
     try:
-        data = tomllib.loads(path.read_text("utf-8"))
+        data = parse_toml(path.read_text("utf-8"))
     except FileNotFoundError:
         return _File()
     except (OSError, RecursionError, ValueError) as problem:  # TOML's and Unicode's errors are values' errors

@@ -20,13 +20,14 @@ from harness.formats.nmt import parse_nmt
 from harness.formats.oha_files import read_oha_db
 from harness.formats.runtime_metrics import parse_runtime_metrics
 from harness.hosts.ssh.settings import host_names
+from harness.report.samples import summarise_samples
 from harness.workloads import load_cases
 
 DIGITS = "9" * 5000
 DEEP = "[" * 100_000
 
 
-@pytest.mark.parametrize("text", [f"a = {DIGITS}", f"a = {DEEP}"])
+@pytest.mark.parametrize("text", [f"a = {DIGITS}", f"a = {DEEP}", "a." * 20_000 + "b = 1"])
 def test_toml_that_is_too_deep_or_has_thousands_of_digits_is_refused(text: str, tmp_path: Path) -> None:
     file = tmp_path / "a.toml"
     file.write_text(text)
@@ -105,7 +106,9 @@ def test_a_row_of_oha_that_is_a_text_is_refused(tmp_path: Path) -> None:
         "\xff - \n",
     ],
 )
-@pytest.mark.parametrize("groups", ["", "0", "0::", "::", "0::/../../..", "0::/a\0b", "\N{SUPERSCRIPT TWO}"])
+@pytest.mark.parametrize(
+    "groups", ["", "0", "0::", "::", "0::/../../..", "0::/" + "a" * 5000, "0::/a\0b", "\N{SUPERSCRIPT TWO}"]
+)
 def test_broken_files_of_control_groups_give_nothing_and_end_nothing(
     text: str, groups: str, tmp_path: Path
 ) -> None:
@@ -126,3 +129,10 @@ def test_broken_files_of_control_groups_give_nothing_and_end_nothing(
 def test_a_counter_of_the_kernel_is_digits(text: str) -> None:
     assert whole_number(text) is None
     assert parse_cpu_stat(f"nr_throttled {text}\nthrottled_usec {text}") is None
+
+
+def test_samples_with_a_number_that_no_float_holds_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "samples.csv"
+    file.write_text(f"monotonic_s,rss_bytes\n1,{'9' * 400}\n2,{'8' * 400}\n")
+    with pytest.raises(InputError, match=r"samples\.csv"):
+        summarise_samples(file, None)

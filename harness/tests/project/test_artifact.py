@@ -16,7 +16,15 @@ from harness.cli.app import app
 from harness.definitions import experiment_files
 from harness.errors import InputError
 from harness.project import find_root
-from harness.publish.artifact_page import BEGIN, END, read_claims, tables, working_s, write_page
+from harness.publish.artifact_page import (
+    BEGIN,
+    END,
+    ArtifactClaim,
+    read_claims,
+    tables,
+    working_s,
+    write_page,
+)
 from setup.kick_tires import NEXT, Step, run_all, steps
 
 ROOT = find_root(Path(__file__).parent)
@@ -57,7 +65,7 @@ def test_every_experiment_and_session_that_the_page_names_exists() -> None:
 
 
 @pytest.mark.parametrize("one", read_claims(ROOT), ids=lambda one: one.id)
-def test_the_numbers_of_a_claim_are_printed_by_the_paper(one) -> None:
+def test_the_numbers_of_a_claim_are_printed_by_the_paper(one: ArtifactClaim) -> None:
     # LaTeX stops at a key that no notebook published, so what the paper prints exists
     paper = "".join(path.read_text("utf-8") for path in (ROOT / "paper" / "sections").glob("*.tex"))
     assert set(one.keys) <= set(PRINTED.findall(paper))
@@ -82,7 +90,9 @@ def test_a_session_that_was_interrupted_is_not_charged_for_the_break() -> None:
     assert working_s([]) is None
 
 
-def test_each_step_prints_pass_or_fail_and_a_failure_does_not_stop_the_others(tmp_path: Path, capsys) -> None:
+def test_each_step_prints_pass_or_fail_and_a_failure_does_not_stop_the_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     python = sys.executable
     every = (
         Step(name="works", command=(python, "-c", "print('done')"), shows="done"),

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,7 +29,7 @@ def session(tmp_path: Path) -> SessionFolder:
     return SessionFolder(folder)
 
 
-def rewrite(file: Path, change) -> None:
+def rewrite(file: Path, change: Callable[[Any], object]) -> None:
     made = json.loads(file.read_text("utf-8"))
     change(made)
     file.write_text(json.dumps(made), "utf-8")

@@ -17,7 +17,7 @@ from harness.tests.support.available import only_when_long
 from harness.verify.fuzz import campaign
 from harness.verify.fuzz.campaign import Campaign, Finding, Tally, answer, run, save
 from harness.verify.fuzz.hostile import NAMES, bomb, hostile_archive
-from harness.verify.fuzz.mutate import mutated
+from harness.verify.fuzz.mutate import Format, mutated
 from harness.verify.fuzz.page import BEGIN, END, kept, read_record, table, write_page
 from harness.verify.fuzz.readers import Reader, readers
 
@@ -144,7 +144,7 @@ def test_hostile_archives_hold_each_kind_of_harm() -> None:
         names |= {entry.filename for entry in entries}
         methods |= {entry.compress_type for entry in entries}
         large |= any(entry.file_size > 50 << 20 for entry in entries)
-    assert {"../outside", "/tmp/rematch-fuzz-outside"} <= names & set(NAMES)
+    assert len(names & set(NAMES)) > 6 and any(".." in name for name in names)
     assert {zipfile.ZIP_LZMA, zipfile.ZIP_DEFLATED} <= methods and large
 
 
@@ -153,7 +153,7 @@ def test_a_bomb_is_small() -> None:
 
 
 @pytest.mark.parametrize("form", ["lines", "csv", "json", "toml", "bytes"])
-def test_each_form_is_changed_and_may_become_empty(form, tmp_path: Path) -> None:
+def test_each_form_is_changed_and_may_become_empty(form: Format) -> None:
     original = {"json": b'{"a": [1, {"b": null}]}', "toml": b'a = 1\n[b]\nc = "d"\n'}.get(
         form, b"a,b\n1,2\n3,4\n"
     )

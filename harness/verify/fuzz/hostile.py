@@ -7,6 +7,7 @@ import gzip
 import io
 import random
 import stat
+import warnings
 import zipfile
 from functools import cache
 
@@ -100,7 +101,8 @@ def _with_bomb(original: bytes, name: str) -> bytes:
 
 def _with_entry(original: bytes, entry: zipfile.ZipInfo, data: bytes) -> bytes:
     made = io.BytesIO(original)
-    with zipfile.ZipFile(made, "a") as archive:
+    with warnings.catch_warnings(), zipfile.ZipFile(made, "a") as archive:
+        warnings.simplefilter("ignore", UserWarning)  # a name that occurs twice is the purpose
         archive.writestr(entry, data)
     return made.getvalue()
 

@@ -147,7 +147,8 @@ def _dumped(tree: object) -> bytes:
 
 def _changed(tree: Any, rng: random.Random) -> Any:
     """Walk down at random; change what is there."""
-    holder, key = None, None
+    holder: Any = None
+    key: Any = None
     node = tree
     while isinstance(node, dict | list) and node and rng.random() < 0.85:
         holder, key = node, rng.choice(list(node)) if isinstance(node, dict) else rng.randrange(len(node))
