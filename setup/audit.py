@@ -3,7 +3,7 @@
 
 pip-audit is installed into an environment of its own from ``setup/pins/audit.txt``, each file by its hash.
 It asks the package index of pip's configuration, or with ``AUDIT_SERVICE=osv`` the OSV database.
-Exit status: 0 nothing is known, 1 something is, 2 the data cannot be reached: then nothing was audited.
+Exit status: 0 nothing is known of any package, 1 something is, 2 the data cannot be reached for some or all.
 """
 
 from __future__ import annotations
@@ -114,6 +114,10 @@ def audit(project: Path, environ: Mapping[str, str]) -> int:
         )
     said = json.loads(output.read_text(encoding="utf-8"))
     found, left_out = findings(said), unaudited(said)
+    if left_out and len(left_out) == len(said["dependencies"]):
+        raise SetupError(
+            f"{service} knows none of {len(left_out)} packages, so it has no such data: {left_out[0][:200]}"
+        )
     n = len({pin.purl for lock in LOCKS for pin in read_pins(project / lock)})
     for line in (*found, *left_out):
         print(f"  {line}")
@@ -122,7 +126,7 @@ def audit(project: Path, environ: Mapping[str, str]) -> int:
     )
     if left_out:
         print(f"{len(left_out)} packages were not audited")
-    return 1 if found else 0
+    return 1 if found else 2 if left_out else 0
 
 
 def main() -> int:

@@ -89,11 +89,22 @@ def test_known_vulnerabilities_are_named_and_fail(project: Path, capsys: pytest.
     assert "a 1.0: PYSEC-1 (CVE-1); mended in 1.1" in capsys.readouterr().out
 
 
-def test_nothing_known_is_success_and_what_was_left_out_is_said(
+def test_nothing_known_of_any_package_is_success(project: Path) -> None:
+    said = {"dependencies": [{"name": "a", "version": "1.0", "vulns": []}]}
+    assert audit.audit(project, {"SAID": json.dumps(said)}) == 0
+
+
+def test_an_index_that_knows_no_package_has_audited_nothing(project: Path) -> None:
+    said = {"dependencies": [{"name": "a", "skip_reason": "not found"}]}
+    with pytest.raises(SetupError, match="a: not found"):
+        audit.audit(project, {"SAID": json.dumps(said)})
+
+
+def test_what_was_left_out_is_said_and_is_no_success(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     dependencies = [{"name": "a", "version": "1.0", "vulns": []}, {"name": "b", "skip_reason": "not found"}]
-    assert audit.audit(project, {"SAID": json.dumps({"dependencies": dependencies})}) == 0
+    assert audit.audit(project, {"SAID": json.dumps({"dependencies": dependencies})}) == 2
     said = capsys.readouterr().out
     assert (
         "0 known vulnerabilities" in said and "b: not found" in said and "1 packages were not audited" in said
