@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from harness.definitions.strict_files import read_toml
 from harness.errors import InputError
 from harness.formats.jfr_contention import parse_contention
 from harness.formats.jfr_json import parse_jfr_json
+from harness.formats.k6_own import read_k6_summary
 from harness.formats.nmt import parse_nmt
 from harness.formats.oha_files import read_oha_db
 from harness.formats.runtime_metrics import parse_runtime_metrics
@@ -136,3 +138,34 @@ def test_samples_with_a_number_that_no_float_holds_are_refused(tmp_path: Path) -
     file.write_text(f"monotonic_s,rss_bytes\n1,{'9' * 400}\n2,{'8' * 400}\n")
     with pytest.raises(InputError, match=r"samples\.csv"):
         summarise_samples(file, None)
+
+
+@pytest.mark.parametrize("rows", ["inf,1\n", "1,inf\n", "-inf,2\n2,3\n"])
+def test_samples_with_an_infinite_number_are_refused(rows: str, tmp_path: Path) -> None:
+    file = tmp_path / "samples.csv"
+    file.write_text(f"monotonic_s,rss_bytes\n{rows}")
+    with pytest.raises(InputError, match=r"samples\.csv"):
+        summarise_samples(file, None)
+
+
+def test_a_sample_without_a_time_does_not_count(tmp_path: Path) -> None:
+    file = tmp_path / "samples.csv"
+    file.write_text("monotonic_s,rss_bytes\n,1\n1,2\n3,4\n,5\n")
+    (one,) = summarise_samples(file, None).processes.values()
+    assert (one.n_samples, one.lasted_s) == (2, 2.0)
+
+
+def test_a_recording_with_an_endless_duration_costs_its_own_event() -> None:
+    event = '{"type":"jdk.GCPhasePause","values":{"startTime":"2026-01-01T00:00:00Z","duration":"PT1E400S"}}'
+    found = parse_jfr_json('{"recording":{"events":[' + event.replace("1E400", "9" * 400) + "]}}").log
+    assert found.n_unknown == 1 and found.end_s is None
+
+
+def test_a_summary_of_k6_with_an_endless_duration_is_refused(tmp_path: Path) -> None:
+    golden = Path(__file__).resolve().parents[1] / "golden" / "k6" / "summary-handled.json"
+    made = json.loads(golden.read_text("utf-8"))
+    made["state"]["testRunDurationMs"] = float("inf")
+    file = tmp_path / "k6.json"
+    file.write_text(json.dumps(made))
+    with pytest.raises(InputError, match=r"k6\.json"):
+        read_k6_summary(file)
