@@ -59,7 +59,7 @@ def steps(project: Path) -> tuple[Step, ...]:
             command=(rematch, "measure", "smoke", "--profile", "smoke"),
             shows=" ok",
         ),
-        Step(name="print its results", command=(rematch, "results", "smoke"), shows="Java"),
+        Step(name="print its results", command=(rematch, "results", "smoke"), shows="java-jdkhttp"),
         Step(
             name="execute a notebook",
             command=(
