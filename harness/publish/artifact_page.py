@@ -18,6 +18,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from harness.errors import InputError
 from harness.model import Frozen
+from harness.model.digits import plain
 from harness.store import SessionFolder, Store
 
 PAGE, DEFINITION, COSTS = Path("ARTIFACT.md"), Path("docs") / "artifact.toml", Path("docs") / "costs.json"
@@ -60,8 +61,8 @@ def read_claims(root: Path) -> tuple[ArtifactClaim, ...]:
     """
     file = root / DEFINITION
     try:
-        plain = tomllib.loads(file.read_text("utf-8"))
-        return TypeAdapter(_Page).validate_json(json.dumps(plain)).claim
+        said = tomllib.loads(file.read_text("utf-8"))
+        return TypeAdapter(_Page).validate_json(json.dumps(said)).claim
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror})", file=file) from None
     except ValidationError as error:
@@ -147,7 +148,7 @@ def _machine(root: Path) -> str:
         return ""
     machine = json.loads(file.read_text("utf-8"))["machine"]
     return (
-        f"One reading each, on {machine['cpus']} shared cores and {machine['memory_bytes'] / 2**30:.0f} GiB, in a "
+        f"One reading each, on {machine['cpus']} shared cores and {plain(machine['memory_bytes'] / 2**30)} GiB, in a "
         "clone with an empty HOME; what ran in it before is in `docs/costs.json`. Times of sessions are those of "
         "the bundled ones, and their disk is that of the archive."
     )
@@ -164,4 +165,4 @@ def _minutes(seconds: float) -> str:
 
 
 def _megabytes(size: float) -> str:
-    return f"{size / 1e6:,.1f} MB"
+    return f"{plain(size / 1e6)} MB"

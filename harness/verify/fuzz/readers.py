@@ -88,15 +88,15 @@ def readers(root: Path) -> tuple[Reader, ...]:
 
     golden = GOLDEN.as_posix()
     results: tuple[tuple[str, Format, tuple[str, ...]], ...] = (
-        ("jmeter", "csv", (f"{golden}/jmeter/*",)),
-        ("locust", "csv", (f"{golden}/locust/*.csv",)),
+        ("jmeter csv", "csv", (f"{golden}/jmeter/*",)),
+        ("locust csv", "csv", (f"{golden}/locust/*.csv",)),
         ("k6 csv", "csv", (f"{golden}/k6/*.csv*",)),
         ("k6 json", "json", (f"{golden}/k6/*.json*",)),
         ("oha csv", "csv", (f"{golden}/oha/oha.csv",)),
         ("oha sqlite", "bytes", (f"{golden}/oha/samples.db.gz",)),
-        ("vegeta", "csv", (f"{golden}/vegeta/results.csv",)),
-        ("wrk", "lines", (f"{golden}/wrk/*.txt",)),
-        ("wrk2", "lines", (f"{golden}/wrk2/*.txt",)),
+        ("vegeta csv", "csv", (f"{golden}/vegeta/results.csv",)),
+        ("wrk text", "lines", (f"{golden}/wrk/*.txt",)),
+        ("wrk2 text", "lines", (f"{golden}/wrk2/*.txt",)),
     )
     made = [
         Reader(name=name, form=form, recordings=of(*patterns), read=_results, names="changed.file")
