@@ -5,6 +5,7 @@ PROFILE ?= quick
 SEED ?=
 EXPERIMENTS ?=
 BUSY ?=
+REV ?=
 
 # Kernels and tests start many Pythons; without byte code each would compile pandas and the rest again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -19,7 +20,7 @@ SETUP = python=$$($(FIND_PYTHON)) || { echo "Python >= 3.11 is required to run a
 PARAMETERS = -p profile $(PROFILE) $(if $(SEED),-p seed $(SEED)) $(if $(EXPERIMENTS),-p experiments "$(EXPERIMENTS)") $(if $(filter command,$(origin HOST)),-p host "$(HOST)")
 
 .DEFAULT_GOAL := help
-.PHONY: help setup generators toolchains outdated paper site test test-fast test-all lab workshop workshop-check workshop-notebooks check clean
+.PHONY: help setup generators toolchains outdated paper site test test-fast test-all lab workshop workshop-check workshop-notebooks check clean kick-tires arxiv diff data-package audit sbom
 
 help:  ## print this table
 	@echo "make paper     set up, measure, execute the notebooks, build paper/main.pdf"
@@ -36,6 +37,12 @@ help:  ## print this table
 	@echo "make workshop-check  is this computer ready for the workshop? prints a short code, the same on all"
 	@echo "make workshop-notebooks  write the notebooks of the workshop from their sources"
 	@echo "make clean     remove what was built; recorded data, tools and the environment stay"
+	@echo "make kick-tires  each part once, in minutes: PASS or FAIL; then ARTIFACT.md"
+	@echo "make arxiv     sources of the paper as one archive, built in an empty folder"
+	@echo "make diff REV=COMMIT  what changed in the paper's text since a commit"
+	@echo "make data-package  bundled sessions with tables, schema, metadata and checksums"
+	@echo "make audit     compare the locked packages with known vulnerabilities"
+	@echo "make sbom      list the locked packages with hashes (CycloneDX)"
 	@echo "make help      this table"
 	@echo
 	@echo "PROFILE=smoke|quick|full|sample  how much is measured (now: $(PROFILE)); sample measures nothing"
@@ -89,6 +96,31 @@ workshop-check:
 workshop-notebooks:
 	@$(SETUP) --for workshop --brief
 	@$(VENV)/python -m harness.questions.workshop write
+
+kick-tires:
+	@$(SETUP) --for kick-tires --brief
+	@$(VENV)/python -m setup.kick_tires
+
+arxiv:
+	@$(SETUP) --for paper --profile sample --brief
+	@test -s paper/generated/values.tex || $(MAKE) --no-print-directory paper PROFILE=sample
+	@$(VENV)/rematch paper --bundle
+
+diff:
+	@test -n "$(REV)" || { echo "make diff: name the commit to compare with: make diff REV=COMMIT" >&2; exit 2; }
+	@$(SETUP) --for paper --profile sample --brief
+	@$(VENV)/rematch paper --diff "$(REV)"
+
+data-package:
+	@$(SETUP) --for lab --brief
+	@$(VENV)/rematch dataset
+
+audit:
+	@$(SETUP) --for lab --brief
+	@$(VENV)/python -m setup.audit
+
+sbom:
+	@python=$$($(FIND_PYTHON)) && "$$python" -m setup.sbom
 
 check: setup
 	@$(VENV)/rematch check

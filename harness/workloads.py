@@ -205,6 +205,8 @@ def _parse(kind: type[T], file: Path, number: int, line: str) -> T:
         raise InputError(
             f"not JSON: {problem.msg} at column {problem.colno}", file=file, place=place, found=line[:60]
         ) from problem
+    except RecursionError as problem:
+        raise InputError("not JSON that can be read: nested too deeply", file=file, place=place) from problem
     except ValidationError as problem:
         first: Any = problem.errors(include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"])
@@ -216,4 +218,8 @@ def _parse(kind: type[T], file: Path, number: int, line: str) -> T:
             allowed=", ".join(kind.model_fields)
             if first["type"] == "extra_forbidden" and len(first["loc"]) == 1
             else None,
+        ) from problem
+    except ValueError as problem:  # a number of thousands of digits
+        raise InputError(
+            f"not JSON that can be read: {str(problem)[:80]}", file=file, place=place
         ) from problem

@@ -5,11 +5,15 @@ from __future__ import annotations
 
 from typing import Literal
 
-Purpose = Literal["all", "paper", "test", "lab", "workshop", "generators", "toolchains"]
-PURPOSES: tuple[Purpose, ...] = ("all", "paper", "test", "lab", "workshop", "generators", "toolchains")
+Purpose = Literal["all", "paper", "test", "lab", "workshop", "generators", "toolchains", "kick-tires"]
+PURPOSES: tuple[Purpose, ...] = (
+    "all", "paper", "test", "lab", "workshop", "generators", "toolchains", "kick-tires",
+)  # fmt: skip
 PROFILES = ("smoke", "quick", "full", "sample")
 
 MEASURING = ("go", "jdk", "maven", "jmeter", "postgres")
+#: What the shortest session starts: services in Go and Java, JMeter, and wrk where a package has it.
+SHORTEST = ("go", "jdk", "maven", "jmeter")
 WRITING = ("latex",)
 CHECKING = ("poppler",)
 #: Brought where a package is in reach, done without elsewhere: what uses it says so and goes on.
@@ -37,6 +41,8 @@ def needs(purpose: Purpose, profile: str) -> tuple[str, ...]:
         return ("go", *GENERATORS)
     if purpose == "toolchains":
         return ("go", "jdk")
+    if purpose == "kick-tires":
+        return SHORTEST
     if purpose == "paper":
         return WRITING if profile == "sample" else (*MEASURING, *WRITING)
     return (*MEASURING, *WRITING, *CHECKING)
@@ -49,6 +55,8 @@ def wishes(purpose: Purpose, profile: str, *, root: bool = False) -> tuple[str, 
     """
     if purpose == "generators":
         return WISHED_GENERATORS
+    if purpose == "kick-tires":
+        return (*WISHED, "glances")
     if not set(MEASURING) <= set(needs(purpose, profile)):
         return ()
     for_tests = () if purpose == "paper" else WISHED_BY_TESTS

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.agent.cgroup_files import groups_of, lines_of, mounts, pairs_of, text_of
-from harness.agent.cpu_stat import parse_cpu_stat
+from harness.agent.cgroup_files import groups_of, is_folder, lines_of, mounts, pairs_of, text_of
+from harness.agent.cpu_stat import parse_cpu_stat, whole_number
 from harness.agent.process_tree import ProcessReader
 
 
@@ -95,7 +95,7 @@ def group_folders(pid: int, root: Path = Path("/")) -> dict[str, Path]:
         for controller in controllers:
             if controller in mounted:
                 folder = mounted[controller].folder_of(path)
-                if folder.is_dir():
+                if is_folder(folder):
                     found[controller] = folder
     if "memory" in found or "cpu" in found:
         found.pop("", None)  # a mixture: version 1 has the controllers, version 2 only the names
@@ -104,9 +104,8 @@ def group_folders(pid: int, root: Path = Path("/")) -> dict[str, Path]:
 
 def _number(file: Path) -> int | None:
     lines = lines_of(file)
-    return int(lines[0]) if lines and lines[0].isdigit() else None
+    return whole_number(lines[0]) if lines else None
 
 
 def _named(file: Path, name: str) -> int | None:
-    said = pairs_of(file)
-    return int(said[name]) if name in said else None
+    return whole_number(pairs_of(file).get(name, ""))

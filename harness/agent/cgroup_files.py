@@ -13,6 +13,8 @@ from pathlib import Path
 
 #: What is read of version 1. Version 2 has one hierarchy for all controllers, which goes by an empty name.
 _CONTROLLERS = frozenset({"memory", "cpu", "cpuacct"})
+#: Fields of a line of mountinfo up to its mount point.
+_BEFORE_OPTIONS = 5
 
 
 @dataclass(frozen=True)
@@ -35,8 +37,10 @@ def mounts(root: Path) -> dict[str, Mount]:
     """Return controller (version 1) or ``""`` (version 2) -> where its groups are to be seen."""
     found: dict[str, Mount] = {}
     for line in lines_of(root / "proc/self/mountinfo"):
-        fields = line.split(" ")
-        kind, _, options = fields[fields.index("-") + 1 :][:3]
+        head, dash, tail = line.partition(" - ")
+        fields, (kind, _, options, *_) = head.split(" "), (*tail.split(" "), "", "", "")
+        if not dash or len(fields) < _BEFORE_OPTIONS:
+            continue  # no line of the kernel
         mount = Mount(root / fields[4].lstrip("/"), fields[3])
         if kind == "cgroup2":
             found.setdefault("", mount)
@@ -50,8 +54,10 @@ def groups_of(process: str, root: Path) -> list[tuple[list[str], str]]:
     """Return the groups of a process (its id, or ``self``): controllers (``""``: version 2), path."""
     found = []
     for line in lines_of(root / f"proc/{process}/cgroup"):
-        _, controllers, path = line.split(":", 2)
-        found.append((controllers.split(","), path))
+        _, first, rest = line.partition(":")
+        controllers, second, path = rest.partition(":")
+        if first and second:
+            found.append((controllers.split(","), path))
     return found
 
 
@@ -61,6 +67,14 @@ def pairs_of(file: Path) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
+def is_folder(path: Path) -> bool:
+    """Whether there is such a folder; a name that no folder can have is none."""
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False
+
+
 def lines_of(file: Path) -> list[str]:
     return text_of(file).splitlines()
 
@@ -68,6 +82,6 @@ def lines_of(file: Path) -> list[str]:
 def text_of(file: Path) -> str:
     """Return what a group's file says; nothing where there is none, or it is not for us."""
     try:
-        return file.read_text()
-    except OSError:
+        return file.read_text(errors="replace")
+    except (OSError, ValueError):  # ValueError: a name that no file can have
         return ""

@@ -12,7 +12,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.agent.cgroup_files import groups_of, mounts, text_of
+from harness.agent.cgroup_files import groups_of, is_folder, mounts, text_of
 from harness.agent.cpu_stat import CpuStat, parse_cpu_stat
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def throttling_folders(root: Path = Path("/")) -> list[Path]:
             continue
         mount = mounted[wanted].folder
         here = mounted[wanted].folder_of(path)
-        if not here.is_dir():
+        if not is_folder(here):
             here = mount
         while True:
             folders.append(here)

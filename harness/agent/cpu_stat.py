@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+#: Digits of the largest counter: 64 bits.
+LONGEST_NUMBER = 20
+
 
 @dataclass(frozen=True)
 class CpuStat:
@@ -24,6 +27,11 @@ class CpuStat:
     unknown_examples: tuple[str, ...] = ()
 
 
+def whole_number(text: str) -> int | None:
+    """Return the number in a file of the kernel; ``None`` for anything but digits, and for more than it counts to."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= LONGEST_NUMBER else None
+
+
 def parse_cpu_stat(text: str) -> CpuStat | None:
     """Parse ``cpu.stat``; ``None`` when the group has no CPU quota to speak of (the topmost group of version 2).
 
@@ -33,8 +41,9 @@ def parse_cpu_stat(text: str) -> CpuStat | None:
     unknown: list[str] = []
     for line in text.splitlines():
         words = line.split()
-        if len(words) == 2 and words[1].isdigit():
-            values[words[0]] = int(words[1])
+        number = whole_number(words[1]) if len(words) == 2 else None
+        if number is not None:
+            values[words[0]] = number
         elif words:
             unknown.append(line[:200])
     if "nr_throttled" not in values or not values.keys() & {"throttled_time", "throttled_usec"}:

@@ -16,6 +16,7 @@ from harness.cli import (
     check,
     claims,
     compare,
+    dataset,
     duel,
     list,
     measure,
@@ -69,6 +70,7 @@ app.command("trace", short_help="Show a published number and its records.")(trac
 app.command("site", short_help="Write the results page from published results.")(site.site_command)
 app.command("pack", short_help="Write a measured session as one archive.")(archiving.pack_command)
 app.command("unpack", short_help="Unpack the files of an archived session.")(archiving.unpack_command)
+app.command("dataset", short_help="Write bundled sessions as a data package.")(dataset.dataset_command)
 app.command("paper", short_help="Build the paper from published results.")(paper.paper_command)
 
 

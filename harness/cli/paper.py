@@ -4,30 +4,83 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from harness.errors import InputError
 from harness.project import find_root
 
 
 def paper_command(
     readme: Annotated[bool, typer.Option("--readme", help="write the headline of README.md instead")] = False,
+    artifact: Annotated[
+        bool, typer.Option("--artifact", help="write the tables of ARTIFACT.md instead")
+    ] = False,
+    bundle: Annotated[
+        bool, typer.Option("--bundle", help="also write the sources as one archive, and build them alone")
+    ] = False,
+    diff: Annotated[
+        str | None, typer.Option("--diff", metavar="REV", help="show what changed in the text since a commit")
+    ] = None,
 ) -> None:
     """Build paper/main.pdf from paper/ and the numbers, tables and figures of the notebooks.
 
     It measures and analyses nothing; `make paper` does that first.
+    The archive of --bundle is for preprint servers: it is unpacked into an
+    empty folder and built there by pdflatex alone.
 
     Examples:
 
         rematch paper
 
         rematch paper --readme
+
+        rematch paper --bundle
+
+        rematch paper --diff HEAD~10
     """
     from harness.publish.build import build_paper
     from harness.publish.readme import write_headline
 
+    root = find_root()
+    if sum((readme, artifact, bundle, diff is not None)) > 1:
+        raise InputError(
+            "one at a time", place="options", allowed="--readme, --artifact, --bundle or --diff REV"
+        )
     if readme:
-        print(f"the headline: {os.path.relpath(write_headline(find_root()))}")
-        return
-    print(f"the paper: {os.path.relpath(build_paper(find_root()))}")
+        print(f"the headline: {os.path.relpath(write_headline(root))}")
+    elif artifact:
+        from harness.publish.artifact_page import write_page
+
+        print(f"the tables: {os.path.relpath(write_page(root))}")
+    elif bundle:
+        _bundle(root)
+    elif diff is not None:
+        _diff(root, diff)
+    else:
+        print(f"the paper: {os.path.relpath(build_paper(root))}")
+
+
+def _bundle(root: Path) -> None:
+    from harness.publish.source_bundle import make_bundle
+
+    proof = make_bundle(root)
+    print(f"the bundle: {os.path.relpath(proof.bundle)}, {proof.n_files} files, {proof.n_bytes:,} bytes")
+    print(f"bibliography: {proof.n_references} entries, each cited or listed; every citation has one")
+    same = "the same bytes as paper/main.pdf" if proof.same_bytes else "other bytes than paper/main.pdf"
+    print(f"built in an empty folder by pdflatex alone: {proof.n_pages} pages, {same}")
+
+
+def _diff(root: Path, revision: str) -> None:
+    from harness.publish.paper_diff import write_diff
+
+    made = write_diff(root, revision)
+    print(f"changed lines of the text: {made.n_changed_lines}, in {os.path.relpath(made.text)}")
+    print(
+        f"marked PDF: {os.path.relpath(made.pdf)}"
+        if made.pdf
+        else f"marked PDF unavailable: {made.unavailable}"
+    )
+    print(made.note)

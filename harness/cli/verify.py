@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import completion
+from harness.cli.fuzz import FUZZ, run_fuzz
 from harness.cli.lines import wrapped
-from harness.errors import RematchError
+from harness.errors import InputError, RematchError
 from harness.project import find_root
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ def verify_command(
         typer.Option(help="simulated experiments per cell; default: the number that the limit is meant for"),
     ] = None,
     seed: Annotated[int, typer.Option(help="random seed")] = 1,
+    minutes: Annotated[float | None, typer.Option(help="only with fuzz: end after so many minutes")] = None,
     write: Annotated[bool, typer.Option("--write", help="write the results to docs/verify.md")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
@@ -47,7 +49,19 @@ def verify_command(
         rematch verify aa power --sims 500 --seed 7
 
         rematch verify all --write
+
+        rematch verify fuzz --minutes 5 --seed 7
+
+    `fuzz` stands alone: it gives changed and hostile files to every reader;
+    --sims is then the number of files.
     """
+    if FUZZ in (names or ()):
+        if names != [FUZZ]:
+            raise InputError("stands alone", place="NAMES", found=" ".join(names or ()), allowed=FUZZ)
+        run_fuzz(inputs=sims, minutes=minutes, seed=seed, write=write, as_json=as_json)
+        return
+    if minutes is not None:
+        raise InputError("simulations have a number", place="--minutes", found=minutes, allowed="--sims")
     from harness.provenance import describe_place
     from harness.verify.page import write_page
     from harness.verify.rows import ROWS, verify_row

@@ -92,7 +92,13 @@ def load_requests(root: Path, workload: str, beside: Path | None = None) -> dict
         known = sorted(folder.name for folder in (root / SERVICES).glob("*") if folder.is_dir())
         raise unknown("workload", workload, known, file=path)
     mixes: dict[str, tuple[Request, ...]] = {}
-    for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):
+    try:
+        text = path.read_text("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError("not UTF-8", file=path, place=f"byte {error.start}") from None
+    except OSError as error:
+        raise InputError(f"cannot be read ({error.strerror})", file=path) from None
+    for number, line in enumerate(text.splitlines(), start=1):
         if line.strip():
             request = _request(line, path, number)
             mixes[request.mix] = (*mixes.get(request.mix, ()), request)
@@ -102,6 +108,6 @@ def load_requests(root: Path, workload: str, beside: Path | None = None) -> dict
 def _request(line: str, path: Path, number: int) -> Request:
     try:
         data = json.loads(line)
-    except ValueError as error:
-        raise InputError(f"not JSON ({error})", file=path, place=f"line {number}") from None
+    except (RecursionError, ValueError) as error:
+        raise InputError(f"not JSON ({str(error)[:80]})", file=path, place=f"line {number}") from None
     return to_model(Request, data, path, at=f"line {number}: ")

@@ -19,6 +19,22 @@ from harness.schema_errors import describe
 M = TypeVar("M", bound=Frozen)
 
 
+#: Dots in one line; the library takes memory by the square of the parts of a key.
+MOST_DOTS = 1000
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Return what a TOML text says.
+
+    Raises:
+        ValueError: it is none, or a line has more dots than a key or a list of numbers has. RecursionError: too deep.
+    """
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.count(".") > MOST_DOTS:
+            raise ValueError(f"line {number} has more than {MOST_DOTS} dots")
+    return tomllib.loads(text)
+
+
 def read_toml(path: Path) -> dict[str, Any]:
     """Return what a TOML file says.
 
@@ -26,7 +42,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         InputError: it cannot be read, or is none.
     """
     try:
-        return tomllib.loads(path.read_text("utf-8"))
+        return parse_toml(path.read_text("utf-8"))
     except tomllib.TOMLDecodeError as error:  # its message ends with "(at line 3, column 7)"
         message, _, where = str(error).rpartition(" (at ")
         raise InputError(
@@ -34,6 +50,8 @@ def read_toml(path: Path) -> dict[str, Any]:
         ) from None
     except UnicodeDecodeError as error:
         raise InputError("not UTF-8", file=path, place=f"byte {error.start}") from None
+    except (RecursionError, ValueError) as error:  # too deep, or a number of thousands of digits
+        raise InputError(f"TOML that cannot be read: {str(error)[:80]}", file=path) from None
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror})", file=path) from None
 
@@ -49,6 +67,8 @@ def to_model(model: type[M], data: Any, path: Path, *, at: str = "") -> M:
         return model.model_validate_json(json.dumps(data))
     except TypeError:
         raise InputError("dates and times are not used here", file=path) from None
+    except RecursionError:
+        raise InputError("values are nested too deeply", file=path, place=at or None) from None
     except ValidationError as error:
         raise describe(error, model, data, file=path, at=at) from None
 

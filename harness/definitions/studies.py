@@ -10,7 +10,7 @@ from typing import Any
 
 from harness.definitions.checks import check_levels, check_variants, with_backing
 from harness.definitions.memory_checks import check_memory
-from harness.definitions.services import contract_folder, load_implementations, load_requests
+from harness.definitions.services import SERVICES, contract_folder, load_implementations, load_requests
 from harness.definitions.strict_files import read_toml, short, to_model, unknown
 from harness.errors import InputError
 from harness.model import BackingSettings, Experiment, Frozen, Implementation, ProfileName, Request
@@ -61,6 +61,9 @@ def load_study(root: Path, name: str) -> Study:
         )
     experiment = to_model(Experiment, data, path)
     beside = path.parent.resolve()
+    known = {folder.parent.name for base in (root, beside) for folder in (base / SERVICES).glob("*/contract")}
+    if experiment.workload not in known:  # a name, never a path
+        raise unknown("workload", experiment.workload, sorted(known), file=path, place="workload")
     implementations = load_implementations(root, experiment.workload, beside)
     requests = load_requests(root, experiment.workload, beside)
     check_variants(experiment, implementations, path)

@@ -14,8 +14,10 @@ from harness.model import Frozen
 CONTENTION = "contention.txt"
 _TITLE = "Contention by Lock Class"
 _NOTHING = "No events found"
-_DURATION = r"(\d[\d.,]*) (ns|us|μs|µs|ms|s|m|h)"
-_ROW = re.compile(rf"^(?P<lock>\S.*?)\s+(?P<n>\d[\d,]*)\s+{_DURATION}\s+{_DURATION}\s+{_DURATION}\s*$")
+_DURATION = r"([0-9][0-9,]{0,15}(?:\.[0-9]{1,9})?) (ns|us|μs|µs|ms|s|m|h)"
+_ROW = re.compile(
+    rf"^(?P<lock>\S.*?)\s+(?P<n>[0-9][0-9,]{{0,15}})\s+{_DURATION}\s+{_DURATION}\s+{_DURATION}\s*$"
+)
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "μs": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 

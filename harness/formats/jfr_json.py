@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import re
 import zlib
 from collections import Counter
@@ -107,6 +108,8 @@ def _recording(events: list[Any]) -> FlightRecording:
                 continue
             start = epoch_s(values["startTime"])
             end = start + (duration_s(values["duration"]) if values.get("duration") else 0.0)
+            if not math.isfinite(end):
+                raise ValueError("a duration without end")
             stamps += [start, end]
             if kind in _PAUSES:
                 pauses.append(_pause(kind, values, start, end))
@@ -117,7 +120,7 @@ def _recording(events: list[Any]) -> FlightRecording:
                 compilations.append((start, end))
             else:
                 deoptimisations.append(start)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             unknown.append(f"{type(error).__name__} in {json.dumps(event)[:160]}")
     warnings = (
         []

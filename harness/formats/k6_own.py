@@ -10,6 +10,7 @@ answer. Names of columns, tags and keys: k6's documentation of its csv and json 
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -194,6 +195,8 @@ def read_k6_summary(path: Path) -> AggregateTable:
     try:
         found = json.loads(b"".join(read_text_pieces(path, SourceNotes())))
         metrics, duration_s = _metrics(found)
+        if duration_s is not None and not math.isfinite(duration_s):
+            raise ValueError("the test's duration is no number")
         count = metrics["http_reqs"]
         latency = metrics.get(METRIC, {})
         n_requests = int(count["count"])

@@ -14,9 +14,10 @@ from pydantic import Field
 from harness.errors import InputError
 from harness.model import Frozen
 
-_TOTAL = re.compile(r"Total: reserved=(\d+)([KMG]?B), committed=(\d+)([KMG]?B)")
+_TOTAL = re.compile(r"Total: reserved=([0-9]{1,19})([KMG]?B), committed=([0-9]{1,19})([KMG]?B)")
 _CATEGORY = re.compile(
-    r"-\s+(?P<name>\S.*?) \(reserved=(?P<reserved>\d+)(?P<ru>[KMG]?B), committed=(?P<committed>\d+)(?P<cu>[KMG]?B)"
+    r"-\s+(?P<name>\S.*?) \(reserved=(?P<reserved>[0-9]{1,19})(?P<ru>[KMG]?B), "
+    r"committed=(?P<committed>[0-9]{1,19})(?P<cu>[KMG]?B)"
     r"(?:, readonly=\d+[KMG]?B)?\)"
 )
 #: Lines inside a category, the header, and the totals' parts: read by eye, needed by nobody yet.

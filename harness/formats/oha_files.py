@@ -118,7 +118,17 @@ def read_oha_db(path: Path) -> RequestTable:
         ) from problem
     finally:
         connection.close()
-    columns = np.array(rows, dtype=np.float64).reshape(-1, 3)
+    try:
+        columns = np.array(rows, dtype=np.float64).reshape(-1, 3)
+        if not np.isfinite(columns).all() or (columns[:, 1] < 0).any():
+            raise ValueError("not finite, or a duration below zero")
+    except (TypeError, ValueError, OverflowError) as problem:
+        raise InputError(
+            f"has a row that is not of numbers ({problem})",
+            file=path,
+            place="table oha",
+            allowed="what oha writes",
+        ) from problem
     table = RequestTable(
         path=path,
         source="oha",

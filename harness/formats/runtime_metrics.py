@@ -23,6 +23,7 @@ _SAMPLE = re.compile(
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 _PAUSES = ("go_sched_pauses_total_gc_seconds", "go_gc_pauses_seconds")
 _HEAP = "go_memory_classes_"
+_COUNTED = ("go_gc_cycles_total_gc_cycles_total", "go_gc_duration_seconds_count")
 
 
 class PauseHistogram(Frozen):
@@ -95,6 +96,10 @@ def parse_runtime_metrics(text: str) -> RuntimeMetrics:
                 raise ValueError(line)
             value = float(found["value"])
             if found["labels"] is None:
+                if not math.isfinite(value) and (
+                    found["name"] in _COUNTED or found["name"].startswith(_HEAP)
+                ):
+                    raise ValueError(line)  # a count that is not a number
                 plain[found["name"]] = value
             elif found["name"].endswith("_bucket"):
                 edge = float(dict(_LABEL.findall(found["labels"]))["le"])

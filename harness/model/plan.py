@@ -62,7 +62,8 @@ class Configuration(Frozen):
 class PlannedTrial(Frozen):
     """One trial to be made. ``trial_id`` is also its folder's name."""
 
-    trial_id: str
+    # a folder's name: one that leads elsewhere would be written there by whoever reads a session of others
+    trial_id: str = Field(pattern=r"^[^./\\\x00-\x1f][^/\\\x00-\x1f]*$")
     block: int = Field(ge=1)
     position: int = Field(ge=1, description="running number within the session, from 1")
     duplicate: bool = Field(description="the second trial of the reference in its block and cell (A/A pair)")

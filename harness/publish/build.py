@@ -93,18 +93,23 @@ def explain(log: Path, said: str = "") -> str:
     return f"{place}: {what.strip().rstrip('.')}; {where}"
 
 
-def _latexmk(folder: Path) -> subprocess.CompletedProcess[str]:
-    environment = {
+def tex_environment() -> dict[str, str]:
+    """Return the environment in which LaTeX gives the same bytes each time, and does not break log lines."""
+    return {
         **os.environ,
         "SOURCE_DATE_EPOCH": _EPOCH,
         "FORCE_SOURCE_DATE": "1",
         "TZ": "UTC",
         "max_print_line": "1000",
     }
+
+
+def _latexmk(folder: Path) -> subprocess.CompletedProcess[str]:
     command = [
         "latexmk",
         "-pdf",
         "-norc",
+        "-recorder",
         "-g",
         "-interaction=nonstopmode",
         "-halt-on-error",
@@ -115,7 +120,7 @@ def _latexmk(folder: Path) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             command,
             cwd=folder,
-            env=environment,
+            env=tex_environment(),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

@@ -66,7 +66,7 @@ def summarise_samples(path: Path, window: tuple[float, float] | None) -> SampleS
 def _read(path: Path) -> pd.DataFrame:
     try:
         frame = pd.read_csv(path)
-    except (OSError, ValueError) as error:  # pandas' own errors are of the second kind
+    except (OSError, ValueError, OverflowError) as error:  # pandas' own errors are of the second kind
         raise InputError(
             f"cannot be read ({error})", file=path, place="--samples", allowed=ALLOWED
         ) from error
@@ -82,11 +82,13 @@ def _read(path: Path) -> pd.DataFrame:
     for name in numbers:
         try:
             frame[name] = pd.to_numeric(frame[name])
-        except (ValueError, TypeError) as error:
+            if np.isinf(frame[name].to_numpy(dtype=np.float64)).any():
+                raise ValueError("it is infinite")
+        except (ValueError, TypeError, OverflowError) as error:
             raise InputError(
                 f"not a number: {error}", file=path, place=f"column {name}", allowed=ALLOWED
             ) from error
-    return frame
+    return frame[frame[EPOCH if EPOCH in frame else MONOTONIC].notna()]
 
 
 def _resources(rows: pd.DataFrame, time: str) -> Resources:

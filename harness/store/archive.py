@@ -13,6 +13,7 @@ import atexit
 import os
 import shutil
 import stat
+import struct
 import tempfile
 import zipfile
 import zlib
@@ -36,6 +37,9 @@ MAX_RATIO = 100
 _SMALL_BYTES = 64 << 20
 _COPY_BYTES = 1 << 20
 _SHA256_DIGITS = 64
+#: What the library raises for entries that are damaged, or ask for what it cannot do (then a RuntimeError).
+_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, struct.error)
+_BROKEN = (*_DAMAGED, OSError)
 
 
 def archive_of(folder: Path) -> Path:
@@ -95,7 +99,7 @@ class Archive:
         self._require(name)
         try:
             return self._opened().read(name)
-        except (zipfile.BadZipFile, zlib.error, OSError, EOFError) as error:
+        except _BROKEN as error:
             raise InputError(f"damaged: {error}", file=self.path, place=name) from None
 
     def extracted(self, name: str) -> Path:
@@ -131,7 +135,7 @@ class Archive:
         try:
             with self._opened().open(name) as source, fresh.open("wb") as stream:
                 shutil.copyfileobj(source, stream, _COPY_BYTES)
-        except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+        except _DAMAGED as error:
             fresh.unlink(missing_ok=True)
             raise InputError(f"damaged: {error}", file=self.path, place=name) from None
         fresh.rename(target)
@@ -145,7 +149,7 @@ class Archive:
         if self._open is None or self._open[0] != os.getpid():
             try:
                 self._open = (os.getpid(), zipfile.ZipFile(self.path))
-            except (zipfile.BadZipFile, OSError, ValueError) as error:
+            except (*_BROKEN, ValueError) as error:
                 raise InputError(f"not a readable ZIP archive ({error})", file=self.path) from None
         return self._open[1]
 

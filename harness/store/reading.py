@@ -131,7 +131,13 @@ class SessionFolder:
         Raises:
             InputError: there is none, or it is damaged: names the file and the place in it.
         """
-        return self._json(f"{trial_id}/{layout.RECORD}", _RECORD)
+        found = self._json(f"{trial_id}/{layout.RECORD}", _RECORD)
+        if found.planned.trial_id != trial_id:  # its id becomes the name of derived files
+            raise InputError(
+                "damaged: the record of another trial", file=self.where(trial_id, layout.RECORD),
+                place="planned.trial_id", found=found.planned.trial_id, allowed=trial_id,
+            )  # fmt: skip
+        return found
 
     def records(self) -> Iterator[TrialRecord]:
         """Yield the records of the finished trials in the order of the plan."""

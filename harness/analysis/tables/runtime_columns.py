@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import zlib
+
 import pandas as pd
 
 from harness.errors import InputError
@@ -77,5 +79,8 @@ def boundary_metrics(session: SessionFolder, record: TrialRecord, name: str) -> 
 
 
 def _text(session: SessionFolder, trial: str, name: str) -> str:
-    with session.open(trial, name) as stream:
-        return stream.read().decode("utf-8", "replace")
+    try:
+        with session.open(trial, name) as stream:
+            return stream.read().decode("utf-8", "replace")
+    except (EOFError, OSError, zlib.error) as error:
+        raise InputError(f"cannot be read: {error}", file=session.where(trial, name)) from error

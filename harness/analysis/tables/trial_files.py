@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -98,8 +99,16 @@ def read_samples(session: SessionFolder, record: TrialRecord) -> pd.DataFrame | 
     trial_id = record.planned.trial_id
     if not session.has(trial_id, SAMPLES):
         return None
-    with session.open(trial_id, SAMPLES) as stream:
-        frame = pd.read_csv(stream, dtype={"role": "str"})
+    try:
+        with session.open(trial_id, SAMPLES) as stream:
+            frame = pd.read_csv(stream, dtype={"role": "str"})
+        if not {"monotonic_s", "role"} <= set(frame.columns) or frame["monotonic_s"].dtype.kind not in "if":
+            raise ValueError("it lacks the columns monotonic_s and role, or has a time that is no number")
+    except (EOFError, OSError, ValueError, zlib.error) as error:  # pandas' errors are values' errors
+        raise InputError(
+            f"cannot be read: {' '.join(str(error).split())[:120]}", file=session.where(trial_id, SAMPLES),
+            allowed="the samples that a trial writes",
+        ) from error  # fmt: skip
     if record.instance is not None:
         frame["since_launch_s"] = frame["monotonic_s"] - record.instance.launched.monotonic_s
     return frame

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from pathlib import Path
 
 from pydantic import Field, ValidationError
 
+from harness.definitions.strict_files import parse_toml
 from harness.errors import InputError
 from harness.hosts.ssh.ssh_config import SSH_CONFIG, is_written
 from harness.model import Frozen
@@ -83,12 +83,13 @@ def load_settings(root: Path, name: str) -> HostSettings:
 def _read(root: Path) -> _File:
     path = root / FILE
     try:
-        data = tomllib.loads(path.read_text("utf-8"))
+        data = parse_toml(path.read_text("utf-8"))
     except FileNotFoundError:
         return _File()
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
-        raise InputError(str(problem), file=FILE) from problem
-    for name in data.get("hosts", {}):
+    except (OSError, RecursionError, ValueError) as problem:  # TOML's and Unicode's errors are values' errors
+        raise InputError(" ".join(str(problem).split())[:200], file=FILE) from problem
+    hosts = data.get("hosts", {})
+    for name in hosts if isinstance(hosts, dict) else ():
         if not _NAME.fullmatch(name):
             allowed = "small letters, digits and dashes"
             raise InputError(
@@ -96,7 +97,7 @@ def _read(root: Path) -> _File:
             )
     try:
         return _File.model_validate_json(json.dumps(data))
-    except (ValidationError, TypeError) as problem:
+    except (ValidationError, TypeError, RecursionError) as problem:
         if isinstance(problem, ValidationError):
             raise describe(problem, _File, data, file=FILE) from None
         raise InputError(str(problem), file=FILE) from problem

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What each column of ``trials.parquet`` means, in which unit, and what it may hold.
+
+Names and types are those of ``schema.py``; units follow from names. ``docs/data-dictionary.md`` and the schema of
+the data package are written from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal, get_args
+
+from harness.analysis.tables import schema
+from harness.model import Outcome
+from harness.model.bound import BoundBy
+
+ColumnType = Literal["string", "integer", "boolean", "number"]
+#: Ends of names, the longest first, and the unit that they stand for.
+UNITS = (
+    ("_s_per_request", "s/request"), ("_per_s", "1/s"), ("_bytes", "B"), ("_cores", "cores"), ("_ms", "ms"),
+    ("_kb", "kB"),
+    ("_share", "1"), ("_ratio", "1"), ("_percent", "%"), ("_s", "s"),
+)  # fmt: skip
+MEANINGS: Mapping[str, str] = MappingProxyType(
+    {
+        "experiment": "name of the experiment's definition",
+        "source": "`measured` on this machine, or `bundled` with the project",
+        "session_id": "profile, host and seed of the session",
+        "trial_id": "identifier of the trial, unique in its session",
+        "profile": "how much was measured",
+        "host": "host that ran the service",
+        "launcher": "how the service was started: process or container",
+        "variant": "key of the implementation with its settings",
+        "label": "name of the variant in tables and figures",
+        "implementation": "folder of the service's source",
+        "language": "programming language of the service",
+        "framework": "framework of the service",
+        "runtime_kind": "what executes the service",
+        "configuration": "variant, load and levels of factors; unique in a block but for the duplicate",
+        "mix": "mix of requests",
+        "outcome": "how the trial ended; only `ok` enters estimates",
+        "flags": "reasons to distrust the trial, joined by spaces",
+        "gc": "garbage collector of a JVM",
+        "load_name": "name of the load in the profile",
+        "generator": "load tool",
+        "load_model": "closed loop (users that wait) or open loop (a rate)",
+        "latency_method": "how the load tool takes latencies",
+        "reason": "why the trial ended as it did",
+        "exclusion_reason": "why no estimate uses the trial",
+        "limits": "what enforced the service's limits",
+        "bound_by": "what had no more to give while the load ran",
+        "bound_why": "the reason for `bound_by`",
+        "warm_class": "whether the process had settled after its warm-up in windows",
+        "block": "number of the block; each has every configuration once",
+        "position": "place of the trial in the order of the session",
+        "duplicate": "the second trial of the reference in its block and cell",
+        "is_reference": "whether the others are compared with this variant",
+        "excluded": "whether no estimate uses the trial",
+        "n_requests": "requests that were answered or failed",
+        "n_errors": "requests that failed",
+        "n_dropped": "requests of an open loop that were never sent",
+        "n_flows": "passes through a flow that were begun",
+        "n_flows_right": "passes whose last step was answered rightly",
+        "offered_per_s": "rate that an open loop was asked for",
+        "throughput_per_s": "correct answers per second, from the first request to the last answer",
+        "measurement_s": "length of the measurement",
+        "settle_s": "beginning of the load that no metric counts",
+        "latency_mean_s": "mean latency of correct answers",
+        "latency_p50_s": "median latency of correct answers",
+        "latency_p90_s": "90th percentile of the latency of correct answers",
+        "latency_p95_s": "95th percentile of the latency of correct answers",
+        "latency_p99_s": "99th percentile of the latency of correct answers",
+        "latency_p999_s": "99.9th percentile; empty with fewer than 100 requests beyond it",
+        "latency_max_s": "greatest latency of a correct answer",
+        "latency_resolution_s": "smallest difference of latencies that the load tool writes",
+        "cpu_s_per_request": "CPU time of the service over correct answers",
+        "service_cores": "CPU time of the service over the length of the measurement",
+        "generator_cores": "CPU time of the load generator over the length of the measurement",
+        "rss_before_bytes": "resident memory of the service before the load",
+        "rss_after_bytes": "resident memory of the service after the load",
+        "rss_max_bytes": "greatest resident memory of the service during the measurement",
+        "pss_after_bytes": "proportional memory of the service after the load",
+        "time_to_first_response_s": "from launch to the first correct answer",
+        "cpu_s_at_first_response": "CPU time of the service until its first correct answer",
+        "rss_at_first_response_bytes": "resident memory of the service at its first correct answer",
+        "idle_rss_bytes": "resident memory of the service after it was idle",
+        "idle_cpu_s": "CPU time of the service while it was idle",
+        "warm_up_s": "length of the warm-up, from the first request of its first window",
+        "warm_up_requests": "requests of the warm-up",
+        "warm_up_cpu_s": "CPU time of the service in its warm-up",
+        "cold_s": "until throughput was within a tenth of the warm one",
+        "cold_requests": "requests until then",
+        "cold_cpu_s": "CPU time until then",
+        "cold_extra_cpu_s": "CPU time of all windows beyond that of as many requests to the warm service",
+        "compile_s": "work of a JVM's compilers during the measurement, all threads together",
+        "log_requests": "requests that a logging service had counted itself",
+        "log_lines": "lines of the request log that reached the sink",
+        "log_lines_lost": "lines of the request log that are missing",
+        "log_bytes": "size of the request log",
+        "log_reader_cores": "CPU time of the reader of the log's pipe over the length of the measurement",
+        "echo_per_s": "rate of the load generator against a service that does nothing",
+        "headroom_ratio": "that rate over the throughput of the trial",
+        "artifact_bytes": "size of what was built from the service's source",
+        "runtime_bytes": "size of the runtime that it needs beside it",
+        "build_s": "time of the build",
+        "service_share": "CPU time of the service over what its CPUs can give",
+        "generator_share": "CPU time of the load generator over what its CPUs can give",
+        "backing_share": "CPU time of database and upstream API over what their CPUs can give",
+        "machine_share": "CPU time that other processes and the hypervisor took, over that of all CPUs",
+        "psi_cpu_some_s": "time in which a task of the machine waited for a CPU",
+        "steal_s": "CPU time that the hypervisor took",
+        "other_cpu_s": "CPU time of other processes",
+        "throttled_s": "time in which control groups of the machine were denied CPU",
+        "service_throttled_s": "time in which the service's own control group was denied CPU",
+        "group_memory_bytes": "memory of the service's control group before it was stopped",
+        "group_memory_max_bytes": "greatest memory of that group",
+        "group_cpu_s": "CPU time of that group",
+        "process_rss_bytes": "resident memory of the process at the same moment",
+        "process_cpu_s": "CPU time of the process at the same moment",
+        "image_bytes": "size of the container's image",
+        "container_create_s": "time of the Docker daemon to create the container",
+        "container_start_s": "time of the Docker daemon to start the container",
+        "go_collections": "collections of a Go service during the load",
+        "go_paused_s": "time in which a Go service was stopped during the load",
+        "go_heap_bytes": "heap objects of a Go service at the end of the load",
+        "go_memory_bytes": "all memory of Go's runtime at the end of the load",
+    }
+)
+ALLOWED: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "source": ("measured", "bundled"),
+        "launcher": ("process", "container"),
+        "outcome": tuple(one.value for one in Outcome),
+        "load_model": ("closed", "open"),
+        "bound_by": get_args(BoundBy),
+        "warm_class": ("settled", "not settled", "ended"),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """One column. ``unit``: empty for texts and switches, ``1`` for counts and ratios.
+
+    ``minimum``: inclusive; ``None``: no limit. ``allowed``: empty where any text may stand.
+    """
+
+    name: str
+    type: ColumnType
+    unit: str
+    required: bool
+    minimum: int | None
+    allowed: tuple[str, ...]
+    meaning: str
+
+
+def unit_of(name: str) -> str:
+    """Return the unit that a numeric column's name says; ``1`` for counts and ratios."""
+    return next((unit for end, unit in UNITS if name.endswith(end)), _unit_inside(name))
+
+
+def _unit_inside(name: str) -> str:
+    # `cpu_s_at_first_response`: the moment stands after the unit
+    return "s" if "_s_at_" in name else "1"
+
+
+def columns(factors: Sequence[str] = ()) -> tuple[Column, ...]:
+    """Return every column of ``trials.parquet`` in its order, factors last."""
+    made = []
+    for name in (*schema.COLUMNS, *factors):
+        kind: ColumnType = (
+            "integer" if name in schema.COUNTS
+            else "boolean" if name in schema.SWITCHES
+            else "number" if name in schema.NUMBERS
+            else "string"
+        )  # fmt: skip
+        numeric = kind in ("integer", "number")
+        made.append(
+            Column(
+                name=name,
+                type=kind,
+                unit=unit_of(name) if numeric else "",
+                required=name in (*schema.TEXT, *schema.COUNTS, *schema.SWITCHES),
+                minimum=1 if kind == "integer" else 0 if numeric else None,
+                allowed=ALLOWED.get(name, ()),
+                meaning=MEANINGS.get(name, "level of a factor of the experiment"),
+            )
+        )
+    return tuple(made)
+
+
+def page() -> str:
+    """Return ``docs/data-dictionary.md``."""
+    lines = [
+        "<!-- SPDX-License-Identifier: CC-BY-4.0 -->",
+        "# Data dictionary",
+        "",
+        "Written by `python -m harness dataset --dictionary` from `harness/analysis/tables/dictionary.py`.",
+        "",
+        "The columns of `trials.parquet`, one row per trial; `docs/data.md` says where each is read from.",
+        "After them stands one column of text for each factor of the experiment.",
+        "What is not known is empty, never zero. The unit `1` is a count or a ratio.",
+        "",
+        "| column | type | unit | may be empty | least | values | meaning |",
+        "|---|---|---|---|--:|---|---|",
+    ]
+    for one in columns():
+        values = ", ".join(f"`{value}`" for value in one.allowed)
+        least = "" if one.minimum is None else str(one.minimum)
+        empty = "no" if one.required else "yes"
+        lines.append(
+            f"| `{one.name}` | {one.type} | {one.unit} | {empty} | {least} | {values} | {one.meaning} |"
+        )
+    return "\n".join(lines) + "\n"

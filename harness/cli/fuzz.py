@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``rematch verify fuzz``: changed and hostile files for every reader."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from harness.errors import InputError
+from harness.project import find_root
+
+if TYPE_CHECKING:
+    from harness.verify.fuzz.campaign import Campaign
+
+FUZZ = "fuzz"
+#: Inputs without --sims and --minutes: some minutes.
+INPUTS = 10_000
+FOUND = Path("results") / "fuzz"
+
+
+def run_fuzz(*, inputs: int | None, minutes: float | None, seed: int, write: bool, as_json: bool) -> None:
+    """Run a campaign, print its table, save the files that break a promise; exit status 1: there are some."""
+    from harness.provenance import describe_place
+    from harness.verify.fuzz.campaign import run, save
+    from harness.verify.fuzz.page import kept, table, write_page
+    from harness.verify.fuzz.readers import readers
+
+    if (minutes is not None and not minutes > 0) or (inputs is not None and inputs < 1):
+        raise InputError("nothing to do", place="--minutes, --sims", allowed="more than 0")
+    root = find_root()
+    began_s = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="rematch-fuzz-") as scratch:
+        found = run(
+            readers(root),
+            Path(scratch),
+            seed=seed,
+            inputs=INPUTS if inputs is None and minutes is None else inputs,
+            seconds=None if minutes is None else minutes * 60,
+            say=None if as_json else _say,
+        )
+    one = kept(found, seed=seed, place=describe_place(root), wall_s=time.monotonic() - began_s)
+    if as_json:
+        print(json.dumps(one.model_dump(mode="json"), indent=2))
+    else:
+        print(table((one,)))
+    if write:
+        write_page(root, one)
+    if found.findings:
+        for path, finding in zip(
+            save(list(found.findings.values()), root / FOUND), found.findings.values(), strict=True
+        ):
+            n = found.seen[finding.key]
+            print(f"{os.path.relpath(path)}: {finding.what} ({finding.where}); {n} files", file=sys.stderr)
+        raise typer.Exit(1)
+
+
+def _say(found: Campaign) -> None:
+    print(f"{found.inputs:,} inputs, {len(found.findings)} faults", file=sys.stderr, flush=True)

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tables of ``ARTIFACT.md``: claim, command, measured time and disk, tolerance, what another machine may change.
+
+Claims stand in ``docs/artifact.toml``. Times and sizes are readings: of commands those of ``docs/costs.json``,
+of measurements those of the bundled sessions, from the first line of a session's log to its last.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from harness.errors import InputError
+from harness.model import Frozen
+from harness.model.digits import plain
+from harness.store import SessionFolder, Store
+
+PAGE, DEFINITION, COSTS = Path("ARTIFACT.md"), Path("docs") / "artifact.toml", Path("docs") / "costs.json"
+BEGIN, END = "<!-- artifact: written by `python -m harness paper --artifact` -->", "<!-- /artifact -->"
+#: Derives every number of the paper from bundled sessions, and measures nothing.
+FROM_BUNDLED = "make paper PROFILE=sample"
+#: What a reviewer runs, in this order; a command without a reading says so.
+COMMANDS = (
+    "make kick-tires", FROM_BUNDLED, "make paper PROFILE=smoke", "make paper", "make test", "make arxiv",
+)  # fmt: skip
+NO_READING = "not measured"
+
+
+class ArtifactClaim(Frozen):
+    """One row: what is claimed, and how to see it again. Units do not occur: all numbers are read elsewhere."""
+
+    id: str = Field(pattern=r"^[a-z][a-z-]*$")
+    claim: str = Field(min_length=1)
+    keys: tuple[str, ...] = Field(min_length=1, description="numbers of the paper, for `rematch trace`")
+    experiment: str | None = Field(default=None, description="what measures it; None: nothing is measured")
+    again: str = Field(default=FROM_BUNDLED, description="command that derives the numbers without measuring")
+    tolerance: str = Field(min_length=1)
+    may_change: str = Field(min_length=1)
+
+    @property
+    def measure(self) -> str | None:
+        """The command that measures it anew."""
+        return None if self.experiment is None else f"rematch measure {self.experiment} --profile quick"
+
+
+class _Page(Frozen):
+    claim: tuple[ArtifactClaim, ...] = Field(min_length=1)
+
+
+def read_claims(root: Path) -> tuple[ArtifactClaim, ...]:
+    """Return the rows of ``docs/artifact.toml``.
+
+    Raises:
+        InputError: the file is missing, no TOML, or a row is incomplete: which.
+    """
+    file = root / DEFINITION
+    try:
+        said = tomllib.loads(file.read_text("utf-8"))
+        return TypeAdapter(_Page).validate_json(json.dumps(said)).claim
+    except OSError as error:
+        raise InputError(f"cannot be read ({error.strerror})", file=file) from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise InputError(first["msg"], file=file, place=".".join(map(str, first["loc"]))) from None
+    except ValueError as error:
+        raise InputError(f"is no TOML: {error}", file=file) from None
+
+
+def write_page(root: Path) -> Path:
+    """Write the tables between the markers of ``ARTIFACT.md``; the rest of the page is kept.
+
+    Raises:
+        InputError: the markers, the definition or a bundled session cannot be read.
+    """
+    page = root / PAGE
+    text = page.read_text("utf-8") if page.is_file() else ""
+    if BEGIN not in text or END not in text:
+        raise InputError("has no place for the tables", file=page, allowed=f"the lines {BEGIN} and {END}")
+    head, rest = text.split(BEGIN, 1)
+    page.write_text(f"{head}{BEGIN}\n{tables(root)}\n{END}{rest.split(END, 1)[1]}", "utf-8")
+    return page
+
+
+def tables(root: Path) -> str:
+    """Return both tables as Markdown, from the definition and the readings of this clone."""
+    readings = _readings(root)
+    newest = {one.folder.parent.name: one for one in _in_time(Store(root).sessions(bundled=True))}
+    lines = ["| command | time | disk it adds |", "|---|--:|--:|"]
+    lines += [f"| `{name}` | {' | '.join(_cost(readings.get(name)))} |" for name in COMMANDS]
+    machine = _machine(root)
+    if machine:
+        lines += ["", machine]
+    lines += [
+        "",
+        "| claim | numbers | command | time, disk | tolerance | what another machine may change |",
+        "|---|---|---|---|---|---|",
+    ]
+    for one in read_claims(root):
+        cells = [one.claim, "<br>".join(f"`{key}`" for key in one.keys)]
+        commands, costs = [f"`{one.again}`"], [", ".join(_cost(readings.get(one.again)))]
+        if one.measure is not None and one.experiment is not None:
+            commands.append(f"`{one.measure}`")
+            costs.append(", ".join(_session_cost(newest.get(one.experiment))))
+        cells += ["<br>".join(commands), "<br>".join(costs), one.tolerance, one.may_change]
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines)
+
+
+def working_s(events: Sequence[Mapping[str, Any]]) -> float | None:
+    """Return the seconds that a session's log spans, without those between an interruption and the next start."""
+    if not events:
+        return None
+    total = 0.0
+    for before, after in pairwise(events):
+        if before["event"] != "interrupted":
+            total += float(after["at_epoch_s"]) - float(before["at_epoch_s"])
+    return total + float(events[0].get("took_s") or 0.0)
+
+
+def _in_time(sessions: Iterable[SessionFolder]) -> list[SessionFolder]:
+    """Oldest first; a session without a log is left out."""
+    dated = [(events[0]["at_epoch_s"], one.key, one) for one in sessions if (events := one.events())]
+    return [one for _, _, one in sorted(dated, key=lambda row: row[:2])]
+
+
+def _session_cost(session: SessionFolder | None) -> tuple[str, str]:
+    seconds = None if session is None else working_s(session.events())
+    if session is None or seconds is None or session.archive is None:
+        return NO_READING, NO_READING
+    return _minutes(seconds), _megabytes(session.archive.path.stat().st_size)
+
+
+def _readings(root: Path) -> dict[str, Mapping[str, Any]]:
+    file = root / COSTS
+    kept = json.loads(file.read_text("utf-8"))["readings"] if file.is_file() else []
+    return {str(one["command"]): one for one in kept}
+
+
+def _machine(root: Path) -> str:
+    file = root / COSTS
+    if not file.is_file():
+        return ""
+    machine = json.loads(file.read_text("utf-8"))["machine"]
+    return (
+        f"One reading each, on {machine['cpus']} shared cores and {plain(machine['memory_bytes'] / 2**30)} GiB, in a "
+        "clone with an empty HOME; what ran in it before is in `docs/costs.json`. Times of sessions are those of "
+        "the bundled ones, and their disk is that of the archive."
+    )
+
+
+def _cost(reading: Mapping[str, Any] | None) -> tuple[str, str]:
+    if reading is None:
+        return NO_READING, NO_READING
+    return _minutes(float(reading["wall_s"])), _megabytes(float(reading["added_bytes"]))
+
+
+def _minutes(seconds: float) -> str:
+    return "{} min {:02d} s".format(*divmod(round(seconds), 60))
+
+
+def _megabytes(size: float) -> str:
+    return f"{plain(size / 1e6)} MB"

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The data package: bundled sessions with their tables, described for people and for programs.
+
+``datapackage.json`` is the schema (Frictionless Data Package, Table Schema), ``ro-crate-metadata.json`` the
+metadata (RO-Crate 1.1), ``checksums.sha256`` what ``sha256sum -c`` reads. Of the same commit and the same
+sessions all text files have the same bytes.
+"""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import json
+import os
+import shutil
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from harness.agent.hashing import file_sha256
+from harness.analysis.tables import schema
+from harness.analysis.tables.dictionary import Column, columns, page, unit_of
+from harness.analysis.tables.layout import Processed
+from harness.analysis.tables.tidy import tidy
+from harness.errors import InputError, StoreError
+from harness.store import Store
+
+FOLDER = Path("results") / "data-package"
+CHECKSUMS, SCHEMA, CRATE = "checksums.sha256", "datapackage.json", "ro-crate-metadata.json"
+TITLE = "Rematch: measured trials of Java and Go microservices"
+DESCRIPTION = (
+    "Trials of microservices in Java and Go as the tools wrote them, the tables derived from them, and the numbers "
+    "of the articles that they are compared with."
+)
+LICENCE = "https://creativecommons.org/licenses/by/4.0/"
+_KEY = ["source", "session_id", "trial_id"]
+_FORMATS = {
+    ".zip": "application/zip", ".csv": "text/csv", ".parquet": "application/vnd.apache.parquet", ".md": "text/markdown",
+    ".json": "application/json", ".sha256": "text/plain",
+}  # fmt: skip
+
+
+def write_package(root: Path, folder: Path, experiments: Collection[str] | None = None) -> list[str]:
+    """Write the package into a new or empty folder, or over an earlier package.
+
+    Args:
+        experiments: names; ``None``: all that have a bundled session.
+
+    Returns:
+        The files that it has, relative to ``folder``.
+
+    Raises:
+        InputError: the folder has something else in it, or an experiment has no bundled session.
+        StoreError: it cannot be written.
+    """
+    _refuse_other(folder)
+    sessions = [
+        one
+        for one in Store(root).sessions(bundled=True)
+        if experiments is None or one.folder.parent.name in experiments
+    ]
+    names = sorted({one.folder.parent.name for one in sessions})
+    if experiments is not None and set(experiments) - set(names):
+        raise InputError(
+            "no bundled session", place=", ".join(sorted(set(experiments) - set(names))),
+            allowed=", ".join(sorted({one.folder.parent.name for one in Store(root).sessions(bundled=True)})),
+        )  # fmt: skip
+    if not names:
+        raise InputError("no bundled session", file=root / "data" / "raw" / "bundled")
+    tidy(root, names, sources=["bundled"])
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / SCHEMA).write_text(
+            "{}\n", "utf-8"
+        )  # an interrupted package is known as one by the next run
+        for one in sessions:
+            if one.archive is not None:
+                _copy(one.archive.path, folder / "sessions" / one.folder.parent.name / one.archive.path.name)
+        for path in sorted((root / "data" / "published").glob("*.csv")):
+            _copy(path, folder / "published" / path.name)
+        resources = [_trials(root, folder, name) for name in names]
+        resources += [_published(path, folder) for path in sorted((folder / "published").glob("*.csv"))]
+        (folder / "data-dictionary.md").write_text(page(), "utf-8")
+        _json(folder / SCHEMA, _schema(resources))
+        newest = max(one.events()[-1]["at_epoch_s"] for one in sessions)
+        files = [name for name in _files(folder) if name not in (CRATE, CHECKSUMS)]
+        _json(folder / CRATE, crate(folder, files, columns(), newest))
+        lines = [f"{file_sha256(folder / name)}  {name}\n" for name in _files(folder) if name != CHECKSUMS]
+        (folder / CHECKSUMS).write_text("".join(lines), "utf-8")
+    except OSError as error:
+        raise StoreError(f"{error.filename or folder}: cannot be written ({error.strerror})") from error
+    return _files(folder)
+
+
+def _refuse_other(folder: Path) -> None:
+    """An earlier package is removed; any other folder with something in it is refused."""
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise InputError("is not a folder", file=folder, allowed="a new or an empty folder")
+    if folder.is_dir() and any(folder.iterdir()):
+        if not (folder / SCHEMA).is_file():
+            raise InputError(
+                "already exists", file=folder, allowed="a new or an empty folder, or a data package"
+            )
+        shutil.rmtree(folder)
+
+
+def _copy(path: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.link(path, target)  # a clone and its package are on one disk as a rule; the archives never change
+    except OSError:
+        shutil.copyfile(path, target)
+
+
+def _files(folder: Path) -> list[str]:
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+
+
+def _json(path: Path, made: object) -> None:
+    path.write_text(json.dumps(made, indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+
+def _trials(root: Path, folder: Path, experiment: str) -> dict[str, Any]:
+    """Write an experiment's table as Parquet and as CSV; return its resource."""
+    frame = Processed(root, experiment, "bundled").read_trials()
+    factors = [name for name in frame.columns if name not in schema.COLUMNS]
+    base = folder / "tables" / experiment
+    base.mkdir(parents=True, exist_ok=True)
+    frame.to_parquet(base / "trials.parquet", index=False, compression="zstd")
+    plain = frame.copy()
+    for name in schema.SWITCHES:
+        plain[name] = plain[name].map({True: "true", False: "false"})
+    plain.to_csv(base / "trials.csv", index=False, lineterminator="\n")
+    fields = [_field(one) for one in columns(factors)]
+    made: dict[str, Any] = {
+        "name": f"trials-{experiment}",
+        "path": f"tables/{experiment}/trials.csv",
+        "title": f"one row per trial of {experiment}; the same table as trials.parquet",
+    }
+    return made | _tabular(fields, {"primaryKey": _KEY})
+
+
+def _tabular(fields: list[dict[str, Any]], more: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "profile": "tabular-data-resource", "format": "csv", "mediatype": "text/csv", "encoding": "utf-8",
+        "schema": {"fields": fields, "missingValues": [""], **more},
+    }  # fmt: skip
+
+
+def _field(one: Column) -> dict[str, Any]:
+    made: dict[str, Any] = {"name": one.name, "type": one.type, "description": one.meaning}
+    if one.unit:
+        made["unit"] = one.unit
+    rules: dict[str, Any] = {"required": one.required}
+    if one.minimum is not None:
+        rules["minimum"] = one.minimum
+    if one.allowed:
+        rules["enum"] = list(one.allowed)
+    return made | {"constraints": rules}
+
+
+def _published(path: Path, folder: Path) -> dict[str, Any]:
+    """Return the resource of a table of an article: numbers where every cell that is filled is one."""
+    lines = [line for line in path.read_text("utf-8").splitlines() if not line.startswith("#")]
+    said = [line[1:].strip() for line in path.read_text("utf-8").splitlines() if line.startswith("#")]
+    head, *rows = list(csv.reader(lines))
+    fields = []
+    for at, name in enumerate(head):
+        cells = [row[at] for row in rows if row[at]]
+        numeric = bool(cells) and bool(pd.to_numeric(pd.Series(cells), errors="coerce").notna().all())
+        one: dict[str, Any] = {"name": name, "type": "number" if numeric else "string"}
+        fields.append(one | ({"unit": unit_of(name)} if numeric else {}))
+    made = {
+        "name": f"published-{path.stem}",
+        "path": path.relative_to(folder).as_posix(),
+        "title": f"numbers of articles: {path.stem}",
+        "description": " ".join(line for line in said if not line.startswith("SPDX")),
+        "dialect": {"commentChar": "#"},
+    }
+    return made | _tabular(fields, {})
+
+
+def _schema(resources: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {
+        "profile": "tabular-data-package",
+        "name": "rematch",
+        "title": TITLE,
+        "description": DESCRIPTION,
+        "licenses": [{"name": "CC-BY-4.0", "path": LICENCE}],
+        "resources": list(resources),
+    }
+
+
+def crate(
+    folder: Path, files: Iterable[str], every: Iterable[Column], newest_epoch_s: float
+) -> dict[str, Any]:
+    """Return the RO-Crate of a folder's files. ``newest_epoch_s``: when the newest session ended."""
+    day = datetime.datetime.fromtimestamp(newest_epoch_s, datetime.UTC).date().isoformat()
+    names = list(files)
+    measured = [
+        {
+            "@id": f"#column-{one.name}", "@type": "PropertyValue", "name": one.name, "description": one.meaning,
+            **({"unitText": one.unit} if one.unit else {}),
+        }
+        for one in every
+    ]  # fmt: skip
+    entities: list[dict[str, Any]] = [
+        {
+            "@id": CRATE, "@type": "CreativeWork", "about": {"@id": "./"},
+            "conformsTo": {"@id": "https://w3id.org/ro/crate/1.1"},
+        },
+        {
+            "@id": "./", "@type": "Dataset", "name": TITLE, "description": DESCRIPTION, "datePublished": day,
+            "license": {"@id": LICENCE}, "author": {"@id": "#authors"},
+            "hasPart": [{"@id": name} for name in names],
+            "variableMeasured": [{"@id": one["@id"]} for one in measured],
+        },
+        {"@id": "#authors", "@type": "Organization", "name": "The Rematch authors"},
+        {
+            "@id": LICENCE, "@type": "CreativeWork", "name": "CC BY 4.0",
+            "description": "Creative Commons Attribution 4.0 International",
+        },
+    ]  # fmt: skip
+    for name in names:
+        path = folder / name
+        entities.append(
+            {
+                "@id": name, "@type": "File", "name": path.name,
+                "encodingFormat": _FORMATS.get(path.suffix, "text/plain"),
+                "contentSize": str(path.stat().st_size), "sha256": file_sha256(path),
+            }
+        )  # fmt: skip
+    return {"@context": "https://w3id.org/ro/crate/1.1/context", "@graph": [*entities, *measured]}

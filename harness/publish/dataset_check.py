@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Check a data package against its own schema, metadata and checksums; it shares no code with what writes one."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from harness.agent.hashing import file_sha256
+from harness.errors import InputError
+
+_TYPES: Mapping[str, Callable[[str], object]] = {
+    "string": str, "integer": int, "number": float, "boolean": lambda cell: {"true": True, "false": False}[cell],
+}  # fmt: skip
+_LINE = re.compile(r"([0-9a-f]{64})  (.+)")
+
+
+def problems_of(folder: Path) -> list[str]:
+    """Return what is wrong with a package, one line each; at most ten for each table.
+
+    Raises:
+        InputError: it is none: a file is missing or no JSON.
+    """
+    return [*_checksums(folder), *_tables(folder), *_crate(folder)]
+
+
+def _read(folder: Path, name: str) -> Any:
+    try:
+        return json.loads((folder / name).read_text("utf-8"))
+    except OSError as error:
+        raise InputError(
+            f"cannot be read ({error.strerror})", file=folder / name, allowed="a data package"
+        ) from None
+    except ValueError as error:
+        raise InputError(f"is no JSON: {error}", file=folder / name) from None
+
+
+def _inside(folder: Path, name: str) -> Path | None:
+    """The file of that name; ``None``: there is none below the folder."""
+    path = (folder / name).resolve()
+    return path if path.is_relative_to(folder.resolve()) and path.is_file() else None
+
+
+def _checksums(folder: Path) -> Iterator[str]:
+    file = folder / "checksums.sha256"
+    if not file.is_file():
+        raise InputError("is missing", file=file, allowed="a data package")
+    listed = {file.name}
+    for number, line in enumerate(file.read_text("utf-8", errors="replace").splitlines(), 1):
+        found = _LINE.fullmatch(line)
+        path = _inside(folder, found[2]) if found else None
+        if found is None or path is None:
+            yield f"{file.name}: line {number}: names no file of the package"
+            continue
+        listed.add(found[2])
+        if file_sha256(path) != found[1]:
+            yield f"{found[2]}: its bytes are not those of its checksum"
+    present = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    yield from (f"{name}: has no checksum" for name in sorted(present - listed))
+
+
+def _tables(folder: Path) -> Iterator[str]:
+    for resource in _read(folder, "datapackage.json").get("resources", []):
+        name = str(resource.get("path"))
+        path = _inside(folder, name)
+        if path is None:
+            yield f"datapackage.json: {name} is no file of the package"
+            continue
+        found = list(_rows(path, name, resource["schema"], resource.get("dialect", {}).get("commentChar")))
+        yield from found[:10]
+
+
+def _rows(path: Path, name: str, schema: Mapping[str, Any], comment: str | None) -> Iterator[str]:
+    fields = schema["fields"]
+    lines = path.read_text("utf-8").splitlines()
+    rows = csv.reader([line for line in lines if not (comment and line.startswith(comment))])
+    head = next(rows, [])
+    if head != [one["name"] for one in fields]:
+        yield f"{name}: columns are not those of the schema"
+        return
+    keys: set[tuple[str, ...]] = set()
+    for number, row in enumerate(rows, 1):
+        if len(row) != len(fields):
+            yield f"{name}: row {number}: {len(row)} cells, {len(fields)} columns"
+            continue
+        for field, cell in zip(fields, row, strict=True):
+            wrong = _wrong(field, cell)
+            if wrong is not None:
+                yield f"{name}: row {number}: {field['name']}: found {cell!r}; allowed: {wrong}"
+        key = tuple(row[head.index(one)] for one in schema.get("primaryKey", ()))
+        if key and key in keys:
+            yield f"{name}: row {number}: its key is that of an earlier row"
+        keys.add(key)
+
+
+def _wrong(field: Mapping[str, Any], cell: str) -> str | None:
+    """What a cell should have been; ``None``: it is right."""
+    rules = field.get("constraints", {})
+    if cell == "":
+        return "a value" if rules.get("required") else None
+    try:
+        value = _TYPES[field["type"]](cell)
+    except (ValueError, KeyError):
+        return str(field["type"])
+    if "minimum" in rules and not (isinstance(value, int | float) and value >= rules["minimum"]):
+        return f"at least {rules['minimum']}"
+    if "enum" in rules and cell not in rules["enum"]:
+        return ", ".join(rules["enum"])
+    return None
+
+
+def _crate(folder: Path) -> Iterator[str]:
+    name = "ro-crate-metadata.json"
+    graph = _read(folder, name).get("@graph", [])
+    by_id = {one.get("@id"): one for one in graph}
+    if len(by_id) != len(graph):
+        yield f"{name}: an @id occurs twice"
+    descriptor, root = by_id.get(name, {}), by_id.get("./", {})
+    if descriptor.get("about") != {"@id": "./"} or "conformsTo" not in descriptor:
+        yield f"{name}: has no descriptor of itself"
+    missing = {"name", "description", "datePublished", "license", "hasPart"} - root.keys()
+    if root.get("@type") != "Dataset" or missing:
+        yield f"{name}: the root lacks {', '.join(sorted(missing)) or 'the type Dataset'}"
+    for reference in _references(graph):
+        if reference not in by_id and not reference.startswith("https://w3id.org/"):
+            yield f"{name}: {reference} is named and not described"
+    for one in graph:
+        if one.get("@type") != "File":
+            continue
+        path = _inside(folder, str(one["@id"]))
+        if path is None:
+            yield f"{name}: {one['@id']} is no file of the package"
+        elif one.get("sha256") != file_sha256(path) or one.get("contentSize") != str(path.stat().st_size):
+            yield f"{name}: {one['@id']}: size or hash is that of another file"
+
+
+def _references(node: object) -> Iterator[str]:
+    if isinstance(node, dict):
+        if node.keys() == {"@id"}:
+            yield str(node["@id"])
+        else:
+            for value in node.values():
+                yield from _references(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from _references(value)

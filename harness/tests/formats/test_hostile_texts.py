@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faults that changed files have shown: each stays mended."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from harness.agent.cgroup import group_folders, read_folders
+from harness.agent.cgroup_throttling import read_throttling
+from harness.agent.cpu_stat import parse_cpu_stat, whole_number
+from harness.definitions import load_requests
+from harness.definitions.strict_files import read_toml
+from harness.errors import InputError
+from harness.formats.jfr_contention import parse_contention
+from harness.formats.jfr_json import parse_jfr_json
+from harness.formats.k6_own import read_k6_summary
+from harness.formats.nmt import parse_nmt
+from harness.formats.oha_files import read_oha_db
+from harness.formats.runtime_metrics import parse_runtime_metrics
+from harness.hosts.ssh.settings import host_names
+from harness.report.samples import summarise_samples
+from harness.workloads import load_cases
+
+DIGITS = "9" * 5000
+DEEP = "[" * 100_000
+
+
+@pytest.mark.parametrize("text", [f"a = {DIGITS}", f"a = {DEEP}", "a." * 20_000 + "b = 1"])
+def test_toml_that_is_too_deep_or_has_thousands_of_digits_is_refused(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "a.toml"
+    file.write_text(text)
+    with pytest.raises(InputError, match=r"a\.toml"):
+        read_toml(file)
+
+
+@pytest.mark.parametrize(
+    "text", ["hosts = 3", "hosts = [1]", "[hosts]\na = 3", f"a = {DIGITS}", f"a = {DEEP}", "a = \0"]
+)
+def test_a_hosts_file_without_hosts_is_refused(text: str, tmp_path: Path) -> None:
+    (tmp_path / "hosts.toml").write_text(text)
+    with pytest.raises(InputError, match=r"hosts\.toml"):
+        host_names(tmp_path)
+
+
+@pytest.mark.parametrize("data", [b"\xff\xfe", DEEP.encode(), b'{"mix":' + DIGITS.encode() + b"}"])
+def test_requests_and_cases_that_are_no_json_are_refused_with_their_line(data: bytes, tmp_path: Path) -> None:
+    contract = tmp_path / "services/a/contract"
+    contract.mkdir(parents=True)
+    for name in ("requests.jsonl", "cases.jsonl"):
+        (contract / name).write_bytes(data)
+    with pytest.raises(InputError, match=r"requests\.jsonl"):
+        load_requests(tmp_path, "a")
+    with pytest.raises(InputError, match=r"cases\.jsonl"):
+        load_cases(contract)
+
+
+@pytest.mark.parametrize("value", ["NaN", "+Inf", "-Inf", "1e400"])
+def test_a_count_of_a_runtime_that_is_no_number_is_a_line_that_cannot_be_read(value: str) -> None:
+    names = (
+        "go_gc_cycles_total_gc_cycles_total",
+        "go_gc_duration_seconds_count",
+        "go_memory_classes_total_bytes",
+    )
+    found = parse_runtime_metrics("".join(f"{name} {value}\n" for name in names))
+    assert (found.n_collections, found.last_collection, found.memory_classes_bytes) == (None, None, {})
+    assert found.n_unknown == len(names)
+
+
+def test_a_recording_with_an_infinite_number_costs_its_own_event() -> None:
+    event = '{"type":"jdk.GarbageCollection","values":{"startTime":"2026-01-01T00:00:00Z","gcId":1e400}}'
+    assert parse_jfr_json('{"recording":{"events":[' + event + "]}}").log.n_unknown == 1
+
+
+def test_native_memory_with_thousands_of_digits_is_refused() -> None:
+    with pytest.raises(InputError, match="no total"):
+        parse_nmt(f"Total: reserved={DIGITS}KB, committed=1KB")
+
+
+@pytest.mark.parametrize("number", ["1.2.3", DIGITS, "1,,,.5."])
+def test_waits_that_are_no_numbers_are_refused(number: str) -> None:
+    table = f"Contention by Lock Class\n----\na.B {number} 1 ms 1 ms 1 ms\na.B 1 {number} ms 1 ms 1 ms\n"
+    with pytest.raises(InputError):
+        parse_contention(table)
+
+
+def test_a_row_of_oha_that_is_a_text_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "a.db"
+    with sqlite3.connect(file) as connection:
+        connection.execute("CREATE TABLE oha (start, start_latency_correction, duration, status)")
+        connection.execute("INSERT INTO oha VALUES ('x', NULL, 'y', 'z')")
+    connection.close()
+    with pytest.raises(InputError, match=r"a\.db"):
+        read_oha_db(file)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "1 2 3",
+        "1 2 0:3 / /sys/fs/cgroup rw -",
+        " - cgroup2",
+        "1 2 0:3 / /a\0b rw - cgroup2 x rw",
+        "\xff - \n",
+    ],
+)
+@pytest.mark.parametrize(
+    "groups", ["", "0", "0::", "::", "0::/../../..", "0::/" + "a" * 5000, "0::/a\0b", "\N{SUPERSCRIPT TWO}"]
+)
+def test_broken_files_of_control_groups_give_nothing_and_end_nothing(
+    text: str, groups: str, tmp_path: Path
+) -> None:
+    for name, content in (
+        ("proc/self/mountinfo", text),
+        ("proc/self/cgroup", groups),
+        ("proc/1/cgroup", groups),
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(content, errors="replace")
+    read_throttling(tmp_path)
+    read_folders(group_folders(1, tmp_path), rss_bytes=None, process_cpu_s=None)
+
+
+@pytest.mark.parametrize(
+    "text", ["\N{SUPERSCRIPT TWO}", DIGITS, "-1", "", "1.5", "\N{ARABIC-INDIC DIGIT THREE}"]
+)
+def test_a_counter_of_the_kernel_is_digits(text: str) -> None:
+    assert whole_number(text) is None
+    assert parse_cpu_stat(f"nr_throttled {text}\nthrottled_usec {text}") is None
+
+
+def test_samples_with_a_number_that_no_float_holds_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "samples.csv"
+    file.write_text(f"monotonic_s,rss_bytes\n1,{'9' * 400}\n2,{'8' * 400}\n")
+    with pytest.raises(InputError, match=r"samples\.csv"):
+        summarise_samples(file, None)
+
+
+@pytest.mark.parametrize("rows", ["inf,1\n", "1,inf\n", "-inf,2\n2,3\n"])
+def test_samples_with_an_infinite_number_are_refused(rows: str, tmp_path: Path) -> None:
+    file = tmp_path / "samples.csv"
+    file.write_text(f"monotonic_s,rss_bytes\n{rows}")
+    with pytest.raises(InputError, match=r"samples\.csv"):
+        summarise_samples(file, None)
+
+
+def test_a_sample_without_a_time_does_not_count(tmp_path: Path) -> None:
+    file = tmp_path / "samples.csv"
+    file.write_text("monotonic_s,rss_bytes\n,1\n1,2\n3,4\n,5\n")
+    (one,) = summarise_samples(file, None).processes.values()
+    assert (one.n_samples, one.lasted_s) == (2, 2.0)
+
+
+def test_a_recording_with_an_endless_duration_costs_its_own_event() -> None:
+    event = '{"type":"jdk.GCPhasePause","values":{"startTime":"2026-01-01T00:00:00Z","duration":"PT1E400S"}}'
+    found = parse_jfr_json('{"recording":{"events":[' + event.replace("1E400", "9" * 400) + "]}}").log
+    assert found.n_unknown == 1 and found.end_s is None
+
+
+def test_a_summary_of_k6_with_an_endless_duration_is_refused(tmp_path: Path) -> None:
+    golden = Path(__file__).resolve().parents[1] / "golden" / "k6" / "summary-handled.json"
+    made = json.loads(golden.read_text("utf-8"))
+    made["state"]["testRunDurationMs"] = float("inf")
+    file = tmp_path / "k6.json"
+    file.write_text(json.dumps(made))
+    with pytest.raises(InputError, match=r"k6\.json"):
+        read_k6_summary(file)

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ARTIFACT.md: its commands exist, its claims' numbers are printed by the paper, its digits are readings."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+
+from harness.cli.app import app
+from harness.definitions import experiment_files
+from harness.errors import InputError
+from harness.project import find_root
+from harness.publish.artifact_page import (
+    BEGIN,
+    END,
+    ArtifactClaim,
+    read_claims,
+    tables,
+    working_s,
+    write_page,
+)
+from setup.kick_tires import NEXT, Step, run_all, steps
+
+ROOT = find_root(Path(__file__).parent)
+PAGE = (ROOT / "ARTIFACT.md").read_text("utf-8")
+PRINTED = re.compile(r"\\(?:val|valci|verdict)\{([^}]*)\}")
+
+
+def commands_in(text: str) -> set[str]:
+    """Return what the page tells to run: in backquotes, and as lines of blocks."""
+    quoted = re.findall(r"`((?:make|rematch) [^`]+)`", text)
+    return {*quoted, *re.findall(r"^((?:make|rematch) .+)$", text, re.MULTILINE)}
+
+
+def make_targets() -> set[str]:
+    rules = re.findall(r"^([a-z][a-z -]*):(?!=)", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+    return {name for rule in rules for name in rule.split()}
+
+
+def test_every_command_of_the_page_exists() -> None:
+    verbs = set(getattr(typer.main.get_command(app), "commands"))  # noqa: B009 - click types it as a Command
+    found = commands_in(PAGE)
+    assert len(found) > 8
+    for command in found:
+        program, name, *_ = command.split()
+        assert name in (make_targets() if program == "make" else verbs), command
+
+
+def test_every_experiment_and_session_that_the_page_names_exists() -> None:
+    experiments = set(experiment_files(ROOT))
+    named = {
+        found
+        for command in commands_in(PAGE)
+        for found in re.findall(r"rematch (?:measure|results) (\S+)", command)
+    }
+    assert named and named <= experiments
+    for session in re.findall(r"--against bundled/(\S+?)`", PAGE):
+        assert (ROOT / f"data/raw/bundled/strings-warm/{session}.zip").is_file()
+
+
+@pytest.mark.parametrize("one", read_claims(ROOT), ids=lambda one: one.id)
+def test_the_numbers_of_a_claim_are_printed_by_the_paper(one: ArtifactClaim) -> None:
+    # LaTeX stops at a key that no notebook published, so what the paper prints exists
+    paper = "".join(path.read_text("utf-8") for path in (ROOT / "paper" / "sections").glob("*.tex"))
+    assert set(one.keys) <= set(PRINTED.findall(paper))
+    assert not re.search(r"\d", f"{one.claim} {one.tolerance} {one.may_change}".replace("p99", "")), (
+        "digits are readings"
+    )
+
+
+def test_the_tables_are_those_that_the_command_writes() -> None:
+    assert PAGE.partition(BEGIN)[2].partition(END)[0].strip() == tables(ROOT).strip()
+
+
+def test_a_page_without_the_markers_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "ARTIFACT.md").write_text("no tables\n")
+    with pytest.raises(InputError, match=r"ARTIFACT\.md"):
+        write_page(tmp_path)
+
+
+def test_a_session_that_was_interrupted_is_not_charged_for_the_break() -> None:
+    log = [("started", 0), ("interrupted", 10), ("resumed", 100), ("finished", 130)]
+    assert working_s([{"event": event, "at_epoch_s": at} for event, at in log]) == 40
+    assert working_s([]) is None
+
+
+def test_each_step_prints_pass_or_fail_and_a_failure_does_not_stop_the_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    python = sys.executable
+    every = (
+        Step(name="works", command=(python, "-c", "print('done')"), shows="done"),
+        Step(name="breaks", command=(python, "-c", "print('the reason'); raise SystemExit(3)")),
+        Step(name="does nothing", command=(python, "-c", ""), shows="done"),
+        Step(name="is missing", command=(str(tmp_path / "no-program"),)),
+        Step(name="leaves nothing", command=(python, "-c", ""), leaves=tmp_path / "file"),
+    )
+    assert run_all(every, tmp_path, {}) == 4
+    said = capsys.readouterr().out
+    assert re.findall(r"^(PASS|FAIL)  ([a-z ]+) \(", said, re.MULTILINE) == [
+        ("PASS", "works"), ("FAIL", "breaks"), ("FAIL", "does nothing"), ("FAIL", "is missing"), ("FAIL", "leaves nothing"),
+    ]  # fmt: skip
+    assert "the reason" in said and "FAIL: 1 of 5 steps passed" in said
+    assert all(command in said for _, command in NEXT)
+
+
+def test_the_files_that_the_steps_name_exist() -> None:
+    words = [word for one in steps(ROOT) for word in one.command]
+    assert all(
+        (ROOT / word).exists() for word in words if word.startswith(("notebooks/", str(ROOT / "harness")))
+    )
+
+
+def test_the_comparison_of_the_steps_really_withholds_verdicts() -> None:
+    compare = next(one for one in steps(ROOT) if one.name.startswith("compare"))
+    done = subprocess.run(
+        [sys.executable, "-m", "harness", *compare.command[1:]],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert compare.shows in done.stdout
+
+
+def test_costs_name_commands_that_exist() -> None:
+    kept = json.loads((ROOT / "docs" / "costs.json").read_text("utf-8"))["readings"]
+    assert {one["command"].split()[1] for one in kept} <= make_targets()

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The data package: every column has a meaning, and a package holds what its schema, metadata and checksums say."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from harness.analysis.tables import schema
+from harness.analysis.tables.dictionary import ALLOWED, MEANINGS, columns, page, unit_of
+from harness.errors import InputError
+from harness.project import find_root
+from harness.publish.dataset import write_package
+from harness.publish.dataset_check import problems_of
+
+ROOT = find_root(Path(__file__).parent)
+EXPERIMENT = "aa"
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A package of one bundled session, made in a project of its own."""
+    root = tmp_path_factory.mktemp("project")
+    shutil.copytree(ROOT / "data/raw/bundled" / EXPERIMENT, root / "data/raw/bundled" / EXPERIMENT)
+    shutil.copytree(ROOT / "data/published", root / "data/published")
+    write_package(root, root / "package")
+    return root / "package"
+
+
+@pytest.fixture
+def copied(package: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(package, tmp_path / "package")
+
+
+def test_every_column_has_a_meaning_and_nothing_else_has() -> None:
+    assert set(MEANINGS) == set(schema.COLUMNS)
+    assert set(ALLOWED) <= set(schema.COLUMNS)
+    assert all(one.unit for one in columns() if one.type in ("integer", "number"))
+
+
+@pytest.mark.parametrize(
+    ("name", "unit"),
+    [
+        ("latency_p50_s", "s"), ("cpu_s_per_request", "s/request"), ("offered_per_s", "1/s"), ("rss_max_bytes", "B"),
+        ("cpu_s_at_first_response", "s"), ("n_requests", "1"), ("service_cores", "cores"), ("latency_mean_ms", "ms"),
+    ],
+)  # fmt: skip
+def test_a_unit_follows_from_the_name(name: str, unit: str) -> None:
+    assert unit_of(name) == unit
+
+
+def test_the_page_is_the_one_that_the_dictionary_writes() -> None:
+    assert (ROOT / "docs/data-dictionary.md").read_text("utf-8") == page()
+
+
+def test_a_written_package_holds_what_it_says(package: Path) -> None:
+    assert problems_of(package) == []
+    done = subprocess.run(["sha256sum", "-c", "--quiet", "checksums.sha256"], cwd=package, check=False)
+    assert done.returncode == 0
+
+
+def test_the_schema_has_types_units_and_constraints_of_every_column(package: Path) -> None:
+    resources = json.loads((package / "datapackage.json").read_text("utf-8"))["resources"]
+    trials = next(one for one in resources if one["name"] == f"trials-{EXPERIMENT}")
+    fields = {one["name"]: one for one in trials["schema"]["fields"]}
+    frame = pd.read_parquet(package / "tables" / EXPERIMENT / "trials.parquet")
+    assert list(fields) == list(frame.columns)
+    assert fields["throughput_per_s"] | {"description": ""} == {
+        "name": "throughput_per_s", "type": "number", "unit": "1/s", "description": "",
+        "constraints": {"required": False, "minimum": 0},
+    }  # fmt: skip
+    assert "ok" in fields["outcome"]["constraints"]["enum"]
+    read = pd.read_csv(package / trials["path"])
+    assert read["throughput_per_s"].tolist() == frame["throughput_per_s"].tolist()
+    assert {one["name"] for one in resources} >= {"published-strings-rounds"}
+
+
+def test_the_same_sessions_give_the_same_package(package: Path, tmp_path: Path) -> None:
+    write_package(package.parent, tmp_path / "again")
+    for name in ("checksums.sha256", "datapackage.json", "ro-crate-metadata.json"):
+        assert (tmp_path / "again" / name).read_bytes() == (package / name).read_bytes()
+
+
+def set_cell(package: Path, column: str, value: str) -> None:
+    path = package / "tables" / EXPERIMENT / "trials.csv"
+    frame = pd.read_csv(path, dtype=str, keep_default_na=False)
+    frame.loc[0, column] = value
+    frame.to_csv(path, index=False)
+
+
+def lose_a_file(package: Path) -> None:
+    (package / "published" / "strings-rounds.csv").unlink()
+
+
+def add_a_file(package: Path) -> None:
+    (package / "more.txt").write_text("not listed\n")
+
+
+def name_outside(package: Path) -> None:
+    path = package / "checksums.sha256"
+    path.write_text(path.read_text() + "0" * 64 + "  ../../etc/passwd\n")
+
+
+def lose_the_licence(package: Path) -> None:
+    path = package / "ro-crate-metadata.json"
+    made = json.loads(path.read_text())
+    del next(one for one in made["@graph"] if one["@id"] == "./")["license"]
+    path.write_text(json.dumps(made))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda p: set_cell(p, "latency_p50_s", "-1"), r"latency_p50_s: found '-1'; allowed: at least 0"),
+        (lambda p: set_cell(p, "latency_p50_s", "fast"), r"latency_p50_s: found 'fast'; allowed: number"),
+        (lambda p: set_cell(p, "latency_p50_s", "nan"), r"latency_p50_s: found 'nan'; allowed: at least 0"),
+        (lambda p: set_cell(p, "outcome", "good"), r"outcome: found 'good'; allowed: ok"),
+        (lambda p: set_cell(p, "variant", ""), r"variant: found ''; allowed: a value"),
+        (lambda p: set_cell(p, "excluded", "no"), r"excluded: found 'no'; allowed: boolean"),
+        (lose_a_file, r"names no file|is no file"),
+        (add_a_file, r"more\.txt: has no checksum"),
+        (name_outside, r"names no file of the package"),
+        (lose_the_licence, r"the root lacks license"),
+    ],
+)
+def test_what_is_wrong_with_a_package_is_found(
+    copied: Path, change: Callable[[Path], None], said: str
+) -> None:
+    change(copied)
+    assert re.search(said, "\n".join(problems_of(copied)))
+
+
+def test_a_folder_with_something_else_in_it_is_not_written_to(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("kept\n")
+    with pytest.raises(InputError, match="already exists"):
+        write_package(ROOT, tmp_path)
+    assert (tmp_path / "mine.txt").read_text() == "kept\n"
+
+
+def test_what_is_no_package_is_refused_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"checksums\.sha256"):
+        problems_of(tmp_path)

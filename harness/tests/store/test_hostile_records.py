@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A session of somebody else cannot make its reader write elsewhere, or end in a traceback."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.analysis.tables.tidy import tidy
+from harness.errors import InputError
+from harness.project import find_root
+from harness.store import SessionFolder, Store
+
+ROOT = find_root(Path(__file__).parent)
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> SessionFolder:
+    """A bundled session as a folder that was measured here, in a project of its own."""
+    (archived,) = Store(ROOT).sessions("aa", bundled=True)
+    assert archived.archive is not None
+    folder = tmp_path / "project/data/raw/aa/quick-local-1"
+    archived.archive.unpack(folder)
+    return SessionFolder(folder)
+
+
+def rewrite(file: Path, change: Callable[[Any], object]) -> None:
+    made = json.loads(file.read_text("utf-8"))
+    change(made)
+    file.write_text(json.dumps(made), "utf-8")
+
+
+@pytest.mark.parametrize("name", ["../../../../../outside", "/outside", "a\\b", ".hidden", "a\0b", ""])
+def test_a_record_that_names_a_path_writes_nothing_outside(
+    session: SessionFolder, tmp_path: Path, name: str
+) -> None:
+    first = min(session.finished())
+    rewrite(session.folder / first / "record.json", lambda made: made["planned"].update(trial_id=name))
+    before = {path for path in tmp_path.rglob("*") if "processed" not in path.parts}
+    with pytest.raises(InputError, match=r"record\.json"):
+        session.record(first)
+    (done,) = tidy(tmp_path / "project", ["aa"]).experiments
+    assert done.by_reason["damaged"] == 1
+    after = {path for path in tmp_path.rglob("*") if "processed" not in path.parts}
+    assert after == before
+
+
+def test_the_record_of_another_trial_is_refused(session: SessionFolder) -> None:
+    first, second = sorted(session.finished())[:2]
+    record = session.folder / first / "record.json"
+    record.write_bytes((session.folder / second / "record.json").read_bytes())
+    with pytest.raises(InputError, match=r"record\.json.*the record of another trial"):
+        session.record(first)
+
+
+@pytest.mark.parametrize(
+    "content", [b"a,b\n1,2\n", b"", gzip.compress(b"x" * 100)[:20], b"monotonic_s,role\nx,y\n"]
+)
+def test_samples_that_are_none_exclude_their_trial_and_no_other(
+    session: SessionFolder, tmp_path: Path, content: bytes
+) -> None:
+    first = min(session.finished())
+    stored = session.folder / first / "samples.csv.gz"
+    packed = content if content.startswith(b"\x1f\x8b") else gzip.compress(content, mtime=0)
+    stored.write_bytes(packed)
+    rewrite(
+        session.folder / first / "record.json",
+        lambda made: made["files"]["samples.csv.gz"].update(bytes=len(packed)),
+    )
+    (done,) = tidy(tmp_path / "project", ["aa"]).experiments
+    assert done.by_reason == {"damaged": 1}
+    assert done.n_kept == done.n_planned - 1

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Changed and hostile files: every reader reads them or refuses them in one line; a broken promise is found."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from harness.errors import InputError, RematchError, StoreError
+from harness.project import find_root
+from harness.tests.support.available import only_when_long
+from harness.verify.fuzz import campaign
+from harness.verify.fuzz.campaign import Campaign, Finding, Tally, answer, run, save
+from harness.verify.fuzz.hostile import NAMES, bomb, hostile_archive
+from harness.verify.fuzz.mutate import Format, mutated
+from harness.verify.fuzz.page import BEGIN, END, kept, read_record, table, write_page
+from harness.verify.fuzz.readers import Reader, readers
+
+ROOT = find_root(Path(__file__).parent)
+EVERY = readers(ROOT)
+#: Files of each reader in every run; another seed looks further: `rematch verify fuzz --seed N`.
+FEW, SEED = 12, 20261124
+
+
+@pytest.mark.parametrize("one", EVERY, ids=lambda one: one.name)
+def test_a_changed_file_is_read_or_refused_in_one_line(one: Reader, tmp_path: Path) -> None:
+    found = run([one], tmp_path, seed=SEED, inputs=FEW)
+    assert [f"{f.what} ({f.where})" for f in found.findings.values()] == []
+    assert found.inputs == FEW
+
+
+@only_when_long("ten thousand changed files")
+def test_ten_thousand_changed_files_are_read_or_refused_in_one_line(tmp_path: Path) -> None:
+    found = run(EVERY, tmp_path, seed=SEED + 1, inputs=10_000)
+    assert [f"{f.what} ({f.where})" for f in found.findings.values()] == []
+
+
+def test_every_kind_of_file_that_is_read_has_a_reader() -> None:
+    names = {one.name for one in EVERY}
+    for tool in (
+        "jmeter csv",
+        "locust csv",
+        "k6 csv",
+        "k6 json",
+        "oha csv",
+        "oha sqlite",
+        "vegeta csv",
+        "wrk text",
+        "wrk2 text",
+    ):
+        assert tool in names
+    assert names >= {"jvm log", "gctrace", "jfr json", "nmt", "prometheus", "cgroup", "experiment", "claims"}
+    assert names >= {"service", "requests", "cases", "hosts", "record", "archive", "samples", "contention"}
+
+
+def test_an_unchanged_recording_is_read_so_that_changes_reach_behind_the_first_check(tmp_path: Path) -> None:
+    refused = []
+    for one in EVERY:
+        said = [answer(one, data, tmp_path / one.name, random.Random(1))[0] for data in _made(one, tmp_path)]
+        if not any(outcome is None for outcome in said):
+            refused.append((one.name, said))
+    assert refused == []
+
+
+def _made(one: Reader, folder: Path) -> tuple[bytes, ...]:
+    (folder / one.name).mkdir(parents=True, exist_ok=True)
+    return one.recordings
+
+
+def test_the_same_seed_gives_the_same_files() -> None:
+    one = EVERY[0]
+    first, again = ([one.input(random.Random(f"7 {n}")) for n in range(30)] for _ in range(2))
+    assert first == again and len(set(first)) > 25
+
+
+def broken(error: BaseException | None, names: str | None = None) -> Reader:
+    def read(data: bytes, folder: Path, rng: random.Random) -> None:
+        if error is not None:
+            raise error
+
+    return Reader(name="broken", form="lines", recordings=(b"a\nb\n",), read=read, names=names)
+
+
+@pytest.mark.parametrize(
+    ("error", "what"),
+    [
+        (KeyError("x"), "KeyError"),
+        (RecursionError("deep"), "RecursionError"),
+        (MemoryError(), "memory"),
+        (RematchError("status 1"), "refusal: exit status 1"),
+        (StoreError("two\nlines"), "refusal: more than one line"),
+        (InputError("no name"), "refusal: does not name the file"),
+    ],
+)
+def test_a_broken_promise_is_a_finding(error: BaseException, what: str, tmp_path: Path) -> None:
+    found = run([broken(error, names="changed.file")], tmp_path, seed=1, inputs=5)
+    (finding,) = found.findings.values()
+    assert finding.what.startswith(what)
+    assert found.tallies["broken"].findings == 5
+    (path,) = save([finding], tmp_path / "saved")
+    assert path.read_bytes() == finding.data
+
+
+def test_a_refusal_that_names_its_file_is_none(tmp_path: Path) -> None:
+    error = InputError("is no table", file="changed.file", place="line 1", allowed="a table")
+    found = run([broken(error, names="changed.file")], tmp_path, seed=1, inputs=3)
+    assert not found.findings and found.tallies["broken"].refused == 3
+
+
+def test_a_reader_without_end_and_one_that_takes_memory_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(campaign, "LONGEST_CPU_S", 0.2)
+    monkeypatch.setattr(campaign, "MOST_BYTES", 32 << 20)
+
+    def endless(data: bytes, folder: Path, rng: random.Random) -> None:
+        while True:
+            pass
+
+    def greedy(data: bytes, folder: Path, rng: random.Random) -> None:
+        assert len(bytearray(b"x") * (96 << 20)) > 0
+
+    for read, what in ((endless, "time"), (greedy, "memory")):
+        one = Reader(name=what, form="lines", recordings=(b"a",), read=read, names=None)
+        (finding,) = run([one], tmp_path, seed=1, inputs=1).findings.values()
+        assert finding.what.startswith(what)
+
+
+def test_a_reader_that_writes_beside_its_folder_is_found(tmp_path: Path) -> None:
+    def stray(data: bytes, folder: Path, rng: random.Random) -> None:
+        (folder.parent / "outside").write_text("x")
+
+    one = Reader(name="stray", form="lines", recordings=(b"a",), read=stray, names=None)
+    (finding,) = run([one], tmp_path, seed=1, inputs=1).findings.values()
+    assert finding.what == "wrote outside of its folder"
+
+
+def test_hostile_archives_hold_each_kind_of_harm() -> None:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        archive.writestr("session.json", "{}")
+    names, methods, large = set(), set(), False
+    for n in range(200):
+        data = hostile_archive(made.getvalue(), random.Random(n))
+        try:
+            entries = zipfile.ZipFile(io.BytesIO(data)).infolist()
+        except Exception:  # damaged ones are wanted too
+            continue
+        names |= {entry.filename for entry in entries}
+        methods |= {entry.compress_type for entry in entries}
+        large |= any(entry.file_size > 50 << 20 for entry in entries)
+    assert len(names & set(NAMES)) > 6 and any(".." in name for name in names)
+    assert {zipfile.ZIP_LZMA, zipfile.ZIP_DEFLATED} <= methods and large
+
+
+def test_a_bomb_is_small() -> None:
+    assert len(bomb(b"x")) < 200_000
+
+
+@pytest.mark.parametrize("form", ["lines", "csv", "json", "toml", "bytes"])
+def test_each_form_is_changed_and_may_become_empty(form: Format) -> None:
+    original = {"json": b'{"a": [1, {"b": null}]}', "toml": b'a = 1\n[b]\nc = "d"\n'}.get(
+        form, b"a,b\n1,2\n3,4\n"
+    )
+    made = {mutated(original, form, random.Random(n), [original]) for n in range(300)}
+    assert len(made) > 150
+    assert mutated(b"", form, random.Random(3), []) is not None
+
+
+def test_a_campaign_is_kept_and_its_table_stands_in_the_page(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/security.md").write_text(f"above\n{BEGIN}\n{END}\nbelow\n")
+    fault = Finding("jmeter", "KeyError: 'x'", "harness/a.py: f", b"")
+    ran = Campaign(
+        tallies={"jmeter": Tally(inputs=3, read=1, refused=1, findings=1)}, findings={fault.key: fault}
+    )
+    write_page(tmp_path, kept(ran, seed=7, place="here", wall_s=60))
+    write_page(tmp_path, kept(ran, seed=8, place="here", wall_s=60))
+    page = write_page(tmp_path, kept(ran, seed=7, place="there", wall_s=60)).read_text("utf-8")
+    assert page.startswith("above\n") and page.endswith("below\n")
+    assert "| jmeter | 6 | 2 | 2 | 2 |" in page, "a seed that runs again takes the place of its first run"
+    assert "harness/a.py: f" in page
+    assert [one.seed for one in read_record(tmp_path)] == [8, 7]
+
+
+def test_the_table_of_the_page_is_that_of_the_record() -> None:
+    text = (ROOT / "docs/security.md").read_text("utf-8")
+    assert text.partition(BEGIN)[2].partition(END)[0].strip() == table(read_record(ROOT)).strip()
+
+
+def test_a_damaged_record_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/fuzz.json").write_text(json.dumps([{"seed": "x"}]))
+    with pytest.raises(InputError, match=r"fuzz\.json"):
+        read_record(tmp_path)

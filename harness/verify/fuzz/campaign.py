@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run changed files through readers and hold each answer against the promise.
+
+A file is read, or refused by a ``RematchError`` with exit status 2 whose message is one line and names the file.
+Anything else is a finding: another exception, a message of two lines or without the file, memory or CPU time
+beyond what one file may take, or a file written outside of the reader's folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import resource
+import shutil
+import signal
+import sys
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+
+from harness.errors import RematchError
+from harness.verify.fuzz.readers import Reader
+
+#: CPU time of one file. The largest hostile file takes some seconds; what takes this long has no end.
+LONGEST_CPU_S = 30.0
+#: Resident memory that one file may add while it is read.
+MOST_BYTES = 1 << 30
+_STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+
+
+class TookTooLong(BaseException):
+    """CPU time of one file is used up; no reader catches it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A broken promise: the reader, what happened, where in the source, and the file that shows it."""
+
+    reader: str
+    what: str
+    where: str
+    data: bytes
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """The same fault has one key, whichever file shows it."""
+        return self.reader, self.what.split(":")[0], self.where
+
+
+@dataclass(slots=True)
+class Tally:
+    """What came of the files of one reader."""
+
+    inputs: int = 0
+    read: int = 0
+    refused: int = 0
+    findings: int = 0
+    most_cpu_s: float = 0.0
+    most_bytes: int = 0
+
+
+@dataclass(slots=True)
+class Campaign:
+    """Counts by reader, and one finding for each fault."""
+
+    tallies: dict[str, Tally] = field(default_factory=dict)
+    findings: dict[tuple[str, str, str], Finding] = field(default_factory=dict)
+    seen: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+
+    @property
+    def inputs(self) -> int:
+        return sum(one.inputs for one in self.tallies.values())
+
+
+def run(
+    chosen: Sequence[Reader],
+    scratch: Path,
+    *,
+    seed: int,
+    inputs: int | None = None,
+    seconds: float | None = None,
+    say: Callable[[Campaign], None] | None = None,
+) -> Campaign:
+    """Give readers changed files in turn, until ``inputs`` were given or ``seconds`` have passed.
+
+    The n-th file of a reader depends on the seed, the reader's name and n alone.
+    """
+    found = Campaign(tallies={one.name: Tally() for one in chosen})
+    ends_s = None if seconds is None else time.monotonic() + seconds
+    said_s = time.monotonic()
+    turn = 0
+    while inputs is None or found.inputs < inputs:
+        for one in chosen:
+            if (inputs is not None and found.inputs >= inputs) or (
+                ends_s is not None and time.monotonic() > ends_s
+            ):
+                return found
+            try_one(one, turn, scratch, seed, found)
+        turn += 1
+        if say is not None and time.monotonic() - said_s > 20:
+            say(found)
+            said_s = time.monotonic()
+    return found
+
+
+def try_one(one: Reader, turn: int, scratch: Path, seed: int, found: Campaign) -> None:
+    """Give a reader its file of this turn and count what comes of it."""
+    rng = random.Random(f"{seed} {one.name} {turn}")
+    data = one.input(rng)
+    folder = scratch / one.name.replace(" ", "-")
+    folder.mkdir(parents=True, exist_ok=True)
+    tally = found.tallies[one.name]
+    tally.inputs += 1
+    finding, cpu_s, added = answer(one, data, folder, rng)
+    tally.most_cpu_s, tally.most_bytes = max(tally.most_cpu_s, cpu_s), max(tally.most_bytes, added)
+    if finding is None:
+        tally.read += 1
+    elif isinstance(finding, Finding):
+        tally.findings += 1
+        found.seen[finding.key] += 1
+        if (
+            len(data) < len(found.findings.get(finding.key, finding).data)
+            or finding.key not in found.findings
+        ):
+            found.findings[finding.key] = finding
+    else:
+        tally.refused += 1
+
+
+def answer(
+    one: Reader, data: bytes, folder: Path, rng: random.Random
+) -> tuple[Finding | RematchError | None, float, int]:
+    """Return the broken promise, the refusal, or ``None`` for a file that was read; CPU seconds; added bytes."""
+    outside = _beside(folder)
+    before_bytes, began_s = _reset_peak(), time.process_time()
+    came: Finding | RematchError | None = None
+    try:
+        with _cpu_limit(LONGEST_CPU_S):
+            one.read(data, folder, rng)
+    except RematchError as refused:
+        wrong = promise_broken(refused, one.names)
+        came = refused if wrong is None else Finding(one.name, wrong, _where(refused), data)
+    except TookTooLong as late:
+        came = Finding(one.name, f"time: over {LONGEST_CPU_S:.0f} s of CPU time", _where(late), data)
+    except MemoryError as full:
+        came = Finding(one.name, "memory: no more can be had", _where(full), data)
+    except Exception as error:
+        said = " ".join(str(error).split())[:120]
+        came = Finding(one.name, f"{type(error).__name__}: {said}", _where(error), data)
+    cpu_s, added = time.process_time() - began_s, max(0, _peak() - before_bytes)
+    if not isinstance(came, Finding):
+        if added > MOST_BYTES:
+            came = Finding(
+                one.name, f"memory: {added >> 20} MiB for a file of {len(data):,} bytes", one.name, data
+            )
+        elif _beside(folder) != outside:
+            came = Finding(one.name, "wrote outside of its folder", one.name, data)
+    return came, cpu_s, added
+
+
+def promise_broken(refused: RematchError, names: str | None) -> str | None:
+    """Return what a refusal lacks; ``None``: it is as promised."""
+    text = str(refused)
+    if "\n" in text:
+        return "refusal: more than one line"
+    if refused.exit_code != 2:
+        return f"refusal: exit status {refused.exit_code}"
+    if names is not None and names not in text:
+        return "refusal: does not name the file"
+    return None
+
+
+def save(findings: Sequence[Finding], folder: Path) -> list[Path]:
+    """Write the file of each finding below ``folder``; return the paths."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    paths = []
+    for one in findings:
+        path = folder / f"{one.reader.replace(' ', '-')}-{hashlib.sha256(one.data).hexdigest()[:12]}"
+        path.write_bytes(one.data)
+        paths.append(path)
+    return paths
+
+
+def _where(error: BaseException) -> str:
+    """The last place of our own source in a traceback."""
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [
+        frame for frame in frames if "/harness/" in frame.filename and "/verify/fuzz/" not in frame.filename
+    ]
+    if not ours:
+        return "?"
+    return f"harness/{ours[-1].filename.rpartition('/harness/')[2]}: {ours[-1].name}"
+
+
+def _beside(folder: Path) -> tuple[str, ...]:
+    """What stands beside the reader's folder, and where hostile archives want to write."""
+    return (
+        *sorted(path.name for path in folder.parent.iterdir()),
+        str(Path("/tmp/rematch-fuzz-outside").exists()),
+    )
+
+
+@contextmanager
+def _cpu_limit(seconds: float) -> Iterator[None]:
+    """Raise ``TookTooLong`` in the main thread after so much CPU time; elsewhere there is no limit."""
+
+    def end(_signal: int, _frame: FrameType | None) -> None:
+        raise TookTooLong
+
+    try:
+        before = signal.signal(signal.SIGVTALRM, end)
+    except ValueError:  # not the main thread
+        yield
+        return
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
+def _reset_peak() -> int:
+    """Forget the peak of resident memory, where the kernel can; return what is resident now."""
+    try:
+        _CLEAR.write_text("5")
+    except OSError:
+        return _peak()
+    return _peak()
+
+
+def _peak() -> int:
+    """The peak of resident memory so far, in bytes."""
+    try:
+        for line in _STATUS.read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) << 10
+    except OSError:
+        pass
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak << 10

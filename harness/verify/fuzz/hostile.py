@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files made to do harm: depth, length, digits, compression, and archives with names that lead elsewhere."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import random
+import stat
+import warnings
+import zipfile
+from functools import cache
+
+from harness.verify.fuzz.mutate import Format
+
+#: What a bomb unpacks to; a reader must refuse it or read it in pieces.
+BOMB_BYTES = 96 << 20
+_DEEP, _LONG, _DIGITS = 100_000, 3 << 20, 5000
+
+
+def hostile(form: Format, rng: random.Random) -> bytes:
+    """Return one hostile file of a form."""
+    return rng.choice(_of_form(form))
+
+
+@cache
+def _of_form(form: Format) -> tuple[bytes, ...]:
+    digits = b"9" * _DIGITS
+    general = (
+        b"x" * _LONG, b"," * _LONG, b'"' * 99_999, b"\n" * _LONG, b"\0" * _LONG, digits, bomb(b"\n"), bomb(b"x"),
+        b"<?xml version='1.0'?><!DOCTYPE a [<!ENTITY b 'c'>]><testResults>&b;</testResults>",
+    )  # fmt: skip
+    deep_json = (
+        b"[" * _DEEP, b'{"a":' * _DEEP, b"[" * _DEEP + b"]" * _DEEP, b'{"a":' + digits + b"}", b'{"a":1e999}',
+        b'{"recording":{"events":' + b"[" * _DEEP + b"]" * _DEEP + b"}}", b'{"metrics":' + b"[" * _DEEP,
+        b'{"type":"Point","metric":"http_req_duration","data":' + b"[" * _DEEP,
+    )  # fmt: skip
+    deep_toml = (
+        b"a = " + b"[" * _DEEP, b"a = " + digits, b"a." * 20_000 + b"b = 1", b"[" + b"a." * 5_000 + b"b]",
+        b"a = {" * 5_000,
+        b"hosts = 3", b"hosts = [1]", b"[hosts]\na = 3", b"[[hosts]]", b"claims = 1", b'name = "\\uD800"',
+    )  # fmt: skip
+    return {"json": (*general, *deep_json), "toml": (*general, *deep_toml)}.get(
+        form, (*general, *deep_json[:3])
+    )
+
+
+@cache
+def bomb(byte: bytes) -> bytes:
+    """gzip that unpacks to ``BOMB_BYTES``."""
+    return gzip.compress(byte * BOMB_BYTES, 9, mtime=0)
+
+
+#: Names of entries that must never be written.
+NAMES = (
+    "../outside", "../../outside", "/tmp/rematch-fuzz-outside", "a/../../outside", "..\\outside", "C:\\outside", "a//b",
+    "./session.json", "a/./b", "session.json/", "", ".", "..", "a\0b", "~/outside", "-rf", "con",
+    "session.json\n", "\u202e",
+)  # fmt: skip
+
+
+def hostile_archive(original: bytes, rng: random.Random) -> bytes:
+    """Return a session's archive with a hostile entry: a name, a link, a bomb, a method, a copy, or changed bytes."""
+    what = rng.randrange(7)
+    if what == 0:
+        return _with_name(original, rng.choice(NAMES))
+    if what == 1:
+        link = zipfile.ZipInfo(rng.choice(["link", "session.json", "0001/record.json"]))
+        kind = rng.choice([stat.S_IFLNK, stat.S_IFIFO, stat.S_IFCHR, stat.S_IFDIR, stat.S_IFSOCK])
+        link.create_system, link.external_attr = 3, (kind | 0o777) << 16
+        return _with_entry(original, link, rng.choice([b"/etc/passwd", b"../../..", b""]))
+    if what == 2:
+        return _with_bomb(original, rng.choice(["bomb.txt", "notes.jsonl"]))
+    if what == 3:
+        entry = zipfile.ZipInfo("packed")
+        entry.compress_type = rng.choice([zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+        return _with_entry(original, entry, b"x" * 1000)
+    if what == 4:
+        return _lying(original, rng)
+    data = bytearray(original)
+    end = len(data) - rng.choice([200, 2000, len(data) - 1])  # the directory is at the end
+    for _ in range(rng.choice([1, 2, 8])):
+        data[rng.randrange(max(end, 0), len(data))] = rng.randrange(256)
+    return bytes(data[: rng.randrange(len(data))]) if what == 5 else bytes(data)
+
+
+def _with_name(original: bytes, name: str) -> bytes:
+    """With an entry of a name that the library would not write: put into the bytes, where a stand-in was."""
+    raw = name.encode("utf-8")
+    stand_in = b"q" * len(raw)
+    made = _with_entry(original, zipfile.ZipInfo(stand_in.decode() or "x"), b"outside")
+    return made.replace(stand_in, raw) if len(raw) > 1 else made
+
+
+@cache
+def _with_bomb(original: bytes, name: str) -> bytes:
+    entry = zipfile.ZipInfo(name)
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    return _with_entry(original, entry, b"\0" * (2 * BOMB_BYTES))
+
+
+def _with_entry(original: bytes, entry: zipfile.ZipInfo, data: bytes) -> bytes:
+    made = io.BytesIO(original)
+    with warnings.catch_warnings(), zipfile.ZipFile(made, "a") as archive:
+        warnings.simplefilter("ignore", UserWarning)  # a name that occurs twice is the purpose
+        archive.writestr(entry, data)
+    return made.getvalue()
+
+
+def _lying(original: bytes, rng: random.Random) -> bytes:
+    """Sizes in the directory that are not those of the data."""
+    data = bytearray(original)
+    at = data.rfind(b"PK\x01\x02", 0, rng.randrange(1, len(data)))
+    if at >= 0:
+        for place in rng.sample(range(10, 46), 3):
+            data[at + place] = rng.choice([0, 1, 255, rng.randrange(256)])
+    return bytes(data)

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The campaigns that ran, kept in ``docs/fuzz.json``, and their table in ``docs/security.md``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from harness.errors import InputError
+from harness.model import Frozen
+from harness.verify.fuzz.campaign import Campaign
+
+RECORD, PAGE = Path("docs") / "fuzz.json", Path("docs") / "security.md"
+BEGIN, END = "<!-- fuzz: written by `python -m harness verify fuzz --write` -->", "<!-- /fuzz -->"
+
+
+class ReaderTally(Frozen):
+    """One reader in one campaign."""
+
+    inputs: int = Field(ge=0)
+    read: int = Field(ge=0)
+    refused: int = Field(ge=0)
+    findings: int = Field(ge=0)
+    most_cpu_s: float = Field(ge=0)
+    most_bytes: int = Field(ge=0)
+
+
+class KeptCampaign(Frozen):
+    """One campaign: its seed, the source it ran on, and what came of each reader's files."""
+
+    seed: int
+    place: str
+    wall_s: float = Field(ge=0)
+    faults: tuple[str, ...] = Field(description="each fault once: reader, what, where")
+    readers: dict[str, ReaderTally]
+
+
+_ALL = TypeAdapter(tuple[KeptCampaign, ...])
+
+
+def kept(campaign: Campaign, *, seed: int, place: str, wall_s: float) -> KeptCampaign:
+    """Return a campaign as it is stored."""
+    return KeptCampaign(
+        seed=seed,
+        place=place,
+        wall_s=round(wall_s, 1),
+        faults=tuple(f"{one.reader}: {one.what} ({one.where})" for one in campaign.findings.values()),
+        readers={
+            name: ReaderTally(
+                inputs=one.inputs, read=one.read, refused=one.refused, findings=one.findings,
+                most_cpu_s=round(one.most_cpu_s, 2), most_bytes=one.most_bytes,
+            )
+            for name, one in campaign.tallies.items()
+        },
+    )  # fmt: skip
+
+
+def read_record(root: Path) -> tuple[KeptCampaign, ...]:
+    """Return the campaigns that were kept.
+
+    Raises:
+        InputError: the record is damaged.
+    """
+    file = root / RECORD
+    if not file.is_file():
+        return ()
+    try:
+        return _ALL.validate_json(file.read_bytes())
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise InputError(first["msg"], file=file, place=".".join(map(str, first["loc"]))) from None
+
+
+def write_page(root: Path, one: KeptCampaign) -> Path:
+    """Add a campaign to the record, in the place of one with the same seed, and write the table."""
+    every = (*(other for other in read_record(root) if other.seed != one.seed), one)
+    plain = [campaign.model_dump(mode="json") for campaign in every]
+    (root / RECORD).write_text(json.dumps(plain, indent=1) + "\n", "utf-8")
+    page = root / PAGE
+    text = page.read_text("utf-8")
+    if BEGIN not in text or END not in text:
+        raise InputError("has no place for the table", file=page, allowed=f"the lines {BEGIN} and {END}")
+    head, rest = text.split(BEGIN, 1)
+    page.write_text(f"{head}{BEGIN}\n{table(every)}\n{END}{rest.split(END, 1)[1]}", "utf-8")
+    return page
+
+
+def table(every: tuple[KeptCampaign, ...]) -> str:
+    """Return all campaigns as Markdown: one row a campaign, then one a reader."""
+    lines = ["| seed | inputs | faults | time | source |", "|--:|--:|--:|--:|---|"]
+    for one in every:
+        n = sum(tally.inputs for tally in one.readers.values())
+        lines.append(f"| {one.seed} | {n:,} | {len(one.faults)} | {one.wall_s / 60:.1f} min | {one.place} |")
+    lines += [
+        "", "| reader | inputs | read | refused | not as promised | most CPU time of one | most memory of one |",
+        "|---|--:|--:|--:|--:|--:|--:|",
+    ]  # fmt: skip
+    for name in dict.fromkeys(name for one in every for name in one.readers):
+        of = [one.readers[name] for one in every if name in one.readers]
+        lines.append(
+            f"| {name} | {sum(t.inputs for t in of):,} | {sum(t.read for t in of):,} | {sum(t.refused for t in of):,} "
+            f"| {sum(t.findings for t in of):,} | {max(t.most_cpu_s for t in of):.1f} s "
+            f"| {max(t.most_bytes for t in of) / 2**20:.0f} MiB |"
+        )
+    faults = [(one.seed, fault) for one in every for fault in one.faults]
+    if faults:
+        lines += [
+            "",
+            "Faults that were found (each has a test now, or stands under *What is not protected*):",
+            "",
+        ]
+        lines += [f"- seed {seed}: {fault.replace('|', chr(92) + '|')}" for seed, fault in faults]
+    return "\n".join(lines)
