@@ -11,6 +11,7 @@ import typer
 
 from harness.cli import (
     archiving,
+    audit,
     bench,
     check,
     claims,
@@ -21,6 +22,7 @@ from harness.cli import (
     report,
     results,
     trace,
+    try_url,
     verify,
 )
 from harness.cli.tidy import tidy_command
@@ -53,6 +55,10 @@ app.command("report", short_help="Analyse result files of any load test.")(repor
 app.command("compare", cls=compare.ArmsCommand, short_help="Compare two arms of load-test runs.")(
     compare.compare_command
 )
+app.command("audit", short_help="Find numbers of a load test that contradict each other.")(
+    audit.audit_command
+)
+app.command("try", short_help="Load a running service for a minute.")(try_url.try_command)
 app.command("verify", short_help="Run simulations that validate the statistics.")(verify.verify_command)
 app.command("bench", short_help="Benchmark the harness.")(bench.bench_command)
 app.command("trace", short_help="Show a published number and its records.")(trace.trace)

@@ -7,7 +7,6 @@ back below it with the next runs. Where there is no interval nothing can be told
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,10 +14,8 @@ from harness.compare.result import Comparison, Row
 from harness.compare.run import METRICS
 from harness.errors import InputError
 from harness.model.digits import spoken
+from harness.report.limits import PLACE, parts_of_limit
 
-_FORM = re.compile(
-    r"\s*(?P<metric>[a-z0-9.]+)(?:\s+of\s+(?P<label>.+?))?\s*(?P<sign>[<>])\s*(?P<limit>\S+)\s*"
-)
 ALLOWED = f"METRIC > RATIO, METRIC < RATIO or METRIC of LABEL > RATIO; metrics: {', '.join(METRICS)}"
 Outcome = Literal["exceeded", "kept", "not shown", "cannot be told"]
 
@@ -49,19 +46,16 @@ def limit_named(text: str) -> Limit:
     Raises:
         InputError: it means none.
     """
-    match = _FORM.fullmatch(text)
-    if match is None or match["metric"] not in METRICS:
-        raise InputError("is no limit", place="--fail-if", found=text, allowed=ALLOWED)
+    parts = parts_of_limit(text, METRICS, ALLOWED)
     try:
-        ratio = float(match["limit"])
+        ratio = float(parts.value)
     except ValueError:
         ratio = float("nan")
     if not 0 < ratio < float("inf"):
         raise InputError(
-            "is no ratio", place="--fail-if", found=match["limit"], allowed="a number above 0, such as 1.05"
+            "is no ratio", place=PLACE, found=parts.value, allowed="a number above 0, such as 1.05"
         )
-    sign: Literal["<", ">"] = ">" if match["sign"] == ">" else "<"
-    return Limit(text=text.strip(), metric=match["metric"], label=match["label"], sign=sign, ratio=ratio)
+    return Limit(text=parts.text, metric=parts.metric, label=parts.label, sign=parts.sign, ratio=ratio)
 
 
 def check_limit(limit: Limit, comparison: Comparison) -> Checked:
@@ -75,7 +69,7 @@ def check_limit(limit: Limit, comparison: Comparison) -> Checked:
         known = (
             ", ".join(label for label in comparison.labels if label is not None) or "none: all requests only"
         )
-        raise InputError("no such label in every run", place="--fail-if", found=limit.label, allowed=known)
+        raise InputError("no such label in every run", place=PLACE, found=limit.label, allowed=known)
     outcome, why = _judged(limit, row)
     return Checked(limit=limit, outcome=outcome, text=f"{limit.text}: {outcome}: {why}")
 
