@@ -104,10 +104,7 @@ def _of_totals(table: AggregateTable, gc_log: GcLog | None) -> Report:
 
 
 def _bounds_ms(total: AggregateRow) -> dict[str, tuple[float | None, float | None]]:
-    """Between which of a tool's own numbers each percentile lies that it does not print.
-
-    A percentile of no printed distribution is more than that: any distribution within these bounds has the same totals.
-    """
+    """Between which of a tool's own numbers each percentile lies that it does not print; more cannot be said."""
     known = {
         float(name[1:]) / 100: value for name, value in total.latency_quantiles_s.items() if name[0] == "p"
     }
