@@ -142,6 +142,9 @@ FILE_TOOLS: tuple[FileTool, ...] = (
     ),
 )
 
+#: Everybody whose files are read.
+WRITERS: tuple[LoadTool | FileTool, ...] = (*LOAD_TOOLS, *FILE_TOOLS)
+
 BY_NAME: Mapping[str, LoadTool] = MappingProxyType({tool.name: tool for tool in LOAD_TOOLS})
 #: Tools that write totals and no row per request.
 TOTALS_ONLY = frozenset(tool.name for tool in LOAD_TOOLS if not tool.has_rows)
@@ -160,13 +163,13 @@ def titles(last: str = "or") -> str:
 
 def written_by() -> str:
     """Return the titles of all tools whose files are read, as a list in a sentence."""
-    *first, end = (tool.title for tool in (*LOAD_TOOLS, *FILE_TOOLS))
+    *first, end = (tool.title for tool in WRITERS)
     return f"{', '.join(first)} or {end}"
 
 
 def tool_of(source: str) -> LoadTool | FileTool | None:
     """Return the tool that wrote a file; ``None``: no such tool."""
-    return next((tool for tool in (*LOAD_TOOLS, *FILE_TOOLS) if tool.name == source), None)
+    return next((tool for tool in WRITERS if tool.name == source), None)
 
 
 def title_of(source: str) -> str:
