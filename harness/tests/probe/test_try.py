@@ -17,6 +17,7 @@ from harness.probe.generators import OWN, Generators
 from harness.probe.target import PERMISSION, header_named, target_of
 from harness.probe.trying import SAME_MACHINE, _kept, try_target
 from harness.project import find_root
+from harness.tests.support.available import only_when_long
 from harness.tests.support.command import run_here
 
 
@@ -85,6 +86,7 @@ def test_both_loads_by_threads_of_this_program(url: str) -> None:
     assert 10 < calm.answered_per_s < 25
 
 
+@only_when_long()
 def test_the_whole_minute_in_short(url: str) -> None:
     asked: list[str] = []
     found = try_target(target_of(f"{url}/hello"), find_root(), seconds=10, told=asked.append)
